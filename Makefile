@@ -1,0 +1,56 @@
+# The project's commands. `make demo` and `make test` prepare everything they need themselves.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: help setup lock lint format test-unit test e2e bench demo wheel clean
+
+help: ## This list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
+
+setup: $(STAMP) ## Build .venv from the hashed pinned requirements (does nothing when it is up to date)
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("error: setup: Python 3.11 or newer is needed, this is " + sys.version.split()[0] + " (set PYTHON=...)" if sys.version_info < (3, 11) else 0)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setup: installing pinned requirements into $(VENV) (about a minute)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: setup ## Resolve the requirements again (versions and hashes, no addresses)
+	@set -- --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header; \
+	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml -o requirements/runtime.txt; \
+	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml --extra sandbox --group dev -o requirements/dev.txt
+
+lint: setup ## Format check, ruff, mypy strict, import contracts
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+format: setup ## Format the tree
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+test-unit: setup ## Unit and property tests
+	@$(BIN)/python -m pytest -q tests/unit tests/properties
+
+test: setup ## Every tier that this machine can run; says which it could not and why
+	@$(BIN)/python -m pytest tests --ignore tests/benchmarks
+
+bench: setup ## Benchmarks: ratios against a reference in the same run
+	@$(BIN)/python -m tests.benchmarks
+
+demo: setup ## The main job end to end in the sandbox
+	@$(BIN)/reconciler demo --out demo-report
+
+wheel: setup ## Build the wheel into dist/
+	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+
+clean: ## Remove what the targets above made
+	@rm -rf $(VENV) build dist demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

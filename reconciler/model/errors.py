@@ -1,0 +1,142 @@
+"""Every error the program raises on purpose; the class decides the next step, texts never do.
+
+    ReconcilerError
+    ├── UsageError                 wrong command line (exit 2)
+    ├── ConfigError(problems)      invalid sector config (exit 2)
+    ├── InputError                 a file or answer that cannot be read (exit 1)
+    ├── ObservationError           an observation is missing or too old to act on
+    ├── ToolError                  a program that is missing or failed (git, terraform)
+    ├── PortError                  the other side of a port said no
+    │   ├── Throttled              nothing was changed; retry after a pause
+    │   ├── Conflict               the object moved on since it was read; observe again
+    │   ├── NotFound               the object is gone
+    │   ├── Forbidden              not allowed, by identity or by policy
+    │   ├── Refused                a well-formed request that the server will not do now (a budget, say)
+    │   ├── InsufficientCapacity   the provider has none of what was asked
+    │   ├── Unavailable            could not be reached or answered with a server error; not applied
+    │   └── OutcomeUnknown         sent, but the reply was lost; observe before deciding again
+    └── InvariantViolated          our bug: the process ends with a non-zero code
+"""
+
+from dataclasses import dataclass
+
+
+class ReconcilerError(Exception):
+    """Base of all errors raised on purpose.
+
+    Args:
+        where: The place: a file with line and column, an object, a command.
+        what: What is wrong there, in one clause.
+        hint: What to do about it; empty when nothing sensible can be said.
+    """
+
+    exit_code = 1
+
+    def __init__(self, where: str, what: str, hint: str = "") -> None:
+        super().__init__(where, what, hint)
+        self.where = where
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """One line: `WHERE: WHAT (HINT)`."""
+        text = f"{self.where}: {self.what}" + (f" ({self.hint})" if self.hint else "")
+        return " ".join(text.split())
+
+
+class UsageError(ReconcilerError):
+    """The command line asks for something that does not exist or does not go together."""
+
+    exit_code = 2
+
+
+class InputError(ReconcilerError):
+    """A file or an answer that cannot be read at all."""
+
+
+class ObservationError(ReconcilerError):
+    """An observation is missing or too old to act on."""
+
+
+class ToolError(ReconcilerError):
+    """A program that this one calls is missing or failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Problem:
+    """One fault of a sector config."""
+
+    line: int
+    """Counted from 1; 0 when the fault has no place in the file."""
+    column: int
+    """Counted from 1, of the key or list item."""
+    path: str
+    """Dotted path, list items as `[0]`."""
+    code: str
+    """Stable code of the interface contract, such as `config/unknown-key`."""
+    message: str
+
+
+class ConfigError(ReconcilerError):
+    """A sector config with at least one fault; `problems` has all of them, in file order."""
+
+    exit_code = 2
+
+    def __init__(self, file: str, problems: tuple[Problem, ...]) -> None:
+        first = problems[0]
+        more = f"; {len(problems) - 1} more faults" if len(problems) > 1 else ""
+        super().__init__(
+            f"{file}:{first.line}:{first.column}",
+            f"{first.code}: {first.message}{more}",
+            "reconciler validate lists every fault",
+        )
+        self.file = file
+        self.problems = problems
+
+
+class PortError(ReconcilerError):
+    """The other side of a port said no."""
+
+
+class Throttled(PortError):
+    """Nothing was changed; try again after a pause."""
+
+    def __init__(self, where: str, what: str, retry_after_seconds: float | None = None) -> None:
+        super().__init__(where, what)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Conflict(PortError):
+    """The object moved on since it was read; observe again."""
+
+
+class NotFound(PortError):
+    """The object is gone."""
+
+
+class Forbidden(PortError):
+    """Not allowed, by identity or by policy."""
+
+
+class Refused(PortError):
+    """A well-formed request that the server will not carry out now."""
+
+    def __init__(self, where: str, what: str, retry_after_seconds: float | None = None) -> None:
+        super().__init__(where, what)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class InsufficientCapacity(PortError):
+    """The provider has none of what was asked."""
+
+
+class Unavailable(PortError):
+    """Not reached, or a server error; nothing was changed."""
+
+
+class OutcomeUnknown(PortError):
+    """The request was sent and may have been applied; observe before deciding again."""
+
+
+class InvariantViolated(ReconcilerError):
+    """Our own bug; the process must end rather than act on."""

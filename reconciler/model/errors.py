@@ -1,21 +1,21 @@
 """Every error the program raises on purpose; the class decides the next step, texts never do.
 
-    ReconcilerError
-    ├── UsageError                 wrong command line (exit 2)
-    ├── ConfigError(problems)      invalid sector config (exit 2)
-    ├── InputError                 a file or answer that cannot be read (exit 1)
-    ├── ObservationError           an observation is missing or too old to act on
-    ├── ToolError                  a program that is missing or failed (git, terraform)
-    ├── PortError                  the other side of a port said no
-    │   ├── Throttled              nothing was changed; retry after a pause
-    │   ├── Conflict               the object moved on since it was read; observe again
-    │   ├── NotFound               the object is gone
-    │   ├── Forbidden              not allowed, by identity or by policy
-    │   ├── Refused                a well-formed request that the server will not do now (a budget, say)
-    │   ├── InsufficientCapacity   the provider has none of what was asked
-    │   ├── Unavailable            could not be reached or answered with a server error; not applied
-    │   └── OutcomeUnknown         sent, but the reply was lost; observe before deciding again
-    └── InvariantViolated          our bug: the process ends with a non-zero code
+ReconcilerError
+├── UsageError                 wrong command line (exit 2)
+├── ConfigError(problems)      invalid sector config (exit 2)
+├── InputError                 a file or answer that cannot be read (exit 1)
+├── ObservationError           an observation is missing or too old to act on
+├── ToolError                  a program that is missing or failed (git, terraform)
+├── PortError                  the other side of a port said no
+│   ├── Throttled              nothing was changed; retry after a pause
+│   ├── Conflict               the object moved on since it was read; observe again
+│   ├── NotFound               the object is gone
+│   ├── Forbidden              not allowed, by identity or by policy
+│   ├── Refused                a well-formed request that the server will not do now (a budget, say)
+│   ├── InsufficientCapacity   the provider has none of what was asked
+│   ├── Unavailable            could not be reached or answered with a server error; not applied
+│   └── OutcomeUnknown         sent, but the reply was lost; observe before deciding again
+└── InvariantViolated          our bug: the process ends with a non-zero code
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,129 @@
+"""Everything the capacity loop can do: a closed union, listed in the order of execution.
+
+A new action is a new power: model, planner, executor handler, codec and docs, on purpose.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reconciler.model.cluster import Taint
+from reconciler.model.fleet import Provider
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
+
+PolicyName = Literal[
+    "scale-up",
+    "min-capacity",
+    "max-capacity",
+    "scale-in",
+    "consolidation",
+    "spot-reschedule",
+    "deschedule",
+    "interruption",
+    "rolling-update",
+    "expiry",
+    "stuck-instance",
+    "overflow",
+]
+
+DRAINING_TAINT = "fleet-reconciler.io/draining"
+UNNEEDED_SINCE = "fleet-reconciler.io/unneeded-since"
+DRAIN_STARTED = "fleet-reconciler.io/drain-started"
+DRAIN_FAILED = "fleet-reconciler.io/drain-failed"
+DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"
+LAST_DRAIN = "fleet-reconciler.io/last-drain"
+FLEET_STATE = "fleet-reconciler.io/fleet-state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """Common part: who decided it and why, for people."""
+
+    policy: PolicyName
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetCapacity(Action):
+    """Make a fleet aim at an absolute number of instances, never ending any."""
+
+    fleet: str
+    provider: Provider
+    id: FleetId
+    region: Region
+    from_capacity: int
+    to_capacity: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintNode(Action):
+    """Put a taint of ours on a node."""
+
+    node: NodeName
+    taint: Taint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UntaintNode(Action):
+    """Take a taint of ours off a node."""
+
+    node: NodeName
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotateNode(Action):
+    """Set an annotation of ours on a node; None removes it."""
+
+    node: NodeName
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictPod(Action):
+    """Ask the Eviction API to end a pod."""
+
+    pod: PodKey
+    node: NodeName
+    grace_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod(Action):
+    """Delete a pod past its budget; only when time runs out."""
+
+    pod: PodKey
+    node: NodeName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminateInstance(Action):
+    """End an instance; with `decrement` its fleet's target goes down by one first."""
+
+    instance: InstanceId
+    node: NodeName | None
+    """None where the instance never joined."""
+    fleet: str
+    fleet_id: FleetId
+    provider: Provider
+    region: Region
+    decrement: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteNode(Action):
+    """Remove the Node object of an instance that is gone."""
+
+    node: NodeName
+
+
+AnyAction = (
+    SetCapacity
+    | TaintNode
+    | UntaintNode
+    | AnnotateNode
+    | EvictPod
+    | DeletePod
+    | TerminateInstance
+    | DeleteNode
+)

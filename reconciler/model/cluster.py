@@ -1,0 +1,278 @@
+"""What Kubernetes holds: pods, nodes, budgets, volumes, as far as planning reads them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
+from reconciler.model.ids import InstanceId, NodeName, PodKey, ResourceName
+from reconciler.model.selectors import LabelSelector, NodeSelector, NodeSelectorTerm
+
+Resources = FrozenMap[ResourceName, int]
+"""Amounts: milli for `cpu`, bytes for memory and storage, counts elsewhere."""
+
+NO_RESOURCES: Resources = FrozenMap()
+
+TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Taint:
+    """A node's taint."""
+
+    key: str
+    value: str = ""
+    effect: TaintEffect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """A pod's toleration; empty key with Exists tolerates everything, empty effect any effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Source: k8s.io/api/core/v1 Toleration.ToleratesTaint."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        if self.operator in {"", "Equal"}:
+            return self.value == taint.value
+        return self.operator == "Exists"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodAffinityTerm:
+    """A required or preferred (anti-)affinity term, matchLabelKeys still unresolved."""
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: frozenset[str] = frozenset()
+    namespace_selector: LabelSelector | None = None
+    """None: only `namespaces`, or the pod's own when that is empty too. Empty: all namespaces."""
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologySpreadConstraint:
+    """A topology spread constraint; `hard` is DoNotSchedule."""
+
+    topology_key: str
+    max_skew: int
+    hard: bool
+    selector: LabelSelector | None
+    min_domains: int = 1
+    honor_node_affinity: bool = True
+    honor_node_taints: bool = False
+    match_label_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class HostPort:
+    """A port that a pod takes on its node; 0.0.0.0 collides with every address."""
+
+    address: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """A soft node affinity term and its weight, 1 to 100."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodPreference:
+    """A soft inter-pod (anti-)affinity term; the weight is negative for anti-affinity."""
+
+    weight: int
+    term: PodAffinityTerm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSpec:
+    """All of a pod's spec that replicas share and a decision can depend on.
+
+    Whoever decodes pods interns these: equal specs are one object, so that grouping tens of
+    thousands of pods costs an identity look-up each.
+    """
+
+    requests: Resources
+    """Effective requests with overhead, `pods: 1` included (behaviour: "Which pods count")."""
+    node_selector: Labels = NO_LABELS
+    node_affinity: NodeSelector | None = None
+    """Required terms; None when there are none."""
+    node_preferences: tuple[Preference, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    pod_affinity: tuple[PodAffinityTerm, ...] = ()
+    pod_anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    pod_preferences: tuple[PodPreference, ...] = ()
+    topology_spread: tuple[TopologySpreadConstraint, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    priority: int = 0
+    scheduler_name: str = "default-scheduler"
+    termination_grace_seconds: int = 30
+    local_storage: bool = False
+    """An emptyDir on disk or a hostPath; an emptyDir in memory is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The controlling owner of a pod."""
+
+    kind: str
+    name: str
+    uid: str = ""
+
+
+PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod as the API server holds it."""
+
+    key: PodKey
+    spec: PodSpec
+    labels: Labels = NO_LABELS
+    annotations: Labels = NO_LABELS
+    """Only the annotations that a decision reads (interfaces, section 4)."""
+    owner: Owner | None = None
+    phase: PodPhase = "Pending"
+    node_name: NodeName | None = None
+    nominated_node_name: NodeName | None = None
+    claims: tuple[str, ...] = ()
+    """PersistentVolumeClaims by name, generic ephemeral ones included."""
+    ebs_volume_ids: tuple[str, ...] = ()
+    """In-tree awsElasticBlockStore volumes named in the pod itself."""
+    gated: bool = False
+    mirror: bool = False
+    deleting: bool = False
+    ready: bool = False
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    unreadable: bool = False
+    """Its spec could not be read: it occupies its node, is never moved, and asks for nothing."""
+
+    @property
+    def finished(self) -> bool:
+        """Succeeded or Failed: holds no resources any more."""
+        return self.phase in {"Succeeded", "Failed"}
+
+    @property
+    def daemon(self) -> bool:
+        """Made by a DaemonSet."""
+        return self.owner is not None and self.owner.kind == "DaemonSet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node as the API server holds it."""
+
+    name: NodeName
+    uid: str = ""
+    provider_id: str = ""
+    instance_id: InstanceId | None = None
+    labels: Labels = NO_LABELS
+    annotations: Labels = NO_LABELS
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+    ready_changed_at: datetime | None = None
+    """Last transition of the Ready condition; None when the node never reported one."""
+    created_at: datetime | None = None
+    deleting: bool = False
+    allocatable: Resources = NO_RESOURCES
+    capacity: Resources = NO_RESOURCES
+    unreadable: bool = False
+    """Could not be read: never removed, never a destination."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonSet:
+    """A DaemonSet's template: what will run on each new node that it fits."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    spec: PodSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodDisruptionBudget:
+    """A budget; `disruptions_allowed` is the API server's own count."""
+
+    namespace: str
+    name: str
+    selector: LabelSelector | None
+    disruptions_allowed: int
+    unhealthy_pod_eviction_policy: str = "IfHealthyBudget"
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    unreadable: bool = False
+    """Could not be read: no evictions in its namespace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersistentVolumeClaim:
+    """A claim; bound when `volume_name` is set."""
+
+    namespace: str
+    name: str
+    volume_name: str = ""
+    storage_class: str | None = None
+    access_modes: tuple[str, ...] = ()
+    selected_node: NodeName | None = None
+    deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersistentVolume:
+    """A volume and where it can be reached from."""
+
+    name: str
+    node_affinity: NodeSelector | None = None
+    labels: Labels = NO_LABELS
+    csi_driver: str = ""
+    volume_handle: str = ""
+    storage_class: str = ""
+    access_modes: tuple[str, ...] = ()
+    capacity_bytes: int = 0
+    claim: tuple[str, str] | None = None
+    """Namespace and name of the claim that holds or has reserved it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageClass:
+    """How claims of a class are bound."""
+
+    name: str
+    provisioner: str
+    wait_for_first_consumer: bool
+    allowed_topologies: tuple[NodeSelectorTerm, ...] = ()
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsiNode:
+    """Attach limits per CSI driver on one node; None means no limit known."""
+
+    name: NodeName
+    limits: FrozenMap[str, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """A namespace's labels, for namespaceSelector."""
+
+    name: str
+    labels: Labels = NO_LABELS

@@ -1,0 +1,116 @@
+"""What EC2 holds: fleets, instances, instance types and what they cost."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from reconciler.model.cluster import Resources
+from reconciler.model.frozen import NO_LABELS, Labels
+from reconciler.model.ids import FleetId, InstanceId, Region
+
+Provider = Literal["ec2-fleet", "asg"]
+Lifecycle = Literal["spot", "on-demand"]
+
+UsdPerHour = Decimal
+"""A price; unknown is None where it may be, never 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceType:
+    """An EC2 instance type of the catalogue."""
+
+    name: str
+    arch: Literal["amd64", "arm64"]
+    cpu_milli: int
+    memory_bytes: int
+    pods_max: int
+    """The VPC CNI's figure without prefix delegation: ENIs x (addresses - 1) + 2."""
+    gpus: int = 0
+    on_demand_usd_per_hour: UsdPerHour | None = None
+    spot_usd_per_hour: UsdPerHour | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class FleetEvent:
+    """A capacity error from a fleet's history or a group's activities."""
+
+    at: datetime
+    code: str
+    """`InsufficientInstanceCapacity`, `MaxSpotInstanceCountExceeded` …"""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """A live EC2 Fleet or Auto Scaling group of ours."""
+
+    id: FleetId
+    name: str
+    """The `fleet` tag."""
+    provider: Provider
+    region: Region
+    state: str
+    """EC2's word: submitted, active, modifying, deleted-running …"""
+    target_capacity: int
+    fulfilled_capacity: float = 0.0
+    activity_status: str | None = None
+    """error | pending_fulfillment | pending_termination | fulfilled."""
+    created_at: datetime | None = None
+    tags: Labels = NO_LABELS
+    launch_template_id: str = ""
+    launch_template_version: str = ""
+    instance_types: tuple[str, ...] = ()
+    capacity_errors: tuple[FleetEvent, ...] = ()
+    min_size: int | None = None
+    """Auto Scaling groups only."""
+    max_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """A live EC2 instance that belongs to a fleet of ours."""
+
+    id: InstanceId
+    region: Region
+    fleet_id: FleetId | None
+    state: str
+    """pending, running, shutting-down, terminated, stopping, stopped."""
+    instance_type: str
+    zone: str
+    launched_at: datetime | None
+    lifecycle: Lifecycle = "on-demand"
+    private_dns_name: str = ""
+    launch_template_version: str = ""
+    tags: Labels = NO_LABELS
+    protected: bool = False
+    """Auto Scaling: protected from scale-in."""
+
+    @property
+    def gone(self) -> bool:
+        """Ended or about to: counts for nothing."""
+        return self.state in {"shutting-down", "terminated", "stopping", "stopped"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceOption:
+    """One instance type that a fleet may launch, at one price."""
+
+    instance_type: str
+    resources: Resources
+    """Of the bare machine: cpu, memory, pods, devices."""
+    usd_per_hour: UsdPerHour | None
+    arch: Literal["amd64", "arm64"] = "amd64"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetMemory:
+    """What must outlive a restart about one fleet; kept in the Lease annotation `fleet-state`."""
+
+    fleet: str
+    region: Region
+    unavailable_until: datetime | None = None
+    failures: int = 0
+    """Capacity errors in a row; the cool-off doubles with each."""
+    last_error_at: datetime | None = None
+    stuck_in_a_row: int = 0

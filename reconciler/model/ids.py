@@ -1,0 +1,41 @@
+"""Names and ids of the field, so that one is never passed for another."""
+
+from dataclasses import dataclass
+from typing import NewType
+
+NodeName = NewType("NodeName", str)
+InstanceId = NewType("InstanceId", str)
+FleetId = NewType("FleetId", str)
+"""`fleet-…` for EC2 Fleets, the group's name for Auto Scaling groups."""
+Region = NewType("Region", str)
+ResourceName = str
+"""`cpu`, `memory`, `pods`, `ephemeral-storage`, `nvidia.com/gpu` …"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class PodKey:
+    """A pod: namespace and name for people, uid for identity (names are reused)."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class FleetKey:
+    """A fleet of the sector config in one region; the same fleet may exist in several."""
+
+    name: str
+    region: Region
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.region})"
+
+
+def instance_id_of(provider_id: str) -> InstanceId | None:
+    """The EC2 instance in a node's `spec.providerID` (`aws:///us-west-2a/i-0abc…`)."""
+    tail = provider_id.rsplit("/", 1)[-1]
+    return InstanceId(tail) if provider_id.startswith("aws:") and tail.startswith("i-") else None

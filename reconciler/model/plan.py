@@ -1,0 +1,111 @@
+"""What a planning cycle decided: actions in order, promises, refusals, cost."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.model.actions import AnyAction
+from reconciler.model.fleet import FleetMemory
+from reconciler.model.ids import NodeName, PodKey, Region
+from reconciler.model.snapshot import Ignored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where a pod will run: on a node, on launching capacity, or on a node to be bought.
+
+    Exactly one of `node`, `launching` and `new_node` is set.
+    """
+
+    pod: PodKey
+    node: NodeName | None = None
+    fleet: str | None = None
+    region: Region | None = None
+    launching: int | None = None
+    """Counts from 0 per fleet and region."""
+    new_node: int | None = None
+    """Counts from 0 per fleet and region."""
+    moved_from: NodeName | None = None
+    """Set for a pod that the plan moves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Reason:
+    """Why one fleet cannot take a pod."""
+
+    fleet: str
+    region: Region
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplaceable:
+    """A pod of ours that nothing can take, with a reason per fleet."""
+
+    pod: PodKey
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Held:
+    """A node that is kept although a policy would have begun to remove it."""
+
+    node: NodeName
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Why a node is not being removed; shown on request only."""
+
+    node: NodeName
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPlan:
+    """One fleet's numbers before and after."""
+
+    fleet: str
+    region: Region
+    current: int
+    joined: int
+    launching: int
+    target: int
+    min: int
+    max: int | None
+    state: str
+    """EC2's word; `missing` when EC2 does not have the fleet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Hourly cost of all targets, and the proof of how good the plan is."""
+
+    hourly_usd_before: float
+    hourly_usd_after: float
+    hourly_usd_lower_bound: float
+    gap: float
+    """(after - lower bound) / after; 0 when nothing costs."""
+    unpriced: tuple[str, ...] = ()
+    """Fleets without a known price, counted at a usual price of their CPUs and memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The outcome of one planning cycle; a pure function of snapshot, settings and clock."""
+
+    at: datetime
+    cluster: str
+    home_region: Region
+    actions: tuple[AnyAction, ...] = ()
+    placements: tuple[Placement, ...] = ()
+    held: tuple[Held, ...] = ()
+    unplaceable: tuple[Unplaceable, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    fleets: tuple[FleetPlan, ...] = ()
+    cost: Cost
+    kept: tuple[Kept, ...] = ()
+    memories: tuple[FleetMemory, ...] = ()
+    """What the loop must remember about fleets after this cycle."""

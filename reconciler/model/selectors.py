@@ -1,0 +1,100 @@
+"""Label and node selectors with the semantics of k8s.io/apimachinery and component-helpers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from reconciler.model.frozen import NO_LABELS, Labels
+
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+
+
+def _as_int(text: str) -> int | None:
+    """ParseInt of Go: optional sign and digits, 64 bits."""
+    body = text[1:] if text[:1] in {"+", "-"} else text
+    if not (body.isascii() and body.isdigit()) or len(body) > 19:
+        return None
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One `key operator values` line of a selector."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels satisfy this line.
+
+        Source: apimachinery labels.Requirement.Matches: NotIn and DoesNotExist accept a missing
+        key; Gt and Lt need an integer label and exactly one integer value.
+        """
+        match self.operator:
+            case "In":
+                return self.key in labels and labels[self.key] in self.values
+            case "NotIn":
+                return self.key not in labels or labels[self.key] not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+            case "Gt" | "Lt":
+                return self._compares(labels)
+
+    def _compares(self, labels: Mapping[str, str]) -> bool:
+        if self.key not in labels or len(self.values) != 1:
+            return False
+        actual, bound = _as_int(labels[self.key]), _as_int(self.values[0])
+        if actual is None or bound is None:
+            return False
+        return actual > bound if self.operator == "Gt" else actual < bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSelector:
+    """A metav1.LabelSelector; an empty one matches everything, None (elsewhere) nothing."""
+
+    match_labels: Labels = NO_LABELS
+    match_expressions: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether all labels and all expressions hold."""
+        return all(labels.get(k) == v for k, v in self.match_labels.items()) and all(
+            requirement.matches(labels) for requirement in self.match_expressions
+        )
+
+    def keys(self) -> frozenset[str]:
+        """Every label key that the outcome can depend on."""
+        return frozenset(self.match_labels) | {r.key for r in self.match_expressions}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSelectorTerm:
+    """Requirements that must all hold: on labels, and on fields (`metadata.name`).
+
+    A term with neither matches no node.
+    """
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str], name: str) -> bool:
+        """Whether a node of that name and with these labels satisfies the term."""
+        if not self.expressions and not self.fields:
+            return False
+        return all(r.matches(labels) for r in self.expressions) and all(
+            r.matches({"metadata.name": name}) for r in self.fields
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSelector:
+    """Terms of which one must hold; none at all matches no node."""
+
+    terms: tuple[NodeSelectorTerm, ...]
+
+    def matches(self, labels: Mapping[str, str], name: str) -> bool:
+        """Whether any term holds."""
+        return any(term.matches(labels, name) for term in self.terms)

@@ -1,0 +1,76 @@
+"""One consistent picture of cluster and cloud: the planner's whole world."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reconciler.model.cluster import (
+    CsiNode,
+    DaemonSet,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    StorageClass,
+)
+from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.ids import Region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Ignored:
+    """An object that planning does not use, and why (interfaces, section 3)."""
+
+    code: str
+    namespace: str = ""
+    pod: str = ""
+    kind: str = ""
+    name: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """What the Kubernetes API answered."""
+
+    pods: tuple[Pod, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    daemon_sets: tuple[DaemonSet, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+    volumes: tuple[PersistentVolume, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    csi_nodes: tuple[CsiNode, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    last_drain_at: datetime | None = None
+    """From the Lease annotation; None when no drain is known."""
+    memories: tuple[FleetMemory, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    """Objects of unused kinds and objects that could not be read."""
+    relists: int = 1
+    """Full lists taken since start; the safety stop asks for two that agree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudState:
+    """What EC2 answered, over all regions."""
+
+    fleets: tuple[Fleet, ...] = ()
+    instances: tuple[Instance, ...] = ()
+    regions: frozenset[Region] = frozenset()
+    """Regions that answered; a fleet of any other region is unknown, not missing."""
+    ignored: tuple[Ignored, ...] = ()
+    instances_known: bool = False
+    """Whether an answer about instances was given at all: without one nobody is stuck or gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that one plan is made from."""
+
+    at: datetime
+    """The clock, aware UTC."""
+    cluster: ClusterState = field(default_factory=ClusterState)
+    cloud: CloudState | None = None
+    """None: no answer of EC2 at all (offline planning from the cluster alone)."""

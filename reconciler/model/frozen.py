@@ -37,6 +37,7 @@ class FrozenMap(Mapping[K, V], Generic[K, V]):
     @overload
     def get(self, key: K, /, default: V | D) -> V | D: ...
     def get(self, key: K, /, default: V | D | None = None) -> V | D | None:
+        """The value of `key`, or `default`."""
         return self._data.get(key, default)
 
     def __eq__(self, other: object) -> bool:

@@ -1,0 +1,1 @@
+"""Pure planning: (Snapshot, PlannerSettings) -> Plan. No I/O, no clock, no unseeded chance."""

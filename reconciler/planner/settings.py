@@ -1,0 +1,145 @@
+"""What the planner must know beside the snapshot: the sector config, resolved.
+
+`config/` makes these from a sector config and the instance catalogue; every default, size and
+price is settled there, so that planning looks nothing up.
+"""
+
+from dataclasses import dataclass, field
+from datetime import time
+from decimal import Decimal
+from typing import Literal
+
+from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
+from reconciler.model.fleet import InstanceOption, Lifecycle, Provider, UsdPerHour
+from reconciler.model.frozen import NO_LABELS, Labels
+from reconciler.model.ids import FleetKey, Region
+
+Expander = Literal["cost", "least-waste", "most-pods", "random", "priority"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GracePeriod:
+    """How long a node must have been empty, at some hours of some days; first match wins.
+
+    An overnight range (`starts` > `ends`) holds on each of its days from 00:00 to `ends` and from
+    `starts` to 24:00. `starts` equal to `ends` is the whole day.
+    """
+
+    starts: time
+    ends: time
+    weekdays: frozenset[int]
+    """1 to 7 from Monday, of the moment asked about."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleInSettings:
+    """When a node is no longer needed (behaviour, section 5)."""
+
+    idle_threshold_seconds: float = 600
+    idle_threshold_explicit: bool = False
+    """Set by the config, not by default: then the longer of it and a grace period counts."""
+    type_idle_threshold_seconds: float = 0
+    type_spares: int = 0
+    utilization_threshold: float = 0.5
+    unneeded_seconds: float = 600
+    empty_at_once_max: int = 10
+    non_empty_at_once_max: int = 1
+    pod_eviction_timeout_seconds: float = 120
+    graceful_termination_max_seconds: float = 120
+    move_bare_pods: bool = False
+    move_local_storage: bool = False
+    move_system_pods: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetSettings:
+    """One fleet of the sector config."""
+
+    name: str
+    """`<sector>-<size>` or `<sector>-<size>-<zone>`."""
+    sector: str
+    kind: str
+    size: str
+    provider: Provider = "ec2-fleet"
+    auto_scaling_group: str | None = None
+    spot: bool = True
+    spot_fallback: bool = False
+    """Whether its demand may move on to on-demand when spot is unavailable."""
+    zone: str | None = None
+    """The one zone it launches in; None when it may launch in several."""
+    zones: tuple[str, ...] = ()
+    """The zones it may launch in, as far as the config says (its subnets)."""
+    regions: tuple[Region, ...]
+    """In order of preference."""
+    min_capacity: int = 0
+    max_capacity: int | None = None
+    priority: int = 0
+    labels: Labels = NO_LABELS
+    """Every label that a new node will carry, ours (interfaces, section 4) included."""
+    taints: tuple[Taint, ...] = ()
+    options: tuple[InstanceOption, ...]
+    """What EC2 may choose from; at least one."""
+    allocatable: Resources | None = None
+    """Exact resources of a new node, when the config states them: nothing is reserved on top."""
+    usd_per_hour: UsdPerHour | None = None
+    """Of its cheapest option; None when nothing knows a price."""
+    ephemeral_storage_bytes: int = 0
+    over_subscription: float = 0.0
+    grace_periods: tuple[GracePeriod, ...] = ()
+    scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
+    bounce_deployment_pods: bool = False
+    expire_after_seconds: float | None = None
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """The capacity type it buys."""
+        return "spot" if self.spot else "on-demand"
+
+    def keys(self) -> tuple[FleetKey, ...]:
+        """The fleet in each of its regions, in order of preference."""
+        return tuple(FleetKey(name=self.name, region=region) for region in self.regions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectorSettings:
+    """One sector: the pods that name it and the fleets that serve it."""
+
+    name: str
+    kind: str
+    fleets: tuple[FleetSettings, ...]
+    expander: Expander = "cost"
+    usd_per_hour_max: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerSettings:
+    """Everything that the sector config decides about planning."""
+
+    cluster: str
+    regions: tuple[Region, ...]
+    """In order of preference; the first is home."""
+    sectors: tuple[SectorSettings, ...]
+    default_sector: str | None = None
+    pod_namespace: str | None = None
+    """Only pods of this namespace are demand; all occupy their nodes."""
+    reserved: Resources = NO_RESOURCES
+    """Kept per node for daemons: cpu in milli, memory in bytes."""
+    usd_per_hour_max: Decimal | None = None
+    instance_init_seconds: float = 900
+    unready_seconds: float = 600
+    timezone: str = "UTC"
+    consolidation: bool = False
+    allow_destroy: frozenset[str] = frozenset()
+    """Fleets that may be emptied for good."""
+    search_budget_seconds: float = 0.2
+    """How long the search for cheaper capacity may take after the fast packings."""
+
+    @property
+    def home_region(self) -> Region:
+        """Where min_capacity is kept."""
+        return self.regions[0]
+
+    def fleets(self) -> tuple[FleetSettings, ...]:
+        """Every fleet of every sector, in the order of the config."""
+        return tuple(fleet for sector in self.sectors for fleet in sector.fleets)

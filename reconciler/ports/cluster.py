@@ -1,0 +1,86 @@
+"""The Kubernetes cluster: one observation and the few verbs that the plan's actions need."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from reconciler.model.cluster import Taint
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.snapshot import ClusterState
+
+
+class Cluster(Protocol):
+    """The API server.
+
+    Every method may raise Throttled, Forbidden or Unavailable (nothing was changed) and, those
+    that change something, OutcomeUnknown (the reply was lost; observe before deciding again).
+    """
+
+    def observe(self) -> ClusterState:
+        """The present state of everything that planning reads.
+
+        Raises:
+            ObservationError: What is known is older than 60 s; nothing may be decided from it.
+        """
+        ...
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:
+        """Block until something that matters to planning changed since the last `observe`.
+
+        Returns:
+            True at a change, False when the time ran out or the program is asked to stop.
+        """
+        ...
+
+    def taint_node(self, node: NodeName, taint: Taint) -> bool:
+        """Put the taint on the node, leaving all others.
+
+        Returns:
+            False when it was there already.
+
+        Raises:
+            NotFound: The node is gone.
+            Conflict: The node changed under us more often than we retry.
+        """
+        ...
+
+    def untaint_node(self, node: NodeName, key: str) -> bool:
+        """Take every taint with this key off the node; False when there was none."""
+        ...
+
+    def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations; None removes one."""
+        ...
+
+    def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """Ask the Eviction API to end this very pod (by uid).
+
+        Returns:
+            False when the pod is gone or is already being deleted.
+
+        Raises:
+            Refused: A budget does not allow it now (429).
+        """
+        ...
+
+    def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """Delete this very pod (by uid), past any budget; False when it is gone."""
+        ...
+
+    def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
+        """The live pods that count on a node, read now and not from a cache.
+
+        DaemonSet, mirror and finished pods do not count, nor do pods with a negative priority.
+        """
+        ...
+
+    def delete_node(self, node: NodeName) -> bool:
+        """Delete the Node object; False when it is gone."""
+        ...
+
+    def remember(self, annotations: Mapping[str, str | None]) -> None:
+        """Keep annotations on the Lease `fleet-reconciler`, so that they survive a restart."""
+        ...
+
+    def close(self) -> None:
+        """Stop watching and let go of connections."""
+        ...

@@ -1,0 +1,1 @@
+"""AWS and Kubernetes on loopback: what `reconciler sandbox`, the demo and the tests run against."""

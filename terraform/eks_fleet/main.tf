@@ -1,0 +1,168 @@
+# One EC2 Fleet of Kubernetes nodes and the launch template its instances are made from.
+# What the fleet is belongs to Terraform; how big it is belongs to the capacity loop.
+locals {
+  fleet_name = join("-", compact([var.sector_label, var.node_pool_size, var.zone]))
+
+  own_tags = {
+    "Name"                                      = "${var.cluster_name}-${local.fleet_name}"
+    "Spot"                                      = tostring(var.spot)
+    "cluster"                                   = var.cluster_name
+    "fleet"                                     = local.fleet_name
+    "kind"                                      = var.node_pool_kind
+    "kubernetes.io/cluster/${var.cluster_name}" = "owned"
+    "sector"                                    = var.sector_label
+    "size"                                      = var.node_pool_size
+  }
+  tags = merge(var.tags, local.own_tags)
+
+  subnet_ids = [
+    for zone, subnet_id in var.private_subnet_ids : subnet_id if var.zone == "" || zone == var.zone
+  ]
+  overrides = [
+    for pair in setproduct(local.instance_types, local.subnet_ids) :
+    { instance_type = pair[0], subnet_id = pair[1] }
+  ]
+
+  # Bottlerocket keeps its system on xvda and everything of the node's on xvdb.
+  data_device_name = var.ami_type == "BOTTLEROCKET" ? "/dev/xvdb" : "/dev/xvda"
+}
+
+resource "aws_launch_template" "this" {
+  name                   = "${var.cluster_name}-${local.fleet_name}"
+  description            = "Nodes of fleet ${local.fleet_name} in cluster ${var.cluster_name}"
+  update_default_version = true
+
+  image_id               = var.ami
+  key_name               = var.ssh_key_name == "" ? null : var.ssh_key_name
+  user_data              = local.user_data_base64
+  vpc_security_group_ids = [var.security_group_id]
+
+  block_device_mappings {
+    device_name = local.data_device_name
+
+    ebs {
+      volume_size           = var.ebs_size
+      volume_type           = var.ebs_type
+      iops                  = var.ebs_iops
+      throughput            = var.ebs_throughput
+      encrypted             = var.ebs_encrypted
+      kms_key_id            = var.ebs_kms_key_id == "" ? null : var.ebs_kms_key_id
+      delete_on_termination = true
+    }
+  }
+
+  dynamic "iam_instance_profile" {
+    for_each = var.instance_profile_name == "" ? [] : [var.instance_profile_name]
+    content {
+      name = iam_instance_profile.value
+    }
+  }
+
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_tokens                 = "required"
+    http_put_response_hop_limit = var.metadata_hop_limit
+    # Tags in instance metadata forbid "/" in tag keys, and the cluster's own tag has two.
+    instance_metadata_tags = "disabled"
+  }
+
+  dynamic "tag_specifications" {
+    for_each = toset(["instance", "volume"])
+    content {
+      resource_type = tag_specifications.value
+      tags          = local.tags
+    }
+  }
+
+  tags = local.tags
+
+  lifecycle {
+    precondition {
+      condition     = local.user_data_bytes <= 16384
+      error_message = "user data of fleet ${local.fleet_name} is ${local.user_data_bytes} bytes; EC2 takes at most 16384 (fewer node_labels or node_taints)."
+    }
+  }
+}
+
+resource "aws_ec2_fleet" "this" {
+  type                               = "maintain"
+  excess_capacity_termination_policy = "no-termination"
+  # The capacity loop replaces a sick node after draining it; EC2 would end it with its pods.
+  replace_unhealthy_instances = false
+  # Whatever ends this fleet must leave its nodes running: they are drained by the capacity loop, never dropped.
+  terminate_instances                 = false
+  terminate_instances_with_expiration = false
+
+  launch_template_config {
+    launch_template_specification {
+      launch_template_id = aws_launch_template.this.id
+      # Never a number: the provider would modify the fleet, total capacity included, at each new version.
+      version = "$Latest"
+    }
+
+    dynamic "override" {
+      for_each = local.overrides
+      content {
+        instance_type = override.value.instance_type
+        subnet_id     = override.value.subnet_id
+        max_price     = var.max_price
+      }
+    }
+  }
+
+  dynamic "spot_options" {
+    for_each = var.spot ? [var.spot_allocation_strategy] : []
+    content {
+      allocation_strategy            = spot_options.value
+      instance_interruption_behavior = "terminate"
+    }
+  }
+
+  dynamic "on_demand_options" {
+    for_each = var.spot ? [] : ["lowestPrice"]
+    content {
+      allocation_strategy = on_demand_options.value
+    }
+  }
+
+  target_capacity_specification {
+    default_target_capacity_type = var.spot ? "spot" : "on-demand"
+    total_target_capacity        = var.initial_node_count
+  }
+
+  tags = local.tags
+
+  lifecycle {
+    ignore_changes = [
+      # The capacity loop's field. EC2 answers with the two parts as well, and the provider replaces for those.
+      target_capacity_specification[0].total_target_capacity,
+      target_capacity_specification[0].on_demand_target_capacity,
+      target_capacity_specification[0].spot_target_capacity,
+      target_capacity_specification[0].target_capacity_unit_type,
+      # EC2 cannot change these on a living fleet, answers with more or less than was asked
+      # (instance_pools_to_use_count above all), and the provider would replace the fleet for each difference.
+      spot_options,
+      on_demand_options,
+      replace_unhealthy_instances,
+      terminate_instances_with_expiration,
+      valid_from,
+      valid_until,
+      # The template is named by its id; EC2 may add the name to its answer.
+      launch_template_config[0].launch_template_specification[0].launch_template_name,
+    ]
+
+    precondition {
+      condition     = length(local.overrides) >= 1 && length(local.overrides) <= 300
+      error_message = "fleet ${local.fleet_name} has ${length(local.overrides)} overrides (instance types times subnets); EC2 takes 1 to 300."
+    }
+  }
+}
+
+check "spot_allocation_strategy_in_force" {
+  assert {
+    condition = alltrue([
+      for options in aws_ec2_fleet.this.spot_options : options.allocation_strategy == var.spot_allocation_strategy
+    ]) || !var.spot
+    error_message = "spot_allocation_strategy of fleet ${local.fleet_name} is not the one it was created with; EC2 cannot change it on a living fleet, a new fleet will have it."
+  }
+}

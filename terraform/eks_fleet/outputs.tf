@@ -1,0 +1,44 @@
+output "fleet_id" {
+  description = "Id of the EC2 Fleet (fleet-…). Read by the capacity loop's operators; the loop itself finds fleets by tag."
+  value       = aws_ec2_fleet.this.id
+}
+
+output "template_id" {
+  description = "Id of the launch template (lt-…)."
+  value       = aws_launch_template.this.id
+}
+
+output "template_version" {
+  description = "Newest version of the launch template, the one new nodes are made from."
+  value       = aws_launch_template.this.latest_version
+}
+
+output "fleet_name" {
+  description = "Name of the fleet: <sector>-<size>, with a zone <sector>-<size>-<zone>. The value of label and tag `fleet`."
+  value       = local.fleet_name
+}
+
+output "node_labels" {
+  description = "Labels that the fleet's nodes register with."
+  value       = local.node_labels
+}
+
+output "node_taints" {
+  description = "Taints that the fleet's nodes register with, as Kubernetes objects."
+  value       = local.node_taints
+}
+
+output "tags" {
+  description = "Tags of the fleet, its launch template, instances and volumes."
+  value       = local.tags
+}
+
+output "instance_types" {
+  description = "Instance types the fleet may launch, in the order they were given."
+  value       = local.instance_types
+}
+
+output "user_data" {
+  description = "What an instance is told at its first boot, in plain text."
+  value       = local.user_data
+}

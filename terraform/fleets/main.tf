@@ -1,0 +1,40 @@
+# Every fleet of one cluster, each an eks_fleet under its own name: adding or removing one leaves the others alone.
+module "fleet" {
+  source   = "../eks_fleet"
+  for_each = var.fleets
+
+  cluster_name                       = var.cluster_name
+  sector_label                       = each.value.sector_label
+  node_pool_size                     = each.value.node_pool_size
+  node_pool_kind                     = each.value.node_pool_kind
+  zone                               = each.value.zone
+  spot                               = each.value.spot
+  initial_node_count                 = each.value.initial_node_count
+  instance_types                     = each.value.instance_types
+  private_subnet_ids                 = each.value.private_subnet_ids
+  max_price                          = each.value.max_price
+  spot_allocation_strategy           = each.value.spot_allocation_strategy
+  tags                               = each.value.tags
+  ami                                = each.value.ami
+  ami_type                           = each.value.ami_type
+  security_group_id                  = each.value.security_group_id
+  ssh_key_name                       = each.value.ssh_key_name
+  instance_profile_name              = each.value.instance_profile_name
+  metadata_hop_limit                 = each.value.metadata_hop_limit
+  ebs_size                           = each.value.ebs_size
+  ebs_type                           = each.value.ebs_type
+  ebs_iops                           = each.value.ebs_iops
+  ebs_throughput                     = each.value.ebs_throughput
+  ebs_encrypted                      = each.value.ebs_encrypted
+  ebs_kms_key_id                     = each.value.ebs_kms_key_id
+  cluster_endpoint                   = each.value.cluster_endpoint
+  cluster_ca                         = each.value.cluster_ca
+  service_cidr                       = each.value.service_cidr
+  max_pods                           = each.value.max_pods
+  kube_reserved                      = each.value.kube_reserved
+  system_reserved                    = each.value.system_reserved
+  eviction_hard                      = each.value.eviction_hard
+  node_labels                        = each.value.node_labels
+  node_taints                        = each.value.node_taints
+  on_demand_prefer_no_schedule_taint = each.value.on_demand_prefer_no_schedule_taint
+}

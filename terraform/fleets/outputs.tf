@@ -1,0 +1,34 @@
+output "fleet_id" {
+  description = "Ids of the EC2 Fleets by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.fleet_id }
+}
+
+output "template_id" {
+  description = "Ids of the launch templates by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.template_id }
+}
+
+output "template_version" {
+  description = "Newest launch template versions by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.template_version }
+}
+
+output "tags" {
+  description = "Tags of each fleet, its launch template, instances and volumes, by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.tags }
+}
+
+output "node_labels" {
+  description = "Labels that each fleet's nodes register with, by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.node_labels }
+}
+
+output "instance_types" {
+  description = "Instance types each fleet may launch, by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.instance_types }
+}
+
+output "user_data" {
+  description = "What the instances of each fleet are told at their first boot, in plain text, by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.user_data }
+}

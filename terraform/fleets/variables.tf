@@ -1,0 +1,130 @@
+variable "cluster_name" {
+  description = "Name of the EKS cluster. Value of tag `cluster`, part of kubernetes.io/cluster/<name>."
+  type        = string
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", var.cluster_name))
+    error_message = "cluster_name must be a label value: 1 to 63 letters, digits, '-', '_' or '.', a letter or digit at both ends."
+  }
+}
+
+variable "fleets" {
+  description = "The cluster's fleets by name (<sector>-<size>, with a zone <sector>-<size>-<zone>). Each has the variables of eks_fleet but cluster_name; what is left out, or null, is eks_fleet's default."
+  type = map(object({
+    sector_label                       = string
+    node_pool_size                     = string
+    node_pool_kind                     = string
+    zone                               = optional(string, "")
+    spot                               = optional(bool)
+    initial_node_count                 = optional(number)
+    instance_types                     = optional(list(string), [])
+    private_subnet_ids                 = optional(map(string), {})
+    max_price                          = optional(string)
+    spot_allocation_strategy           = optional(string)
+    tags                               = optional(map(string), {})
+    ami                                = optional(string, "")
+    ami_type                           = optional(string)
+    security_group_id                  = optional(string, "")
+    ssh_key_name                       = optional(string)
+    instance_profile_name              = optional(string)
+    metadata_hop_limit                 = optional(number)
+    ebs_size                           = optional(number)
+    ebs_type                           = optional(string)
+    ebs_iops                           = optional(number)
+    ebs_throughput                     = optional(number)
+    ebs_encrypted                      = optional(bool)
+    ebs_kms_key_id                     = optional(string)
+    cluster_endpoint                   = optional(string)
+    cluster_ca                         = optional(string)
+    service_cidr                       = optional(string)
+    max_pods                           = optional(number)
+    kube_reserved                      = optional(map(string))
+    system_reserved                    = optional(map(string))
+    eviction_hard                      = optional(map(string))
+    node_labels                        = optional(map(string))
+    on_demand_prefer_no_schedule_taint = optional(bool)
+    node_taints = optional(list(object({
+      key    = string
+      value  = optional(string, "")
+      effect = string
+    })))
+  }))
+  nullable = false
+
+  validation {
+    condition = alltrue([
+      for name, fleet in var.fleets :
+      name == join("-", compact([fleet.sector_label, fleet.node_pool_size, fleet.zone]))
+    ])
+    error_message = "fleets must be named <sector_label>-<node_pool_size>, with a zone <sector_label>-<node_pool_size>-<zone>."
+  }
+
+  validation {
+    condition = length(distinct([
+      for fleet in values(var.fleets) : "${fleet.sector_label}/${fleet.node_pool_size}/${fleet.zone}"
+    ])) == length(var.fleets)
+    error_message = "fleets must have each sector_label, node_pool_size and zone once."
+  }
+
+  validation {
+    condition = alltrue([
+      for fleet in values(var.fleets) : fleet.zone != "" || length([
+        for other in values(var.fleets) : other
+        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size
+      ]) == 1
+    ])
+    error_message = "fleets must not have the same sector_label and node_pool_size both with and without zone: the one without zone covers every zone."
+  }
+
+  validation {
+    condition = length(distinct([
+      for fleet in values(var.fleets) : "${fleet.sector_label}/${fleet.node_pool_kind}"
+    ])) == length(distinct(values(var.fleets)[*].sector_label))
+    error_message = "fleets of one sector_label must have one node_pool_kind."
+  }
+
+  validation {
+    condition = alltrue([
+      for fleet in values(var.fleets) :
+      length(fleet.instance_types) > 0 || contains(["memory", "cpu"], fleet.node_pool_kind)
+    ])
+    error_message = "fleets must have the node_pool_kind memory or cpu; an own kind needs instance_types."
+  }
+
+  validation {
+    condition = alltrue([
+      for fleet in values(var.fleets) :
+      length(fleet.instance_types) > 0 || contains(["xsmall", "small", "medium", "large", "xlarge"], fleet.node_pool_size)
+    ])
+    error_message = "fleets must have the node_pool_size xsmall, small, medium, large or xlarge; an own size needs instance_types."
+  }
+
+  validation {
+    condition = alltrue([
+      for fleet in values(var.fleets) :
+      fleet.initial_node_count == null ? true : fleet.initial_node_count >= 0 && fleet.initial_node_count <= 10000
+    ])
+    error_message = "fleets must have an initial_node_count from 0 to 10000 (EC2's limit for one fleet)."
+  }
+
+  validation {
+    condition = alltrue([
+      for key in flatten([for fleet in values(var.fleets) : keys(fleet.tags)]) :
+      !contains(["Name", "Spot", "cluster", "fleet", "kind", "managed", "name", "sector", "size", "kubernetes.io/cluster/${var.cluster_name}"], key)
+    ])
+    error_message = "fleets must not use reserved keys in tags: Name, Spot, cluster, fleet, kind, managed, name, sector, size and kubernetes.io/cluster/<cluster_name> are set by the module."
+  }
+
+  validation {
+    condition = alltrue([
+      for key in flatten([for fleet in values(var.fleets) : keys(fleet.tags)]) : !startswith(lower(key), "aws:")
+    ])
+    error_message = "fleets must not use keys that begin with aws: in tags (reserved by AWS)."
+  }
+
+  validation {
+    condition     = alltrue([for fleet in values(var.fleets) : length(fleet.tags) <= 42])
+    error_message = "fleets may have at most 42 entries in tags: EC2 takes 50 and the module sets 8."
+  }
+}

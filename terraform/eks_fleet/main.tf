@@ -13,7 +13,7 @@ locals {
     "sector"                                    = var.sector_label
     "size"                                      = var.node_pool_size
   }
-  tags = merge(var.tags, local.own_tags)
+  tags = tomap(merge(var.tags, local.own_tags))
 
   subnet_ids = [
     for zone, subnet_id in var.private_subnet_ids : subnet_id if var.zone == "" || zone == var.zone

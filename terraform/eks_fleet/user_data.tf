@@ -2,20 +2,20 @@
 locals {
   lifecycle_label = var.spot ? "Ec2Spot" : "OnDemand"
 
-  node_labels = merge(var.node_labels, {
+  node_labels = tomap(merge(var.node_labels, {
     sector    = var.sector_label
     fleet     = local.fleet_name
     size      = var.node_pool_size
     pool_size = var.node_pool_size
     kind      = var.node_pool_kind
     lifecycle = local.lifecycle_label
-  })
+  }))
 
   # Asks kube-scheduler to try spot nodes first; a soft wish, so pods still land here when spot has no room.
   on_demand_taints = !var.spot && var.on_demand_prefer_no_schedule_taint ? [
     { key = "lifecycle", value = local.lifecycle_label, effect = "PreferNoSchedule" }
   ] : []
-  node_taints = concat(var.node_taints, local.on_demand_taints)
+  node_taints = tolist(concat(var.node_taints, local.on_demand_taints))
 
   kubelet_config = merge(
     var.max_pods > 0 ? { maxPods = var.max_pods } : {},

@@ -1,0 +1,1 @@
+"""Sector configs: reading, checking, resolving; also the only reader of the environment."""

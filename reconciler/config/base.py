@@ -1,0 +1,31 @@
+"""What all parts of a sector config have in common."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from reconciler.config.tree import Plain
+
+
+class Section(BaseModel):
+    """A mapping of a sector config: unknown keys are faults, values are final and frozen."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        arbitrary_types_allowed=True,
+        validate_default=False,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, data: Any) -> Any:
+        """A key without a value (`key:` or `key: null`) is as good as no key."""
+        if not isinstance(data, dict):
+            return data
+        return {k: v for k, v in data.items() if not (isinstance(v, Plain) and v.is_null)}
+
+    def given(self) -> dict[str, Any]:
+        """The values that the config states, without the defaults."""
+        return {name: getattr(self, name) for name in sorted(self.model_fields_set)}

@@ -1,0 +1,259 @@
+"""The descheduler's part of a sector config, in the words of descheduler/v1alpha2.
+
+Argument names and defaults: sigs.k8s.io/descheduler, README and plugin types, v0.3x.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from reconciler.config import scalars
+from reconciler.config.base import Section
+from reconciler.config.types import (
+    Boolean,
+    Count,
+    Integer,
+    Name,
+    Percent,
+    PositiveSeconds,
+    Text,
+)
+
+
+class Namespaces(Section):
+    """Namespaces that a policy looks at; `include` or `exclude`, not both."""
+
+    include: tuple[Name, ...] = ()
+    """Only these."""
+    exclude: tuple[Name, ...] = ()
+    """All but these."""
+
+
+class LabelExpression(Section):
+    """One requirement of a label selector."""
+
+    key: Text
+    """Label key."""
+    operator: Annotated[
+        Literal["In", "NotIn", "Exists", "DoesNotExist"], BeforeValidator(scalars.any_text)
+    ]
+    """In, NotIn, Exists or DoesNotExist."""
+    values: tuple[Name, ...] = ()
+    """Label values, for In and NotIn."""
+
+
+class LabelSelector(Section):
+    """A Kubernetes label selector."""
+
+    match_labels: dict[str, Name] = Field(default_factory=dict, alias="matchLabels")
+    """Labels that must have these values."""
+    match_expressions: tuple[LabelExpression, ...] = Field(default=(), alias="matchExpressions")
+    """Requirements that must all hold."""
+
+
+class PolicyEntry(Section):
+    """What every policy has."""
+
+    enabled: Boolean = False
+    """Whether it runs."""
+
+
+class SelectingPolicy(PolicyEntry):
+    """A policy that looks at some pods only."""
+
+    namespaces: Namespaces | None = None
+    """Namespaces that it looks at; default: all."""
+    label_selector: LabelSelector | None = Field(default=None, alias="labelSelector")
+    """Pods that it looks at; default: all."""
+
+
+class RemoveDuplicates(PolicyEntry):
+    """One pod of a ReplicaSet, StatefulSet or Job per node."""
+
+    namespaces: Namespaces | None = None
+    """Namespaces that it looks at; default: all."""
+    exclude_owner_kinds: tuple[Name, ...] = Field(default=(), alias="excludeOwnerKinds")
+    """Kinds of owners whose pods may share a node."""
+
+
+class EvictableNamespaces(Section):
+    """Namespaces whose pods a utilization policy leaves alone."""
+
+    exclude: tuple[Name, ...] = ()
+    """All but these."""
+
+
+class UtilizationPolicy(PolicyEntry):
+    """A policy over the utilization of nodes."""
+
+    thresholds: dict[str, Percent] = Field(default_factory=dict)
+    """Percent by resource; a node below all of them is under-used."""
+    number_of_nodes: Count = Field(default=0, alias="numberOfNodes")
+    """Under-used nodes that there must be more of before it acts."""
+    evictable_namespaces: EvictableNamespaces | None = Field(
+        default=None, alias="evictableNamespaces"
+    )
+    """Namespaces whose pods it leaves alone."""
+
+
+class LowNodeUtilization(UtilizationPolicy):
+    """From over-used to under-used nodes."""
+
+    target_thresholds: dict[str, Percent] = Field(default_factory=dict, alias="targetThresholds")
+    """Percent by resource; a node above any of them is over-used."""
+    use_deviation_thresholds: Boolean = Field(default=False, alias="useDeviationThresholds")
+    """Whether thresholds are distances from the mean."""
+
+
+class HighNodeUtilization(UtilizationPolicy):
+    """From under-used nodes to fuller ones, so that they become empty."""
+
+
+class RemovePodsViolatingInterPodAntiAffinity(SelectingPolicy):
+    """Pods whose anti-affinity no longer holds."""
+
+
+class RemovePodsViolatingNodeAffinity(SelectingPolicy):
+    """Pods whose node affinity no longer holds."""
+
+    node_affinity_type: tuple[
+        Annotated[
+            Literal[
+                "requiredDuringSchedulingIgnoredDuringExecution",
+                "preferredDuringSchedulingIgnoredDuringExecution",
+            ],
+            BeforeValidator(scalars.any_text),
+        ],
+        ...,
+    ] = Field(default=("requiredDuringSchedulingIgnoredDuringExecution",), alias="nodeAffinityType")
+    """Which affinity it looks at."""
+
+
+class RemovePodsViolatingNodeTaints(SelectingPolicy):
+    """Pods that do not tolerate a taint of their node."""
+
+    excluded_taints: tuple[Name, ...] = Field(default=(), alias="excludedTaints")
+    """Taints to leave out, `key` or `key=value`."""
+    included_taints: tuple[Name, ...] = Field(default=(), alias="includedTaints")
+    """Only these taints, `key` or `key=value`; default: all."""
+    include_prefer_no_schedule: Boolean = Field(default=False, alias="includePreferNoSchedule")
+    """Whether PreferNoSchedule taints count."""
+
+
+class TopologySpreadPolicy(SelectingPolicy):
+    """Pods that make a topology spread too uneven."""
+
+    constraints: tuple[
+        Annotated[Literal["DoNotSchedule", "ScheduleAnyway"], BeforeValidator(scalars.any_text)],
+        ...,
+    ] = ("DoNotSchedule",)
+    """Which constraints count."""
+    topology_balance_node_fit: Boolean = Field(default=True, alias="topologyBalanceNodeFit")
+    """Whether a place that fits is looked for; always done here."""
+
+
+PodState: TypeAlias = Name
+
+
+class RemovePodsHavingTooManyRestarts(SelectingPolicy):
+    """Pods whose containers keep restarting."""
+
+    pod_restart_threshold: Count = Field(default=100, alias="podRestartThreshold")
+    """Restarts, over all containers, from which a pod is evicted."""
+    including_init_containers: Boolean = Field(default=False, alias="includingInitContainers")
+    """Whether init containers count."""
+    states: tuple[PodState, ...] = ()
+    """Only pods in these phases or with containers waiting for these reasons; default: all."""
+
+
+class PodLifeTime(SelectingPolicy):
+    """Pods that are older than they should get."""
+
+    max_pod_life_time_seconds: Count | None = Field(default=None, alias="maxPodLifeTimeSeconds")
+    """Age in seconds beyond which a pod is evicted; the policy does nothing without it."""
+    states: tuple[PodState, ...] = ()
+    """Only pods in these phases or with containers waiting for these reasons; default: all."""
+    including_init_containers: Boolean = Field(default=False, alias="includingInitContainers")
+    """Whether init containers' reasons count."""
+    including_ephemeral_containers: Boolean = Field(
+        default=False, alias="includingEphemeralContainers"
+    )
+    """Whether ephemeral containers' reasons count."""
+
+
+class RemoveFailedPods(SelectingPolicy):
+    """Pods that failed and lie around."""
+
+    min_pod_lifetime_seconds: Count | None = Field(default=None, alias="minPodLifetimeSeconds")
+    """Age in seconds from which a failed pod goes."""
+    exclude_owner_kinds: tuple[Name, ...] = Field(default=(), alias="excludeOwnerKinds")
+    """Kinds of owners whose failed pods stay."""
+    reasons: tuple[Name, ...] = ()
+    """Only pods that failed for these reasons; default: all."""
+    exit_codes: tuple[Integer, ...] = Field(default=(), alias="exitCodes")
+    """Only pods with a container that ended with one of these; default: all."""
+    including_init_containers: Boolean = Field(default=False, alias="includingInitContainers")
+    """Whether init containers' reasons count."""
+
+
+class Policies(Section):
+    """The policies by their names in descheduler/v1alpha2."""
+
+    remove_duplicates: RemoveDuplicates = Field(
+        default=RemoveDuplicates(), alias="RemoveDuplicates"
+    )
+    """One pod of an owner per node."""
+    low_node_utilization: LowNodeUtilization = Field(
+        default=LowNodeUtilization(), alias="LowNodeUtilization"
+    )
+    """From over-used to under-used nodes."""
+    high_node_utilization: HighNodeUtilization = Field(
+        default=HighNodeUtilization(), alias="HighNodeUtilization"
+    )
+    """From under-used nodes to fuller ones."""
+    remove_pods_violating_inter_pod_anti_affinity: RemovePodsViolatingInterPodAntiAffinity = Field(
+        default=RemovePodsViolatingInterPodAntiAffinity(),
+        alias="RemovePodsViolatingInterPodAntiAffinity",
+    )
+    """Pods whose anti-affinity no longer holds."""
+    remove_pods_violating_node_affinity: RemovePodsViolatingNodeAffinity = Field(
+        default=RemovePodsViolatingNodeAffinity(), alias="RemovePodsViolatingNodeAffinity"
+    )
+    """Pods whose node affinity no longer holds."""
+    remove_pods_violating_node_taints: RemovePodsViolatingNodeTaints = Field(
+        default=RemovePodsViolatingNodeTaints(), alias="RemovePodsViolatingNodeTaints"
+    )
+    """Pods that do not tolerate a taint of their node."""
+    remove_pods_violating_topology_spread_constraint: TopologySpreadPolicy = Field(
+        default=TopologySpreadPolicy(), alias="RemovePodsViolatingTopologySpreadConstraint"
+    )
+    """Pods that make a topology spread too uneven."""
+    remove_pods_having_too_many_restarts: RemovePodsHavingTooManyRestarts = Field(
+        default=RemovePodsHavingTooManyRestarts(), alias="RemovePodsHavingTooManyRestarts"
+    )
+    """Pods whose containers keep restarting."""
+    pod_life_time: PodLifeTime = Field(default=PodLifeTime(), alias="PodLifeTime")
+    """Pods that are older than they should get."""
+    remove_failed_pods: RemoveFailedPods = Field(
+        default=RemoveFailedPods(), alias="RemoveFailedPods"
+    )
+    """Pods that failed and lie around."""
+
+
+class Descheduler(Section):
+    """Evicts pods that would be placed better elsewhere."""
+
+    enabled: Boolean = False
+    """Whether it runs."""
+    interval_seconds: PositiveSeconds = Field(default=300.0, alias="interval")
+    """Pause between two looks at the cluster."""
+    policies: Policies = Policies()
+    """Policies, each on or off with its own arguments."""
+    policy_file: Text | None = None
+    """A descheduler/v1alpha2 DeschedulerPolicy file, relative to the config; or `policies`."""
+    max_evictions_per_node: Count | None = None
+    """Most evictions per node and cycle; default: no limit."""
+    max_evictions_per_namespace: Count | None = None
+    """Most evictions per namespace and cycle; default: no limit."""
+    max_evictions_per_cycle: Count | None = None
+    """Most evictions per cycle; default: no limit."""

@@ -1,0 +1,74 @@
+"""The stable fault codes of a sector config, and how a fault of one value is raised.
+
+Messages are one line, quote at most a little of what was written, and never quote secrets.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from pydantic_core import PydanticCustomError
+
+from reconciler.model.errors import Problem
+
+SYNTAX: Final = "config/syntax"
+UNKNOWN_KEY: Final = "config/unknown-key"
+TYPE: Final = "config/type"
+RANGE: Final = "config/range"
+SECTOR_KIND: Final = "sector/kind"
+DUPLICATE_FLEET: Final = "sector/duplicate-fleet"
+UNKNOWN_SIZE: Final = "sector/unknown-size"
+TAGS_RESERVED: Final = "tags/reserved"
+TAGS_LIMIT: Final = "tags/limit"
+NAME_LABEL: Final = "name/label"
+LABELS_RESERVED: Final = "labels/reserved"
+DEFAULT_SECTOR: Final = "default-sector/unknown"
+
+ALL_CODES: Final = (
+    SYNTAX,
+    UNKNOWN_KEY,
+    TYPE,
+    RANGE,
+    SECTOR_KIND,
+    DUPLICATE_FLEET,
+    UNKNOWN_SIZE,
+    TAGS_RESERVED,
+    TAGS_LIMIT,
+    NAME_LABEL,
+    LABELS_RESERVED,
+    DEFAULT_SECTOR,
+)
+_QUOTED_CHARACTERS = 60
+
+
+def quoted(text: str) -> str:
+    """What was written, in quotes, on one line and short enough for a message."""
+    cut = text if len(text) <= _QUOTED_CHARACTERS else text[: _QUOTED_CHARACTERS - 1] + "…"
+    visible = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in cut)
+    return f"'{visible}'"
+
+
+def fault(code: str, message: str) -> PydanticCustomError:
+    """An error for pydantic to collect; its type is the stable code."""
+    return PydanticCustomError(code, "{message}", {"message": message})
+
+
+def wrong_type(message: str) -> PydanticCustomError:
+    """A `config/type` fault."""
+    return fault(TYPE, message)
+
+
+def out_of_range(message: str) -> PydanticCustomError:
+    """A `config/range` fault."""
+    return fault(RANGE, message)
+
+
+def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Sort by place and keep one of those that say the same of the same place.
+
+    A mapping that is reached through several aliases is one place with one fault.
+    """
+    unique: dict[tuple[int, int, str, str], Problem] = {}
+    for problem in sorted(problems):
+        key = (problem.line, problem.column, problem.code, problem.message)
+        unique.setdefault(key, problem)
+    return tuple(unique.values())

@@ -1,0 +1,108 @@
+"""What pydantic found, as problems with a code, a path and a place."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from reconciler.config import faults
+from reconciler.config.schema import SectorConfig
+from reconciler.config.tree import Mapping as MappingNode
+from reconciler.config.tree import dotted, place_of
+from reconciler.model.errors import Problem
+
+Location = tuple[int | str, ...]
+_SHAPES: Final = {
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+}
+_KFM_SPELLINGS: Final = {"min_capacity": "capacity_min", "cluster": "cluster_name"}
+_ALSO_KNOWN: Final = {"SectorConfig": ("cluster_name",), "FleetEntry": ("capacity_min",)}
+
+
+def from_validation(error: ValidationError, root: MappingNode) -> Iterator[Problem]:
+    """Every fault that pydantic found; a sector without a kind is left to `rules.kinds`."""
+    for details in error.errors(include_url=False, include_context=True, include_input=False):
+        location = _as_written(details["loc"], root)
+        kind = details["type"]
+        if kind == "missing" and len(location) == 3 and location[0::2] == ("sectors", "kind"):
+            continue
+        code, message = _translate(kind, location, details)
+        place = place_of(root, location)
+        yield Problem(
+            line=place.line,
+            column=place.column,
+            path=dotted(location),
+            code=code,
+            message=message,
+        )
+
+
+def _translate(kind: str, location: Location, details: Mapping[str, Any]) -> tuple[str, str]:
+    """The code and message of one of pydantic's errors."""
+    if kind in faults.ALL_CODES:
+        return kind, str(details["msg"])
+    if kind == "extra_forbidden":
+        return faults.UNKNOWN_KEY, _unknown_key(location)
+    if kind == "missing":
+        return faults.TYPE, f"{location[-1]} is missing"
+    if kind == "literal_error":
+        return faults.TYPE, f"must be {details['ctx']['expected']}"
+    if kind in _SHAPES:
+        return faults.TYPE, _SHAPES[kind]
+    return faults.TYPE, str(details["msg"])
+
+
+def _unknown_key(location: Location) -> str:
+    """The message for an unknown key, with the nearest one that is known there."""
+    key = str(location[-1])
+    known = known_keys(location[:-1])
+    nearest = get_close_matches(key, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {nearest[0]}?" if nearest else f"; known here: {', '.join(known)}"
+    return f"unknown key {faults.quoted(key)}{hint if known else ''}"
+
+
+def known_keys(location: Location) -> list[str]:
+    """The keys that the mapping at `location` may have, sorted."""
+    model = _model_at(location)
+    if model is None:
+        return []
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    return sorted([*names, *_ALSO_KNOWN.get(model.__name__, ())])
+
+
+def _model_at(location: Location) -> type[BaseModel] | None:
+    """The model that describes the mapping at `location`."""
+    current: Any = SectorConfig
+    for step in location:
+        model = _model_in(current)
+        if isinstance(current, type) and issubclass(current, BaseModel) and isinstance(step, str):
+            by_alias = {f.alias or n: f.annotation for n, f in current.model_fields.items()}
+            current = by_alias.get(step)
+        else:
+            current = model
+    return _model_in(current)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model inside `Model | None`, `tuple[Model, ...]`, `dict[str, Model]`, `Annotated`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for part in get_args(annotation):
+        if (found := _model_in(part)) is not None:
+            return found
+    return None
+
+
+def _as_written(location: Location, root: MappingNode) -> Location:
+    """The location in the words of the file: older spellings, no marks of pydantic's own."""
+    steps = tuple(step for step in location if step != "[key]")
+    old = _KFM_SPELLINGS.get(str(steps[-1])) if steps else None
+    if old is None:
+        return steps
+    other = (*steps[:-1], old)
+    here = place_of(root, steps) == place_of(root, steps[:-1])
+    return other if here and place_of(root, other) != place_of(root, steps[:-1]) else steps

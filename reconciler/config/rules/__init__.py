@@ -1,0 +1,36 @@
+"""The rules over several values of a sector config, one file per subject.
+
+They read the tree, not the typed config, so that they hold for every part that can be read even
+when another part is wrong: all faults come in one go.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.config.rules import capacities, kinds, labels, names, tags
+from reconciler.config.rules.document import Document
+from reconciler.config.tree import Mapping
+from reconciler.model.errors import Problem
+
+_RULES = (
+    names.check_names,
+    kinds.check_kinds,
+    kinds.check_sizes,
+    kinds.check_duplicates,
+    kinds.check_default_sector,
+    capacities.check_capacities,
+    tags.check_reserved,
+    tags.check_limits,
+    labels.check_labels,
+)
+
+
+def check_rules(root: Mapping, cluster_name: str | None = None) -> Iterator[Problem]:
+    """Every fault that needs more than one value to see; in no particular order.
+
+    Args:
+        root: The config.
+        cluster_name: Name given outside the file; it wins over the file's.
+    """
+    document = Document(root, cluster_name)
+    for rule in _RULES:
+        yield from rule(document)

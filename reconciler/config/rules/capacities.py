@@ -1,0 +1,100 @@
+"""`config/range` and `config/type` over two keys: limits in the wrong order, keys that disagree."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from pydantic_core import PydanticCustomError
+
+from reconciler.config import scalars
+from reconciler.config.faults import RANGE, TYPE
+from reconciler.config.rules.document import Document, FleetNode, Location
+from reconciler.config.tree import Mapping, Scalar, Sequence, text_of
+from reconciler.model.errors import Problem
+
+T = TypeVar("T")
+
+
+def check_capacities(document: Document) -> Iterator[Problem]:
+    """Every pair of keys that must agree."""
+    root = document.root
+    cluster, old = root.text("cluster"), root.text("cluster_name")
+    if cluster is not None and old is not None and cluster != old:
+        message = "cluster and cluster_name differ; give one"
+        yield document.problem(RANGE, ("cluster_name",), message)
+    for fleet in document.fleets():
+        yield from _check_order(document, fleet)
+        yield from _check_group(document, fleet)
+    for location, mapping in _with_regions(document):
+        yield from _check_regions(document, location, mapping)
+    for name, size in document.own_sizes().items():
+        types = size.get("instance_types")
+        if isinstance(types, Sequence) and not types.items:
+            location = ("sizes", name, "instance_types")
+            yield document.problem(RANGE, location, "needs at least one instance type")
+
+
+def _number(fleet: Mapping, key: str) -> int | None:
+    """A whole number, if it is one; its own faults are found elsewhere."""
+    return _read(scalars.integer, fleet, key)
+
+
+def _read(parse: Callable[[object], T], mapping: Mapping, key: str) -> T | None:
+    """The value under `key`, if it can be read."""
+    node = mapping.get(key)
+    if not isinstance(node, Scalar) or text_of(node) is None:
+        return None
+    try:
+        return parse(node.text)
+    except PydanticCustomError:
+        return None
+
+
+def _check_order(document: Document, fleet: FleetNode) -> Iterator[Problem]:
+    """min_capacity <= initial_node_count <= max_capacity, under either name of the first."""
+    entry, location = fleet.entry, fleet.location
+    lowest, old = _number(entry, "min_capacity"), _number(entry, "capacity_min")
+    if lowest is not None and old is not None and lowest != old:
+        message = f"capacity_min {old} and min_capacity {lowest} differ; give one"
+        yield document.problem(RANGE, (*location, "capacity_min"), message)
+    lowest = old if lowest is None else lowest
+    first, highest = _number(entry, "initial_node_count"), _number(entry, "max_capacity")
+    if highest is None:
+        return
+    if lowest is not None and lowest > highest:
+        message = f"max_capacity {highest} is less than min_capacity {lowest}"
+        yield document.problem(RANGE, (*location, "max_capacity"), message)
+    if first is not None and first > highest:
+        message = f"initial_node_count {first} is more than max_capacity {highest}"
+        yield document.problem(RANGE, (*location, "initial_node_count"), message)
+
+
+def _check_group(document: Document, fleet: FleetNode) -> Iterator[Problem]:
+    """`provider: asg` and `auto_scaling_group` go together."""
+    provider = fleet.entry.text("provider") or "ec2-fleet"
+    group = "auto_scaling_group" in fleet.entry.entries
+    if provider == "asg" and fleet.entry.get("auto_scaling_group") is None:
+        message = "auto_scaling_group is missing, provider: asg needs it"
+        yield document.problem(TYPE, (*fleet.location, "provider"), message)
+    elif provider == "ec2-fleet" and group:
+        message = "auto_scaling_group needs provider: asg"
+        yield document.problem(RANGE, (*fleet.location, "auto_scaling_group"), message)
+
+
+def _with_regions(document: Document) -> Iterator[tuple[Location, Mapping]]:
+    """Every mapping that may have `regions`."""
+    yield (), document.root
+    for name, sector in document.sectors():
+        yield ("sectors", name), sector
+    for fleet in document.fleets():
+        yield fleet.location, fleet.entry
+
+
+def _check_regions(document: Document, location: Location, node: Mapping) -> Iterator[Problem]:
+    """A Region stands in the order of preference once."""
+    seen: set[str] = set()
+    for index, item in node.items("regions"):
+        region = text_of(item.value)
+        if region is not None and region in seen:
+            message = f"{region} is already in the list"
+            yield document.problem(RANGE, (*location, "regions", index), message)
+        seen.add(region or "")

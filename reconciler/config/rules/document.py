@@ -1,0 +1,81 @@
+"""A sector config as the rules see it: its readable parts, each with its place."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reconciler.config.tree import Mapping, Place, dotted, place_of
+from reconciler.model.errors import Problem
+
+Location = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetNode:
+    """A fleet in the tree."""
+
+    location: Location
+    sector_name: str
+    sector: Mapping
+    entry: Mapping
+
+    @property
+    def name(self) -> str | None:
+        """`<sector>-<size>[-<zone>]`; None without a size."""
+        size, zone = self.entry.text("size"), self.entry.text("zone")
+        return None if size is None else "-".join(filter(None, (self.sector_name, size, zone)))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The tree with the name that the command line may have given the cluster."""
+
+    root: Mapping
+    cluster_override: str | None = None
+
+    @property
+    def cluster(self) -> str | None:
+        """The cluster's name as far as it is known."""
+        given = self.root.text("cluster") or self.root.text("cluster_name")
+        return self.cluster_override or given
+
+    def sectors(self) -> Iterator[tuple[str, Mapping]]:
+        """Sector names with their mappings."""
+        for name, entry in self.root.mapping("sectors").entries.items():
+            if isinstance(entry.value, Mapping):
+                yield name, entry.value
+
+    def own_sizes(self) -> dict[str, Mapping]:
+        """Own sizes by name; one that is no mapping counts as an empty one."""
+        sizes = self.root.mapping("sizes")
+        return {name: sizes.mapping(name) for name in sizes.entries}
+
+    def fleets_of(self, name: str, sector: Mapping) -> Iterator[FleetNode]:
+        """The fleets of a sector that are mappings."""
+        for index, item in sector.items("fleets"):
+            if isinstance(item.value, Mapping):
+                yield FleetNode(
+                    location=("sectors", name, "fleets", index),
+                    sector_name=name,
+                    sector=sector,
+                    entry=item.value,
+                )
+
+    def fleets(self) -> Iterator[FleetNode]:
+        """All fleets that are mappings."""
+        for name, sector in self.sectors():
+            yield from self.fleets_of(name, sector)
+
+    def place(self, location: Location) -> Place:
+        """Where the key or item at `location` was written."""
+        return place_of(self.root, location)
+
+    def problem(self, code: str, location: Location, message: str) -> Problem:
+        """A fault at the key or item at `location`."""
+        place = self.place(location)
+        return Problem(
+            line=place.line,
+            column=place.column,
+            path=dotted(location),
+            code=code,
+            message=message,
+        )

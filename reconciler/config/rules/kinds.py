@@ -1,0 +1,97 @@
+"""Sectors, kinds, sizes and duplicates: what makes a fleet a fleet of its sector."""
+
+from collections.abc import Iterator
+
+from reconciler.config.faults import (
+    DEFAULT_SECTOR,
+    DUPLICATE_FLEET,
+    RANGE,
+    SECTOR_KIND,
+    UNKNOWN_SIZE,
+    quoted,
+)
+from reconciler.config.rules.document import Document, FleetNode
+from reconciler.config.sizes import BUILT_IN_KINDS, BUILT_IN_SIZE_NAMES, BUILT_IN_SIZES
+from reconciler.config.tree import Mapping, Scalar
+from reconciler.model.errors import Problem
+
+
+def check_kinds(document: Document) -> Iterator[Problem]:
+    """`sector/kind`: a sector without a kind, with an unknown one, or with fleets of another."""
+    own_sizes = document.own_sizes()
+    known = [*BUILT_IN_KINDS, *sorted(filter(None, (s.text("kind") for s in own_sizes.values())))]
+    for name, sector in document.sectors():
+        kind, node = sector.text("kind"), sector.get("kind")
+        if kind is not None and kind in known:
+            for fleet in document.fleets_of(name, sector):
+                yield from _check_fleet_kind(document, fleet, kind, own_sizes)
+        elif kind is not None:
+            message = f"unknown kind {quoted(kind)}; known: {', '.join(dict.fromkeys(known))}"
+            yield document.problem(SECTOR_KIND, ("sectors", name, "kind"), message)
+        elif node is None or isinstance(node, Scalar):
+            message = f"sector {quoted(name)} has no kind (memory, cpu or that of an own size)"
+            yield document.problem(SECTOR_KIND, ("sectors", name), message)
+
+
+def _check_fleet_kind(
+    document: Document, fleet: FleetNode, kind: str, own_sizes: dict[str, Mapping]
+) -> Iterator[Problem]:
+    """The fleet's size is one of the sector's kind."""
+    size = fleet.entry.text("size")
+    if size is None:
+        return
+    if size in own_sizes:
+        own_kind = own_sizes[size].text("kind")
+        wrong = own_kind is not None and own_kind != kind
+        shown = f"of kind {quoted(own_kind or '')}"
+    else:
+        wrong = size in BUILT_IN_SIZE_NAMES and (kind, size) not in BUILT_IN_SIZES
+        shown = "for memory and cpu only"
+    if wrong:
+        message = f"size {quoted(size)} is {shown}, its sector of kind {quoted(kind)}"
+        yield document.problem(SECTOR_KIND, (*fleet.location, "size"), message)
+
+
+def check_sizes(document: Document) -> Iterator[Problem]:
+    """`sector/unknown-size`, and own sizes that take a built-in name."""
+    own_sizes = document.own_sizes()
+    for name in own_sizes:
+        if name in BUILT_IN_SIZE_NAMES:
+            message = f"{quoted(name)} is a built-in size; give the own size another name"
+            yield document.problem(RANGE, ("sizes", name), message)
+    known = [*BUILT_IN_SIZE_NAMES, *own_sizes]
+    for fleet in document.fleets():
+        size = fleet.entry.text("size")
+        if size is not None and size not in known:
+            message = f"unknown size {quoted(size)}; known: {', '.join(known[:12])}"
+            yield document.problem(UNKNOWN_SIZE, (*fleet.location, "size"), message)
+
+
+def check_duplicates(document: Document) -> Iterator[Problem]:
+    """`sector/duplicate-fleet`: sector, size and zone name one fleet, and names are unique."""
+    names: dict[str, FleetNode] = {}
+    unzoned: dict[tuple[str, str], FleetNode] = {}
+    zoned: dict[tuple[str, str], FleetNode] = {}
+    for fleet in document.fleets():
+        size, name = fleet.entry.text("size"), fleet.name
+        if size is None or name is None:
+            continue
+        key = (fleet.sector_name, size)
+        one_zone = fleet.entry.text("zone") is not None
+        first = names.get(name) or unzoned.get(key) or (None if one_zone else zoned.get(key))
+        if first is not None:
+            place = document.place(first.location)
+            message = f"fleet {quoted(name)} is already there, on line {place.line}"
+            yield document.problem(DUPLICATE_FLEET, fleet.location, message)
+        names.setdefault(name, fleet)
+        (zoned if one_zone else unzoned).setdefault(key, fleet)
+
+
+def check_default_sector(document: Document) -> Iterator[Problem]:
+    """`default-sector/unknown`: pods without a sector would go nowhere."""
+    default = document.root.text("default_sector")
+    known = document.root.mapping("sectors").entries
+    if default is not None and default not in known:
+        message = f"default_sector {quoted(default)} names no sector"
+        hint = f"; there are: {', '.join(list(known)[:12])}" if known else ""
+        yield document.problem(DEFAULT_SECTOR, ("default_sector",), message + hint)

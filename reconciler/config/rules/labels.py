@@ -1,0 +1,77 @@
+"""`labels/reserved`, and labels and taints that the kubelet or the API server would refuse."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from reconciler.config.faults import LABELS_RESERVED, NAME_LABEL, quoted
+from reconciler.config.rules.document import Document, Location
+from reconciler.config.rules.names import label_value_fault
+from reconciler.config.tree import Mapping, Scalar, text_of
+from reconciler.model.errors import Problem
+
+OURS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
+DRAINING: Final = "fleet-reconciler.io/draining"
+_KEY: Final = re.compile(
+    r"(?:(?P<prefix>[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)/)?"
+    r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?",
+    re.ASCII,
+)
+_KUBERNETES: Final = re.compile(r"(?:.+\.)?(?:kubernetes|k8s)\.io")
+_ALLOWED: Final = re.compile(r"(?:.+\.)?(?:kubelet|node)\.kubernetes\.io")
+
+
+def check_labels(document: Document) -> Iterator[Problem]:
+    """Labels and taints of sectors, fleets and module variables."""
+    yield from _check(document, ("terraform",), document.root.mapping("terraform"))
+    for name, sector in document.sectors():
+        yield from _check(document, ("sectors", name), sector)
+        location: Location = ("sectors", name, "terraform")
+        yield from _check(document, location, sector.mapping("terraform"))
+    for fleet in document.fleets():
+        yield from _check(document, fleet.location, fleet.entry)
+        location = (*fleet.location, "terraform")
+        yield from _check(document, location, fleet.entry.mapping("terraform"))
+
+
+def _check(document: Document, location: Location, node: Mapping) -> Iterator[Problem]:
+    """The labels and taints of one mapping, under the names they have there."""
+    for name in ("labels", "node_labels"):
+        for key, entry in node.mapping(name).entries.items():
+            value = entry.value.text if isinstance(entry.value, Scalar) else ""
+            for code, message in _label_faults(key, value):
+                yield document.problem(code, (*location, name, key), message)
+    for name in ("taints", "node_taints"):
+        for index, item in node.items(name):
+            if isinstance(item.value, Mapping):
+                for message in _taint_faults(item.value):
+                    yield document.problem(NAME_LABEL, (*location, name, index), message)
+
+
+def _label_faults(key: str, value: str) -> Iterator[tuple[str, str]]:
+    """What is wrong with one label."""
+    match = _KEY.fullmatch(key)
+    if key in OURS:
+        yield LABELS_RESERVED, f"label {quoted(key)} is reserved: it is set for every node"
+    elif match is None:
+        yield NAME_LABEL, f"{quoted(key)} is no label key ([prefix/]name)"
+    elif _refused_by_kubelet(match["prefix"] or ""):
+        yield LABELS_RESERVED, f"label {quoted(key)}: the kubelet refuses to start with it"
+    if value and (wrong := label_value_fault(value)) is not None:
+        yield NAME_LABEL, wrong
+
+
+def _refused_by_kubelet(prefix: str) -> bool:
+    """Prefixes that a node may not set on itself (NodeRestriction, kubelet --node-labels)."""
+    return _KUBERNETES.fullmatch(prefix) is not None and _ALLOWED.fullmatch(prefix) is None
+
+
+def _taint_faults(taint: Mapping) -> Iterator[str]:
+    """What is wrong with one taint."""
+    key, value = taint.text("key"), text_of(taint.get("value"))
+    if key is not None and _KEY.fullmatch(key) is None:
+        yield f"{quoted(key)} is no taint key ([prefix/]name)"
+    if key == DRAINING:
+        yield f"taint {DRAINING} marks nodes that are being emptied"
+    if value and (wrong := label_value_fault(value)) is not None:
+        yield wrong

@@ -1,0 +1,67 @@
+"""`name/label`: names that become label values, tag values and resource names."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from reconciler.config.faults import NAME_LABEL, quoted
+from reconciler.config.rules.document import Document, Location
+from reconciler.model.errors import Problem
+
+LABEL_VALUE_MAX: Final = 63
+_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
+LAUNCH_TEMPLATE_NAME_MAX: Final = 128
+"""EC2 CreateLaunchTemplate: 3 to 128 characters; ours is `<cluster>-<fleet>`."""
+
+
+def label_value_fault(text: str) -> str | None:
+    """Why a text is no label value (empty is none here), or None when it is one."""
+    if len(text) > LABEL_VALUE_MAX:
+        return f"{quoted(text)} has {len(text)} characters, a label value has at most 63"
+    if _LABEL_VALUE.fullmatch(text) is None:
+        return (
+            f"{quoted(text)} is no label value: letters, digits, '-', '_', '.',"
+            " a letter or digit at both ends"
+        )
+    return None
+
+
+def check_names(document: Document) -> Iterator[Problem]:
+    """Cluster, sectors, own sizes and kinds, and the fleets' full names."""
+    for location, text in _single_names(document):
+        if (wrong := label_value_fault(text)) is not None:
+            yield document.problem(NAME_LABEL, location, wrong)
+    yield from _check_fleet_names(document)
+
+
+def _single_names(document: Document) -> Iterator[tuple[Location, str]]:
+    """Every name that must be a label value by itself."""
+    for key in ("cluster", "cluster_name"):
+        if (cluster := document.root.text(key)) is not None:
+            yield (key,), cluster
+    for name in document.root.mapping("sectors").entries:
+        yield ("sectors", name), name
+    for name, size in document.own_sizes().items():
+        yield ("sizes", name), name
+        if (kind := size.text("kind")) is not None:
+            yield ("sizes", name, "kind"), kind
+    for fleet in document.fleets():
+        if (zone := fleet.entry.text("zone")) is not None:
+            yield (*fleet.location, "zone"), zone
+
+
+def _check_fleet_names(document: Document) -> Iterator[Problem]:
+    """A fleet's full name is a label value and part of its launch template's name."""
+    for fleet in document.fleets():
+        name, size = fleet.name, fleet.entry.text("size")
+        if name is None or size is None or label_value_fault(fleet.sector_name) is not None:
+            continue
+        location = (*fleet.location, "size")
+        if (wrong := label_value_fault(size)) is not None:
+            yield document.problem(NAME_LABEL, location, wrong)
+        elif len(name) > LABEL_VALUE_MAX:
+            message = f"the fleet's name {quoted(name)} has {len(name)} characters, at most 63 fit"
+            yield document.problem(NAME_LABEL, location, message)
+        elif document.cluster and len(document.cluster) + 1 + len(name) > LAUNCH_TEMPLATE_NAME_MAX:
+            message = "cluster and fleet name together are too long for a launch template's name"
+            yield document.problem(NAME_LABEL, location, f"{message} (128 characters)")

@@ -1,0 +1,124 @@
+"""The sector config, typed: every key with its default, its unit and its meaning.
+
+`reconciler.config.loader` makes one from YAML; `reconciler.config.resolve` says what holds for
+each fleet once sector and top level are taken into account.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from reconciler.config.base import Section
+from reconciler.config.descheduler import Descheduler
+from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
+from reconciler.config.sections import (
+    GracePeriod,
+    Interruption,
+    MaintenanceWindow,
+    Notifications,
+    RollingUpdate,
+    ScaleIn,
+    SpotRescheduler,
+)
+from reconciler.config.terraform import Terraform
+from reconciler.config.types import (
+    Boolean,
+    Bytes,
+    CpuMilli,
+    Expander,
+    Name,
+    OverSubscription,
+    PositiveCount,
+    PositiveSeconds,
+    Price,
+    Region,
+    Seconds,
+    Text,
+    Timezone,
+    Verbosity,
+)
+
+__all__ = ["FleetEntry", "OwnSize", "SectorConfig", "SectorEntry"]
+
+
+class SectorConfig(Section):
+    """A sector config: what the cluster's sectors and fleets are and how they are to be run."""
+
+    cluster: Text | None = None
+    """EKS cluster name (also read as `cluster_name`); commands that need it ask for it."""
+    regions: tuple[Region, ...] = ()
+    """AWS Regions in order of preference, the first is home; none: that of the AWS settings."""
+    sleep_interval_seconds: PositiveSeconds = Field(default=20.0, alias="sleep_interval")
+    """Longest pause between cycles; events wake the loop sooner."""
+    default_over_subscription: OverSubscription = 0.2
+    """Share added to the requests that size new capacity."""
+    reserved_cpu_milli: CpuMilli = Field(default=1000, alias="reserved_cpus")
+    """CPU kept per node for daemons, as a Kubernetes quantity (1)."""
+    reserved_memory_bytes: Bytes = Field(default=2_684_354_560, alias="reserved_memory")
+    """Memory kept per node for daemons, as a Kubernetes quantity (2.5Gi)."""
+    default_sector: Name | None = None
+    """Sector of pods that name none; without it such pods are left alone."""
+    expander: Expander = "cost"
+    """How fleets are chosen: cost, least-waste, most-pods, random or priority."""
+    instance_init_time_seconds: PositiveSeconds = Field(default=900.0, alias="instance_init_time")
+    """From launch to Ready before an instance counts as stuck."""
+    unready_time_seconds: Seconds = Field(default=600.0, alias="unready_time")
+    """How long a node may be NotReady before it is replaced."""
+    inactive_grace_periods: tuple[GracePeriod, ...] = ()
+    """How long nodes stay empty, by time of day and weekday in `timezone`; first match wins."""
+    timezone: Timezone = "UTC"
+    """IANA time zone of grace periods and maintenance windows."""
+    maintenance_windows: tuple[MaintenanceWindow, ...] = ()
+    """When rolling updates may begin; none: at any time."""
+    sizes: dict[str, OwnSize] = Field(default_factory=dict)
+    """Own sizes beside the built-in tables."""
+    scale_in: ScaleIn = ScaleIn()
+    """When nodes are no longer needed."""
+    consolidation: Boolean = False
+    """Whether nodes are also replaced by fewer or smaller ones when that saves at least 5 %."""
+    spot_rescheduler: SpotRescheduler = SpotRescheduler()
+    """Moves pods off on-demand nodes where spot nodes have room."""
+    descheduler: Descheduler = Descheduler()
+    """Evicts pods that would be placed better elsewhere."""
+    rolling_update: RollingUpdate = RollingUpdate()
+    """Replaces nodes that are not of the fleet's present make."""
+    interruption: Interruption = Interruption()
+    """Where interruption notices come from."""
+    notifications: Notifications = Notifications()
+    """Who is told."""
+    max_hourly_usd: Price | None = None
+    """Most that all targets together may cost per hour; default: no limit."""
+    allow_destroy: tuple[Name, ...] = ()
+    """Fleets that may be emptied and destroyed once the config no longer names them."""
+    terraform: Terraform = Terraform()
+    """Module variables for all fleets, and the backend of the rendered root."""
+    sectors: dict[str, SectorEntry] = Field(default_factory=dict)
+    """The sectors by name; none: one sector without a name, for every pod and found group."""
+    critical_error_threshold: PositiveCount = 100
+    """Failed cycles in a row after which the process gives up (and is started afresh)."""
+    max_logging_interval_seconds: Seconds = Field(default=120.0, alias="max_logging_interval")
+    """Longest silence: a cycle without changes is logged at least this often."""
+    config_refresh_interval_seconds: PositiveSeconds = Field(
+        default=60.0, alias="config_refresh_interval"
+    )
+    """Longest time until a changed config file is noticed."""
+    kubeconfig: Text | None = None
+    """Kubeconfig file; default: in-cluster, else kubectl's own."""
+    pod_namespace: Text | None = None
+    """Only pods of this namespace are demand; default: all."""
+    dry_run: Boolean = False
+    """Whether plans are only printed."""
+    verbosity: Verbosity = 0
+    """0 to 3, as -v, -vv, -vvv."""
+    listen: Text = "127.0.0.1:9235"
+    """Address and port of health checks, metrics and status page."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_cluster_name(cls, data: Any) -> Any:
+        """Kluster Fleet Manager calls the cluster `cluster_name`."""
+        if not isinstance(data, Mapping) or "cluster_name" not in data:
+            return data
+        rest = {key: value for key, value in data.items() if key != "cluster_name"}
+        return {"cluster": data["cluster_name"], **rest}

@@ -1,0 +1,138 @@
+"""The parts of a sector config that are about the reconciler itself, not about one fleet."""
+
+from datetime import time
+
+from pydantic import Field, SecretStr
+
+from reconciler.config.base import Section
+from reconciler.config.types import (
+    Boolean,
+    Count,
+    PositiveCount,
+    PositiveSeconds,
+    Seconds,
+    SecretUrl,
+    Share,
+    Text,
+    TimeOfDay,
+    Url,
+    Weekday,
+)
+
+MIDNIGHT = time(0)
+
+
+class GracePeriod(Section):
+    """How long a node must have been empty, at some hours of some days; the first match wins."""
+
+    starts: TimeOfDay = MIDNIGHT
+    """Time of day from which it holds, in `timezone`."""
+    ends: TimeOfDay = MIDNIGHT
+    """Time of day until which it holds (`24:00` by default); earlier than `starts`: overnight."""
+    days: tuple[Weekday, ...] = ()
+    """Days as names or 1 to 7 from Monday, of the moment asked about; none: every day."""
+    seconds: Seconds = Field(default=600.0, alias="value")
+    """Seconds (or a duration) that the node must have been empty."""
+
+
+class MaintenanceWindow(Section):
+    """When rolling updates may begin; without any window they may at any time."""
+
+    starts: TimeOfDay = MIDNIGHT
+    """Time of day from which the window is open, in `timezone`."""
+    ends: TimeOfDay = MIDNIGHT
+    """Time of day at which it closes (`24:00` by default); earlier than `starts`: overnight."""
+    days: tuple[Weekday, ...] = ()
+    """Days as names or 1 to 7 from Monday; none: every day."""
+
+
+class ScaleIn(Section):
+    """When nodes are no longer needed; a sector or fleet overrides the keys that it names."""
+
+    idle_threshold_seconds: Seconds = Field(default=600.0, alias="idle_threshold")
+    """Remove an empty node after this long; stated here, the longer of it and the grace period."""
+    type_idle_threshold_seconds: Seconds = Field(default=0.0, alias="type_idle_threshold")
+    """Keep the spare nodes of `type_spares` this long."""
+    type_spares: Count = 0
+    """Idle nodes to keep per fleet and instance type until `type_idle_threshold`."""
+    utilization_threshold: Share = 0.5
+    """Requested / allocatable below which a non-empty node is a candidate, 0 to 1."""
+    unneeded_time_seconds: Seconds = Field(default=600.0, alias="unneeded_time")
+    """How long a non-empty node must have been a candidate."""
+    max_empty_at_once: Count = 10
+    """Empty nodes that may go together, those already draining included."""
+    max_non_empty_at_once: Count = 1
+    """Non-empty nodes that may be drained at the same time."""
+    pod_eviction_timeout_seconds: Seconds = Field(default=120.0, alias="pod_eviction_timeout")
+    """How long an eviction that a budget refuses is tried again."""
+    max_graceful_termination_seconds: Seconds = Field(
+        default=120.0, alias="max_graceful_termination"
+    )
+    """The longest grace period that a pod may ask for in a drain."""
+    move_bare_pods: Boolean = False
+    """Whether pods without a controller may be moved."""
+    move_local_storage: Boolean = False
+    """Whether pods with local storage may be moved."""
+    move_system_pods: Boolean = False
+    """Whether kube-system pods without a budget may be moved."""
+
+    def overridden_by(self, other: "ScaleIn | None") -> "ScaleIn":
+        """These values, but those that `other` states from `other`."""
+        return self if other is None else self.model_copy(update=other.given())
+
+    @property
+    def states_idle_threshold(self) -> bool:
+        """Whether the config states `idle_threshold`, here or where it was inherited from."""
+        return "idle_threshold_seconds" in self.model_fields_set
+
+
+class SpotRescheduler(Section):
+    """Moves pods off on-demand nodes where spot nodes have room."""
+
+    enabled: Boolean = False
+    """Whether it runs."""
+    housekeeping_interval_seconds: PositiveSeconds = Field(
+        default=10.0, alias="housekeeping_interval"
+    )
+    """Pause between looks at the on-demand nodes."""
+    node_drain_delay_seconds: Seconds = Field(default=600.0, alias="node_drain_delay")
+    """Pause between two drained nodes."""
+    pod_eviction_timeout_seconds: Seconds = Field(default=120.0, alias="pod_eviction_timeout")
+    """How long an eviction that a budget refuses is tried again."""
+    max_graceful_termination_seconds: Seconds = Field(
+        default=120.0, alias="max_graceful_termination"
+    )
+    """The longest grace period that a pod may ask for."""
+    on_demand_node_label: Text = "lifecycle=OnDemand"
+    """Label of on-demand nodes, `key` or `key=value`."""
+    spot_node_label: Text = "lifecycle=Ec2Spot"
+    """Label of spot nodes, `key` or `key=value`."""
+    delete_non_replicated_pods: Boolean = False
+    """Whether pods without a controller may be moved too."""
+
+
+class RollingUpdate(Section):
+    """Replaces nodes whose launch template, AMI or config is not the fleet's present one."""
+
+    enabled: Boolean = False
+    """Whether it runs."""
+    min_in_service: Count | None = None
+    """Ready nodes that a fleet keeps meanwhile; default: the fleet's target."""
+    max_batch: PositiveCount = 1
+    """Nodes replaced at the same time."""
+    pause_seconds: Seconds = Field(default=120.0, alias="pause")
+    """Pause after a replacement is ready."""
+
+
+class Interruption(Section):
+    """Where interruption notices come from."""
+
+    queue_url: Url = ""
+    """URL of the SQS queue that EventBridge fills; empty: none."""
+
+
+class Notifications(Section):
+    """Who is told."""
+
+    slack_hook: SecretUrl = SecretStr("")
+    """Slack's incoming webhook; better as RECONCILER_SLACK_HOOK from a Secret. Never printed."""

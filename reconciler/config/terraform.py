@@ -1,0 +1,156 @@
+"""The variables of the eks_fleet module that a config may set: for all, a sector or a fleet.
+
+Those that name a fleet (cluster_name, sector_label, node_pool_size, node_pool_kind, zone, spot,
+initial_node_count, instance_types) are not here: they come from the fleet's own keys.
+"""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator
+
+from reconciler.config import scalars
+from reconciler.config.base import Section
+from reconciler.config.faults import quoted, wrong_type
+from reconciler.config.types import (
+    Boolean,
+    EbsIops,
+    EbsSize,
+    EbsThroughput,
+    IntegerTo64,
+    Labels,
+    MaxPods,
+    Name,
+    PositivePrice,
+    Region,
+    Tags,
+    TaintEffect,
+    Text,
+    Url,
+    text_like,
+)
+
+
+class Taint(Section):
+    """A taint as a Kubernetes object."""
+
+    key: Text
+    """`[prefix/]name`."""
+    value: Name = ""
+    """A label value; may be empty."""
+    effect: TaintEffect
+    """NoSchedule, PreferNoSchedule or NoExecute."""
+
+
+def _taints_from_text(value: object) -> object:
+    """Taints in kubelet's notation (`key=value:effect,…`), the form of Kluster Fleet Manager."""
+    if not isinstance(value, str):
+        return value
+    taints = []
+    for part in filter(None, (part.strip() for part in value.split(","))):
+        label, colon, effect = part.rpartition(":")
+        if not colon:
+            raise wrong_type(f"must be taints such as key=value:NoSchedule, not {quoted(part)}")
+        key, _, taint_value = label.partition("=")
+        taints.append({"key": key, "value": taint_value, "effect": effect})
+    return taints
+
+
+Taints: TypeAlias = tuple[Taint, ...]
+TaintsOrText: TypeAlias = Annotated[Taints, BeforeValidator(_taints_from_text)]
+AllocationStrategy: TypeAlias = Annotated[
+    Literal["price-capacity-optimized", "capacity-optimized", "diversified", "lowestPrice"],
+    BeforeValidator(scalars.any_text),
+]
+
+
+AmiType: TypeAlias = Annotated[Literal["AL2023", "BOTTLEROCKET"], BeforeValidator(scalars.any_text)]
+EbsType: TypeAlias = Annotated[
+    Literal["gp3", "gp2", "io1", "io2"], BeforeValidator(scalars.any_text)
+]
+
+
+class TerraformVariables(Section):
+    """Variables of the eks_fleet module; a fleet's win over its sector's, those over the top's."""
+
+    ami: Annotated[Text, text_like(r"ami-[0-9a-z]+", "an image id (ami-…)")] | None = None
+    """Id of the machine image."""
+    ami_type: AmiType | None = None
+    """How the image is configured at boot: AL2023 (default) or BOTTLEROCKET."""
+    security_group_id: (
+        Annotated[Text, text_like(r"sg-[0-9a-z]+", "a security group id (sg-…)")] | None
+    ) = None
+    """Security group of the nodes."""
+    private_subnet_ids: (
+        dict[str, Annotated[Text, text_like(r"subnet-[0-9a-z]+", "a subnet id (subnet-…)")]] | None
+    ) = None
+    """Subnets to launch into: availability zone to subnet id."""
+    ssh_key_name: Name | None = None
+    """EC2 key pair for SSH; empty: none."""
+    instance_profile_name: Name | None = None
+    """IAM instance profile of the nodes."""
+    metadata_hop_limit: IntegerTo64 | None = None
+    """Network hops an instance metadata answer may travel, 1 to 64 (1)."""
+    ebs_size: EbsSize | None = None
+    """Size of a node's volume in GiB (50)."""
+    ebs_type: EbsType | None = None
+    """Type of a node's volume (gp3)."""
+    ebs_iops: EbsIops | None = None
+    """Provisioned operations per second of the volume."""
+    ebs_throughput: EbsThroughput | None = None
+    """Provisioned throughput of a gp3 volume in MiB/s."""
+    ebs_encrypted: Boolean | None = None
+    """Whether the volume is encrypted (true)."""
+    ebs_kms_key_id: Name | None = None
+    """KMS key for the volume; empty: the account's default key."""
+    max_price: PositivePrice | None = None
+    """Most to pay for one spot node, USD per hour; default: the on-demand price."""
+    spot_allocation_strategy: AllocationStrategy | None = None
+    """How EC2 chooses among spot pools (price-capacity-optimized)."""
+    cluster_endpoint: Url | None = None
+    """URL of the cluster's API server, so that nodes need not ask EKS at boot."""
+    cluster_ca: Name | None = None
+    """Certificate authority of the API server, base64."""
+    service_cidr: Name | None = None
+    """Address range of the cluster's Services."""
+    max_pods: MaxPods | None = None
+    """Most pods on a node; 0: what the image computes."""
+    kube_reserved: dict[str, Name] | None = None
+    """Resources kept for Kubernetes' own daemons."""
+    system_reserved: dict[str, Name] | None = None
+    """Resources kept for the operating system."""
+    eviction_hard: dict[str, Name] | None = None
+    """Hard eviction thresholds of the kubelet."""
+    node_labels: Labels | None = None
+    """Labels of your own for the nodes; `labels` of sector and fleet are added."""
+    node_taints: TaintsOrText | None = None
+    """Taints of your own for the nodes, as objects or `key=value:effect,…`."""
+    on_demand_prefer_no_schedule_taint: Boolean | None = None
+    """Whether on-demand nodes register with lifecycle=OnDemand:PreferNoSchedule (false)."""
+    tags: Tags | None = None
+    """Tags of your own; the three levels are merged and count together."""
+
+
+class Backend(Section):
+    """An S3 backend for the rendered root module."""
+
+    bucket: Text
+    """Bucket of the state."""
+    key: Text
+    """Object key of the state."""
+    region: Region
+    """Region of the bucket."""
+    use_lockfile: Boolean = True
+    """Whether S3 itself keeps the lock."""
+    encrypt: Boolean = True
+    """Whether the state is encrypted at rest."""
+    kms_key_id: Name | None = None
+    """KMS key of that encryption."""
+    endpoint: Url | None = None
+    """Another S3 endpoint than AWS's."""
+
+
+class Terraform(TerraformVariables):
+    """What the second loop renders: module variables for all fleets, and the backend."""
+
+    backend: Backend | None = None
+    """S3 backend of the rendered root; none: the root declares no backend."""

@@ -1,0 +1,135 @@
+"""A YAML document as a tree that remembers where everything was written.
+
+Scalars keep their literal text; what it means is decided by whoever expects a value there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+NULL_TEXTS = frozenset({"", "~", "null", "Null", "NULL"})
+"""The plain scalars that YAML 1.2 (core schema) reads as null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Place:
+    """Where something starts in the file; both count from 1."""
+
+    line: int
+    column: int
+
+
+class Plain(str):
+    """The text of a scalar written without quotes, which may therefore be a number or a boolean."""
+
+    __slots__ = ()
+
+    @property
+    def is_null(self) -> bool:
+        """Whether YAML reads it as null."""
+        return str(self) in NULL_TEXTS
+
+
+@dataclass(slots=True, kw_only=True)
+class Scalar:
+    """One scalar: `Plain` text when it was written without quotes, else `str`."""
+
+    place: Place
+    text: str
+    weight: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Item:
+    """An entry of a sequence; `place` is that of the alias when it is one."""
+
+    place: Place
+    value: "Node"
+
+
+@dataclass(slots=True, kw_only=True)
+class Sequence:
+    """A list."""
+
+    place: Place
+    items: list[Item] = field(default_factory=list)
+    weight: int = 1
+    """Nodes in it with all aliases expanded."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Entry:
+    """A key with its value; `place` is the key's, where it was written (merged keys included)."""
+
+    place: Place
+    value: "Node"
+
+
+@dataclass(slots=True, kw_only=True)
+class Mapping:
+    """A mapping after its merges, keys as text."""
+
+    place: Place
+    entries: dict[str, Entry] = field(default_factory=dict)
+    weight: int = 1
+    """Nodes in it with all aliases expanded."""
+
+    def get(self, key: str) -> "Node | None":
+        """The value under `key`, or None."""
+        entry = self.entries.get(key)
+        return None if entry is None else entry.value
+
+    def mapping(self, key: str) -> "Mapping":
+        """The mapping under `key`; an empty one when there is none or it is something else."""
+        value = self.get(key)
+        return value if isinstance(value, Mapping) else Mapping(place=self.place)
+
+    def text(self, key: str) -> str | None:
+        """The literal text under `key`; None when it is missing, null or no scalar."""
+        return text_of(self.get(key))
+
+    def items(self, key: str) -> Iterator[tuple[int, Item]]:
+        """The numbered items of the sequence under `key`."""
+        value = self.get(key)
+        yield from enumerate(value.items if isinstance(value, Sequence) else ())
+
+
+Node: TypeAlias = Scalar | Sequence | Mapping
+
+
+def text_of(node: Node | None) -> str | None:
+    """The literal text of a scalar that is not null, else None."""
+    if not isinstance(node, Scalar) or (isinstance(node.text, Plain) and node.text.is_null):
+        return None
+    return str(node.text)
+
+
+def to_data(node: Node) -> object:
+    """The tree as dicts, lists and `str`/`Plain` texts, for validation."""
+    if isinstance(node, Mapping):
+        return {key: to_data(entry.value) for key, entry in node.entries.items()}
+    if isinstance(node, Sequence):
+        return [to_data(item.value) for item in node.items]
+    return node.text
+
+
+def place_of(root: Mapping, location: tuple[int | str, ...]) -> Place:
+    """The place of the key or item at `location`, or of the deepest part of it that exists."""
+    place, node = root.place, root
+    current: Node = node
+    for step in location:
+        if isinstance(current, Mapping) and isinstance(step, str) and step in current.entries:
+            place, current = current.entries[step].place, current.entries[step].value
+        elif isinstance(current, Sequence) and isinstance(step, int) and step < len(current.items):
+            place, current = current.items[step].place, current.items[step].value
+        else:
+            break
+    return place
+
+
+def dotted(location: tuple[int | str, ...]) -> str:
+    """A location as a path: `sectors.primary.fleets[0].size`."""
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else ("." if path else "") + step
+    return path

@@ -1,0 +1,221 @@
+"""The field types of a sector config: from what was written to the final value.
+
+Each names its unit, its limits, and what an editor should offer (JSON Schema).
+"""
+
+import re
+from collections.abc import Callable
+from datetime import time
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
+
+from reconciler.config import scalars
+from reconciler.config.faults import out_of_range, wrong_type
+
+T = TypeVar("T")
+NumberT = TypeVar("NumberT", int, float, Decimal)
+
+_DURATION_PATTERN = r"^(\d+(\.\d+)?h)?(\d+(\.\d+)?m)?(\d+(\.\d+)?s?)?$"
+_QUANTITY_PATTERN = r"^\+?(\d+(\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?\d+)?$"
+
+
+def _json(**schema: Any) -> WithJsonSchema:
+    """What the JSON Schema says of a type."""
+    return WithJsonSchema(schema)
+
+
+def at_least(lowest: NumberT) -> AfterValidator:
+    """A lower limit, as a `config/range` fault."""
+
+    def check(value: NumberT) -> NumberT:
+        if value < lowest:
+            raise out_of_range(f"must be {lowest} or more, not {value}")
+        return value
+
+    return AfterValidator(check)
+
+
+def at_most(highest: NumberT) -> AfterValidator:
+    """An upper limit, as a `config/range` fault."""
+
+    def check(value: NumberT) -> NumberT:
+        if value > highest:
+            raise out_of_range(f"must be {highest} or less, not {value}")
+        return value
+
+    return AfterValidator(check)
+
+
+def above_zero(value: NumberT) -> NumberT:
+    """A `config/range` fault for zero."""
+    if value <= 0:
+        raise out_of_range("must be more than 0")
+    return value
+
+
+def matching(check: Callable[[str], bool], expected: str) -> AfterValidator:
+    """A form that a text must have, as a `config/type` fault; the text is not repeated."""
+
+    def validate(value: str) -> str:
+        if not check(value):
+            raise wrong_type(f"must be {expected}")
+        return value
+
+    return AfterValidator(validate)
+
+
+def text_like(pattern: str, expected: str) -> AfterValidator:
+    """A whole-text regular expression, as a `config/type` fault."""
+    compiled = re.compile(pattern, re.ASCII)
+    return matching(lambda text: compiled.fullmatch(text) is not None, expected)
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(scalars.text), _json(type="string")]
+Name: TypeAlias = Annotated[
+    str, BeforeValidator(scalars.any_text), _json(type=["string", "number", "boolean"])
+]
+"""A text that keeps its literal form, whatever it looks like (`1234`, `true`)."""
+Boolean: TypeAlias = Annotated[bool, BeforeValidator(scalars.boolean), _json(type="boolean")]
+Integer: TypeAlias = Annotated[int, BeforeValidator(scalars.integer), _json(type="integer")]
+Count: TypeAlias = Annotated[
+    int, BeforeValidator(scalars.integer), at_least(0), _json(type="integer", minimum=0)
+]
+Verbosity: TypeAlias = Annotated[Count, at_most(3)]
+PositiveCount: TypeAlias = Annotated[
+    int, BeforeValidator(scalars.integer), at_least(1), _json(type="integer", minimum=1)
+]
+Capacity: TypeAlias = Annotated[
+    int,
+    BeforeValidator(scalars.integer),
+    at_least(0),
+    at_most(100_000),
+    _json(type="integer", minimum=0, maximum=100_000),
+]
+"""Nodes; EC2 allows 100,000 over all fleets of a Region (EC2 Fleet quotas, read 2026)."""
+InitialCount: TypeAlias = Annotated[Capacity, at_most(10_000)]
+"""Nodes a fleet is created with: EC2 takes a target of 10,000 per fleet."""
+IntegerTo64: TypeAlias = Annotated[PositiveCount, at_most(64)]
+EbsSize: TypeAlias = Annotated[PositiveCount, at_most(65_536)]
+EbsIops: TypeAlias = Annotated[Count, at_least(100)]
+EbsThroughput: TypeAlias = Annotated[Count, at_least(125), at_most(1000)]
+MaxPods: TypeAlias = Annotated[Count, at_most(737)]
+"""737 is the most that the VPC CNI gives a node."""
+Share: TypeAlias = Annotated[
+    float,
+    BeforeValidator(scalars.real),
+    at_least(0.0),
+    at_most(1.0),
+    _json(type="number", minimum=0, maximum=1),
+]
+Percent: TypeAlias = Annotated[
+    float,
+    BeforeValidator(scalars.real),
+    at_least(0.0),
+    at_most(100.0),
+    _json(type="number", minimum=0, maximum=100),
+]
+OverSubscription: TypeAlias = Annotated[
+    float,
+    BeforeValidator(scalars.real),
+    at_least(0.0),
+    at_most(10.0),
+    _json(type="number", minimum=0, maximum=10),
+]
+Seconds: TypeAlias = Annotated[
+    float,
+    BeforeValidator(scalars.duration_seconds),
+    _json(
+        anyOf=[{"type": "number", "minimum": 0}, {"type": "string", "pattern": _DURATION_PATTERN}]
+    ),
+]
+PositiveSeconds: TypeAlias = Annotated[Seconds, AfterValidator(above_zero)]
+TimeOfDay: TypeAlias = Annotated[
+    time,
+    BeforeValidator(scalars.time_of_day),
+    _json(
+        anyOf=[
+            {"type": "string", "pattern": r"^\d{1,2}(:\d{2}){0,2}$"},
+            {"type": "integer", "minimum": 0, "maximum": 86_400},
+        ]
+    ),
+]
+Weekday: TypeAlias = Annotated[
+    int,
+    BeforeValidator(scalars.weekday),
+    _json(
+        anyOf=[
+            {"type": "integer", "minimum": 1, "maximum": 7},
+            {"enum": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]},
+            {"type": "string"},
+        ]
+    ),
+]
+Price: TypeAlias = Annotated[
+    Decimal, BeforeValidator(scalars.price), _json(type="number", minimum=0)
+]
+PositivePrice: TypeAlias = Annotated[Price, AfterValidator(above_zero)]
+_QUANTITY_SCHEMA: dict[str, Any] = {
+    "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": _QUANTITY_PATTERN}]
+}
+CpuMilli: TypeAlias = Annotated[
+    int, BeforeValidator(partial(scalars.quantity, scale=1000)), WithJsonSchema(_QUANTITY_SCHEMA)
+]
+Bytes: TypeAlias = Annotated[
+    int, BeforeValidator(scalars.quantity), WithJsonSchema(_QUANTITY_SCHEMA)
+]
+_Milli: TypeAlias = Annotated[
+    int,
+    BeforeValidator(partial(scalars.quantity, scale=1000, scaled_max=1000 * scalars.QUANTITY_MAX)),
+    WithJsonSchema(_QUANTITY_SCHEMA),
+]
+
+
+def _to_model_units(amounts: dict[str, int]) -> dict[str, int]:
+    """Milli-CPU stays, everything else becomes whole units, rounded up."""
+    return {name: v if name == "cpu" else -(-v // 1000) for name, v in amounts.items()}
+
+
+ResourceAmounts: TypeAlias = Annotated[dict[str, _Milli], AfterValidator(_to_model_units)]
+"""Amounts by resource name in the units of the model: milli for cpu, else whole units."""
+InstanceTypeName: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.text),
+    text_like(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type such as m5.xlarge"),
+    _json(type="string", pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$"),
+]
+Region: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.text),
+    AfterValidator(scalars.region),
+    _json(type="string", pattern=scalars.REGION_PATTERN),
+]
+Url: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.any_text),
+    matching(lambda url: not url or url.startswith(("https://", "http://")), "a URL"),
+    _json(type="string"),
+]
+SecretUrl: TypeAlias = Annotated[
+    SecretStr,
+    BeforeValidator(scalars.secret_url),
+    _json(type="string", writeOnly=True),
+]
+"""Its text is never part of a message."""
+Timezone: TypeAlias = Annotated[
+    str, BeforeValidator(scalars.text), AfterValidator(scalars.timezone), _json(type="string")
+]
+Expander: TypeAlias = Annotated[
+    Literal["cost", "least-waste", "most-pods", "random", "priority"],
+    BeforeValidator(scalars.any_text),
+]
+TaintEffect: TypeAlias = Annotated[
+    Literal["NoSchedule", "PreferNoSchedule", "NoExecute"], BeforeValidator(scalars.any_text)
+]
+Arch: TypeAlias = Annotated[Literal["amd64", "arm64"], BeforeValidator(scalars.any_text)]
+Provider: TypeAlias = Annotated[Literal["ec2-fleet", "asg"], BeforeValidator(scalars.any_text)]
+SpotFallback: TypeAlias = Annotated[Literal["on-demand", "none"], BeforeValidator(scalars.any_text)]
+Tags: TypeAlias = dict[str, Name]
+Labels: TypeAlias = dict[str, Name]

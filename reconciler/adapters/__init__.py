@@ -1,0 +1,1 @@
+"""The outside world: each port's real implementation, and nothing that decides."""

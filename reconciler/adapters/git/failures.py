@@ -1,0 +1,89 @@
+"""What git's messages mean: the class of the error decides what the loop does next."""
+
+import re
+from typing import Literal
+
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    ReconcilerError,
+    ToolError,
+    Unavailable,
+)
+
+Doing = Literal["fetch", "push", "local"]
+
+_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+_DENIED = re.compile(
+    r"authentication failed|could not read (?:username|password)|permission denied|access denied"
+    r"|invalid credentials|returned error: 40[13]|host key verification failed|protected branch"
+    r"|hook declined|gh006|not allowed to (?:push|upload)|unable to read askpass",
+    re.IGNORECASE,
+)
+_MISSING_BRANCH = re.compile(r"couldn't find remote ref", re.IGNORECASE)
+_MISSING = re.compile(
+    r"repository .*not found|does not appear to be a git repository|returned error: 404"
+    r"|repository .* does not exist",
+    re.IGNORECASE,
+)
+_MOVED = re.compile(
+    r"non-fast-forward|fetch first|\[rejected\]|cannot lock ref|failed to update ref"
+    r"|incorrect old value|reference already exists|stale info|unable to create .*\.lock",
+    re.IGNORECASE,
+)
+_CUT = re.compile(
+    r"hung up|early eof|connection (?:reset|closed)|broken pipe|rpc failed", re.IGNORECASE
+)
+_UNREACHED = re.compile(
+    r"could not resolve|unable to access|connection (?:refused|timed out)|timed out|no route"
+    r"|network is unreachable|returned error: 5\d\d|could not connect|hung up|early eof"
+    r"|connection (?:reset|closed)|rpc failed|temporary failure",
+    re.IGNORECASE,
+)
+_TIMEOUT = re.compile(r"^Timeout: the command", re.MULTILINE)
+
+
+def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError:
+    """The error that a failed git command stands for.
+
+    Args:
+        doing: Speaking with the remote, or working on the local copy only.
+        where: The command and address, for the message.
+        branch: The remote's branch, for the message.
+        text: Scrubbed standard error of git in the C locale.
+    """
+    said = _last_words(text)
+    if _FULL.search(text):
+        return ToolError(where, "no space left on the disk", "free some, or set --clone elsewhere")
+    if _TIMEOUT.search(text):
+        late = "git got no answer in time"
+        return OutcomeUnknown(where, late) if doing == "push" else Unavailable(where, late)
+    if doing == "local":
+        return ToolError(where, said)
+    return _remote_failure(doing, where, branch, text) or ToolError(where, said)
+
+
+def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError | None:
+    said = _last_words(text)
+    if _MISSING_BRANCH.search(text):
+        return NotFound(where, f"the branch {branch} does not exist there (any more)")
+    if _DENIED.search(text):
+        return Forbidden(where, said, "check the token, the ssh key and the branch protection")
+    if _MISSING.search(text):
+        return NotFound(where, said, "check the address; private ones look missing without rights")
+    if doing == "push" and _MOVED.search(text):
+        return Conflict(where, f"the branch {branch} moved on", "fetch and decide again")
+    if doing == "push" and _CUT.search(text):
+        return OutcomeUnknown(where, said)
+    return Unavailable(where, said) if _UNREACHED.search(text) else None
+
+
+def _last_words(text: str) -> str:
+    """The line that says most: git's last `fatal:` or `error:`, else the last one; bounded."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [
+        line for line in lines if line.startswith(("fatal:", "error:", "remote: error", "!"))
+    ]
+    return (telling or lines or ["git failed without a word"])[0][:300]

@@ -1,0 +1,178 @@
+"""Calls git through GitPython: no shell, no prompt, no hook, every call bounded in time."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import git
+
+from reconciler.adapters.git.failures import Doing, failure
+from reconciler.adapters.git.settings import GitSettings
+from reconciler.model.errors import ToolError
+from reconciler.telemetry.scrub import scrub, secrets_of
+
+_ASKPASS = """#!/bin/sh
+# Answers git's questions for one host only; holds no secret itself.
+case "$1" in
+  "Username for 'https://$RECONCILER_GIT_HOST"*|"Username for 'http://$RECONCILER_GIT_HOST"*)
+    printf '%s\\n' "$RECONCILER_GIT_USERNAME" ;;
+  "Password for 'https://"*"@$RECONCILER_GIT_HOST"*|"Password for 'http://"*"@$RECONCILER_GIT_HOST"*)
+    if [ -n "$RECONCILER_GIT_TOKEN_FILE" ]; then exec cat "$RECONCILER_GIT_TOKEN_FILE"; fi
+    printf '%s\\n' "$RECONCILER_GIT_TOKEN" ;;
+  *) exit 1 ;;
+esac
+"""
+MARKER = "fleet-reconciler-copy"
+"""A file that says a directory is a copy of ours, which may be thrown away."""
+_CONFIG = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "fetch.recurseSubmodules": "false",
+    "submodule.recurse": "false",
+    "push.recurseSubmodules": "no",
+    "push.gpgSign": "false",
+    "transfer.fsckObjects": "true",
+}
+"""Set in the local copy itself, so that no file of the user can turn them on again."""
+
+
+class GitProcess:
+    """git, working on one bare repository."""
+
+    def __init__(self, settings: GitSettings, directory: Path, private: Path) -> None:
+        self._settings = settings
+        self.directory = directory
+        self._environment = _environment(settings, private)
+        self._secrets = (*_tokens(settings), *secrets_of(os.environ))  # noqa: TID251 - masked only
+
+    def initialise(self) -> None:
+        """Make an empty bare repository, without template hooks, with our settings."""
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self.directory / MARKER).touch()
+        self.run("init", "--quiet", "--bare", "--template=", str(self.directory))
+        with git.Repo(self.directory) as repository:
+            writer = repository.config_writer()
+            try:
+                for key, value in _CONFIG.items():
+                    section, _, option = key.partition(".")
+                    writer.set_value(section, option, value)
+            finally:
+                writer.release()
+
+    def run(self, *arguments: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
+        """Standard output of a local git command.
+
+        Raises:
+            ToolError: It failed; the message has git's last words.
+        """
+        extra = {} if index is None else {"GIT_INDEX_FILE": str(index)}
+        status, out, text = self._execute(
+            arguments, self._settings.local_timeout_seconds, stdin, extra
+        )
+        if status != 0:
+            raise failure("local", f"git {arguments[0]}", self._settings.branch, text)
+        return out
+
+    def commit_tree(self, tree: str, parent: str, message: bytes, date: str) -> bytes:
+        """Name of a new commit of this tree, dated as told (commit-tree has no option for it)."""
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        status, out, text = self._execute(
+            ("commit-tree", tree, "-p", parent, "-F", "-"),
+            self._settings.local_timeout_seconds,
+            message,
+            dates,
+        )
+        if status != 0:
+            raise failure("local", "git commit-tree", self._settings.branch, text)
+        return out
+
+    def ask(self, *arguments: str) -> bytes | None:
+        """Standard output of a local git command, None when it failed."""
+        status, out, _ = self._execute(arguments, self._settings.local_timeout_seconds, b"", {})
+        return out if status == 0 else None
+
+    def talk(self, doing: Doing, *arguments: str, branch: str = "") -> None:
+        """Run a command that speaks with the remote.
+
+        Raises:
+            PortError: The class says what the remote's answer means.
+        """
+        status, _, text = self._execute(arguments, self._settings.network_timeout_seconds, b"", {})
+        if status != 0:
+            where = f"git {doing} {self._settings.shown}"
+            raise failure(doing, where, branch or self._settings.branch, text)
+
+    def _execute(
+        self,
+        arguments: tuple[str, ...],
+        timeout_seconds: float,
+        stdin: bytes,
+        extra: Mapping[str, str],
+    ) -> tuple[int, bytes, str]:
+        environment = {**self._environment, "GIT_DIR": str(self.directory), **extra}
+        with tempfile.TemporaryFile() as feed:
+            feed.write(stdin)
+            feed.seek(0)
+            try:
+                status, out, error = git.Git(self.directory).execute(
+                    ["git", *arguments],
+                    istream=feed,
+                    with_extended_output=True,
+                    with_exceptions=False,
+                    stdout_as_string=False,
+                    strip_newline_in_stdout=False,
+                    kill_after_timeout=timeout_seconds,
+                    env=environment,
+                )
+            except git.GitCommandNotFound as missing:
+                raise ToolError(
+                    "git", "the git program is not on the PATH", "install git 2.30 or newer"
+                ) from missing
+        # Both streams are bytes when stdout is; GitPython's annotations promise text.
+        return status, _bytes(out), scrub(_bytes(error).decode(errors="replace"), self._secrets)
+
+
+def _bytes(output: object) -> bytes:
+    return output if isinstance(output, bytes) else str(output or "").encode()
+
+
+def _tokens(settings: GitSettings) -> tuple[str, ...]:
+    return (settings.token,) if settings.token else ()
+
+
+def _environment(settings: GitSettings, private: Path) -> Mapping[str, str]:
+    environment = {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "false",
+        "SSH_ASKPASS_REQUIRE": "never",
+        "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+        "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
+        "GIT_HTTP_LOW_SPEED_TIME": "30",
+        "GIT_TRACE_CURL": "0",
+        "GIT_AUTHOR_NAME": settings.author_name,
+        "GIT_AUTHOR_EMAIL": settings.author_email,
+        "GIT_COMMITTER_NAME": settings.author_name,
+        "GIT_COMMITTER_EMAIL": settings.author_email,
+    }
+    users = os.environ  # noqa: TID251 - ssh's own settings stay the user's
+    if "GIT_SSH_COMMAND" not in users and "GIT_SSH" not in users:
+        environment["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes -o ConnectTimeout=15"
+    if settings.host and (settings.token or settings.token_file):
+        environment |= _askpass(settings, private)
+    return environment
+
+
+def _askpass(settings: GitSettings, private: Path) -> Mapping[str, str]:
+    program = private / "askpass"
+    program.write_text(_ASKPASS, encoding="utf-8")
+    program.chmod(0o700)
+    return {
+        "GIT_ASKPASS": str(program),
+        "RECONCILER_GIT_HOST": settings.host,
+        "RECONCILER_GIT_USERNAME": settings.username,
+        "RECONCILER_GIT_TOKEN": settings.token,
+        "RECONCILER_GIT_TOKEN_FILE": str(settings.token_file or ""),
+    }

@@ -1,0 +1,255 @@
+"""The Repository port: a bare, shallow copy in which commits are built without a work tree."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from reconciler.adapters.git.process import MARKER, GitProcess
+from reconciler.adapters.git.settings import GitSettings
+from reconciler.model.errors import (
+    Conflict,
+    InvariantViolated,
+    NotFound,
+    ToolError,
+    UsageError,
+)
+from reconciler.ports.repository import Commit, CommitId, FileChange, TreeFile
+
+_TRACKING = "refs/remotes/origin/followed"
+_REGULAR = {"100644", "100755"}
+
+
+class GitRepository:
+    """One branch of one remote. Not for several threads at a time."""
+
+    def __init__(self, settings: GitSettings) -> None:
+        self._settings = settings
+        self._private = Path(tempfile.mkdtemp(prefix="fleet-reconciler-git-"))
+        directory = settings.directory or self._private / "copy.git"
+        self._git = GitProcess(settings, directory, self._private)
+        self._lock = _lock(settings.directory) if settings.directory else None
+        self._trusted = False
+        """Whether the local copy was checked, or made, by this object and never failed since."""
+
+    def fetch(self) -> Commit:
+        """See Repository.fetch. A copy that cannot be used is thrown away and fetched anew."""
+        fresh = self._prepare()
+        try:
+            return self._fetch_once()
+        except ToolError:
+            if fresh:
+                raise
+        self._discard()
+        self._prepare()
+        return self._fetch_once()
+
+    def files(self, commit: CommitId) -> tuple[TreeFile, ...]:
+        """See Repository.files."""
+        return tuple(sorted(self._tree(commit), key=lambda file: file.path))
+
+    def read(self, commit: CommitId, path: str) -> bytes:
+        """See Repository.read."""
+        found = [file for file in self._tree(commit, _checked(path)) if file.path == path]
+        if not found:
+            raise NotFound(f"{path} at {commit[:12]}", "the commit has no regular file there")
+        if found[0].size_bytes > self._settings.file_bytes_max:
+            limit = self._settings.file_bytes_max
+            raise ToolError(path, f"{found[0].size_bytes} bytes, more than the limit of {limit}")
+        return self._local("cat-file", "blob", found[0].blob)
+
+    def last_change(self, commit: CommitId, paths: Sequence[str]) -> Commit | None:
+        """See Repository.last_change."""
+        checked = [_checked(path) for path in paths]
+        found = self._local("rev-list", "--max-count=1", commit, "--", *checked).decode().strip()
+        boundary = self._git.directory / "shallow"
+        if not found or (boundary.exists() and found in boundary.read_text().split()):
+            # Git shows the oldest fetched commit as if it had added every file.
+            return None
+        return self.describe(CommitId(found))
+
+    def describe(self, commit: CommitId) -> Commit:
+        """See Repository.describe."""
+        form = "--format=%H%x00%s%x00%B"
+        raw = self._local("log", "--max-count=1", "--no-show-signature", form, commit)
+        name, subject, message = raw.decode(errors="replace").split("\0", 2)
+        return Commit(id=CommitId(name), subject=subject, message=message.strip())
+
+    def commit(
+        self, parent: CommitId, changes: Sequence[FileChange], message: str
+    ) -> Commit | None:
+        """See Repository.commit. The same arguments make the very same commit again.
+
+        Its dates are the parent's, so that two writers that decide alike agree on one commit.
+        """
+        tree = self._tree_with(parent, changes)
+        if tree == self._text("rev-parse", f"{parent}^{{tree}}"):
+            return None
+        date = self._text("log", "--max-count=1", "--no-show-signature", "--format=%cI", parent)
+        # Dates have no option in commit-tree; GitPython hands the environment through.
+        raw = self._git.commit_tree(tree, parent, message.encode(), date)
+        made = CommitId(raw.decode().strip())
+        self._assert_only(parent, made, {change.path for change in changes})
+        return self.describe(made)
+
+    def push(self, commit: CommitId, branch: str | None = None) -> None:
+        """See Repository.push."""
+        target = branch or self._settings.branch
+        refspec = f"{commit}:refs/heads/{target}"
+        self._git.talk(
+            "push", "push", "--quiet", "--no-verify", "--", self._settings.url, refspec,
+            branch=target,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """See Repository.close."""
+        shutil.rmtree(self._private, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _prepare(self) -> bool:
+        """Make the local copy usable; True when it is a new one."""
+        directory = self._git.directory
+        if self._trusted and (directory / "HEAD").is_file():
+            return False
+        usable = (
+            self._is_ours()
+            and (directory / "HEAD").is_file()
+            and self._git.ask("rev-parse", "--is-bare-repository") == b"true\n"
+            and self._git.ask("fsck", "--connectivity-only", "--no-dangling") is not None
+        )
+        if not usable:
+            self._discard()
+            self._git.initialise()
+        self._trusted = True
+        return not usable
+
+    def _is_ours(self) -> bool:
+        return (self._git.directory / MARKER).is_file()
+
+    def _discard(self) -> None:
+        directory = self._git.directory
+        if not self._is_ours() and directory.exists() and any(directory.iterdir()):
+            raise ToolError(
+                str(directory), "not empty and no git copy of ours", "name an empty directory"
+            )
+        shutil.rmtree(directory, ignore_errors=True)
+        self._trusted = False
+
+    def _fetch_once(self) -> Commit:
+        settings = self._settings
+        self._git.talk(
+            "fetch", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+            f"--depth={settings.depth}", "--", settings.url,
+            f"+refs/heads/{settings.branch}:{_TRACKING}",
+        )  # fmt: skip
+        tip = CommitId(self._git.run("rev-parse", "--verify", _TRACKING).decode().strip())
+        self._git.run("ls-tree", "-r", "--name-only", "-z", tip)
+        size = _size_bytes(self._git.directory)
+        if size > settings.clone_bytes_max:
+            self._discard()
+            raise ToolError(
+                settings.shown,
+                f"{size} bytes, more than the limit of {settings.clone_bytes_max}",
+                "keep the sector config in a repository of its own",
+            )
+        return self.describe(tip)
+
+    def _local(self, *arguments: str) -> bytes:
+        """A read that can only fail when the local copy is damaged."""
+        try:
+            return self._git.run(*arguments)
+        except ToolError as error:
+            self._discard()
+            raise Conflict(
+                "the local copy of the repository",
+                f"damaged: {error.what}",
+                "it is fetched anew at the next turn",
+            ) from error
+
+    def _text(self, *arguments: str) -> str:
+        return self._local(*arguments).decode().strip()
+
+    def _tree(self, commit: CommitId, path: str = "") -> list[TreeFile]:
+        narrowed = ("--", path) if path else ()
+        raw = self._local("ls-tree", "-r", "-z", "--long", "--full-tree", commit, *narrowed)
+        files = []
+        for entry in raw.decode(errors="surrogateescape").split("\0")[:-1]:
+            facts, _, name = entry.partition("\t")
+            mode, _, blob, size = facts.split()
+            if mode in _REGULAR:
+                files.append(TreeFile(path=name, blob=blob, size_bytes=int(size)))
+        return files
+
+    def _tree_with(self, parent: CommitId, changes: Sequence[FileChange]) -> str:
+        """Name of the parent's tree with the changes made."""
+        self._assert_room(parent, changes)
+        index = self._git.directory / "reconciler-index"
+        index.unlink(missing_ok=True)
+        try:
+            self._git.run("read-tree", parent, index=index)
+            lines = "".join(self._index_line(change) for change in changes)
+            self._git.run("update-index", "-z", "--index-info", stdin=lines.encode(), index=index)
+            return self._git.run("write-tree", index=index).decode().strip()
+        finally:
+            index.unlink(missing_ok=True)
+
+    def _assert_room(self, parent: CommitId, changes: Sequence[FileChange]) -> None:
+        """Git would silently replace a file by a directory of that name, and the other way."""
+        raw = self._local("ls-tree", "-r", "-z", "--name-only", "--full-tree", parent)
+        taken = set(raw.decode(errors="surrogateescape").split("\0")) - {""}
+        folders = {str(above) for name in taken for above in PurePosixPath(name).parents}
+        for change in changes:
+            path = _checked(change.path)
+            above = {str(folder) for folder in PurePosixPath(path).parents} - {"."}
+            if change.content is not None and (above & taken or path in folders):
+                raise ToolError(
+                    change.path,
+                    "does not fit into the repository: a file and a directory share a name",
+                    "choose another output directory",
+                )
+
+    def _index_line(self, change: FileChange) -> str:
+        path = _checked(change.path)
+        if change.content is None:
+            return f"0 {'0' * 40}\t{path}\0"
+        blob = self._git.run("hash-object", "-w", "--stdin", stdin=change.content)
+        return f"100644 {blob.decode().strip()}\t{path}\0"
+
+    def _assert_only(self, parent: CommitId, made: CommitId, allowed: set[str]) -> None:
+        raw = self._local("diff-tree", "-r", "-z", "--name-only", "--no-renames", parent, made)
+        strangers = {name for name in raw.decode().split("\0") if name} - allowed
+        if strangers:
+            raise InvariantViolated(f"commit {made[:12]}", f"touches {sorted(strangers)[:3]}")
+
+
+def _checked(path: str) -> str:
+    """A path as git keeps them.
+
+    Raises:
+        UsageError: It could leave the repository or reach into git's own files.
+    """
+    parts = PurePosixPath(path).parts
+    odd = not parts or path != "/".join(parts) or any(c in path for c in "\0\n")
+    if odd or path.startswith(("/", ":")) or any(p.lower() in {"..", ".git"} for p in parts):
+        raise UsageError("path", f"{path[:80]!r} is no path inside the repository")
+    return path
+
+
+def _lock(directory: Path) -> int:
+    """Hold the directory for this process; a second writer would pull it from under our feet."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(f"{directory}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise ToolError(str(directory), "another process uses this local copy") from error
+    return handle
+
+
+def _size_bytes(directory: Path) -> int:
+    return sum(file.lstat().st_size for file in directory.rglob("*") if file.is_file())

@@ -1,0 +1,68 @@
+"""What the git adapter has to be told, checked before git sees it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from reconciler.model.errors import UsageError
+
+_BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock$|/$|\.$))[A-Za-z0-9][\w./-]{0,199}$")
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitSettings:
+    """One followed branch of one remote."""
+
+    url: str
+    """`https://`, `ssh://`, `git@host:path`, `file://` or a local path; never with a password."""
+    branch: str = "main"
+    directory: Path | None = None
+    """Where the local copy is kept between runs; None: a temporary one per process."""
+    author_name: str = "fleet-reconciler"
+    author_email: str = "fleet-reconciler@localhost"
+    token: str = ""
+    """For https; comes from the environment and goes to git through its askpass program."""
+    token_file: Path | None = None
+    """Read anew at each use, so that a rotated Secret takes effect."""
+    username: str = "x-access-token"
+    """Shown with the token; GitHub and GitLab take any name with a personal access token."""
+    depth: int = 50
+    """Commits of history to fetch."""
+    network_timeout_seconds: float = 60.0
+    local_timeout_seconds: float = 30.0
+    clone_bytes_max: int = 512 * 1024 * 1024
+    file_bytes_max: int = 4 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        """Refuse what would leak a secret or be taken for an option of git."""
+        if not self.url or self.url.startswith("-") or any(c in self.url for c in "\n\r\0"):
+            raise UsageError("repository", f"{self.url[:60]!r} is no git address")
+        if _BRANCH.match(self.branch) is None:
+            raise UsageError("branch", f"{self.branch[:60]!r} is no branch name")
+        if any(c in self.author_name + self.author_email for c in "<>\n\0"):
+            raise UsageError("commit author", "name and address must not contain < > or newlines")
+        parts = urlsplit(self.url)
+        if parts.password:
+            raise UsageError(
+                "repository",
+                "the address carries a password",
+                "give it in RECONCILER_GIT_TOKEN or RECONCILER_GIT_TOKEN_FILE",
+            )
+        has_token = bool(self.token) or self.token_file is not None
+        if has_token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+            raise UsageError("repository", "a token is never sent over plain http", "use https")
+
+    @property
+    def host(self) -> str:
+        """`host` or `host:port` of an http address, else empty."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            return ""
+        return parts.hostname + (f":{parts.port}" if parts.port else "")
+
+    @property
+    def shown(self) -> str:
+        """The address for people, without a user name."""
+        return re.sub(r"(?<=://)[^/@]*@", "", self.url)

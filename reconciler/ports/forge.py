@@ -1,0 +1,43 @@
+"""The forge around the config repository: commit statuses and pull requests."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from reconciler.ports.repository import CommitId
+
+StatusState = Literal["pending", "success", "failure", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitStatus:
+    """What is shown beside a commit."""
+
+    context: str
+    """Which check this is: `fleet-reconciler/sectors.yaml`; the newest per context counts."""
+    state: StatusState
+    description: str
+    """One line; forges cut it at about 140 characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """An open pull (merge) request."""
+
+    number: int
+    url: str
+
+
+class Forge(Protocol):
+    """GitHub, GitLab or the like, through its REST API.
+
+    Every method may raise Throttled, Forbidden, NotFound or Unavailable (nothing was changed) and
+    OutcomeUnknown (sent, but the reply was lost).
+    """
+
+    def set_status(self, commit: CommitId, status: CommitStatus) -> None:
+        """Show a status beside a commit; repeating it is harmless."""
+        ...
+
+    def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The open pull request from `branch` into `base`: the one that exists, or a new one."""
+        ...

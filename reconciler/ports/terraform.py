@@ -1,0 +1,90 @@
+"""Terraform, limited to what a pipeline over saved plans needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+TerraformPlanJson = dict[str, Any]
+"""`terraform show -json PLAN`, format 1.x: https://developer.hashicorp.com/terraform/internals/json-format"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerraformDiagnostic:
+    """One message of `terraform validate -json`."""
+
+    severity: Literal["error", "warning"]
+    summary: str
+    detail: str = ""
+    where: str = ""
+    """`file:line` when Terraform names one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateVersion:
+    """Which state a decision was made from; changes with every write."""
+
+    lineage: str = ""
+    """Terraform's id of the state's whole life; empty when there is no state yet."""
+    serial: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlan:
+    """A plan file that `apply` can carry out."""
+
+    file: str
+    changes: bool
+    """Terraform's detailed exit code: False for 0, True for 2."""
+
+
+class Terraform(Protocol):
+    """One root module and its state.
+
+    Every method raises ToolError when Terraform is missing, fails, runs out of its time or is
+    interrupted; the state lock is released in all cases but a killed process.
+    """
+
+    def version(self) -> str:
+        """Terraform's own version, such as `1.11.4`."""
+        ...
+
+    def init(self, backend_config: Sequence[str] = ()) -> None:
+        """Install providers and modules and connect to the state; repeating it is harmless.
+
+        Args:
+            backend_config: Files or `key=value` settings of the backend; no secrets, since
+                arguments are visible to every process of the machine.
+        """
+        ...
+
+    def validate(self) -> tuple[TerraformDiagnostic, ...]:
+        """What `terraform validate` says; empty when there is nothing to say."""
+        ...
+
+    def state_version(self) -> StateVersion:
+        """The state as it is now."""
+        ...
+
+    def plan(self, file: str, *, lock: bool = True) -> SavedPlan:
+        """Refresh, plan, and save the plan to `file`; changes nothing.
+
+        Args:
+            file: Absolute path; readable by its owner only, since plans hold secrets.
+            lock: False for reports that no apply will follow.
+        """
+        ...
+
+    def show_json(self, file: str) -> TerraformPlanJson:
+        """A saved plan, for reading."""
+        ...
+
+    def apply(self, file: str) -> str:
+        """Carry out exactly this saved plan; Terraform refuses it when the state moved on.
+
+        Returns:
+            Terraform's last line, such as `Apply complete! Resources: 2 added, …`.
+
+        Raises:
+            Conflict: The saved plan is stale; nothing was changed.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""What leaves the program for people: log events, metric names, and what must never be in them."""

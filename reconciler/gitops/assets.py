@@ -1,0 +1,45 @@
+"""Finds the templates and Terraform modules that ship with the program.
+
+In the wheel they lie in `reconciler/_assets`, in a source tree beside the package.
+"""
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from reconciler.model.errors import InvariantViolated
+
+MODULES = ("eks_fleet", "fleets")
+"""The modules that a rendered root needs, as folders of `terraform/`."""
+
+
+def assets_root() -> Traversable:
+    """The folder that has `templates/` and `terraform/`.
+
+    Raises:
+        InvariantViolated: The program was installed without them.
+    """
+    package = files("reconciler")
+    source_tree = Path(__file__).parent.parent.parent
+    for candidate in (package / "_assets", source_tree):
+        if (candidate / "templates" / "root").is_dir():
+            return candidate
+    raise InvariantViolated(
+        "installation", "templates and Terraform modules are missing", "install the wheel again"
+    )
+
+
+def read_template(name: str) -> str:
+    """Text of `templates/<name>`, such as `root/main.tf.j2`."""
+    return assets_root().joinpath("templates", *name.split("/")).read_text(encoding="utf-8")
+
+
+def module_sources(module: str) -> dict[str, bytes]:
+    """The `.tf` files of one module by file name, sorted; tests and README are left out."""
+    folder = assets_root().joinpath("terraform", module)
+    sources = {
+        entry.name: entry.read_bytes()
+        for entry in folder.iterdir()
+        if entry.is_file() and entry.name.endswith(".tf")
+    }
+    return dict(sorted(sources.items()))

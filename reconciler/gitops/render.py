@@ -1,0 +1,118 @@
+"""Renders a root module to files: pure, and the same bytes for the same value.
+
+HCL comes from `templates/root`, values from the JSON serialiser: in `*.tfvars.json` every text is
+literal, whatever it holds. Nothing here reads a clock, the environment or the target folder.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from jinja2 import Environment, StrictUndefined, Undefined
+
+from reconciler.gitops.assets import MODULES, module_sources, read_template
+from reconciler.gitops.hcl import to_hcl
+from reconciler.gitops.root_module import RootModule, S3Backend
+
+MANIFEST = ".rendered.json"
+"""Names every file of a render, so that the next one knows what is its to remove."""
+TFVARS = "fleets.auto.tfvars.json"
+_TEMPLATES = ("main.tf", "outputs.tf", "versions.tf")
+_VARIABLES_HEADER = (
+    b"# Rendered by `reconciler render` from the variables of modules/fleets;"
+    b" change the sector config, not this file.\n"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedFile:
+    """One file of a rendered root module."""
+
+    path: str
+    """Relative to the root module's folder, with `/`."""
+    content: bytes
+
+
+def render(root: RootModule) -> tuple[RenderedFile, ...]:
+    """Every file of the root module, sorted by path, the manifest among them."""
+    environment = _environment()
+    values = _template_values(root)
+    contents = {
+        name: environment.from_string(read_template(f"root/{name}.j2")).render(values).encode()
+        for name in _TEMPLATES
+    }
+    contents[TFVARS] = _json({"cluster_name": root.cluster_name, "fleets": root.fleets})
+    for module in MODULES:
+        for name, source in module_sources(module).items():
+            contents[f"modules/{module}/{name}"] = source
+    # The set's own variables, so that the same rules hold at the root's var.fleets.
+    contents["variables.tf"] = _VARIABLES_HEADER + contents["modules/fleets/variables.tf"]
+    contents[MANIFEST] = manifest([*contents, MANIFEST])
+    return tuple(RenderedFile(path=path, content=contents[path]) for path in sorted(contents))
+
+
+def manifest(paths: list[str]) -> bytes:
+    """The manifest that lists these paths."""
+    return _json({"files": sorted(paths)})
+
+
+def _json(value: Any) -> bytes:
+    """Indented JSON with sorted keys and a newline at the end."""
+    return orjson.dumps(
+        value,
+        default=dict,
+        option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE,
+    )
+
+
+def _environment() -> Environment:
+    """Jinja for HCL: undefined is an error, no HTML escaping, scalars through `| hcl`."""
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - the output is HCL, quoted by its own filter
+    )
+    environment.filters["hcl"] = _hcl_filter
+    return environment
+
+
+def _hcl_filter(value: Any) -> str:
+    """`| hcl`: the value as an HCL expression; an undefined one raises its own error."""
+    if isinstance(value, Undefined):
+        return str(value)
+    return to_hcl(value)
+
+
+def _template_values(root: RootModule) -> dict[str, Any]:
+    """What the templates may refer to."""
+    locks_in_s3 = root.backend is not None and root.backend.use_lockfile
+    return {
+        "backend_arguments": _backend_arguments(root.backend),
+        "region": root.region,
+        # use_lockfile came with 1.10; validation across variables with 1.9.
+        "required_version": ">= 1.10" if locks_in_s3 else ">= 1.9",
+    }
+
+
+def _backend_arguments(backend: S3Backend | None) -> list[dict[str, Any]]:
+    """Arguments of the backend block, sorted, names padded as `terraform fmt` aligns them."""
+    if backend is None:
+        return []
+    arguments: dict[str, Any] = {
+        "bucket": backend.bucket,
+        "encrypt": backend.encrypt,
+        "key": backend.key,
+        "region": backend.region,
+        "use_lockfile": backend.use_lockfile,
+    }
+    if backend.kms_key_id is not None:
+        arguments["kms_key_id"] = backend.kms_key_id
+    if backend.endpoint is not None:
+        arguments["endpoints"] = {"s3": backend.endpoint}
+        arguments["use_path_style"] = True
+    width = max(map(len, arguments))
+    return [
+        {"padded_name": name.ljust(width), "value": arguments[name]} for name in sorted(arguments)
+    ]

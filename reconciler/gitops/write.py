@@ -1,0 +1,150 @@
+"""Brings a folder to a rendered root module, touching only files that a render wrote."""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from reconciler.gitops.render import MANIFEST, RenderedFile, manifest
+from reconciler.model.errors import ReconcilerError, UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenChanges:
+    """What writing a render changed in its folder; paths are relative to it, sorted."""
+
+    created: tuple[str, ...]
+    updated: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+    """How many files were already as they should be."""
+
+
+def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenChanges:
+    """Make the folder hold these files; those of an older render go, any others stay.
+
+    Each file is replaced whole. The manifest names old and new files until all are in place, so an
+    interrupted run is finished by the next one.
+
+    Raises:
+        UsageError: The folder is a file, or a file of the same name is not of a render.
+        ReconcilerError: A file cannot be read, written or removed.
+    """
+    contents = {file.path: file.content for file in files}
+    try:
+        return _write(contents, directory)
+    except OSError as error:
+        where = str(error.filename or directory)
+        raise ReconcilerError(where, f"cannot be written: {error.strerror}") from error
+
+
+def _write(contents: dict[str, bytes], directory: Path) -> WrittenChanges:
+    """Check first, then write, then remove what is no longer rendered."""
+    if directory.exists() and not directory.is_dir():
+        raise UsageError(str(directory), "is a file", "name a folder to render into")
+    directory.mkdir(parents=True, exist_ok=True)
+    older = _older_render(directory)
+    present = {path: _present(directory, path) for path in contents}
+    _refuse_foreign(contents, present, older, directory)
+    changed = [path for path in sorted(contents) if present[path] != contents[path]]
+    gone = sorted(path for path in older - set(contents) if _exists(directory / path))
+    if changed or gone:
+        _replace(directory / MANIFEST, manifest(sorted(older | set(contents))))
+    for path in changed:
+        if path != MANIFEST:
+            _replace(directory / path, contents[path])
+    for path in gone:
+        _remove(directory, path)
+    if changed or gone:
+        _replace(directory / MANIFEST, contents[MANIFEST])
+    return WrittenChanges(
+        created=tuple(path for path in changed if present[path] is None),
+        updated=tuple(path for path in changed if present[path] is not None),
+        removed=tuple(gone),
+        unchanged=len(contents) - len(changed),
+    )
+
+
+def _older_render(directory: Path) -> set[str]:
+    """Paths that the last render wrote here; none when it left no manifest."""
+    path = directory / MANIFEST
+    try:
+        listed = json.loads(path.read_bytes())["files"]
+    except FileNotFoundError:
+        return set()
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(
+            str(path), "is no manifest of a render", "remove it to render afresh"
+        ) from None
+    if not isinstance(listed, list) or not all(_is_inside(entry) for entry in listed):
+        raise UsageError(
+            str(path), "names files outside of its folder", "remove it to render afresh"
+        )
+    return set(listed)
+
+
+def _is_inside(path: object) -> bool:
+    """Whether this is a plain relative path that stays in its folder."""
+    if not isinstance(path, str):
+        return False
+    parts = PurePosixPath(path)
+    return bool(parts.parts) and not parts.is_absolute() and ".." not in parts.parts
+
+
+def _present(directory: Path, path: str) -> bytes | None:
+    """What is at this path now; None when nothing is."""
+    target = directory / path
+    if not target.parent.resolve().is_relative_to(directory.resolve()):
+        raise UsageError(str(target), "leads out of the folder through a link", "remove the link")
+    if target.is_dir() and not target.is_symlink():
+        raise UsageError(str(target), "is a folder where a file is rendered", "move it away")
+    if target.is_symlink():
+        return b""
+    return target.read_bytes() if target.exists() else None
+
+
+def _refuse_foreign(
+    contents: dict[str, bytes],
+    present: dict[str, bytes | None],
+    older: set[str],
+    directory: Path,
+) -> None:
+    """Raise for a file that a render would overwrite but did not write."""
+    for path in sorted(contents):
+        if present[path] not in (None, contents[path]) and path not in older | {MANIFEST}:
+            raise UsageError(
+                str(directory / path),
+                "exists and was not written by a render",
+                "move it away or choose another folder",
+            )
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is a file or a link, even a dangling one."""
+    return path.is_symlink() or path.is_file()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old or the new content, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    with partial.open("xb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(path)
+
+
+def _remove(directory: Path, path: str) -> None:
+    """Remove a file and the folders that it leaves empty."""
+    target = directory / path
+    if not target.parent.resolve().is_relative_to(directory.resolve()):
+        return
+    target.unlink(missing_ok=True)
+    for parent in PurePosixPath(path).parents:
+        folder = directory / parent
+        if folder == directory or not folder.is_dir() or any(folder.iterdir()):
+            break
+        folder.rmdir()

@@ -1,0 +1,134 @@
+"""The control API beside the emulated AWS: what a sandbox or a test may do that a user may not.
+
+GET    /_sandbox/health      {"status": "ok"}
+GET    /_sandbox/calls       ?service= &action= &mutating=true|false -> {"counts", "calls"}
+DELETE /_sandbox/calls       forget them
+GET    /_sandbox/capacity    {"limits": [...]}
+POST   /_sandbox/capacity    {"instance_type", "zone", "lifecycle", "code", "message", "remaining"}
+DELETE /_sandbox/capacity    the same first three, or an empty body for all
+POST   /_sandbox/terminate   {"instance_ids": [...], "reason": "user|spot-interruption|failure"}
+GET    /_sandbox/instances   ?since=N &wait_seconds=S -> {"change", "instances"}; waits for news
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import parse_qs
+
+from reconciler.model.errors import InputError
+from reconciler.sandbox.aws.call_log import CallLog, HttpRequest
+from reconciler.sandbox.aws.faults import CapacityLimit
+from reconciler.sandbox.aws.launcher import EndReason
+from reconciler.sandbox.aws.world import Ec2World
+
+PREFIX = "/_sandbox/"
+_WAIT_SECONDS_MAX = 60.0
+
+Body = Mapping[str, Any]
+Query = Mapping[str, str]
+
+
+class Control:
+    """The control API; `handle` serves it over HTTP, the methods serve it in-process."""
+
+    def __init__(self, world: Ec2World, calls: CallLog) -> None:
+        self.world = world
+        self.calls = calls
+        self.faults = world.faults
+        self._routes: Mapping[tuple[str, str], Callable[[Query, Body], Body]] = MappingProxyType(
+            {
+                ("GET", "health"): lambda _query, _body: {"status": "ok"},
+                ("GET", "calls"): self._get_calls,
+                ("DELETE", "calls"): self._delete_calls,
+                ("GET", "capacity"): self._get_capacity,
+                ("POST", "capacity"): self._post_capacity,
+                ("DELETE", "capacity"): self._delete_capacity,
+                ("POST", "terminate"): self._post_terminate,
+                ("GET", "instances"): self._get_instances,
+            }
+        )
+
+    def handle(self, request: HttpRequest) -> tuple[int, Body]:
+        """Answer one request: HTTP status and a document for JSON."""
+        route = self._routes.get((request.method, request.path.removeprefix(PREFIX).strip("/")))
+        if route is None:
+            return 404, {"error": f"no {request.method} {request.path} here"}
+        try:
+            flat = {key: values[-1] for key, values in parse_qs(request.query).items()}
+            return 200, route(flat, _document(request.body))
+        except InputError as error:
+            return 400, {"error": str(error)}
+
+    def terminate(
+        self, instance_ids: list[str], reason: EndReason = EndReason.USER
+    ) -> tuple[str, ...]:
+        """End fleet instances from outside; returns those that were there."""
+        return self.world.terminate(instance_ids, reason)
+
+    def _get_calls(self, query: Query, _body: Body) -> Body:
+        mutating = query.get("mutating")
+        calls = self.calls.calls(
+            service=query.get("service"),
+            action=query.get("action"),
+            mutating=None if mutating is None else mutating == "true",
+        )
+        return {"counts": self.calls.counts(), "calls": [call.to_json() for call in calls]}
+
+    def _delete_calls(self, _query: Query, _body: Body) -> Body:
+        self.calls.clear()
+        return {}
+
+    def _get_capacity(self, _query: Query, _body: Body) -> Body:
+        return {"limits": [asdict(limit) for limit in self.faults.limits()]}
+
+    def _post_capacity(self, _query: Query, body: Body) -> Body:
+        unknown = set(body) - {field.name for field in fields(CapacityLimit)}
+        if unknown:
+            raise InputError("capacity", f"unknown keys {', '.join(sorted(unknown))}")
+        limit = CapacityLimit(**body)
+        if not isinstance(limit.remaining, int):
+            raise InputError("capacity", "remaining is no integer")
+        self.faults.limit(limit)
+        return asdict(limit)
+
+    def _delete_capacity(self, _query: Query, body: Body) -> Body:
+        if not body:
+            self.faults.clear()
+            return {}
+        unknown = set(body) - {"instance_type", "zone", "lifecycle"}
+        if unknown:
+            raise InputError("capacity", f"unknown keys {', '.join(sorted(unknown))}")
+        return {"lifted": self.faults.lift(**body)}
+
+    def _post_terminate(self, _query: Query, body: Body) -> Body:
+        try:
+            reason = EndReason(body.get("reason", "user"))
+        except ValueError as error:
+            raise InputError("terminate", str(error)) from error
+        ids = body.get("instance_ids")
+        if not isinstance(ids, list):
+            raise InputError("terminate", "instance_ids is no list")
+        return {"terminated": list(self.terminate(ids, reason))}
+
+    def _get_instances(self, query: Query, _body: Body) -> Body:
+        try:
+            since = int(query.get("since", "-1"))
+            wait = min(float(query.get("wait_seconds", "0")), _WAIT_SECONDS_MAX)
+        except ValueError as error:
+            raise InputError("instances", str(error)) from error
+        change, instances = self.world.instances(since=since, wait_seconds=wait)
+        return {"change": change, "instances": list(instances)}
+
+
+def _document(body: bytes) -> Body:
+    if not body:
+        return {}
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise InputError("body", f"is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise InputError("body", "is no JSON object")
+    return document

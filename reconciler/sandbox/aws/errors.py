@@ -1,0 +1,27 @@
+"""The one error of the emulated EC2: what a caller sees as `<Code>` and `<Message>`."""
+
+from reconciler.model.errors import ReconcilerError
+
+
+class Ec2Fault(ReconcilerError):
+    """A request that EC2 refuses.
+
+    Args:
+        code: EC2's error code, such as `InvalidFleetId.NotFound`.
+        message: EC2's text for it.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__("ec2", f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+def fleet_not_found(fleet_id: str) -> Ec2Fault:
+    """The answer to a fleet id that this Region and account do not have."""
+    return Ec2Fault("InvalidFleetId.NotFound", f"The fleet ID '{fleet_id}' does not exist")
+
+
+def instance_not_found(instance_id: str) -> Ec2Fault:
+    """The answer to an instance id that is unknown or has been forgotten."""
+    return Ec2Fault("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")

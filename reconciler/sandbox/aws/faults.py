@@ -1,0 +1,133 @@
+"""What goes wrong on purpose: the seam for every fault the emulated AWS is told to show.
+
+Today that is missing capacity. `Gateway` asks nothing here yet; a fault script for whole calls
+(throttling, server errors, lost replies, stale answers) belongs in this module, beside the pools.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from threading import Lock
+from types import MappingProxyType
+
+from reconciler.sandbox.aws.values import LaunchRefusal, Lifecycle, Pool
+
+ANY = "*"
+
+_SPOT_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "InsufficientInstanceCapacity": (
+            "There is no Spot capacity available that matches your request."
+        ),
+    }
+)
+_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "InsufficientInstanceCapacity": (
+            "We currently do not have sufficient {type} capacity in the Availability Zone you "
+            "requested ({zone}). Our system will be working on provisioning additional capacity. "
+            "You can currently get {type} capacity by not specifying an Availability Zone in your "
+            "request or choosing another one."
+        ),
+        "MaxSpotInstanceCountExceeded": "Max spot instance count exceeded",
+        "VcpuLimitExceeded": (
+            "You have requested more vCPU capacity than your current vCPU limit of 32 allows for "
+            "the instance bucket that the specified instance type belongs to. Please visit "
+            "http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit."
+        ),
+        "InstanceLimitExceeded": (
+            "Your quota allows for 0 more running instance(s). You requested at least 1."
+        ),
+        "UnfulfillableCapacity": (
+            "Unable to fulfill capacity due to your request configuration. "
+            "Please adjust your request and try again."
+        ),
+        "SpotMaxPriceTooLow": (
+            "Your Spot request price is lower than the minimum required Spot request "
+            "fulfillment price."
+        ),
+        "Unsupported": (
+            "Your requested instance type ({type}) is not supported in your requested "
+            "Availability Zone ({zone})."
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityLimit:
+    """A pool, or with `*` several, that gives only so many more instances."""
+
+    instance_type: str = ANY
+    zone: str = ANY
+    lifecycle: str = ANY
+    """`spot`, `on-demand` or `*`."""
+    code: str = "InsufficientInstanceCapacity"
+    message: str | None = None
+    """None: EC2's own text for the code."""
+    remaining: int = 0
+    """Instances that may still be launched before the error shows."""
+
+    def covers(self, instance_type: str, zone: str, lifecycle: Lifecycle) -> bool:
+        """Whether a launch in that pool falls under this limit."""
+        return (
+            self.instance_type in {ANY, instance_type}
+            and self.zone in {ANY, zone}
+            and self.lifecycle in {ANY, lifecycle}
+        )
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two limits the same one."""
+        return (self.instance_type, self.zone, self.lifecycle)
+
+
+class Faults:
+    """The faults in force; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._limits: dict[tuple[str, str, str], CapacityLimit] = {}
+
+    def limit(self, limit: CapacityLimit) -> None:
+        """Put a limit in force, in place of one on the same pools."""
+        with self._lock:
+            self._limits[limit.key] = limit
+
+    def lift(self, *, instance_type: str = ANY, zone: str = ANY, lifecycle: str = ANY) -> bool:
+        """Take one limit away; False when there was none on exactly these pools."""
+        with self._lock:
+            return self._limits.pop((instance_type, zone, lifecycle), None) is not None
+
+    def clear(self) -> None:
+        """Take all limits away."""
+        with self._lock:
+            self._limits.clear()
+
+    def limits(self) -> tuple[CapacityLimit, ...]:
+        """The limits in force, oldest first."""
+        with self._lock:
+            return tuple(self._limits.values())
+
+    def take(self, pool: Pool, lifecycle: Lifecycle) -> LaunchRefusal | None:
+        """Take one instance's worth of capacity from a pool, or say why there is none."""
+        with self._lock:
+            covering = [
+                limit
+                for limit in self._limits.values()
+                if limit.covers(pool.instance_type, pool.zone, lifecycle)
+            ]
+            spent = next((limit for limit in covering if limit.remaining <= 0), None)
+            if spent is not None:
+                return LaunchRefusal(code=spent.code, message=_text(spent, pool, lifecycle))
+            for limit in covering:
+                self._limits[limit.key] = replace(limit, remaining=limit.remaining - 1)
+            return None
+
+
+def _text(limit: CapacityLimit, pool: Pool, lifecycle: Lifecycle) -> str:
+    if limit.message is not None:
+        return limit.message
+    words = _WORDS.get(limit.code, limit.code)
+    if lifecycle == "spot":
+        words = _SPOT_WORDS.get(limit.code, words)
+    return words.format(type=pool.instance_type, zone=pool.zone)

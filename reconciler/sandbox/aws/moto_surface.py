@@ -1,0 +1,357 @@
+"""All that touches moto's classes, which are untyped: nothing else here imports moto.
+
+Only translation lives here: an instance of moto behind `InstanceHandle`, a Region behind
+`MotoRegion`, and moto's EC2 answers with ours put in their place (`create_application`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, cast
+
+from moto.core.base_backend import BackendDict
+from moto.core.exceptions import ServiceException
+from moto.core.model_instances import reset_model_data
+from moto.core.responses import ActionResult
+from moto.core.utils import convert_to_flask_response
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models import ec2_backends
+from moto.ec2.responses import EC2Response
+from moto.ec2.utils import random_fleet_id, random_spot_request_id
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    create_backend_app,
+)
+from moto.moto_server.werkzeug_app import MotoRequestHandler as RequestHandler
+
+from reconciler.sandbox.aws.errors import Ec2Fault
+from reconciler.sandbox.aws.launcher import EndReason, InstanceState
+from reconciler.sandbox.aws.values import LaunchTemplateRef, Lifecycle, Pool
+
+__all__ = [
+    "MotoInstance",
+    "MotoRegion",
+    "RequestHandler",
+    "create_application",
+    "new_fleet_id",
+    "reset_moto",
+]
+
+Parameters = Mapping[str, Any]
+Operation = Callable[[str, str, Parameters], Mapping[str, Any] | None]
+"""(account, region, parameters) -> answer by botocore's names; None leaves the call to moto."""
+
+_CODES: Mapping[InstanceState, int] = MappingProxyType(
+    {
+        InstanceState.PENDING: 0,
+        InstanceState.RUNNING: 16,
+        InstanceState.SHUTTING_DOWN: 32,
+        InstanceState.TERMINATED: 48,
+    }
+)
+_REASONS: Mapping[EndReason, tuple[str, str]] = MappingProxyType(
+    {
+        EndReason.USER: ("Client.UserInitiatedShutdown", "User initiated shutdown"),
+        EndReason.FLEET: ("Client.UserInitiatedShutdown", "User initiated shutdown"),
+        EndReason.SPOT_INTERRUPTION: (
+            "Server.SpotInstanceTermination",
+            "Spot instance termination",
+        ),
+        EndReason.FAILURE: ("Server.InternalError", "Internal error on launch"),
+    }
+)
+
+
+class MotoInstance:
+    """An instance of moto, as `launcher.InstanceHandle`."""
+
+    def __init__(self, backend: Any, instance: Any, reservation_id: str) -> None:
+        self._backend = backend
+        self._instance = instance
+        self._reservation_id = reservation_id
+        self.instance_id: str = instance.id
+        self.spot_request_id: str | None = getattr(instance, "spot_instance_request_id", None)
+
+    @property
+    def state(self) -> str:
+        """EC2's word for its present state."""
+        return str(self._instance.state)
+
+    def show_state(self, state: InstanceState, reason: EndReason | None = None) -> None:
+        """Make the API answer this state from now on."""
+        self._instance.instance_state.name = str(state)
+        self._instance.instance_state.code = _CODES[state]
+        if reason is not None:
+            self._show_reason(reason)
+
+    def end(self, reason: EndReason) -> None:
+        """Free what the instance holds; its state is terminated afterwards."""
+        for interface in self._instance.nics.values():
+            interface.delete_on_termination = True  # moto would keep it, and its address, for good
+        self._instance.terminate()
+        self._show_reason(reason)
+
+    def forget(self) -> None:
+        """Let the API not know it any more."""
+        self._backend.reservations.pop(self._reservation_id, None)
+        self._backend.tags.pop(self.instance_id, None)
+
+    def facts(self) -> dict[str, Any]:
+        """What a node that boots on it needs to know, ready for JSON."""
+        instance = self._instance
+        tags = dict(self._backend.tags.get(self.instance_id, {}))
+        return {
+            "instance_id": self.instance_id,
+            "state": self.state,
+            "instance_type": instance.instance_type,
+            "lifecycle": instance.lifecycle or "on-demand",
+            "region": self._backend.region_name,
+            "zone": instance.placement.zone,
+            "image_id": instance.image_id,
+            "private_ip": instance.private_ip,
+            "private_dns_name": instance.private_dns_name,
+            "launch_time": instance.launch_time.isoformat(),
+            "user_data": instance.user_data,
+            "fleet_id": tags.get("aws:ec2:fleet-id"),
+            "tags": tags,
+        }
+
+    def _show_reason(self, reason: EndReason) -> None:
+        code, words = _REASONS[reason]
+        self._instance.state_reason.code = code
+        self._instance.state_reason.message = f"{code}: {words}"
+
+
+class MotoRegion:
+    """EC2 of one account and Region, as moto keeps it."""
+
+    def __init__(self, account_id: str, region_name: str) -> None:
+        self._backend: Any = ec2_backends[account_id][region_name]
+        self.name = region_name
+        self._numbers: dict[str, int] = {}
+
+    def template_data(self, ref: LaunchTemplateRef) -> Mapping[str, Any]:
+        """The data of the version that `ref` means now.
+
+        Raises:
+            Ec2Fault: No such template or version.
+        """
+        return cast("Mapping[str, Any]", self._template(ref)[1].data)
+
+    def zone_of_subnet(self, subnet_id: str) -> str:
+        """The zone a subnet lies in.
+
+        Raises:
+            Ec2Fault: No such subnet.
+        """
+        try:
+            return str(self._backend.get_subnet(subnet_id).availability_zone)
+        except ServiceException as error:
+            raise _fault(error) from error
+
+    def default_subnets(self) -> Mapping[str, str]:
+        """Subnet ids of the default VPC by zone, sorted by zone."""
+        subnets = self._backend.get_default_subnets()
+        return {zone: str(subnets[zone].id) for zone in sorted(subnets)}
+
+    def tags(self, resource_id: str) -> Mapping[str, str]:
+        """The tags of a resource, sorted by key."""
+        return dict(sorted(self._backend.tags.get(resource_id, {}).items()))
+
+    def add_tags(self, resource_id: str, tags: Mapping[str, str]) -> None:
+        """Tag a resource; `aws:` keys are allowed, we are EC2.
+
+        Raises:
+            Ec2Fault: More tags than EC2 takes.
+        """
+        try:
+            self._backend.create_tags([resource_id], dict(tags))
+        except ServiceException as error:
+            raise _fault(error) from error
+
+    def launch(
+        self, pool: Pool, lifecycle: Lifecycle, tags: Mapping[str, str], at: datetime
+    ) -> MotoInstance:
+        """Create one instance from a pool's launch template, with its override applied.
+
+        Raises:
+            Ec2Fault: The template, subnet, security group or AMI is not there.
+        """
+        try:
+            template, version = self._template(pool.template)
+            reservation = self._backend.run_instances(
+                pool.image_id or version.image_id,
+                1,
+                None,
+                [],
+                instance_type=pool.instance_type,
+                is_instance_type_default=False,
+                region_name=self.name,
+                subnet_id=pool.subnet_id,
+                placement=None if pool.subnet_id else pool.zone,
+                security_group_ids=_security_groups(version.data),
+                launch_template={
+                    "LaunchTemplateId": template.id,
+                    "Version": str(version.number),
+                },
+                tags={"instance": dict(tags), "volume": _volume_tags(version.data)},
+                lifecycle="spot" if lifecycle == "spot" else None,
+                ebs_optimized=bool(version.data.get("EbsOptimized")),
+                metadata_options=version.data.get("MetadataOptions") or {},
+                **_block_devices(version.data),
+            )
+        except ServiceException as error:
+            raise _fault(error) from error
+        instance = reservation.instances[0]
+        instance.launch_time = at
+        if lifecycle == "spot":
+            instance.spot_instance_request_id = random_spot_request_id()
+        self._attach_profile(instance, version.data.get("IamInstanceProfile") or {})
+        return MotoInstance(self._backend, instance, reservation.id)
+
+    def check_terminable(self, instance_ids: Sequence[str]) -> Mapping[str, tuple[int, str]]:
+        """The states (code, name) of instances that may be terminated, by id.
+
+        Raises:
+            Ec2Fault: One is unknown or protected; then none may be touched.
+        """
+        try:
+            instances = self._backend.get_multi_instances_by_id(list(instance_ids))
+        except ServiceException as error:
+            raise _fault(error) from error
+        for instance in instances:
+            if instance.disable_api_termination is True:
+                raise Ec2Fault(
+                    "OperationNotPermitted",
+                    f"The instance '{instance.id}' may not be terminated. "
+                    "Modify its 'disableApiTermination' instance attribute and try again.",
+                )
+        return {i.id: (int(i.state_code), str(i.state)) for i in instances}
+
+    def terminate(self, instance_ids: Sequence[str]) -> None:
+        """Let moto terminate instances of its own, checked before."""
+        if instance_ids:
+            self._backend.terminate_instances(list(instance_ids))
+
+    def reservations(
+        self, instance_ids: Sequence[str], filters: Mapping[str, Sequence[str]]
+    ) -> list[tuple[int, Any]]:
+        """Moto's reservations as DescribeInstances asks, oldest first, with their place for paging.
+
+        Raises:
+            Ec2Fault: An id is unknown or a filter is.
+        """
+        try:
+            if instance_ids:
+                found = self._backend.get_reservations_by_instance_ids(
+                    list(dict.fromkeys(instance_ids)), filters=filters
+                )
+            else:
+                found = self._backend.describe_instances(filters=filters)
+        except ServiceException as error:
+            raise _fault(error) from error
+        for key in self._backend.reservations:
+            if key not in self._numbers:
+                self._numbers[key] = len(self._numbers)
+        return [(self._numbers[reservation.id], reservation) for reservation in found]
+
+    def _template(self, ref: LaunchTemplateRef) -> tuple[Any, Any]:
+        try:
+            if ref.template_id is not None:
+                template = self._backend.get_launch_template(ref.template_id)
+            else:
+                template = self._backend.get_launch_template_by_name(ref.template_name)
+            return template, template.get_version(ref.version)
+        except ServiceException as error:
+            raise _fault(error) from error
+
+    def _attach_profile(self, instance: Any, profile: Mapping[str, Any]) -> None:
+        """Show the template's instance profile, if IAM has it: a demo need not create one."""
+        if not profile:
+            return
+        try:
+            self._backend.associate_iam_instance_profile(
+                instance_id=instance.id,
+                iam_instance_profile_name=profile.get("Name"),
+                iam_instance_profile_arn=profile.get("Arn"),
+            )
+        except ServiceException:
+            return
+
+
+def new_fleet_id() -> str:
+    """An id in EC2's form, drawn from moto's generator."""
+    return str(random_fleet_id())
+
+
+def create_application(operations: Mapping[str, Operation]) -> Any:
+    """Moto's server application, with the given EC2 operations answered by ours.
+
+    Args:
+        operations: By Python name of the action (`describe_fleets`).
+    """
+
+    def create_app(service: Any) -> Any:
+        app = create_backend_app(service)
+        if service == "ec2":
+            view = convert_to_flask_response(_response_class(operations).dispatch)
+            for endpoint in app.view_functions:
+                app.view_functions[endpoint] = view
+        return app
+
+    return DomainDispatcherApplication(create_app)
+
+
+def reset_moto() -> None:
+    """Forget every resource of every account: moto's state is one per process."""
+    BackendDict.reset()
+    reset_model_data()
+
+
+def _response_class(operations: Mapping[str, Operation]) -> Any:
+    """Moto's EC2 responses with a method per operation of ours in front of moto's own."""
+
+    def method(name: str, operation: Operation) -> Callable[[Any], Any]:
+        inherited = getattr(EC2Response, name, None)
+
+        def call(response: Any) -> Any:
+            response.error_on_dryrun()
+            try:
+                answer = operation(response.current_account, response.region, response.params)
+            except Ec2Fault as fault:
+                raise EC2ClientError(fault.code, fault.message) from fault
+            if answer is None and inherited is not None:
+                return inherited(response)
+            return ActionResult(answer)
+
+        return call
+
+    methods = {name: method(name, operation) for name, operation in operations.items()}
+    return type("SandboxEc2Response", (EC2Response,), methods)
+
+
+def _fault(error: Any) -> Ec2Fault:
+    return Ec2Fault(str(error.code), str(error.message))
+
+
+def _security_groups(data: Mapping[str, Any]) -> list[str]:
+    """Group ids of a template, which may stand at its first network interface."""
+    groups = list(data.get("SecurityGroupIds") or [])
+    for interface in data.get("NetworkInterfaces") or []:
+        groups.extend(interface.get("Groups") or [])
+    return groups
+
+
+def _volume_tags(data: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        tag["Key"]: tag["Value"]
+        for spec in data.get("TagSpecifications") or []
+        if spec.get("ResourceType") == "volume"
+        for tag in spec.get("Tags") or []
+    }
+
+
+def _block_devices(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The template's volumes; without any moto makes a root volume of its own."""
+    volumes = [m for m in data.get("BlockDeviceMappings") or [] if m.get("Ebs")]
+    return {"block_device_mappings": volumes} if volumes else {}

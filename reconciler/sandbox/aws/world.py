@@ -1,0 +1,117 @@
+"""All Regions of the emulated EC2 under one lock, and the thread that lets time pass in them."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from threading import Condition, RLock, Thread
+from types import MappingProxyType
+from typing import Any
+
+from reconciler.sandbox.aws.clock import Clock
+from reconciler.sandbox.aws.faults import Faults
+from reconciler.sandbox.aws.launcher import EndReason
+from reconciler.sandbox.aws.moto_surface import MotoRegion
+from reconciler.sandbox.aws.region import Ec2Region
+from reconciler.sandbox.aws.values import Delays
+
+
+class Ec2World:
+    """The EC2 side of the sandbox; every access to EC2's state goes through `turn`."""
+
+    def __init__(self, *, clock: Clock, delays: Delays, faults: Faults) -> None:
+        self.faults = faults
+        self._clock = clock
+        self._delays = delays
+        self._changed = Condition(RLock())
+        self._regions: dict[tuple[str, str], Ec2Region] = {}
+        self._changes = 0
+        self._stopping = False
+        self._thread: Thread | None = None
+
+    @contextmanager
+    def turn(self) -> Iterator[datetime]:
+        """Hold EC2's state for one request: what fell due is done before, what follows after."""
+        with self._changed:
+            now = self._clock.now()
+            self._advance(now)
+            try:
+                yield now
+            finally:
+                self._advance(now)
+                self._changed.notify_all()
+
+    def region(self, account_id: str, name: str) -> Ec2Region:
+        """One Region, made on first use. Only inside `turn`."""
+        key = (account_id, name)
+        if key not in self._regions:
+            moto = MotoRegion(account_id, name)
+            self._regions[key] = Ec2Region(moto, delays=self._delays, faults=self.faults)
+        return self._regions[key]
+
+    def regions(self) -> Mapping[tuple[str, str], Ec2Region]:
+        """The Regions that were used, by account and name. Only inside `turn`."""
+        return MappingProxyType(self._regions)
+
+    def terminate(self, instance_ids: list[str], reason: EndReason) -> tuple[str, ...]:
+        """End fleet instances from outside, in whatever Region; returns those that were found."""
+        found: list[str] = []
+        with self.turn() as now:
+            for region in self._regions.values():
+                here = [i for i in instance_ids if region.is_member(i)]
+                region.terminate(here, now, reason)
+                found.extend(here)
+        return tuple(found)
+
+    def instances(
+        self, *, since: int = -1, wait_seconds: float = 0.0
+    ) -> tuple[int, tuple[Mapping[str, Any], ...]]:
+        """All fleet instances, once something changed after change number `since`.
+
+        Args:
+            since: The number an earlier call returned; -1 does not wait.
+            wait_seconds: How long to wait for a change; then the present state is returned.
+
+        Returns:
+            The number of the last change, and per instance the facts of `MotoInstance.facts`.
+        """
+        with self._changed:
+            self._advance(self._clock.now())
+            self._changed.wait_for(
+                lambda: self._stopping or self._changes > since, timeout=wait_seconds
+            )
+            facts = tuple(
+                instance.facts()
+                for region in self._regions.values()
+                for instance in region.instances().values()
+            )
+            return self._changes, facts
+
+    def start(self) -> None:
+        """Let time pass without requests, in a thread that sleeps until something is due."""
+        self._thread = Thread(target=self._run, name="sandbox-ec2", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and every waiting call."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self._stopping:
+                due = self._advance(self._clock.now())
+                wait = None if due is None else self._clock.seconds_until(due)
+                self._changed.wait(wait)
+
+    def _advance(self, now: datetime) -> datetime | None:
+        """Do all that is due; returns when the next thing is."""
+        transitions = sum(len(region.advance(now)) for region in self._regions.values())
+        if transitions:
+            self._changes += transitions
+            self._changed.notify_all()
+        moments = [region.next_due(now) for region in self._regions.values()]
+        return min((moment for moment in moments if moment is not None), default=None)

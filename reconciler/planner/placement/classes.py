@@ -1,0 +1,275 @@
+"""Pod classes: pods that no filter can tell apart are one class, and all work is per class."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reconciler.model.cluster import (
+    Namespace,
+    Pod,
+    PodAffinityTerm,
+    PodSpec,
+    Toleration,
+    TopologySpreadConstraint,
+)
+from reconciler.model.frozen import NO_LABELS, Labels
+from reconciler.model.selectors import LabelSelector, NodeSelector, Requirement
+from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.dimensions import Dimensions
+from reconciler.planner.placement.filters.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
+from reconciler.planner.placement.kinds import ZONE_KEYS
+
+
+@dataclass(slots=True, eq=False)
+class PodClass:
+    """Pods with one spec, one namespace, equal labels as far as selectors read them."""
+
+    number: int
+    spec: PodSpec
+    namespace: str
+    labels: Labels
+    volumes: VolumeNeeds
+    deleting: bool
+    requests: IntArray
+    """Amount per dimension."""
+    columns: IntArray
+    """Dimensions that it asks for at all."""
+    static: int
+    """Classes with the same static constraints share this number."""
+    anti_affinity: tuple[PodAffinityTerm, ...] = ()
+    affinity: tuple[PodAffinityTerm, ...] = ()
+    spread: tuple[TopologySpreadConstraint, ...] = ()
+    """Required terms with matchLabelKeys merged in and namespaces resolved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticConstraints:
+    """What the static filters read of a pod; equal ones get one verdict per node kind."""
+
+    node_selector: Labels
+    node_affinity: NodeSelector | None
+    tolerations: tuple[Toleration, ...]
+    volumes: VolumeNeeds
+
+
+def selector_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
+    """Every pod label key that some pod's terms read."""
+    keys: set[str] = set()
+    for spec in specs:
+        for term in _terms(spec):
+            if term.selector is not None:
+                keys |= term.selector.keys()
+            keys.update(term.match_label_keys, term.mismatch_label_keys)
+        for constraint in spec.topology_spread:
+            if constraint.selector is not None:
+                keys |= constraint.selector.keys()
+            keys.update(constraint.match_label_keys)
+    return frozenset(keys)
+
+
+def topology_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
+    """Every topology key of a required term or a hard spread constraint."""
+    keys: set[str] = set()
+    for spec in specs:
+        keys |= {t.topology_key for t in (*spec.pod_affinity, *spec.pod_anti_affinity)}
+        keys |= {c.topology_key for c in spec.topology_spread if c.hard}
+    return frozenset(keys)
+
+
+def node_label_keys(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) -> frozenset[str]:
+    """Every node label key that a selector, a node affinity or a volume reads."""
+    keys: set[str] = set()
+    for spec in specs:
+        keys |= set(spec.node_selector)
+        if spec.node_affinity is not None:
+            keys |= _node_selector_keys(spec.node_affinity)
+        for preference in spec.node_preferences:
+            keys |= {r.key for r in preference.term.expressions}
+    for needs in volumes:
+        for selector in needs.selectors:
+            keys |= _node_selector_keys(selector)
+    return frozenset(keys | ZONE_KEYS if keys & ZONE_KEYS else keys)
+
+
+def reads_names(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) -> bool:
+    """Whether any selector reads `metadata.name`."""
+    selectors = [s.node_affinity for s in specs if s.node_affinity is not None]
+    selectors += [selector for needs in volumes for selector in needs.selectors]
+    return any(term.fields for selector in selectors for term in selector.terms)
+
+
+def _node_selector_keys(selector: NodeSelector) -> set[str]:
+    return {r.key for term in selector.terms for r in term.expressions}
+
+
+def _terms(spec: PodSpec) -> tuple[PodAffinityTerm, ...]:
+    preferred = tuple(p.term for p in spec.pod_preferences)
+    return (*spec.pod_affinity, *spec.pod_anti_affinity, *preferred)
+
+
+class ClassTable:
+    """Interns classes over all pods of a snapshot."""
+
+    def __init__(
+        self,
+        pods: Iterable[Pod],
+        extra_specs: Iterable[PodSpec],
+        namespaces: Iterable[Namespace],
+        resolver: VolumeResolver,
+    ) -> None:
+        self._resolver = resolver
+        self._namespaces = {n.name: n.labels for n in namespaces}
+        self._specs: dict[int, PodSpec] = {}
+        self._canonical: dict[PodSpec, PodSpec] = {}
+        self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
+        for spec in extra_specs:
+            self._intern(spec)
+        for pod in pods:
+            self._intern(pod.spec)
+            if pod.claims or pod.ebs_volume_ids:
+                needs = resolver.needs(pod)
+                self._volumes.setdefault(needs, needs)
+            self._namespaces.setdefault(pod.key.namespace, NO_LABELS)
+        specs = list(self._canonical)
+        self.topology_keys = topology_keys(specs)
+        self.node_label_keys = node_label_keys(specs, self._volumes)
+        self.reads_names = reads_names(specs, self._volumes)
+        self._pod_label_keys = tuple(sorted(selector_keys(specs)))
+        self._by_namespace = any(_terms(s) or s.topology_spread for s in specs)
+        drivers = {driver for needs in self._volumes for driver in needs.attachments}
+        self.dimensions = Dimensions(
+            (s.requests for s in specs), (p for s in specs for p in s.host_ports), drivers
+        )
+        self.classes: list[PodClass] = []
+        self._index: dict[tuple[object, ...], PodClass] = {}
+        self._static: dict[StaticConstraints, int] = {}
+        self.statics: list[StaticConstraints] = []
+
+    def _intern(self, spec: PodSpec) -> PodSpec:
+        """The one object that stands for all specs equal to this one."""
+        known = self._specs.get(id(spec))
+        if known is None:
+            known = self._canonical.setdefault(spec, spec)
+            self._specs[id(spec)] = known
+        return known
+
+    def of(self, pod: Pod, *, bound: bool) -> PodClass:
+        """The class of a pod; pods being deleted are apart, as topology spread skips them."""
+        spec = self._intern(pod.spec)
+        get = pod.labels.get
+        shown = tuple(get(key) for key in self._pod_label_keys)
+        namespace = pod.key.namespace if self._by_namespace else ""
+        needs = self._resolver.needs(pod) if pod.claims or pod.ebs_volume_ids else NO_VOLUMES
+        deleting = pod.deleting and bound
+        key = (id(spec), namespace, shown, needs, deleting)
+        known = self._index.get(key)
+        if known is None:
+            labels = Labels(
+                (k, v) for k, v in zip(self._pod_label_keys, shown, strict=True) if v is not None
+            )
+            known = self._make(spec, namespace, labels, needs, deleting=deleting)
+            self._index[key] = known
+        return known
+
+    def of_spec(self, spec: PodSpec, namespace: str = "") -> PodClass:
+        """The class of a pod that has only a spec yet (a DaemonSet's template)."""
+        canonical = self._intern(spec)
+        key = (id(canonical), namespace, "template", NO_VOLUMES, False)
+        if key not in self._index:
+            self._index[key] = self._make(
+                canonical, namespace, NO_LABELS, NO_VOLUMES, deleting=False
+            )
+        return self._index[key]
+
+    def _make(
+        self, spec: PodSpec, namespace: str, labels: Labels, needs: VolumeNeeds, *, deleting: bool
+    ) -> PodClass:
+        constraints = StaticConstraints(
+            node_selector=spec.node_selector,
+            node_affinity=spec.node_affinity,
+            tolerations=spec.tolerations,
+            volumes=needs,
+        )
+        if constraints not in self._static:
+            self._static[constraints] = len(self.statics)
+            self.statics.append(constraints)
+        requests = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
+        made = PodClass(
+            number=len(self.classes),
+            spec=spec,
+            namespace=namespace,
+            labels=labels,
+            volumes=needs,
+            deleting=deleting,
+            requests=requests,
+            columns=requests.nonzero()[0],
+            static=self._static[constraints],
+            anti_affinity=self._resolved(spec.pod_anti_affinity, namespace, labels),
+            affinity=self._resolved(spec.pod_affinity, namespace, labels),
+            spread=tuple(_merged(c, labels) for c in spec.topology_spread if c.hard),
+        )
+        self.classes.append(made)
+        return made
+
+    def _resolved(
+        self, terms: tuple[PodAffinityTerm, ...], namespace: str, labels: Labels
+    ) -> tuple[PodAffinityTerm, ...]:
+        return tuple(
+            PodAffinityTerm(
+                topology_key=term.topology_key,
+                selector=_with_label_keys(
+                    term.selector, labels, term.match_label_keys, term.mismatch_label_keys
+                ),
+                namespaces=self._namespaces_of(term, namespace),
+            )
+            for term in terms
+        )
+
+    def _namespaces_of(self, term: PodAffinityTerm, namespace: str) -> frozenset[str]:
+        """Source: an unset selector and an empty list mean the pod's own namespace."""
+        if term.namespace_selector is None:
+            return term.namespaces or frozenset({namespace})
+        chosen = {
+            name
+            for name, labels in self._namespaces.items()
+            if term.namespace_selector.matches({"kubernetes.io/metadata.name": name, **labels})
+        }
+        return frozenset(chosen | term.namespaces)
+
+
+def _with_label_keys(
+    selector: LabelSelector | None,
+    labels: Labels,
+    match_keys: tuple[str, ...],
+    mismatch_keys: tuple[str, ...] = (),
+) -> LabelSelector | None:
+    """The selector with matchLabelKeys and mismatchLabelKeys merged in, as the API server does."""
+    if selector is None or not (match_keys or mismatch_keys):
+        return selector
+    merged = (
+        *(
+            Requirement(key=k, operator="In", values=(labels[k],))
+            for k in match_keys
+            if k in labels
+        ),
+        *(
+            Requirement(key=k, operator="NotIn", values=(labels[k],))
+            for k in mismatch_keys
+            if k in labels
+        ),
+    )
+    return LabelSelector(
+        match_labels=selector.match_labels,
+        match_expressions=(*selector.match_expressions, *merged),
+    )
+
+
+def _merged(constraint: TopologySpreadConstraint, labels: Labels) -> TopologySpreadConstraint:
+    return TopologySpreadConstraint(
+        topology_key=constraint.topology_key,
+        max_skew=constraint.max_skew,
+        hard=True,
+        selector=_with_label_keys(constraint.selector, labels, constraint.match_label_keys),
+        min_domains=constraint.min_domains,
+        honor_node_affinity=constraint.honor_node_affinity,
+        honor_node_taints=constraint.honor_node_taints,
+    )

@@ -1,0 +1,102 @@
+"""Everything countable on a node is one column: resources, host ports, volume attachments.
+
+Source: kube-scheduler's NodeResourcesFit, NodePorts and NodeVolumeLimits are all "the sum on a
+node stays within a limit", so one integer matrix serves them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from reconciler.model.cluster import HostPort, Resources
+from reconciler.model.quantity import format_amount
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node; nothing binds
+BASIC = ("cpu", "memory", "pods", "ephemeral-storage")
+AMOUNT_MAX = 2**48
+"""256 TiB, or as many of anything: larger amounts fit nowhere and would overflow sums."""
+_PORT = "host-port:"
+_VOLUMES = "attach:"
+
+
+class Dimensions:
+    """The columns of the resource matrix."""
+
+    def __init__(
+        self, resources: Iterable[Resources], ports: Iterable[HostPort], drivers: Iterable[str]
+    ) -> None:
+        extended = {name for amounts in resources for name in amounts} - set(BASIC)
+        self._addresses: dict[str, set[str]] = {}
+        for port in ports:
+            self._addresses.setdefault(_port_name(port), set()).add(port.address)
+        port_columns = [
+            column
+            for name, addresses in sorted(self._addresses.items())
+            for column in (name, *(f"{name}@{a}" for a in sorted(addresses - {ANY_ADDRESS})))
+        ]
+        self.names: tuple[str, ...] = (
+            *BASIC,
+            *sorted(extended),
+            *port_columns,
+            *(f"{_VOLUMES}{driver}" for driver in sorted(set(drivers))),
+        )
+        self.column: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+        self._defaults = np.array([self._default(name) for name in self.names], dtype=np.int64)
+
+    def _default(self, name: str) -> int:
+        """What a node has of a column that its allocatable does not name."""
+        if name.startswith(_VOLUMES):
+            return UNLIMITED
+        if name.startswith(_PORT):
+            return 1 if "@" in name else len(self._addresses[name] | {ANY_ADDRESS})
+        return 0
+
+    def of_node(self, allocatable: Resources, volume_limits: Mapping[str, int | None]) -> IntArray:
+        """A node's row: what it offers of every column."""
+        row = self._defaults.copy()
+        for name, amount in allocatable.items():
+            if name in self.column:
+                row[self.column[name]] = min(amount, AMOUNT_MAX)
+        for driver, limit in volume_limits.items():
+            name = f"{_VOLUMES}{driver}"
+            if limit is not None and name in self.column:
+                row[self.column[name]] = limit
+        return row
+
+    def of_pod(
+        self, requests: Resources, ports: Sequence[HostPort], volumes: Mapping[str, int]
+    ) -> IntArray:
+        """A pod's row: what it takes of every column."""
+        row = np.zeros(len(self.names), dtype=np.int64)
+        for name, amount in requests.items():
+            row[self.column[name]] = min(amount, AMOUNT_MAX)
+        for port in ports:
+            self._take_port(row, port)
+        for driver, count in volumes.items():
+            row[self.column[f"{_VOLUMES}{driver}"]] += count
+        return row
+
+    def _take_port(self, row: IntArray, port: HostPort) -> None:
+        """An address takes itself and one share; 0.0.0.0 takes all shares: it collides with any."""
+        name = _port_name(port)
+        if port.address == ANY_ADDRESS:
+            row[self.column[name]] = len(self._addresses[name] | {ANY_ADDRESS})
+        else:
+            row[self.column[name]] += 1
+            row[self.column[f"{name}@{port.address}"]] += 1
+
+    def code(self, column: int) -> str:
+        """The unplaceable code for running out of this column."""
+        name = self.names[column]
+        if name.startswith(_PORT):
+            return "host-port"
+        return "volume-limit" if name.startswith(_VOLUMES) else f"insufficient-{name}"
+
+    def shown(self, column: int, amount: int) -> str:
+        """An amount of this column for people."""
+        return format_amount(self.names[column], amount)
+
+
+def _port_name(port: HostPort) -> str:
+    return f"{_PORT}{port.protocol}/{port.port}"

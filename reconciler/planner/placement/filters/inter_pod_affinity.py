@@ -1,0 +1,38 @@
+"""InterPodAffinity: required affinity and anti-affinity, the existing pods' anti-affinity too.
+
+Source: kube-scheduler plugins/interpodaffinity/filtering.go. A node without the topology label
+satisfies anti-affinity and fails affinity; the first pod of a group that matches its own terms
+may go anywhere.
+"""
+
+import numpy as np
+
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+from reconciler.planner.placement.counters import Links
+
+
+def anti_affinity_room(links: Links, room: IntArray) -> IntArray:
+    """`room` limited by the class's own anti-affinity and by that of pods that are there."""
+    for counter, itself in links.anti:
+        counted = counter.over_choices(counter.at_rows(), "most")
+        most = np.where(counter.topology.domain >= 0, 1, UNLIMITED) if itself else UNLIMITED
+        room = np.where(counted > 0, 0, np.minimum(room, most))
+    for counter in links.held_against:
+        counted = counter.over_choices(counter.at_rows(), "most")
+        room = np.where(counted > 0, 0, room)
+    return room
+
+
+def affinity_room(links: Links, room: IntArray) -> IntArray:
+    """`room` limited to domains that hold a pod of the group, or to any for the first one."""
+    if not links.affinity:
+        return room
+    first = links.affinity_itself and not any(c.counts.any() for c in links.affinity)
+    for counter in links.affinity:
+        labelled = counter.topology.domain >= 0
+        if first:
+            room = np.where(labelled, room, 0)
+        else:
+            counted = counter.over_choices(counter.at_rows(), "least")
+            room = np.where(labelled & (counted > 0), room, 0)
+    return room

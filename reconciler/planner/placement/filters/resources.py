@@ -1,0 +1,52 @@
+"""NodeResourcesFit, NodePorts and NodeVolumeLimits: sums that must stay within what a row offers.
+
+Source: kube-scheduler plugins/noderesources/fit.go: only what a pod asks for is looked at, so a
+row overcommitted in memory still takes a pod without memory requests.
+"""
+
+import numpy as np
+
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+
+CPU_AND_MEMORY = 2
+"""The first two columns are cpu and memory: the ones over-subscription inflates."""
+_WHOLE = 10_000
+"""Over-subscription counts in ten-thousandths: exact enough, and far from overflow."""
+
+
+def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -> IntArray:
+    """What one pod takes of each row: its requests, inflated on new capacity.
+
+    The inflation is capped at what the row offers, so that a pod that fits a node alone still
+    does (behaviour, section 4).
+    """
+    taken = np.broadcast_to(requests, offers.shape)
+    if not over_subscription.any():
+        return taken
+    taken = taken.copy()
+    head = slice(0, CPU_AND_MEMORY)
+    factor = (_WHOLE + over_subscription)[:, None]
+    inflated = -(-(requests[None, head] * factor) // _WHOLE)
+    capped = np.maximum(np.minimum(inflated, offers[:, head]), requests[None, head])
+    taken[:, head] = capped
+    return taken
+
+
+def room(
+    free: IntArray,
+    offers: IntArray,
+    over_subscription: IntArray,
+    requests: IntArray,
+    columns: IntArray,
+) -> IntArray:
+    """How many pods with these requests each row still takes."""
+    if not len(columns):
+        return np.full(len(free), UNLIMITED, dtype=np.int64)
+    if over_subscription.any():
+        taken = charged(requests, offers, over_subscription)[:, columns]
+        slots: IntArray = (free[:, columns] // taken).min(axis=1)
+    else:
+        slots = free[:, columns[0]] // requests[columns[0]]
+        for column in columns[1:]:
+            np.minimum(slots, free[:, column] // requests[column], out=slots)
+    return np.asarray(np.maximum(slots, 0))

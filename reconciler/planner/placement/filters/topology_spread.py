@@ -1,0 +1,65 @@
+"""PodTopologySpread: hard constraints only (DoNotSchedule).
+
+Source: kube-scheduler plugins/podtopologyspread/filtering.go: a pod fits a domain when the
+domain's matching pods, plus itself if it matches, exceed the least filled eligible domain by no
+more than maxSkew; with fewer than minDomains domains that least is 0.
+"""
+
+import numpy as np
+
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+from reconciler.planner.placement.counters import Links, SpreadRule
+from reconciler.planner.placement.topology import Topology, uncertain_rows
+
+
+def room(
+    links: Links,
+    room: IntArray,
+    kinds: IntArray,
+    topologies: dict[str, Topology],
+    version: int,
+) -> IntArray:
+    """`room` limited by every hard spread constraint of the class."""
+    for rule in links.spread:
+        refresh_domains(rule, kinds, topologies, version)
+        room = np.minimum(room, rule_room(rule))
+    return room
+
+
+def rule_room(rule: SpreadRule) -> IntArray:
+    """How many more pods each row may take before its domain exceeds the skew."""
+    counted = rule.counter.at_rows()
+    topology = rule.counter.topology
+    limit = least_filled(rule) + rule.max_skew
+    if rule.counts_itself:
+        allowed = np.maximum(limit - counted, 0)
+    else:
+        allowed = np.where(counted <= limit, UNLIMITED, 0)
+    uncertain = uncertain_rows(topology)
+    if uncertain.any():
+        worst = rule.counter.over_choices(np.zeros_like(counted), "most")
+        itself = 1 if rule.counts_itself else 0
+        allowed = np.where(uncertain, np.where(worst + itself <= limit, UNLIMITED, 0), allowed)
+    return np.where(topology.domain >= 0, allowed, 0)
+
+
+def least_filled(rule: SpreadRule) -> int:
+    """Matching pods in the least filled domain that exists."""
+    if len(rule.present) < rule.min_domains or not len(rule.present):
+        return 0
+    return int(rule.counter.counts[rule.present].min())
+
+
+def refresh_domains(
+    rule: SpreadRule, kinds: IntArray, topologies: dict[str, Topology], version: int
+) -> None:
+    """Find the domains that count, again when rows were added, taken away or changed."""
+    if rule.present_version == version:
+        return
+    eligible = rule.eligible_kinds()[kinds]
+    for key in rule.keys:
+        eligible &= topologies[key].domain >= 0
+    topology = rule.counter.topology
+    eligible &= ~uncertain_rows(topology)
+    rule.present = np.unique(topology.domain[eligible])
+    rule.present_version = version

@@ -1,0 +1,83 @@
+"""Node kinds: rows that no static filter can tell apart share one, and one verdict per class.
+
+A new node of a fleet has several `variants` where EC2 chooses (zone, instance type); a pod may
+rely only on what holds for every one of them.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.cluster import Taint
+from reconciler.model.frozen import Labels
+
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+HOSTNAME = "kubernetes.io/hostname"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+ARCH = "kubernetes.io/arch"
+OPERATING_SYSTEM = "kubernetes.io/os"
+ZONE_KEYS = frozenset(
+    {ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"}
+)
+"""Labels that all carry the zone; the EBS CSI driver's one may be missing on a node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKind:
+    """What the static filters read of a row."""
+
+    variants: tuple[Labels, ...]
+    """Label sets a node of this kind may turn out with, limited to keys that anything selects."""
+    name: str = ""
+    """Set only where a selector reads names."""
+    taints: tuple[Taint, ...] = ()
+    """NoSchedule and NoExecute only."""
+    schedulable: bool = True
+    """Ready and not cordoned."""
+
+
+def with_zone_aliases(labels: Labels) -> Labels:
+    """The labels with every zone key present when one is."""
+    zone = next((labels[key] for key in sorted(ZONE_KEYS, reverse=True) if key in labels), None)
+    if zone is None:
+        return labels
+    return Labels({**dict.fromkeys(ZONE_KEYS, zone), **labels})
+
+
+def projected(labels: Labels, keys: Iterable[str]) -> Labels:
+    """Only these keys of the labels."""
+    return Labels({key: labels[key] for key in keys if key in labels})
+
+
+def hard_taints(taints: Sequence[Taint]) -> tuple[Taint, ...]:
+    """The taints that refuse pods, in a fixed order."""
+    return tuple(sorted(t for t in taints if t.effect != "PreferNoSchedule"))
+
+
+class KindTable:
+    """Interns kinds: equal kinds get one number."""
+
+    def __init__(self, label_keys: frozenset[str], *, by_name: bool) -> None:
+        self._keys = tuple(sorted(label_keys))
+        self._by_name = by_name
+        self._index: dict[NodeKind, int] = {}
+        self.kinds: list[NodeKind] = []
+
+    def number(
+        self, variants: Sequence[Labels], name: str, taints: Sequence[Taint], *, schedulable: bool
+    ) -> int:
+        """The number of the kind with these properties, known or new."""
+        shown = sorted(
+            {projected(with_zone_aliases(labels), self._keys) for labels in variants},
+            key=lambda labels: sorted(labels.items()),
+        )
+        kind = NodeKind(
+            variants=tuple(shown),
+            name=name if self._by_name else "",
+            taints=hard_taints(taints),
+            schedulable=schedulable,
+        )
+        if kind not in self._index:
+            self._index[kind] = len(self.kinds)
+            self.kinds.append(kind)
+        return self._index[kind]

@@ -1,0 +1,236 @@
+"""Rows (nodes there are, and nodes imagined), what is promised on them, what more would fit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.model.cluster import Resources, Taint
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray, grown
+from reconciler.planner.placement.classes import ClassTable, PodClass
+from reconciler.planner.placement.counters import CounterTable, Links
+from reconciler.planner.placement.filters import (
+    inter_pod_affinity,
+    resources,
+    static,
+    topology_spread,
+)
+from reconciler.planner.placement.kinds import KindTable
+from reconciler.planner.placement.topology import Topology
+
+NO_LIMITS: Mapping[str, int | None] = FrozenMap()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowSpec:
+    """What a row is made from."""
+
+    name: str
+    """The node's name; for an imagined node a name that no node has."""
+    variants: tuple[Labels, ...]
+    taints: tuple[Taint, ...]
+    schedulable: bool
+    allocatable: Resources
+    volume_limits: Mapping[str, int | None] = NO_LIMITS
+    imagined: bool = False
+    over_subscription: int = 0
+    """Ten-thousandths added to CPU and memory of each pod placed here; new capacity only."""
+
+
+class Simulation:
+    """The what-if cluster. Mutable, with `fork` and `revert`; never copied."""
+
+    def __init__(self, table: ClassTable) -> None:
+        self.table = table
+        self.dimensions = table.dimensions
+        self.kind_table = KindTable(
+            table.node_label_keys | table.topology_keys, by_name=table.reads_names
+        )
+        self.topologies = {key: Topology(key) for key in sorted(table.topology_keys)}
+        self._static_verdicts: dict[int, list[str]] = {}
+        self._eligible: dict[tuple[int, bool, bool], list[bool]] = {}
+        self._counter_table = CounterTable(table, self.topologies, self._eligible_kinds)
+        width = len(self.dimensions.names)
+        self.names: list[str] = []
+        self._free = np.zeros((0, width), dtype=np.int64)
+        self._offers = np.zeros((0, width), dtype=np.int64)
+        self._lendable: IntArray | None = None
+        self._kinds = np.zeros(0, dtype=np.int64)
+        self._over = np.zeros(0, dtype=np.int64)
+        self._journal: list[tuple[PodClass, IntArray, IntArray]] = []
+        self._rows = 0
+        self._version = 0
+
+    # ---- rows -----------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self._rows
+
+    @property
+    def free(self) -> IntArray:
+        """What is left of every dimension on each row; may be negative where overcommitted."""
+        return self._free[: self._rows]
+
+    @property
+    def offers(self) -> IntArray:
+        """What each row offered when it was empty."""
+        return self._offers[: self._rows]
+
+    @property
+    def kinds(self) -> IntArray:
+        """The node kind of each row."""
+        return self._kinds[: self._rows]
+
+    def add_row(self, spec: RowSpec, copies: int = 1) -> int:
+        """Append `copies` equal rows (imagined ones get names of their own); the first's number."""
+        first = self._rows
+        names = [spec.name] if copies == 1 else [f"{spec.name}#{i}" for i in range(copies)]
+        kind = self.kind_table.number(
+            spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
+        )
+        for topology in self.topologies.values():
+            topology.add(
+                [
+                    topology.domain_of(spec.variants, name if spec.imagined else None)
+                    for name in names
+                ]
+            )
+        total = first + copies
+        self._free = grown(self._free, total)
+        self._offers = grown(self._offers, total)
+        self._kinds = grown(self._kinds, total)
+        self._over = grown(self._over, total)
+        offer = self.dimensions.of_node(spec.allocatable, spec.volume_limits)
+        self._free[first:total] = offer
+        self._offers[first:total] = offer
+        self._kinds[first:total] = kind
+        self._over[first:total] = spec.over_subscription
+        self.names.extend(names)
+        self._rows = total
+        self._version += 1
+        return first
+
+    def set_schedulable(self, row: int, spec: RowSpec) -> None:
+        """Give a row another kind: cordoned, uncordoned, or with other taints."""
+        self._kinds[row] = self.kind_table.number(
+            spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
+        )
+        self._version += 1
+
+    # ---- questions ------------------------------------------------------------------------
+
+    def links(self, pod_class: PodClass) -> Links:
+        """The counters of a class."""
+        return self._counter_table.links[pod_class.number]
+
+    def refusal(self, pod_class: PodClass, kind: int) -> str:
+        """The code with which static filters refuse the class on a node kind, or nothing."""
+        verdicts = self._static_verdicts.setdefault(pod_class.static, [])
+        constraints = self.table.statics[pod_class.static]
+        for known in self.kind_table.kinds[len(verdicts) :]:
+            verdicts.append(static.refuses(constraints, known))
+        return verdicts[kind]
+
+    def admitted(self, pod_class: PodClass) -> BoolArray:
+        """Rows that the static filters allow."""
+        if not self._rows:
+            return np.zeros(0, dtype=np.bool_)
+        self.refusal(pod_class, 0)
+        verdicts = self._static_verdicts[pod_class.static]
+        allowed = np.array([not code for code in verdicts], dtype=np.bool_)
+        return np.asarray(allowed[self.kinds])
+
+    def _eligible_kinds(self, number: int, affinity: bool, taints: bool) -> BoolArray:  # noqa: FBT001 - mirrors the two policies of a spread constraint
+        known = self._eligible.setdefault((number, affinity, taints), [])
+        constraints = self.table.statics[number]
+        for kind in self.kind_table.kinds[len(known) :]:
+            known.append(
+                static.eligible_for_spread(
+                    constraints, kind, honor_affinity=affinity, honor_taints=taints
+                )
+            )
+        return np.array(known, dtype=np.bool_)
+
+    def resource_room(self, pod_class: PodClass) -> IntArray:
+        """How many pods of the class each row's countable dimensions still hold."""
+        free = self.free
+        if self._lendable is not None and pod_class.spec.priority >= 0:
+            free = free + self._lendable[: self._rows]
+        return resources.room(
+            free, self.offers, self._over[: self._rows], pod_class.requests, pod_class.columns
+        )
+
+    def room(self, pod_class: PodClass) -> IntArray:
+        """How many more pods of the class each row could take, filling that row alone.
+
+        Rows that share a topology domain share its room: fill such domains one pod at a time.
+        """
+        room = np.where(self.admitted(pod_class), self.resource_room(pod_class), 0)
+        links = self.links(pod_class)
+        if links.plain:
+            return room
+        return self.counter_room(links, room)
+
+    def counter_room(self, links: Links, room: IntArray) -> IntArray:
+        """`room` limited by affinity, anti-affinity and spread."""
+        room = inter_pod_affinity.anti_affinity_room(links, room)
+        room = inter_pod_affinity.affinity_room(links, room)
+        return topology_spread.room(links, room, self.kinds, self.topologies, self._version)
+
+    # ---- reservations ---------------------------------------------------------------------
+
+    def place(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
+        """Promise `amounts` pods of the class to `rows` (no row twice); negative takes back."""
+        self._apply(pod_class, rows, amounts)
+        self._journal.append((pod_class, rows, amounts))
+
+    def _apply(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
+        taken = resources.charged(
+            pod_class.requests, self.offers[rows], self._over[: self._rows][rows]
+        )
+        self._free[rows] -= taken * amounts[:, None]
+        links = self.links(pod_class)
+        for counter in links.feeds:
+            counter.add(rows, amounts)
+        for counter, eligible_kinds, keys in links.feeds_eligible:
+            eligible = eligible_kinds()[self.kinds[rows]]
+            for key in keys:
+                eligible &= self.topologies[key].domain[rows] >= 0
+            if eligible.any():
+                counter.add(rows[eligible], amounts[eligible])
+
+    def load(self, pods: Iterable[tuple[PodClass, Sequence[int]]]) -> None:
+        """Put pods that run already on their rows (a row may repeat); not for `revert`."""
+        for pod_class, at in pods:
+            rows, amounts = np.unique(np.asarray(at, dtype=np.int64), return_counts=True)
+            self._apply(pod_class, rows, amounts)
+            if pod_class.spec.priority < 0:
+                if self._lendable is None:
+                    self._lendable = np.zeros((len(self._free), self._free.shape[1]), np.int64)
+                self._lendable = grown(self._lendable, len(self._free))
+                self._lendable[rows] += pod_class.requests * amounts[:, None]
+
+    def fork(self) -> tuple[int, int]:
+        """A mark to `revert` to."""
+        return len(self._journal), self._rows
+
+    def revert(self, mark: tuple[int, int]) -> None:
+        """Undo every reservation and every row since the mark."""
+        length, rows = mark
+        while len(self._journal) > length:
+            pod_class, at, amounts = self._journal.pop()
+            self._apply(pod_class, at, -amounts)
+        if rows < self._rows:
+            self._rows = rows
+            self._version += 1
+            del self.names[rows:]
+            for topology in self.topologies.values():
+                topology.truncate(rows)
+
+
+def most_that_fit(room: IntArray) -> int:
+    """The sum of a room vector without overflow."""
+    return int(np.minimum(room, UNLIMITED).sum())

@@ -1,0 +1,127 @@
+"""Topology domains of the rows, and counters of pods per domain.
+
+A row's domain for a key is an index: -1 without the label; an ordinary domain when the value is
+certain; an uncertain one, of the row alone, where EC2 chooses among several (`possible`).
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from reconciler.model.frozen import Labels
+from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
+from reconciler.planner.placement.kinds import HOSTNAME, with_zone_aliases
+
+
+class Topology:
+    """The domains of one topology key."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.values: list[str] = []
+        self.choices: list[tuple[int, ...]] = []
+        """Sets of ordinary domains that an uncertain one may turn out to be."""
+        self._choice_numbers: dict[tuple[int, ...], int] = {}
+        self._choice_of_domain: list[int] = []
+        self._index: dict[str, int] = {}
+        self._domain = np.zeros(0, dtype=np.int64)
+        self._rows = 0
+
+    @property
+    def domain(self) -> IntArray:
+        """Domain index of each row."""
+        return self._domain[: self._rows]
+
+    def number(self, value: str) -> int:
+        """The domain with this label value, known or new."""
+        if value not in self._index:
+            self._index[value] = len(self.values)
+            self.values.append(value)
+            self._choice_of_domain.append(-1)
+        return self._index[value]
+
+    def domain_of(self, variants: Sequence[Labels], imagined: str | None) -> int:
+        """The domain of a row with these label sets; `imagined` names a node still to be made."""
+        if self.key == HOSTNAME and imagined is not None:
+            return self.number(imagined)
+        values = sorted({with_zone_aliases(v).get(self.key, "") for v in variants})
+        if values == [""]:
+            return -1
+        if len(values) == 1:
+            return self.number(values[0])
+        options = tuple(self.number(value) for value in values if value)
+        if options not in self._choice_numbers:
+            self._choice_numbers[options] = len(self.choices)
+            self.choices.append(options)
+        self.values.append("")
+        self._choice_of_domain.append(self._choice_numbers[options])
+        return len(self.values) - 1
+
+    def choice_of_domains(self) -> IntArray:
+        """For each domain its number in `choices`; -1 for an ordinary one."""
+        return np.array(self._choice_of_domain, dtype=np.int64)
+
+    def add(self, domains: Sequence[int] | IntArray) -> None:
+        """Append rows with these domains."""
+        total = self._rows + len(domains)
+        self._domain = grown(self._domain, total, -1)
+        self._domain[self._rows : total] = domains
+        self._rows = total
+
+    def truncate(self, rows: int) -> None:
+        """Forget the rows from `rows` on."""
+        self._rows = rows
+
+
+class Counter:
+    """How many pods of some description each domain of a topology holds."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self._counts = np.zeros(0, dtype=np.int64)
+
+    @property
+    def counts(self) -> IntArray:
+        """Pods per domain."""
+        self._counts = grown(self._counts, len(self.topology.values))
+        return self._counts[: len(self.topology.values)]
+
+    def add(self, rows: IntArray, amounts: IntArray) -> None:
+        """Count `amounts` more pods (or fewer) on these rows; a row may occur more than once."""
+        domains = self.topology.domain[rows]
+        held = domains >= 0
+        np.add.at(self.counts, domains[held], amounts[held])
+
+    def at_rows(self) -> IntArray:
+        """For each row the count of its domain; 0 where it has none."""
+        domains = self.topology.domain
+        if not len(self.topology.values):
+            return np.zeros(len(domains), dtype=np.int64)
+        counted = self.counts[domains]
+        counted[domains < 0] = 0
+        return counted
+
+    def over_choices(self, counted: IntArray, pick: Literal["most", "least"]) -> IntArray:
+        """`counted`, on uncertain rows replaced by the extreme count of what they may turn out as.
+
+        The count of the uncertain domain itself, which is one row's, is kept where it is larger.
+        """
+        if not self.topology.choices:
+            return counted
+        counts, domains = self.counts, self.topology.domain
+        extreme = [
+            counts[list(c)].max() if pick == "most" else counts[list(c)].min()
+            for c in self.topology.choices
+        ]
+        choice = np.where(domains >= 0, self.topology.choice_of_domains()[domains], -1)
+        raised: IntArray = np.maximum(counted, np.array([*extreme, 0])[choice])
+        return raised
+
+
+def uncertain_rows(topology: Topology) -> BoolArray:
+    """Rows whose domain EC2 has still to choose."""
+    domains = topology.domain
+    if not topology.choices:
+        return np.zeros(len(domains), dtype=np.bool_)
+    return np.asarray((domains >= 0) & (topology.choice_of_domains()[domains] >= 0))

@@ -1,0 +1,137 @@
+"""The commands by name, imported only when they are called.
+
+To add one: a line in `COMMANDS` and a file `reconciler/cli/<name>.py` (`-` becomes `_`) with
+- `command`, a function for typer, or `app`, a `typer.Typer` with sub-commands; and
+- `EXAMPLE`, one or more command lines for the end of `--help`.
+Every command gets `-v`; heavy imports go inside the function.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from reconciler.cli import verbosity
+
+COMMANDS: Final = {
+    "run": "The capacity loop; with --gitops also the second loop.",
+    "plan": "One planning cycle, printed; nothing is changed.",
+    "snapshot": "Save what a live cycle would see, for offline planning and bug reports.",
+    "validate": "Check a sector config; every fault with its place.",
+    "render": "Write the Terraform root module of a sector config.",
+    "manifest": "Print install.yaml for a sector config.",
+    "gitops": "The second loop: watch the config repository, validate, render, commit, push.",
+    "ci": "What pipelines call: plan, apply, drift.",
+    "sandbox": "Embedded AWS and a simulated cluster on loopback.",
+    "demo": "The main job end to end in the sandbox, narrated.",
+    "simulate": "Virtual-time what-if on a pod trace: cost, waiting time, node-hours.",
+    "status": "What the running reconciler is doing and why.",
+    "node-watch": "Watch a spot node's own metadata for interruptions (DaemonSet mode).",
+}
+"""Name and one-line help, in the order in which `--help` lists them."""
+
+USAGE_ERROR: Final[type[Any]] = typer.BadParameter.__mro__[1]
+"""click's UsageError, wherever typer keeps click (newer versions carry their own)."""
+
+
+def module_of(name: str) -> str:
+    """The module that a command lives in."""
+    return f"reconciler.cli.{name.replace('-', '_')}"
+
+
+class LazyGroup(TyperGroup):
+    """Lists commands without importing them and imports the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
+        """The commands that this installation has."""
+        return [name for name in COMMANDS if find_spec(module_of(name)) is not None]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command, imported now; None when there is none of this name."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return load_command(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments name.
+
+        Raises:
+            UsageError: There is none; the message has the nearest names.
+        """
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise USAGE_ERROR(f"no such command {args[0]!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands, from the table instead of from their modules."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+
+def load_command(name: str) -> Any:
+    """Import a command and give it `-v`, its one-line help and its example."""
+    module = import_module(module_of(name))
+    app = getattr(module, "app", None)
+    example = f"Example: {module.EXAMPLE}"
+    if app is None:
+        app = typer.Typer(rich_markup_mode=None, add_completion=False)
+        app.command(name, epilog=example)(module.command)
+        built: Any = typer.main.get_command(app)
+    else:
+        built = typer.main.get_group(app)
+        built.epilog = built.epilog or example
+    built.name = name
+    built.rich_markup_mode = None
+    built.short_help = COMMANDS[name]
+    for command in [built, *getattr(built, "commands", {}).values()]:
+        command.rich_markup_mode = None
+        command.epilog = command.epilog or example
+        _add_verbose(command)
+    return built
+
+
+def _add_verbose(command: Any) -> None:
+    """Let `-v` stand after the command too."""
+    taken = {option for parameter in command.params for option in parameter.opts}
+    if not taken & {"-v", "--verbose"}:
+        command.params.append(verbose_option())
+
+
+def verbose_option() -> Any:
+    """`-v`, `-vv`, `-vvv`, on any command; the highest count wins.
+
+    Taken from a command that typer builds: the option's own class differs between versions.
+    """
+    app = typer.Typer(add_completion=False)
+    app.command()(_only_verbose)
+    (option,) = (p for p in typer.main.get_command(app).params if "-v" in p.opts)
+    option.expose_value = False
+    return option
+
+
+def _only_verbose(
+    *,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "-v",
+            "--verbose",
+            count=True,
+            help="Say more; up to three times.",
+            callback=lambda value: verbosity.raise_to(value or 0),
+        ),
+    ] = 0,
+) -> None:
+    """A command that has nothing but `-v`."""
+
+
+def names(argv: Sequence[str]) -> str:
+    """The command that a command line calls, for messages: `reconciler plan`."""
+    called = [word for word in argv if word in COMMANDS]
+    return " ".join(["reconciler", *called[:1]])

@@ -1,0 +1,119 @@
+"""The program's entry point: options of all commands, and errors as one line.
+
+Errors go to stderr as `error: WHERE: WHAT (HINT)`; a traceback only with `-vvv`.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+from reconciler import __version__
+from reconciler.cli import commands, verbosity
+from reconciler.model.errors import ReconcilerError
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+"""128 + SIGINT, the shell's convention."""
+
+
+def _print_version(value: bool) -> None:  # noqa: FBT001 - typer's callback
+    """Print the version and end."""
+    if value:
+        typer.echo(f"fleet-reconciler {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Node autoscaler for EKS on EC2 Fleets.
+
+    A capacity loop in the cluster, and a second loop through git and Terraform.
+    """
+
+
+def build() -> Any:
+    """The root command."""
+    app = typer.Typer(
+        name="reconciler",
+        cls=commands.LazyGroup,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog="Example: reconciler validate sectors.yaml",
+    )
+    app.callback()(_root)
+    root = typer.main.get_group(app)
+    root.params.append(commands.verbose_option())
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the command line.
+
+    Returns:
+        The exit code: 0 done, 1 failed, 2 wrong usage or invalid config, 130 interrupted.
+    """
+    verbosity.reset()
+    try:
+        code = build().main(args=list(argv), prog_name="reconciler", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _quiet_pipe()
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except ReconcilerError as error:
+        return _report(str(error), error.exit_code)
+    except typer.Abort:
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last boundary: one line, never a traceback
+        return _report_other(error, argv)
+    return code if isinstance(code, int) else 0
+
+
+def _report_other(error: Exception, argv: Sequence[str]) -> int:
+    """Report wrong usage, or an error that nobody expected."""
+    where = commands.names(argv)
+    if isinstance(error, commands.USAGE_ERROR):
+        text = getattr(error, "format_message", error.__str__)().rstrip(".")
+        if type(error).__name__ == "NoArgsIsHelpError":  # a group alone: its help is the answer
+            sys.stderr.write(text + "\n")
+            return EXIT_USAGE
+        return _report(f"{where}: {text} ({where} --help)", EXIT_USAGE)
+    if isinstance(error, OSError) and error.filename is not None:
+        return _report(f"{error.filename}: {error.strerror}", EXIT_FAILED)
+    what = f"{type(error).__name__}: {error}"
+    return _report(f"{where}: {what} (run again with -vvv for a traceback)", EXIT_FAILED)
+
+
+def _report(text: str, code: int) -> int:
+    """Print one line on stderr; with `-vvv` the traceback before it."""
+    if verbosity.current() >= verbosity.TRACEBACK_LEVEL:
+        traceback.print_exc()
+    line = " ".join(text.split())
+    encoding = sys.stderr.encoding or "utf-8"
+    sys.stderr.write(f"error: {line}\n".encode(encoding, "backslashreplace").decode(encoding))
+    return code
+
+
+def _quiet_pipe() -> int:
+    """The reader of our output went away: end quietly, as `head` expects."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_FAILED

@@ -1,0 +1,54 @@
+"""`--output table|json`: JSON for programs, tables for people on a terminal."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, TextIO
+
+import typer
+
+
+class Output(StrEnum):
+    """The forms of data on stdout."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[
+    Output | None,
+    typer.Option(
+        "--output", "-o", help="Form of the data; default: table on a terminal, else json."
+    ),
+]
+
+
+def wanted(output: Output | None, stream: TextIO | None = None) -> Output:
+    """The form to print: what was asked for, else what the stream can show."""
+    if output is not None:
+        return output
+    return Output.TABLE if (stream or sys.stdout).isatty() else Output.JSON
+
+
+def use_colours(stream: TextIO | None = None) -> bool:
+    """Whether colours are welcome: on a terminal, unless NO_COLOR says otherwise."""
+    no_colour = os.environ.get("NO_COLOR", "")  # noqa: TID251 - a terminal's setting, no config
+    return (stream or sys.stdout).isatty() and not no_colour
+
+
+def print_json(data: Any, *, indent: int | None = 2) -> None:
+    """Print data as JSON with sorted keys."""
+    sys.stdout.write(json.dumps(data, indent=indent, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print aligned columns with a heading."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
+    heading = "  ".join(c.upper().ljust(w) for c, w in zip(columns, widths, strict=True)).rstrip()
+    sys.stdout.write((f"\x1b[1m{heading}\x1b[0m" if use_colours() else heading) + "\n")
+    for row in texts:
+        line = "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))
+        sys.stdout.write(line.rstrip() + "\n")

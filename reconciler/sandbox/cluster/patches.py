@@ -5,9 +5,17 @@ plain manifest is a strategic merge here: field ownership is not kept.
 """
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
-from reconciler.sandbox.cluster.status import ApiError, JsonObject, bad_request
+from reconciler.sandbox.cluster.status import (
+    ApiError,
+    JsonObject,
+    bad_request,
+    unsupported_media_type,
+)
+
+APPLY = "application/apply-patch+yaml"
 
 _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "containers": ("name",),
@@ -50,7 +58,7 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def strategic_merge_patch(target: Any, patch: Any) -> Any:
-    """Merge as `kubectl patch` does by default; `$patch`, `$retainKeys`, `$deleteFromPrimitiveList`.
+    """Merge as `kubectl patch` does by default, directives (`$patch` and so on) included.
 
     Args:
         target: The present object; it is not changed.
@@ -200,3 +208,28 @@ def _remove(document: Any, path: list[str]) -> Any:
     parent = _find(document, path[:-1])
     del parent[int(path[-1]) if isinstance(parent, list) else path[-1]]
     return document
+
+
+def _without_nulls(patch: JsonObject) -> JsonObject:
+    """In an applied manifest null means "nothing said", not "remove"."""
+    return {key: value for key, value in patch.items() if value is not None}
+
+
+def patch_function(content_type: str, patch: Any) -> Callable[[JsonObject], JsonObject]:
+    """What a PATCH request does to an object, by its content type.
+
+    Raises:
+        ApiError: 400 for a patch of the wrong shape, 415 for a type that does not exist.
+    """
+    if content_type == "application/json-patch+json":
+        return lambda body: json_patch(body, patch)
+    merges: dict[str, Callable[[JsonObject], Any]] = {
+        "application/merge-patch+json": lambda body: merge_patch(body, patch),
+        "application/strategic-merge-patch+json": lambda body: strategic_merge_patch(body, patch),
+        APPLY: lambda body: strategic_merge_patch(body, _without_nulls(patch)),
+    }
+    if content_type not in merges:
+        raise unsupported_media_type(content_type)
+    if not isinstance(patch, dict):
+        raise bad_request("the patch must be an object")
+    return merges[content_type]

@@ -89,7 +89,9 @@ def conflict(resource: Resource, name: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", message, _details(resource, name))
 
 
-STALE = "the object has been modified; please apply your changes to the latest version and try again"
+STALE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 
 
 def bad_request(message: str) -> ApiError:

@@ -1,0 +1,117 @@
+"""What controllers of pods share: owners, templates, and which pods count as what."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import orjson
+
+from reconciler.sandbox.cluster.api import Api, get_condition
+from reconciler.sandbox.cluster.clock import parse_time
+from reconciler.sandbox.cluster.resources import PODS, Resource
+from reconciler.sandbox.cluster.status import ApiError, JsonObject
+from reconciler.sandbox.cluster.store import Entry, Key
+
+
+def controller_of(entry: Entry) -> JsonObject | None:
+    """The owner reference that controls an object."""
+    owners: list[JsonObject] = entry.body["metadata"].get("ownerReferences") or []
+    return next((owner for owner in owners if owner.get("controller")), None)
+
+
+def owner_key(entry: Entry, kind: Resource) -> Key | None:
+    """Key of the controlling owner if it is of that kind."""
+    owner = controller_of(entry)
+    if owner is None or owner.get("kind") != kind.kind:
+        return None
+    return (entry.key[0], str(owner["name"]))
+
+
+def owner_reference(owner: Entry) -> JsonObject:
+    """The reference that a controller puts on what it makes."""
+    return {
+        "apiVersion": owner.resource.group_version,
+        "kind": owner.resource.kind,
+        "name": owner.key[1],
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def owned(api: Api, owner: Entry, kind: Resource) -> list[Entry]:
+    """What an owner controls, oldest first."""
+    found = api.store.owned_by(owner.uid, kind)
+    return [e for e in found if (controller_of(e) or {}).get("uid") == owner.uid]
+
+
+def pod_from_template(owner: Entry, template: JsonObject, **metadata: object) -> JsonObject:
+    """A pod body made of a template; keyword arguments replace metadata fields."""
+    copy: JsonObject = orjson.loads(orjson.dumps(template))
+    found = copy.get("metadata") or {}
+    kept = {key: found[key] for key in ("labels", "annotations", "finalizers") if key in found}
+    head = {"generateName": f"{owner.key[1]}-", "ownerReferences": [owner_reference(owner)]}
+    return {"metadata": {**kept, **head, **metadata}, "spec": copy["spec"]}
+
+
+def create_pod(api: Api, owner: Entry, body: JsonObject) -> Entry | None:
+    """Create a pod; None when its namespace is going or the name is taken."""
+    try:
+        return api.create(PODS, owner.key[0], body)
+    except ApiError as error:
+        if error.code in {403, 404, 409}:
+            return None
+        raise
+
+
+def delete_pod(api: Api, pod: Entry) -> None:
+    """Delete a pod gracefully unless it is going or gone."""
+    if "deletionTimestamp" in pod.body["metadata"] or api.store.find(PODS, pod.key) is None:
+        return
+    api.delete(PODS, pod.key)
+
+
+def is_finished(pod: Entry) -> bool:
+    """Succeeded or Failed."""
+    return pod.body["status"].get("phase") in {"Succeeded", "Failed"}
+
+
+def is_going(entry: Entry) -> bool:
+    """Being deleted."""
+    return "deletionTimestamp" in entry.body["metadata"]
+
+
+def is_active(pod: Entry) -> bool:
+    """Neither finished nor being deleted."""
+    return not is_finished(pod) and not is_going(pod)
+
+
+def is_ready(pod: Entry) -> bool:
+    """The Ready condition is True."""
+    condition = get_condition(pod.body, "Ready")
+    return condition is not None and condition["status"] == "True"
+
+
+def available_in(api: Api, pod: Entry, min_ready_seconds: int) -> float | None:
+    """Seconds until a pod has been Ready long enough; 0 when it has, None when not Ready."""
+    condition = get_condition(pod.body, "Ready")
+    if condition is None or condition["status"] != "True":
+        return None
+    since = parse_time(condition["lastTransitionTime"]) + timedelta(seconds=min_ready_seconds)
+    return max(0.0, (since - api.now()).total_seconds()) if min_ready_seconds else 0.0
+
+
+def deletion_order(pods: Iterable[Entry]) -> list[Entry]:
+    """Whom a smaller ReplicaSet deletes first: unbound, pending, not ready, cheap, young.
+
+    Source: pkg/controller ActivePodsWithRanks, without the spreading rank.
+    """
+
+    def rank(pod: Entry) -> tuple[bool, bool, bool, int, int]:
+        bound = bool(pod.body["spec"].get("nodeName"))
+        cost = (pod.body["metadata"].get("annotations") or {}).get(
+            "controller.kubernetes.io/pod-deletion-cost", "0"
+        )
+        running = pod.body["status"].get("phase") == "Running"
+        return bound, running, is_ready(pod), int(cost), -pod.version
+
+    return sorted(pods, key=rank)

@@ -1,0 +1,134 @@
+"""One thread that runs every controller: changes in, keys reconciled, timers kept.
+
+Level-triggered, as Kubernetes' controllers are: a change only says which keys to look at, and
+`reconcile` looks at the present state. A single thread makes runs repeatable and costs little.
+"""
+
+import heapq
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections.abc import Hashable, Iterable
+from typing import Protocol
+
+from reconciler.model.errors import ReconcilerError
+from reconciler.sandbox.cluster.resources import RESOURCES
+from reconciler.sandbox.cluster.store import Change, Store
+
+_LOG = logging.getLogger(__name__)
+_RETRY_SECONDS = 1.0
+
+
+class Controller(Protocol):
+    """Brings one kind of thing to where its spec says."""
+
+    def observe(self, change: Change) -> Iterable[Hashable]:
+        """The keys that a change makes worth a look."""
+        ...
+
+    def reconcile(self, key: Hashable) -> float | None:
+        """Look at one key; returns the seconds until the next look, None: when it changes."""
+        ...
+
+
+class Runtime:
+    """The thread, its queue and its timers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._controllers: list[Controller] = []
+        self._changes: queue.SimpleQueue[Change | None] = queue.SimpleQueue()
+        self._ready: dict[tuple[int, Hashable], None] = {}
+        self._due: dict[tuple[int, Hashable], float] = {}
+        self._timers: list[tuple[float, int, tuple[int, Hashable]]] = []
+        self._numbers = itertools.count()
+        self._running = False
+        self._thread = threading.Thread(target=self._run, daemon=True, name="controllers")
+
+    def add(self, controller: Controller) -> None:
+        """Register a controller; before `start`. Earlier ones come first in a round."""
+        self._controllers.append(controller)
+
+    @property
+    def running(self) -> bool:
+        """Whether controllers act."""
+        return self._running and self._thread.is_alive()
+
+    def start(self) -> None:
+        """Look at everything that exists, then follow changes."""
+        with self._store.transaction():
+            self._store.listen(self._changes.put)
+            for resource in RESOURCES:
+                for entry in self._store.objects(resource)[0]:
+                    self._changes.put(Change("ADDED", entry, None))
+        self._running = True
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after the key it is at."""
+        self._running = False
+        self._changes.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while self._running:
+            self._take_changes()
+            self._take_timers()
+            ready, self._ready = self._ready, {}
+            for place, key in ready:
+                if not self._running:
+                    return
+                self._reconcile(place, key)
+
+    def _take_changes(self) -> None:
+        """All changes that are waiting; when there are none, wait for one or for a timer."""
+        try:
+            change = self._changes.get(timeout=self._wait_seconds())
+            while change is not None:
+                self._dispatch(change)
+                change = self._changes.get_nowait()
+        except queue.Empty:
+            return
+
+    def _wait_seconds(self) -> float | None:
+        if self._ready:
+            return 0.0
+        if not self._timers:
+            return None
+        return max(0.0, self._timers[0][0] - time.monotonic())
+
+    def _take_timers(self) -> None:
+        now = time.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            due, _, item = heapq.heappop(self._timers)
+            if self._due.get(item) == due:
+                del self._due[item]
+                self._ready[item] = None
+
+    def _dispatch(self, change: Change) -> None:
+        for place, controller in enumerate(self._controllers):
+            try:
+                for key in controller.observe(change):
+                    self._ready[place, key] = None
+            except Exception:
+                _LOG.exception("controller_observe_failed")
+
+    def _reconcile(self, place: int, key: Hashable) -> None:
+        try:
+            again = self._controllers[place].reconcile(key)
+        except ReconcilerError:
+            again = _RETRY_SECONDS
+        except Exception:
+            # An object that no rule foresaw must not stop the whole cluster.
+            _LOG.exception("controller_reconcile_failed key=%s", key)
+            again = None
+        item = (place, key)
+        if again is None:
+            self._due.pop(item, None)
+            return
+        due = time.monotonic() + max(0.0, again)
+        self._due[item] = due
+        heapq.heappush(self._timers, (due, next(self._numbers), item))

@@ -1,0 +1,185 @@
+"""Kubernetes objects in the forms in which files and the API server hold them.
+
+A v1 `List`, a typed list (`PodList`, whose items name no kind), one object, or JSON lines of
+either. Objects stay raw here: each is decoded on its own, so that a bad one spoils no other.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from reconciler.model.errors import InputError
+from reconciler.records.kubernetes.fields import API_GROUPS, Wire
+
+
+class RawObject(NamedTuple):
+    """One object, not decoded; a tuple because tens of thousands of them are made in a list."""
+
+    api_version: str
+    kind: str
+    raw: bytes | Raw
+
+
+class _ListMetadataWire(Wire):
+    resource_version: str | None = None
+    continue_token: str | None = msgspec.field(name="continue", default=None)
+
+
+class _EnvelopeWire(Wire):
+    kind: str | None = None
+    api_version: str | None = None
+    items: list[Raw] | None = None
+
+
+class _PageWire(Wire):
+    metadata: _ListMetadataWire
+    items: list[Raw] | None = None
+
+
+class _HeaderWire(Wire):
+    kind: str | None = None
+    api_version: str | None = None
+
+
+class Page(Struct):
+    """One page of a list that the API server answered."""
+
+    items: list[Raw]
+    resource_version: str
+    continue_token: str
+
+
+_ENVELOPE = msgspec.json.Decoder(_EnvelopeWire)
+_PAGE = msgspec.json.Decoder(_PageWire)
+_HEADER = msgspec.json.Decoder(_HeaderWire)
+_VALUE = msgspec.json.Decoder(Raw)
+_LOOSE_ITEMS = msgspec.json.Decoder(list[Raw])
+_SPACE = re.compile(r"\s*")
+
+LISTS = frozenset({"List", *(f"{kind}List" for kind in API_GROUPS)})
+"""Kinds that are lists even when their items are null, as of an empty answer."""
+
+HINT = "kubectl get nodes,pods,pdb,… -A -o json writes such a file"
+
+
+def decode_page(body: bytes) -> Page:
+    """Split a list of the API server; raises ValueError when it is none."""
+    wire = _PAGE.decode(body)
+    return Page(
+        items=wire.items or [],
+        resource_version=wire.metadata.resource_version or "",
+        continue_token=wire.metadata.continue_token or "",
+    )
+
+
+def split_documents(body: bytes, where: str) -> list[RawObject]:
+    """Split one file into objects.
+
+    Args:
+        body: The whole file.
+        where: Its name, for errors.
+
+    Raises:
+        InputError: The file is empty, not JSON, or something else than Kubernetes objects.
+    """
+    if not body.strip():
+        raise InputError(where, "is empty", HINT)
+    return [each for document in _documents(body, where) for each in _objects(document, where)]
+
+
+def _documents(body: bytes, where: str) -> list[bytes | Raw]:
+    """The JSON values of a file: one, or one per line."""
+    try:
+        return [_VALUE.decode(body)]
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return list(_VALUE.decode_lines(body))
+    except (ValueError, RecursionError):
+        return list(_lenient(body, where))
+
+
+def _lenient(body: bytes, where: str) -> Iterator[bytes]:
+    """Read what strict JSON forbids (NaN, values one after the other) for the sake of the rest."""
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(where, f"is not text in UTF-8 (byte {error.start})", HINT) from None
+    decoder = json.JSONDecoder()
+    position = _skip_space(text, 0)
+    try:
+        while position < len(text):
+            value, end = decoder.raw_decode(text, position)
+            yield json.dumps(value).encode()
+            position = _skip_space(text, end)
+    except json.JSONDecodeError as error:
+        place = f"{where}:{error.lineno}:{error.colno}"
+        raise InputError(place, f"is not JSON: {error.msg}", HINT) from None
+    except RecursionError:
+        raise InputError(where, "is nested too deeply for a Kubernetes list", HINT) from None
+
+
+def _skip_space(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return found.end() if found else position
+
+
+def _objects(document: bytes | Raw, where: str) -> Iterator[RawObject]:
+    """The objects of one JSON value."""
+    try:
+        items, envelope = _LOOSE_ITEMS.decode(document), _EnvelopeWire(kind="List")
+    except ValueError:
+        items, envelope = None, _envelope(document, where)
+    if items is None:
+        items = envelope.items
+    if items is None and envelope.kind in LISTS:
+        return
+    if items is None:
+        yield RawObject(envelope.api_version or "", envelope.kind or "", document)
+        return
+    kind = (envelope.kind or "List").removesuffix("List")
+    for item in items:
+        if kind:
+            yield RawObject(envelope.api_version or "", kind, item)
+        else:
+            yield _with_header(item)
+
+
+def _envelope(document: bytes | Raw, where: str) -> _EnvelopeWire:
+    try:
+        envelope = _ENVELOPE.decode(document)
+    except (ValueError, RecursionError):
+        # NaN in an object makes it no JSON; the object is reported when it is decoded.
+        envelope = _lenient_envelope(bytes(document), where)
+    if envelope.kind is None and envelope.items is None:
+        raise InputError(where, "holds no Kubernetes objects (no `kind`, no `items`)", HINT)
+    return envelope
+
+
+def _lenient_envelope(document: bytes, where: str = "") -> _EnvelopeWire:
+    loaded = json.loads(document)
+    if not isinstance(loaded, dict):
+        return _EnvelopeWire()
+    items, kind, version = (loaded.get(key) for key in ("items", "kind", "apiVersion"))
+    if where and not isinstance(items, list | None):
+        raise InputError(where, "its `items` is no list", HINT)
+    return _EnvelopeWire(
+        kind=kind if isinstance(kind, str) else None,
+        api_version=version if isinstance(version, str) else None,
+        items=[Raw(json.dumps(item).encode()) for item in items]
+        if isinstance(items, list)
+        else None,
+    )
+
+
+def _with_header(item: Raw) -> RawObject:
+    try:
+        header = _HEADER.decode(item)
+    except (ValueError, RecursionError):
+        found = _lenient_envelope(bytes(item))
+        return RawObject(found.api_version or "", found.kind or "", item)
+    return RawObject(header.api_version or "", header.kind or "", item)

@@ -1,0 +1,274 @@
+"""Pods and pod templates, decoded so that replicas share one PodSpec and one set of labels."""
+
+import sys
+from datetime import datetime
+from typing import cast, get_args
+
+from msgspec import Raw, Struct, field
+from msgspec.json import Decoder, Encoder
+
+from reconciler.model.actions import DO_NOT_DISRUPT
+from reconciler.model.cluster import Owner, Pod, PodPhase, PodSpec
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.records.interning import InternTable
+from reconciler.records.kubernetes.fields import (
+    NULL,
+    ElasticBlockStoreWire,
+    OwnerReferenceWire,
+    Wire,
+    required_name,
+    utc,
+)
+from reconciler.records.kubernetes.pod_spec import decode_pod_spec
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+KARPENTER_DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
+CONFIG_MIRROR = "kubernetes.io/config.mirror"
+
+SPECS_MAX = 65_536
+"""Distinct specs kept per generation: each DaemonSet pod has one of its own (its node's name)."""
+
+
+class _AnnotationsWire(Struct, gc=False):
+    do_not_disrupt: str | None = field(name=DO_NOT_DISRUPT, default=None)
+    safe_to_evict: str | None = field(name=SAFE_TO_EVICT, default=None)
+    scale_down_disabled: str | None = field(name=SCALE_DOWN_DISABLED, default=None)
+    karpenter_do_not_disrupt: str | None = field(name=KARPENTER_DO_NOT_DISRUPT, default=None)
+    config_mirror: str | None = field(name=CONFIG_MIRROR, default=None)
+
+
+class _PodMetadataWire(Wire):
+    name: str
+    namespace: str | None = None
+    uid: str | None = None
+    labels: Raw = NULL
+    annotations: _AnnotationsWire | None = None
+    owner_references: tuple[OwnerReferenceWire, ...] | None = None
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+
+class _EmptyDirWire(Wire):
+    medium: str | None = None
+
+
+class _ClaimWire(Wire):
+    claim_name: str = ""
+
+
+class _PresentWire(Wire):
+    """Something whose mere presence counts."""
+
+
+class _VolumeWire(Wire):
+    name: str = ""
+    empty_dir: _EmptyDirWire | None = None
+    host_path: _PresentWire | None = None
+    persistent_volume_claim: _ClaimWire | None = None
+    ephemeral: _PresentWire | None = None
+    aws_elastic_block_store: ElasticBlockStoreWire | None = None
+
+
+class _ContainerPartsWire(Wire):
+    resources: Raw = NULL
+    ports: Raw = NULL
+    restart_policy: str | None = None
+
+
+class _SpecWire(Wire, omit_defaults=True):
+    """A spec of which the shared parts stay raw until a spec like it is seen for the first time."""
+
+    node_name: str | None = None
+    volumes: tuple[_VolumeWire, ...] | None = None
+    scheduling_gates: tuple[_PresentWire, ...] | None = None
+    containers: tuple[_ContainerPartsWire, ...] | None = None
+    init_containers: tuple[_ContainerPartsWire, ...] | None = None
+    node_selector: Raw = NULL
+    affinity: Raw = NULL
+    tolerations: Raw = NULL
+    topology_spread_constraints: Raw = NULL
+    overhead: Raw = NULL
+    resources: Raw = NULL
+    priority: int | None = None
+    scheduler_name: str | None = None
+    termination_grace_period_seconds: int | None = None
+    host_network: bool | None = None
+
+
+class _ConditionWire(Wire):
+    type: str = ""
+    status: str = ""
+    last_transition_time: datetime | None = None
+
+
+class _StatusWire(Wire):
+    phase: str | None = None
+    conditions: tuple[_ConditionWire, ...] | None = None
+    start_time: datetime | None = None
+    nominated_node_name: str | None = None
+    container_statuses: Raw = NULL
+    """Read only of finished pods."""
+
+
+class _TerminatedWire(Wire):
+    finished_at: datetime | None = None
+
+
+class _ContainerStateWire(Wire):
+    terminated: _TerminatedWire | None = None
+
+
+class _ContainerStatusWire(Wire):
+    state: _ContainerStateWire | None = None
+
+
+class _PodWire(Wire):
+    metadata: _PodMetadataWire
+    spec: _SpecWire
+    status: _StatusWire | None = None
+
+
+PHASES: frozenset[str] = frozenset(get_args(PodPhase))
+_POD = Decoder(_PodWire)
+_SPEC = Decoder(_SpecWire)
+_LABELS = Decoder(dict[str, str] | None)
+_CONTAINER_STATUSES = Decoder(tuple[_ContainerStatusWire, ...] | None)
+_SHARED = Encoder()
+
+
+class PodDecoder:
+    """Turns Kubernetes JSON into pods, each distinct spec and label set built once.
+
+    The key of a spec is the JSON of those of its fields that a decision can depend on. What
+    differs between replicas (node, names of injected volumes, claims, gates) is taken out first.
+    """
+
+    def __init__(self) -> None:
+        self._specs_by_json: InternTable[tuple[bytes, bool], PodSpec] = InternTable(SPECS_MAX)
+        self._specs: InternTable[PodSpec, PodSpec] = InternTable(SPECS_MAX)
+        self._labels: InternTable[bytes, Labels] = InternTable(SPECS_MAX)
+
+    def pod(self, raw: bytes | Raw) -> Pod:
+        """Decode one pod.
+
+        Raises:
+            ValueError: It cannot be read.
+        """
+        wire = _POD.decode(raw)
+        metadata, spec, status = wire.metadata, wire.spec, wire.status or _StatusWire()
+        phase = status.phase or "Pending"
+        if phase not in PHASES:
+            raise ValueError(f"status.phase is {phase[:40]!r}")
+        name = required_name(metadata.name)
+        volumes = spec.volumes or ()
+        node_name, gated = spec.node_name, bool(spec.scheduling_gates)
+        return Pod(
+            key=PodKey(
+                namespace=sys.intern(metadata.namespace or "default"),
+                name=name,
+                uid=metadata.uid or "",
+            ),
+            spec=self._shared_spec(spec),
+            labels=self.labels(metadata.labels),
+            annotations=_annotations(metadata.annotations),
+            owner=_owner(metadata.owner_references),
+            phase=cast("PodPhase", phase),
+            node_name=NodeName(sys.intern(node_name)) if node_name else None,
+            nominated_node_name=_optional_node(status.nominated_node_name),
+            claims=_claims(name, volumes),
+            ebs_volume_ids=tuple(
+                each.aws_elastic_block_store.handle
+                for each in volumes
+                if each.aws_elastic_block_store
+            ),
+            gated=gated,
+            mirror=metadata.annotations is not None
+            and metadata.annotations.config_mirror is not None,
+            deleting=metadata.deletion_timestamp is not None,
+            ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
+            created_at=utc(metadata.creation_timestamp),
+            started_at=utc(status.start_time),
+            finished_at=_finished_at(status) if phase in {"Succeeded", "Failed"} else None,
+        )
+
+    def template_spec(self, raw: bytes | Raw) -> PodSpec:
+        """Decode the spec of a pod template; raises ValueError when it cannot be read."""
+        return self._shared_spec(_SPEC.decode(raw))
+
+    def labels(self, raw: Raw) -> Labels:
+        """Decode labels; equal JSON gives one object. Raises ValueError when not labels."""
+        key = bytes(raw)
+        if key == b"null":
+            return NO_LABELS
+        return self._labels.get_or_build(key, lambda: FrozenMap(_LABELS.decode(key) or {}))
+
+    def _shared_spec(self, spec: _SpecWire) -> PodSpec:
+        local = any(map(_is_local_storage, spec.volumes or ()))
+        spec.node_name = spec.volumes = spec.scheduling_gates = None
+        shared = _SHARED.encode(spec)
+        key = (shared, local)
+        found = self._specs_by_json.get(key)
+        if found is None:
+            built = decode_pod_spec(shared, local_storage=local)
+            found = self._specs_by_json.put(key, self._specs.get_or_build(built, lambda: built))
+        return found
+
+
+def _optional_node(name: str | None) -> NodeName | None:
+    return NodeName(name) if name else None
+
+
+def _is_local_storage(volume: _VolumeWire) -> bool:
+    """An emptyDir in memory holds nothing that moving would lose more of than a restart does."""
+    if volume.host_path is not None:
+        return True
+    return volume.empty_dir is not None and volume.empty_dir.medium != "Memory"
+
+
+def _claims(pod_name: str, volumes: tuple[_VolumeWire, ...]) -> tuple[str, ...]:
+    """Claims by name; a generic ephemeral volume's claim is named after pod and volume."""
+    names = []
+    for volume in volumes:
+        if volume.persistent_volume_claim is not None:
+            names.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            names.append(f"{pod_name}-{volume.name}")
+    return tuple(names)
+
+
+def _annotations(wire: _AnnotationsWire | None) -> Labels:
+    if wire is None:
+        return NO_LABELS
+    pairs = (
+        (DO_NOT_DISRUPT, wire.do_not_disrupt),
+        (SAFE_TO_EVICT, wire.safe_to_evict),
+        (SCALE_DOWN_DISABLED, wire.scale_down_disabled),
+        (KARPENTER_DO_NOT_DISRUPT, wire.karpenter_do_not_disrupt),
+    )
+    kept = {key: value for key, value in pairs if value is not None}
+    return FrozenMap(kept) if kept else NO_LABELS
+
+
+def _owner(references: tuple[OwnerReferenceWire, ...] | None) -> Owner | None:
+    for reference in references or ():
+        if reference.controller:
+            return Owner(kind=sys.intern(reference.kind), name=reference.name, uid=reference.uid)
+    return None
+
+
+def _finished_at(status: _StatusWire) -> datetime | None:
+    """When its last container ended; else when the pod stopped being ready."""
+    ends = [
+        each.state.terminated.finished_at
+        for each in _CONTAINER_STATUSES.decode(status.container_statuses) or ()
+        if each.state and each.state.terminated and each.state.terminated.finished_at
+    ]
+    if not ends:
+        ends = [
+            each.last_transition_time
+            for each in status.conditions or ()
+            if each.type == "Ready" and each.last_transition_time
+        ]
+    return max((moment for end in ends if (moment := utc(end))), default=None)

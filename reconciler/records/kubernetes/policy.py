@@ -1,0 +1,66 @@
+"""Disruption budgets."""
+
+from typing import Annotated
+
+from msgspec import Meta, Raw
+from msgspec.json import Decoder
+
+from reconciler.model.cluster import PodDisruptionBudget
+from reconciler.model.selectors import LabelSelector
+from reconciler.records.kubernetes.fields import (
+    LabelSelectorWire,
+    MetadataWire,
+    Wire,
+    label_selector_of,
+    required_name,
+)
+
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+
+
+class _BudgetSpecWire(Wire):
+    selector: LabelSelectorWire | None = None
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+class _BudgetStatusWire(Wire):
+    disruptions_allowed: Count | None = None
+    current_healthy: Count | None = None
+    desired_healthy: Count | None = None
+    observed_generation: Count | None = None
+
+
+class _BudgetWire(Wire):
+    metadata: MetadataWire
+    api_version: str | None = None
+    spec: _BudgetSpecWire | None = None
+    status: _BudgetStatusWire | None = None
+
+
+_BUDGET = Decoder(_BudgetWire)
+
+
+def decode_budget(raw: bytes | Raw) -> PodDisruptionBudget:
+    """Decode one budget; raises ValueError when it cannot be read.
+
+    A status that the controller has not written yet allows nothing.
+    """
+    wire = _BUDGET.decode(raw)
+    spec, status = wire.spec or _BudgetSpecWire(), wire.status or _BudgetStatusWire()
+    return PodDisruptionBudget(
+        namespace=wire.metadata.namespace or "default",
+        name=required_name(wire.metadata.name),
+        selector=_selector(spec.selector, wire.api_version),
+        disruptions_allowed=status.disruptions_allowed or 0,
+        unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
+        current_healthy=status.current_healthy or 0,
+        desired_healthy=status.desired_healthy or 0,
+    )
+
+
+def _selector(wire: LabelSelectorWire | None, api_version: str | None) -> LabelSelector | None:
+    """In policy/v1 an empty selector takes every pod; in v1beta1 it took none, as null does."""
+    selector = label_selector_of(wire)
+    if api_version == "policy/v1beta1" and selector is not None and not selector.keys():
+        return None
+    return selector

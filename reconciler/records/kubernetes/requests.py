@@ -1,0 +1,111 @@
+"""How much of each resource a pod asks for, as kube-scheduler counts it.
+
+Source: k8s.io/component-helpers/resource PodRequests, and the API server's defaulting of requests
+from limits, which objects from files may not have been through.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from reconciler.model.cluster import Resources
+from reconciler.model.frozen import FrozenMap
+from reconciler.records.kubernetes.fields import Quantity, Wire, amounts_of
+
+
+class ResourceRequirementsWire(Wire):
+    """resources of a container or a pod."""
+
+    requests: dict[str, Quantity] | None = None
+    limits: dict[str, Quantity] | None = None
+
+
+class ContainerPortWire(Wire):
+    """ports[] of a container."""
+
+    container_port: int | None = None
+    host_port: int | None = None
+    host_ip: str | None = None
+    protocol: str | None = None
+
+
+class ContainerWire(Wire):
+    """A container or init container."""
+
+    resources: ResourceRequirementsWire | None = None
+    ports: tuple[ContainerPortWire, ...] | None = None
+    restart_policy: str | None = None
+
+    @property
+    def restartable(self) -> bool:
+        """For init containers: a sidecar, which keeps running."""
+        return self.restart_policy == "Always"
+
+
+def requested(wire: ResourceRequirementsWire | None) -> dict[str, int]:
+    """Requests, each missing one stood in for by its limit."""
+    if wire is None:
+        return {}
+    return amounts_of({**(wire.limits or {}), **(wire.requests or {})})
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for key, value in more.items():
+        total[key] = total.get(key, 0) + value
+
+
+def _raise_to(total: dict[str, int], least: Mapping[str, int]) -> None:
+    for key, value in least.items():
+        total[key] = max(total.get(key, 0), value)
+
+
+def containers_requests(
+    containers: Iterable[ContainerWire], init_containers: Iterable[ContainerWire]
+) -> dict[str, int]:
+    """What the containers need: together while running, or at the worst moment of starting.
+
+    A sidecar counts from its start on, so it adds to every init container after it.
+    """
+    running: dict[str, int] = {}
+    for container in containers:
+        _add(running, requested(container.resources))
+    sidecars: dict[str, int] = {}
+    starting: dict[str, int] = {}
+    for container in init_containers:
+        now = requested(container.resources)
+        if container.restartable:
+            _add(running, now)
+            _add(sidecars, now)
+            _raise_to(starting, sidecars)
+        else:
+            _add(now, sidecars)
+            _raise_to(starting, now)
+    _raise_to(running, starting)
+    return running
+
+
+def _pod_level_applies(resource: str) -> bool:
+    """Source: component-helpers/resource IsSupportedPodLevelResource."""
+    return resource in {"cpu", "memory"} or resource.startswith("hugepages-")
+
+
+def pod_requests(
+    containers: Iterable[ContainerWire],
+    init_containers: Iterable[ContainerWire],
+    pod_level: ResourceRequirementsWire | None,
+    overhead: Mapping[str, Quantity] | None,
+) -> Resources:
+    """A pod's effective requests with overhead and its slot (`pods: 1`); zeros are left out.
+
+    Raises:
+        ValueError: A quantity that is none, is negative or is absurdly large.
+    """
+    total = containers_requests(containers, init_containers)
+    if pod_level is not None:
+        for key, value in amounts_of(pod_level.requests).items():
+            if _pod_level_applies(key):
+                total[key] = value
+        for key, value in amounts_of(pod_level.limits).items():
+            if _pod_level_applies(key):
+                total.setdefault(key, value)
+    _add(total, amounts_of(overhead))
+    total["pods"] = 1
+    return FrozenMap((key, value) for key, value in sorted(total.items()) if value)

@@ -1,0 +1,177 @@
+"""Claims, volumes and storage classes; in-tree EBS is shown as the CSI driver it migrated to."""
+
+from typing import Literal
+
+from msgspec import Raw, Struct, field
+from msgspec.json import Decoder
+
+from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, StorageClass
+from reconciler.model.ids import NodeName
+from reconciler.model.selectors import NodeSelectorTerm, Requirement
+from reconciler.records.kubernetes.fields import (
+    ElasticBlockStoreWire,
+    MetadataWire,
+    NodeSelectorWire,
+    Quantity,
+    Wire,
+    amounts_of,
+    labels_of,
+    node_selector_of,
+    required_name,
+)
+
+EBS_CSI_DRIVER = "ebs.csi.aws.com"
+EBS_IN_TREE = "kubernetes.io/aws-ebs"
+
+
+class _ClaimAnnotationsWire(Struct, gc=False):
+    selected_node: str | None = field(name="volume.kubernetes.io/selected-node", default=None)
+    beta_class: str | None = field(name="volume.beta.kubernetes.io/storage-class", default=None)
+
+
+class _ClaimMetadataWire(MetadataWire):
+    annotations: _ClaimAnnotationsWire | None = None
+
+
+class _ClaimSpecWire(Wire):
+    volume_name: str | None = None
+    storage_class_name: str | None = None
+    access_modes: tuple[str, ...] | None = None
+
+
+class _PersistentVolumeClaimWire(Wire):
+    metadata: _ClaimMetadataWire
+    spec: _ClaimSpecWire | None = None
+
+
+class _CsiSourceWire(Wire):
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class _VolumeNodeAffinityWire(Wire):
+    required: NodeSelectorWire | None = None
+
+
+class _ClaimReferenceWire(Wire):
+    namespace: str | None = None
+    name: str | None = None
+
+
+class _VolumeSpecWire(Wire):
+    node_affinity: _VolumeNodeAffinityWire | None = None
+    csi: _CsiSourceWire | None = None
+    aws_elastic_block_store: ElasticBlockStoreWire | None = None
+    storage_class_name: str | None = None
+    access_modes: tuple[str, ...] | None = None
+    capacity: dict[str, Quantity] | None = None
+    claim_ref: _ClaimReferenceWire | None = None
+
+
+class _PersistentVolumeWire(Wire):
+    metadata: MetadataWire
+    spec: _VolumeSpecWire
+
+
+class _ClassAnnotationsWire(Struct, gc=False):
+    default: str | None = field(name="storageclass.kubernetes.io/is-default-class", default=None)
+    beta_default: str | None = field(
+        name="storageclass.beta.kubernetes.io/is-default-class", default=None
+    )
+
+
+class _ClassMetadataWire(MetadataWire):
+    annotations: _ClassAnnotationsWire | None = None
+
+
+class _TopologyExpressionWire(Wire):
+    key: str
+    values: tuple[str, ...] = ()
+
+
+class _TopologyTermWire(Wire):
+    match_label_expressions: tuple[_TopologyExpressionWire, ...] | None = None
+
+
+class _StorageClassWire(Wire):
+    metadata: _ClassMetadataWire
+    provisioner: str
+    volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] | None = None
+    allowed_topologies: tuple[_TopologyTermWire, ...] | None = None
+
+
+_CLAIM = Decoder(_PersistentVolumeClaimWire)
+_VOLUME = Decoder(_PersistentVolumeWire)
+_CLASS = Decoder(_StorageClassWire)
+
+
+def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
+    """Decode one claim; raises ValueError when it cannot be read.
+
+    `storage_class` None means the cluster's default class, an empty one means none at all.
+    """
+    wire = _CLAIM.decode(raw)
+    metadata, spec = wire.metadata, wire.spec or _ClaimSpecWire()
+    annotations = metadata.annotations or _ClaimAnnotationsWire()
+    selected = annotations.selected_node
+    storage_class = spec.storage_class_name
+    return PersistentVolumeClaim(
+        namespace=metadata.namespace or "default",
+        name=required_name(metadata.name),
+        volume_name=spec.volume_name or "",
+        storage_class=annotations.beta_class if storage_class is None else storage_class,
+        access_modes=spec.access_modes or (),
+        selected_node=NodeName(selected) if selected else None,
+        deleting=metadata.deletion_timestamp is not None,
+    )
+
+
+def decode_volume(raw: bytes | Raw) -> PersistentVolume:
+    """Decode one volume; raises ValueError when it cannot be read."""
+    wire = _VOLUME.decode(raw)
+    spec = wire.spec
+    driver, handle = _csi_source(spec)
+    reference = spec.claim_ref
+    return PersistentVolume(
+        name=required_name(wire.metadata.name),
+        node_affinity=node_selector_of(spec.node_affinity.required) if spec.node_affinity else None,
+        labels=labels_of(wire.metadata.labels),
+        csi_driver=driver,
+        volume_handle=handle,
+        storage_class=spec.storage_class_name or "",
+        access_modes=spec.access_modes or (),
+        capacity_bytes=amounts_of(spec.capacity).get("storage", 0),
+        claim=(reference.namespace or "default", reference.name)
+        if reference and reference.name
+        else None,
+    )
+
+
+def decode_storage_class(raw: bytes | Raw) -> StorageClass:
+    """Decode one storage class; raises ValueError when it cannot be read."""
+    wire = _CLASS.decode(raw)
+    annotations = wire.metadata.annotations or _ClassAnnotationsWire()
+    return StorageClass(
+        name=required_name(wire.metadata.name),
+        provisioner=EBS_CSI_DRIVER if wire.provisioner == EBS_IN_TREE else wire.provisioner,
+        wait_for_first_consumer=wire.volume_binding_mode == "WaitForFirstConsumer",
+        allowed_topologies=tuple(map(_topology_term, wire.allowed_topologies or ())),
+        default="true" in {annotations.default, annotations.beta_default},
+    )
+
+
+def _csi_source(spec: _VolumeSpecWire) -> tuple[str, str]:
+    if spec.csi is not None:
+        return spec.csi.driver, spec.csi.volume_handle
+    if spec.aws_elastic_block_store is not None:
+        return EBS_CSI_DRIVER, spec.aws_elastic_block_store.handle
+    return "", ""
+
+
+def _topology_term(wire: _TopologyTermWire) -> NodeSelectorTerm:
+    return NodeSelectorTerm(
+        expressions=tuple(
+            Requirement(key=each.key, operator="In", values=each.values)
+            for each in wire.match_label_expressions or ()
+        )
+    )

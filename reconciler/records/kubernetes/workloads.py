@@ -1,0 +1,46 @@
+"""DaemonSets and namespaces."""
+
+from msgspec import Raw
+from msgspec.json import Decoder
+
+from reconciler.model.cluster import DaemonSet, Namespace
+from reconciler.records.kubernetes.fields import MetadataWire, Wire, labels_of, required_name
+from reconciler.records.kubernetes.pods import PodDecoder
+
+
+class _TemplateWire(Wire):
+    spec: Raw
+
+
+class _DaemonSetSpecWire(Wire):
+    template: _TemplateWire
+
+
+class _DaemonSetWire(Wire):
+    metadata: MetadataWire
+    spec: _DaemonSetSpecWire
+
+
+class _NamespaceWire(Wire):
+    metadata: MetadataWire
+
+
+_DAEMON_SET = Decoder(_DaemonSetWire)
+_NAMESPACE = Decoder(_NamespaceWire)
+
+
+def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
+    """Decode one DaemonSet; raises ValueError when it cannot be read."""
+    wire = _DAEMON_SET.decode(raw)
+    return DaemonSet(
+        namespace=wire.metadata.namespace or "default",
+        name=required_name(wire.metadata.name),
+        uid=wire.metadata.uid or "",
+        spec=pods.template_spec(wire.spec.template.spec),
+    )
+
+
+def decode_namespace(raw: bytes | Raw) -> Namespace:
+    """Decode one namespace; raises ValueError when it cannot be read."""
+    metadata = _NAMESPACE.decode(raw).metadata
+    return Namespace(name=required_name(metadata.name), labels=labels_of(metadata.labels))

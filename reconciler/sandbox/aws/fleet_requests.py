@@ -230,7 +230,7 @@ def _policy(params: Parameters) -> TerminationPolicy | None:
 
 def _spot_options(given: Parameters) -> dict[str, Any]:
     """As EC2 answers them: defaults filled in, a pool count only where it means something."""
-    strategy = _camel(given.get("AllocationStrategy") or "lowestPrice")
+    strategy = _as_answered(given.get("AllocationStrategy") or "lowestPrice")
     options = {
         **given,
         "AllocationStrategy": strategy,
@@ -243,14 +243,13 @@ def _spot_options(given: Parameters) -> dict[str, Any]:
 
 
 def _on_demand_options(given: Parameters) -> dict[str, Any]:
-    strategy = _camel(given.get("AllocationStrategy") or "lowestPrice")
+    strategy = _as_answered(given.get("AllocationStrategy") or "lowestPrice")
     return {**given, "AllocationStrategy": strategy}
 
 
-def _camel(words: str) -> str:
-    """EC2 takes `price-capacity-optimized` and answers `priceCapacityOptimized`."""
-    head, *tail = words.split("-")
-    return head + "".join(word.capitalize() for word in tail)
+def _as_answered(strategy: str) -> str:
+    """EC2 answers `lowest-price` in its older spelling, the other strategies as they were given."""
+    return "lowestPrice" if strategy == "lowest-price" else strategy
 
 
 def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -171,6 +171,12 @@ class FleetOperations:
         shown, token = _page(place.moto.reservations(ids, filters), params)
         return _without_none({"Reservations": [r for _, r in shown], "NextToken": token})
 
+    def describe_launch_templates(self, account: str, region: str, _params: Parameters) -> None:
+        """DescribeLaunchTemplates stays moto's, with the templates put right before."""
+        self._world.region(account, region).moto.refresh_templates()
+
+    describe_launch_template_versions = describe_launch_templates
+
 
 def _page(
     numbered: Sequence[tuple[int, Any]], params: Parameters

@@ -138,6 +138,20 @@ class MotoRegion:
         """
         return cast("Mapping[str, Any]", self._template(ref)[1].data)
 
+    def refresh_templates(self) -> None:
+        """Make launch templates answer as EC2's do.
+
+        Moto keeps the tags a template was created with, whatever CreateTags does later, and puts
+        the template's own tags into its data, where only tags for what is launched belong.
+        """
+        for template in self._backend.launch_templates.values():
+            template.tags = template.get_tags()
+            for version in template.versions:
+                specs = version.data.get("TagSpecifications")
+                if specs:
+                    kept = [s for s in specs if s.get("ResourceType") != "launch-template"]
+                    version.data["TagSpecifications"] = kept
+
     def zone_of_subnet(self, subnet_id: str) -> str:
         """The zone a subnet lies in.
 

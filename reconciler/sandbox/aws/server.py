@@ -107,6 +107,8 @@ class AwsServer:
             "describe_fleet_history",
             "terminate_instances",
             "describe_instances",
+            "describe_launch_templates",
+            "describe_launch_template_versions",
         )
         return Gateway(
             moto=create_application({name: getattr(fleets, name) for name in names}),

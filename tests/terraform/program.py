@@ -41,19 +41,20 @@ class TerraformProgram:
     binary: str
     mirror: Path | None
 
-    def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One call; its output is kept, its exit code is the caller's to judge."""
-        environment = {key: _ENVIRONMENT[key] for key in ("PATH", "HOME") if key in _ENVIRONMENT}
+    def run(self, folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        """One call; `extra` is more environment; output and exit code are the caller's to judge."""
+        environment = {
+            **{key: value for key, value in _ENVIRONMENT.items() if key in ("PATH", "HOME")},
+            "TF_IN_AUTOMATION": "1",
+            "TF_INPUT": "0",
+            "TF_CLI_ARGS": "-no-color",
+            "CHECKPOINT_DISABLE": "1",
+            **extra,
+        }
         return subprocess.run(
             [self.binary, *arguments],
             cwd=folder,
-            env={
-                **environment,
-                "TF_IN_AUTOMATION": "1",
-                "TF_INPUT": "0",
-                "TF_CLI_ARGS": "-no-color",
-                "CHECKPOINT_DISABLE": "1",
-            },
+            env=environment,
             capture_output=True,
             text=True,
             check=False,

@@ -18,44 +18,13 @@ from reconciler.model.errors import (
     UsageError,
 )
 from reconciler.ports.repository import FileChange
-
-GIT_TIMEOUT_SECONDS = 60
-
-
-def git(directory: Path, *arguments: str) -> str:
-    """What git prints in a directory, as a user with an identity of their own."""
-    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
-    done = subprocess.run(
-        ["git", *identity, *arguments],
-        cwd=directory,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=GIT_TIMEOUT_SECONDS,
-    )
-    return done.stdout.strip()
-
-
-def write_and_push(work: Path, path: str, text: str, subject: str) -> str:
-    """Commit one file as a person would and push it; the commit's name."""
-    file = work / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    git(work, "add", "--", path)
-    git(work, "commit", "-qm", subject)
-    git(work, "push", "-q", "origin", "HEAD:main")
-    return git(work, "rev-parse", "HEAD")
+from tests.git_remote import GIT_TIMEOUT_SECONDS, git, make_remote, write_and_push
 
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     """A person's clone of a remote with one commit on main."""
-    git(tmp_path, "init", "-q", "--bare", "-b", "main", "remote.git")
-    git(tmp_path, "clone", "-q", "remote.git", "work")
-    directory = tmp_path / "work"
-    git(directory, "checkout", "-q", "-B", "main")
-    write_and_push(directory, "sectors.yaml", "cluster: one\n", "First config")
-    return directory
+    return make_remote(tmp_path, {"sectors.yaml": "cluster: one\n"})
 
 
 @pytest.fixture

@@ -1,0 +1,80 @@
+"""What the commits of the second loop say, and how it knows its own again: pure."""
+
+import re
+from dataclasses import dataclass
+
+from reconciler.gitops.targets import RenderTarget
+from reconciler.ports.repository import Commit
+
+CONFIG_TRAILER = "Fleet-Reconciler-Config"
+"""Full name of the config commit. Its presence marks a commit as made by the loop."""
+SOURCE_TRAILER = "Fleet-Reconciler-Source"
+"""`<config path> <blob of the config>`: which bytes were rendered, whatever the history says."""
+VERSION_TRAILER = "Fleet-Reconciler-Version"
+_SUBJECT_MAX = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderSource:
+    """What a render was made from."""
+
+    target: RenderTarget
+    blob: str
+    """Git's name of the config's content."""
+    commit: Commit
+    """The commit that the message names."""
+    version: str
+    """Version of this program."""
+
+
+def commit_message(source: RenderSource) -> str:
+    """Subject, reason and trailers of the commit that holds a render."""
+    target, commit = source.target, source.commit
+    subject = f"Render {target.output_dir} from {target.config_path} at {commit.short}"
+    return (
+        f"{subject[:_SUBJECT_MAX]}\n\n"
+        f"Config commit: {commit.short} {_one_line(commit.subject)}\n\n"
+        f"{CONFIG_TRAILER}: {commit.id}\n"
+        f"{SOURCE_TRAILER}: {target.config_path} {source.blob}\n"
+        f"{VERSION_TRAILER}: {source.version}\n"
+    )
+
+
+def is_own(commit: Commit) -> bool:
+    """Whether the loop (any version of it) made this commit."""
+    return bool(commit.trailers(CONFIG_TRAILER))
+
+
+def why_not_again(source: RenderSource, last: Commit | None) -> str:
+    """Why a render that differs from the committed one must not be committed; empty when it may.
+
+    Two loops of different versions, or two that were started differently, would otherwise
+    overwrite each other's output for ever.
+
+    Args:
+        source: What is about to be committed.
+        last: The newest commit that changed the output, None when it is not known.
+    """
+    if last is None or not is_own(last):
+        return ""
+    if last.trailers(SOURCE_TRAILER) != (f"{source.target.config_path} {source.blob}",):
+        return ""
+    theirs = (last.trailers(VERSION_TRAILER) or ("",))[0]
+    if _version(source.version) > _version(theirs):
+        return ""
+    if theirs == source.version:
+        return (
+            f"commit {last.short} rendered the same config differently with the same version"
+            f" {theirs}; are there two loops with different options?"
+        )
+    return f"commit {last.short} was rendered by the newer version {theirs}"
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
+
+
+def _one_line(text: str) -> str:
+    """Foreign text that cannot add a line (and so no trailer) to our message."""
+    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return clean if len(clean) <= _SUBJECT_MAX else clean[: _SUBJECT_MAX - 1] + "…"

@@ -1,0 +1,88 @@
+"""What one turn of the second loop came to, per cluster."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reconciler.gitops.targets import RenderTarget
+from reconciler.model.errors import Problem
+from reconciler.ports.repository import Commit, CommitId
+
+ClusterState = Literal["unchanged", "committed", "proposed", "invalid", "missing", "held"]
+"""`proposed`: on a branch of its own. `held`: rendered differently by someone who wins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStatus:
+    """One config's end."""
+
+    target: RenderTarget
+    state: ClusterState
+    cluster: str = ""
+    """Empty when the config could not be read."""
+    commit: CommitId | None = None
+    """The commit that was pushed for it."""
+    detail: str = ""
+    problems: tuple[Problem, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the repository now holds, or is offered, what the config asks for."""
+        return self.state in {"unchanged", "committed", "proposed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitopsReport:
+    """One turn."""
+
+    tip: Commit
+    """The commit of the branch that was decided from."""
+    clusters: tuple[ClusterStatus, ...]
+    attempts: int = 1
+    """Turns it took because the remote moved."""
+    branch: str = ""
+    """The branch that was pushed to; empty when nothing was."""
+    pull_request: str = ""
+    """Address of the pull request, when a forge opened one."""
+
+    @property
+    def exit_code(self) -> int:
+        """Of `gitops --once`: 2 with an invalid or missing config, 1 when one is held, else 0."""
+        states = {status.state for status in self.clusters}
+        if states & {"invalid", "missing"}:
+            return 2
+        return 1 if "held" in states else 0
+
+
+def report_json(report: GitopsReport) -> dict[str, Any]:
+    """The report as `--output json` prints it."""
+    return {
+        "tip": report.tip.id,
+        "branch": report.branch or None,
+        "pull_request": report.pull_request or None,
+        "attempts": report.attempts,
+        "clusters": [_status_json(status) for status in report.clusters],
+    }
+
+
+def _status_json(status: ClusterStatus) -> dict[str, Any]:
+    return {
+        "cluster": status.cluster or None,
+        "config": status.target.config_path,
+        "output": status.target.output_dir,
+        "state": status.state,
+        "commit": status.commit,
+        "detail": status.detail,
+        "left_out": dict(sorted(status.left_out.items())),
+        "faults": [
+            {
+                "code": problem.code,
+                "path": problem.path,
+                "line": problem.line,
+                "column": problem.column,
+                "message": problem.message,
+            }
+            for problem in status.problems
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Observe, decide, act, report, wait: loops over ports, and nothing else."""

@@ -1,0 +1,235 @@
+"""The second loop: fetch, validate, render, commit, push; again when the remote moved on."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from reconciler.gitops.commit_message import RenderSource, commit_message, why_not_again
+from reconciler.gitops.proposal import Proposal, manifest_path, propose
+from reconciler.gitops.status import ClusterStatus, GitopsReport
+from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
+from reconciler.model.errors import (
+    ConfigError,
+    Conflict,
+    InvariantViolated,
+    OutcomeUnknown,
+    PortError,
+    ReconcilerError,
+)
+from reconciler.ports.clock import Clock
+from reconciler.ports.forge import CommitStatus, Forge, StatusState
+from reconciler.ports.repository import Commit, CommitId, Repository
+
+Mode = Literal["push", "pull-request"]
+Reporter = Callable[[GitopsReport | ReconcilerError], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitopsSettings:
+    """How the second loop works."""
+
+    version: str
+    """Of this program; part of the commits it makes."""
+    branch: str = "main"
+    """The branch that is followed: base of pull requests."""
+    configs: tuple[str, ...] = ("sectors.yaml",)
+    """Paths or patterns inside the repository, see `find_targets`."""
+    output: str = DEFAULT_OUTPUT
+    """Output directory, relative to each config's own."""
+    cluster_name: str | None = None
+    mode: Mode = "push"
+    poll_seconds: float = 30.0
+    attempts_max: int = 8
+    """Turns in a row that the remote may move under us before the next poll is waited for."""
+    backoff_seconds: float = 0.2
+    """Pause after the first lost race; doubles with each."""
+    failing_poll_seconds_max: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drafted:
+    """A decision about one cluster, before anything was pushed."""
+
+    status: ClusterStatus
+    source: RenderSource | None = None
+
+
+class GitopsLoop:
+    """Brings the rendered directories of a config repository in line with its configs.
+
+    Only `wake` and `stop` may be called from other threads.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        clock: Clock,
+        settings: GitopsSettings,
+        forge: Forge | None = None,
+    ) -> None:
+        self._repository = repository
+        self._clock = clock
+        self._settings = settings
+        self._forge = forge
+        self._woken = threading.Event()
+        self._stopped = threading.Event()
+
+    def once(self) -> GitopsReport:
+        """One turn, repeated while the remote moves under it.
+
+        Raises:
+            Conflict: The remote moved more often than `attempts_max`.
+            PortError: The remote said no, see Repository.
+            ToolError: git is missing or failed.
+            UsageError: The configured paths make no sense.
+        """
+        attempt = 1
+        while True:
+            try:
+                return replace(self._attempt(), attempts=attempt)
+            except (Conflict, OutcomeUnknown):
+                # After a lost reply the next fetch shows whether the push arrived.
+                if attempt >= self._settings.attempts_max or self._stopped.is_set():
+                    raise
+            self._clock.wait_seconds(self._settings.backoff_seconds * 2 ** (attempt - 1))
+            attempt += 1
+
+    def watch(self, report: Reporter) -> None:
+        """Take a turn at once, then every `poll_seconds` and after each `wake`, until `stop`.
+
+        A turn that fails is reported and tried again, later each time; the repository keeps its
+        last good state meanwhile. Only an error of our own ends the loop.
+        """
+        failures = 0
+        while not self._stopped.is_set():
+            try:
+                report(self.once())
+                failures = 0
+            except InvariantViolated:
+                raise
+            except ReconcilerError as error:
+                failures += 1
+                report(error)
+            self._woken.wait(self._pause_seconds(failures))
+            self._woken.clear()
+
+    def wake(self) -> None:
+        """Take the next turn now, for instance when a webhook tells of a push."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """End `watch` after the turn under way."""
+        self._stopped.set()
+        self._woken.set()
+
+    def _pause_seconds(self, failures: int) -> float:
+        settings = self._settings
+        longest = max(settings.failing_poll_seconds_max, settings.poll_seconds)
+        return min(settings.poll_seconds * 2.0 ** min(failures, 10), longest)
+
+    def _attempt(self) -> GitopsReport:
+        tip = self._repository.fetch()
+        files = {file.path: file.blob for file in self._repository.files(tip.id)}
+        targets = find_targets(tuple(files), self._settings.configs, self._settings.output)
+        drafts, newest = [], tip.id
+        for target in targets:
+            draft = self._draft(tip, newest, target, files)
+            newest = draft.status.commit or newest
+            drafts.append(draft)
+        report = GitopsReport(tip=tip, clusters=tuple(draft.status for draft in drafts))
+        if newest != tip.id:
+            report = self._publish(report, newest, drafts)
+        self._show_statuses(report, drafts)
+        return report
+
+    def _draft(
+        self, tip: Commit, parent: CommitId, target: RenderTarget, files: dict[str, str]
+    ) -> _Drafted:
+        """Decide about one cluster and make its commit, on top of those of the others."""
+        if target.config_path not in files:
+            detail = "the branch has no such file"
+            return _Drafted(status=ClusterStatus(target=target, state="missing", detail=detail))
+        source = RenderSource(
+            target=target,
+            blob=files[target.config_path],
+            commit=self._repository.last_change(tip.id, [target.config_path]) or tip,
+            version=self._settings.version,
+        )
+        try:
+            proposal = self._propose(tip, target, files)
+        except ConfigError as error:
+            status = ClusterStatus(
+                target=target, state="invalid", detail=str(error), problems=error.problems
+            )
+            return _Drafted(status=status, source=source)
+        made = self._repository.commit(parent, proposal.changes, commit_message(source))
+        return _Drafted(status=self._judged(tip, source, proposal, made), source=source)
+
+    def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
+        manifest = manifest_path(target)
+        return propose(
+            target,
+            self._repository.read(tip.id, target.config_path),
+            old_manifest=self._repository.read(tip.id, manifest) if manifest in files else None,
+            cluster_name=self._settings.cluster_name,
+        )
+
+    def _judged(
+        self, tip: Commit, source: RenderSource, proposal: Proposal, made: Commit | None
+    ) -> ClusterStatus:
+        status = ClusterStatus(
+            target=source.target,
+            state="unchanged",
+            cluster=proposal.cluster,
+            left_out=proposal.left_out,
+        )
+        if made is None:
+            return status
+        last = self._repository.last_change(tip.id, [source.target.output_dir])
+        reason = why_not_again(source, last)
+        if reason:
+            return replace(status, state="held", detail=reason)
+        pushing = self._settings.mode == "push"
+        return replace(status, state="committed" if pushing else "proposed", commit=made.id)
+
+    def _publish(
+        self, report: GitopsReport, newest: CommitId, drafts: list[_Drafted]
+    ) -> GitopsReport:
+        if self._settings.mode == "push":
+            self._repository.push(newest)
+            return replace(report, branch=self._settings.branch)
+        sources = [d.source for d in drafts if d.source is not None and d.status.commit is not None]
+        branch = f"reconciler/{sources[-1].commit.short}"
+        try:
+            self._repository.push(newest, branch)
+        except Conflict:
+            # The branch exists with another base: this config commit is proposed already, and
+            # a branch that people may be reviewing is never rewritten.
+            return replace(report, branch=branch)
+        return replace(report, branch=branch, pull_request=self._open(branch, sources))
+
+    def _open(self, branch: str, sources: list[RenderSource]) -> str:
+        if self._forge is None:
+            return ""
+        message = commit_message(sources[-1])
+        title, _, body = message.partition("\n\n")
+        opened = self._forge.open_pull_request(branch, self._settings.branch, title, body)
+        return opened.url
+
+    def _show_statuses(self, report: GitopsReport, drafts: list[_Drafted]) -> None:
+        """Show each cluster's end beside its config commit; a forge that fails loses nothing."""
+        if self._forge is None:
+            return
+        for draft in drafts:
+            commit = report.tip if draft.source is None else draft.source.commit
+            state: StatusState = "success" if draft.status.healthy else "failure"
+            status = CommitStatus(
+                context=f"fleet-reconciler/{draft.status.target.config_path}",
+                state=state,
+                description=(draft.status.detail or draft.status.state)[:140],
+            )
+            try:
+                self._forge.set_status(commit.id, status)
+            except PortError:
+                continue

@@ -1,0 +1,1 @@
+"""The program over loopback AWS, Terraform and git."""

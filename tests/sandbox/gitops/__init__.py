@@ -1,0 +1,1 @@
+"""The second loop over real git and real Terraform."""

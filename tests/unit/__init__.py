@@ -1,0 +1,1 @@
+"""Pure functions: no input, output or clock."""

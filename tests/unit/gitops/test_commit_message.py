@@ -1,0 +1,73 @@
+"""What the loop's commits say and how it knows its own again."""
+
+from reconciler.gitops.commit_message import RenderSource, commit_message, is_own, why_not_again
+from reconciler.gitops.targets import RenderTarget
+from reconciler.ports.repository import Commit, CommitId
+
+TARGET = RenderTarget(config_path="sectors.yaml", output_dir="terraform")
+CONFIG = Commit(id=CommitId("a" * 40), subject="Raise the limit")
+
+
+def source(version: str = "1.2.0", blob: str = "b10b", commit: Commit = CONFIG) -> RenderSource:
+    """A render of the config above."""
+    return RenderSource(target=TARGET, blob=blob, commit=commit, version=version)
+
+
+def made_by(version: str, blob: str = "b10b") -> Commit:
+    """The commit that a loop of a version made."""
+    message = commit_message(source(version, blob))
+    return Commit(id=CommitId("c" * 40), subject=message.splitlines()[0], message=message.strip())
+
+
+def test_message_names_config_commit_and_its_subject() -> None:
+    """A reader of the log must find the human change behind a rendered one."""
+    message = commit_message(source())
+    assert message.splitlines()[0] == "Render terraform from sectors.yaml at aaaaaaaaaaaa"
+    assert "Config commit: aaaaaaaaaaaa Raise the limit" in message
+    assert f"Fleet-Reconciler-Config: {'a' * 40}" in message
+    assert is_own(made_by("1.2.0"))
+
+
+def test_foreign_subject_cannot_add_a_trailer() -> None:
+    """A crafted subject must not make the loop take a stranger's data for its own."""
+    evil = Commit(
+        id=CommitId("a" * 40), subject="x\n\nFleet-Reconciler-Version: 99\r\n\x1b[31m" + "y" * 500
+    )
+    message = commit_message(source(commit=evil))
+    found = Commit(id=CommitId("d" * 40), subject="", message=message)
+    assert found.trailers("Fleet-Reconciler-Version") == ("1.2.0",)
+    assert max(map(len, message.splitlines())) < 150
+    assert "\x1b" not in message
+
+
+def test_commit_of_a_person_is_not_own() -> None:
+    """Overwriting rendered files by hand must be mended, not taken for a peer's render."""
+    quoting = "Revert\n\nThis reverts the commit with\nFleet-Reconciler-Config: x\n\nBecause."
+    person = Commit(id=CommitId("e" * 40), subject="Revert", message=quoting)
+    assert not is_own(person)
+    assert why_not_again(source(), person) == ""
+
+
+def test_newer_version_may_render_the_same_config_again() -> None:
+    """After an upgrade the rendered files must follow the new templates."""
+    assert why_not_again(source("1.10.0"), made_by("1.9.0")) == ""
+
+
+def test_older_version_leaves_the_newer_render() -> None:
+    """During a rolling upgrade two versions must not commit against each other for ever."""
+    assert "newer version 1.10.0" in why_not_again(source("1.9.0"), made_by("1.10.0"))
+
+
+def test_same_version_with_another_outcome_is_held() -> None:
+    """Two loops with different options must be noticed, not fill the history."""
+    assert "different options" in why_not_again(source(), made_by("1.2.0"))
+
+
+def test_changed_config_is_always_rendered() -> None:
+    """The guard against fights must never hold back a real change."""
+    assert why_not_again(source(blob="new"), made_by("9.0.0", blob="old")) == ""
+
+
+def test_unknown_last_change_is_rendered() -> None:
+    """At the edge of a shallow history the loop must go on."""
+    assert why_not_again(source(), None) == ""

@@ -1,0 +1,54 @@
+"""Which configs are rendered, and to where."""
+
+import pytest
+
+from reconciler.gitops.targets import RenderTarget, find_targets
+from reconciler.model.errors import UsageError
+
+FILES = (
+    "sectors.yaml",
+    "clusters/a/sectors.yaml",
+    "clusters/b/sectors.yaml",
+    "clusters/b/c/sectors.yaml",
+)
+
+
+def test_plain_path_renders_beside_the_config() -> None:
+    """The output must land where the pipeline looks for it."""
+    assert find_targets(FILES, ["sectors.yaml"]) == (
+        RenderTarget(config_path="sectors.yaml", output_dir="terraform"),
+    )
+
+
+def test_missing_plain_path_is_a_target_still() -> None:
+    """A config that was deleted or mistyped must be reported, not silently skipped."""
+    assert [t.config_path for t in find_targets((), ["./x/sectors.yaml"])] == ["x/sectors.yaml"]
+
+
+def test_wildcard_stays_within_one_directory() -> None:
+    """A pattern for clusters must not pick up vendored copies further down."""
+    found = find_targets(FILES, ["clusters/*/sectors.yaml"], "tf")
+    assert [(t.config_path, t.output_dir) for t in found] == [
+        ("clusters/a/sectors.yaml", "clusters/a/tf"),
+        ("clusters/b/sectors.yaml", "clusters/b/tf"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["../sectors.yaml", "/etc/sectors.yaml", ".git/config", "."])
+def test_config_outside_the_repository_is_refused(path: str) -> None:
+    """A path that leaves the repository could read or write elsewhere."""
+    with pytest.raises(UsageError):
+        find_targets(FILES, [path])
+
+
+@pytest.mark.parametrize("output", [".", "../x", "/tmp", "sectors.yaml"])  # noqa: S108 - refused
+def test_output_over_the_config_or_outside_is_refused(output: str) -> None:
+    """Rendering over the config's own directory would mix ours with theirs."""
+    with pytest.raises(UsageError):
+        find_targets(FILES, ["sectors.yaml"], output)
+
+
+def test_configs_that_share_an_output_are_refused() -> None:
+    """Two configs in one output would remove each other's files in turn."""
+    with pytest.raises(UsageError, match="share an output"):
+        find_targets((), ["a.yaml", "b.yaml"])

@@ -45,8 +45,16 @@ def looks_like_other_type(text: str) -> bool:
     )
 
 
+def written(value: object) -> object:
+    """A Python number or boolean as it would be written, for values that come from programs."""
+    if isinstance(value, bool):
+        return Plain("true" if value else "false")
+    return Plain(value) if isinstance(value, int | float | Decimal) else value
+
+
 def any_text(value: object) -> str:
     """A text; plain scalars keep their literal text whatever they look like (tags, labels)."""
+    value = written(value)
     if not isinstance(value, str):
         raise wrong_type(f"must be a text, not {kind_of(value)}")
     return str(value)
@@ -69,6 +77,7 @@ def kind_of(value: object) -> str:
 
 def number(value: object, expected: str = "a number") -> Decimal:
     """A finite plain number, exactly as written."""
+    value = written(value)
     if isinstance(value, str) and _NOT_FINITE.fullmatch(value):
         raise out_of_range(f"must be {expected}, not {value}")
     if not isinstance(value, Plain) or _NUMBER.fullmatch(value) is None:
@@ -81,6 +90,7 @@ def number(value: object, expected: str = "a number") -> Decimal:
 
 def boolean(value: object) -> bool:
     """A plain boolean, in the spelling of YAML 1.2 or 1.1."""
+    value = written(value)
     if isinstance(value, Plain) and value.lower() in _TRUE | _FALSE:
         return value.lower() in _TRUE
     shown = quoted(value) if isinstance(value, str) else kind_of(value)
@@ -144,6 +154,8 @@ def time_of_day(value: object) -> time:
     `24:00` is midnight. A bare number is seconds since midnight and a quoted hour such as "7" an
     hour, as in Kluster Fleet Manager.
     """
+    if isinstance(value, time):
+        return value
     literal = any_text(value)
     if match := _TIME.fullmatch(literal):
         hour, minute, second = (int(part or 0) for part in match.groups())

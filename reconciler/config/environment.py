@@ -1,0 +1,147 @@
+"""Flags and environment over the file: flag beats environment beats file beats default."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import ValidationError
+
+from reconciler.config.base import Section
+from reconciler.config.loader import load_config
+from reconciler.config.rules.names import label_value_fault
+from reconciler.config.schema import SectorConfig
+from reconciler.config.tree import Plain
+from reconciler.model.errors import UsageError
+
+SectionT = TypeVar("SectionT", bound=Section)
+PREFIX: Final = "RECONCILER_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A key of the config file that a flag and an environment variable may set too."""
+
+    flag: str
+    """Without dashes in front: `idle-threshold`."""
+    path: tuple[str, ...]
+    """Where the value stands in the file."""
+    quoted: bool = False
+    """Whether the value is a text whatever it looks like."""
+    many: bool = False
+    """Whether the value is a comma-separated list."""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable: `RECONCILER_IDLE_THRESHOLD`."""
+        return PREFIX + self.flag.replace("-", "_").upper()
+
+
+SETTINGS: Final = (
+    Setting(flag="cluster-name", path=("cluster",), quoted=True),
+    Setting(flag="regions", path=("regions",), many=True),
+    Setting(flag="kubeconfig", path=("kubeconfig",), quoted=True),
+    Setting(flag="pod-namespace", path=("pod_namespace",), quoted=True),
+    Setting(flag="idle-threshold", path=("scale_in", "idle_threshold")),
+    Setting(flag="type-idle-threshold", path=("scale_in", "type_idle_threshold")),
+    Setting(flag="instance-init-time", path=("instance_init_time",)),
+    Setting(flag="sleep", path=("sleep_interval",)),
+    Setting(flag="slack-hook", path=("notifications", "slack_hook"), quoted=True),
+    Setting(flag="dry-run", path=("dry_run",)),
+    Setting(flag="verbosity", path=("verbosity",)),
+    Setting(flag="listen", path=("listen",), quoted=True),
+)
+
+Flags = Mapping[str, str | bool | int | None]
+"""By flag (`idle-threshold`); None, False and 0 mean that the flag was not given."""
+
+
+def load_with_overrides(
+    path: str | Path, flags: Flags, environ: Mapping[str, str] | None = None
+) -> SectorConfig:
+    """Read a sector config and apply flags and environment to it.
+
+    Args:
+        path: The file; `-` is standard input.
+        flags: What the command line gave.
+        environ: The environment; default: this process's.
+
+    Raises:
+        ConfigError: The file has faults (with the cluster's name in force).
+        UsageError: A flag or variable has a bad value.
+    """
+    given = stated_values(flags, environ)
+    cluster_name = cluster_name_of(given)
+    return apply_overrides(load_config(path, cluster_name=cluster_name), given)
+
+
+def stated_values(
+    flags: Flags, environ: Mapping[str, str] | None = None
+) -> dict[Setting, tuple[str, str]]:
+    """What flags and environment state: by setting, who says it and what.
+
+    Raises:
+        KeyError: A flag that is not in `SETTINGS`; a mistake of the caller.
+    """
+    environ = os.environ if environ is None else environ  # noqa: TID251 - config reads it
+    by_flag = {setting.flag: setting for setting in SETTINGS}
+    given: dict[Setting, tuple[str, str]] = {}
+    for setting in SETTINGS:
+        if text := environ.get(setting.variable, "").strip():
+            given[setting] = (setting.variable, text)
+    for flag, value in flags.items():
+        setting = by_flag[flag]
+        if value is not None and value is not False and value != 0:
+            text = "true" if value is True else str(value)
+            given[setting] = (f"--{flag}", text)
+    return given
+
+
+def cluster_name_of(given: Mapping[Setting, tuple[str, str]]) -> str | None:
+    """The cluster's name that flags or environment give.
+
+    Raises:
+        UsageError: It is no label value.
+    """
+    for setting, (source, text) in given.items():
+        if setting.path == ("cluster",):
+            if (wrong := label_value_fault(text)) is not None:
+                raise UsageError(source, wrong)
+            return text
+    return None
+
+
+def apply_overrides(config: SectorConfig, given: Mapping[Setting, tuple[str, str]]) -> SectorConfig:
+    """The config with the stated values in place of the file's.
+
+    Raises:
+        UsageError: A value is not what the key takes.
+    """
+    for setting, (source, text) in given.items():
+        config = _updated(config, _parsed(setting, source, text))
+    return config
+
+
+def _parsed(setting: Setting, source: str, text: str) -> SectorConfig:
+    """A config in which nothing but this value is stated."""
+    plain = str if setting.quoted else Plain
+    value: Any = plain(text)
+    if setting.many:
+        value = [plain(part.strip()) for part in text.split(",") if part.strip()]
+    for key in reversed(setting.path):
+        value = {key: value}
+    try:
+        return SectorConfig.model_validate(value)
+    except ValidationError as error:
+        what = str(error.errors(include_url=False, include_input=False)[0]["msg"])
+        raise UsageError(source, what) from None
+
+
+def _updated(base: SectionT, stated: SectionT) -> SectionT:
+    """The values of `base`, but those that `stated` states."""
+    update = {
+        name: _updated(getattr(base, name), value) if isinstance(value, Section) else value
+        for name, value in stated.given().items()
+    }
+    return base.model_copy(update=update)

@@ -1,0 +1,154 @@
+"""What holds for each fleet once sector and top level are taken into account."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
+from reconciler.config.schema import SectorConfig
+from reconciler.config.sections import GracePeriod, ScaleIn
+from reconciler.config.sizes import BUILT_IN_SIZES, BuiltInSize
+from reconciler.config.terraform import Taint, TerraformVariables
+
+_MERGED: Final = frozenset({"tags", "node_labels"})
+"""Module variables whose entries add up over the levels; of others the nearest holds."""
+EBS_SIZE_DEFAULT_GIB: Final = 50
+"""The eks_fleet module's default."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedFleet:
+    """A fleet with everything that it inherits."""
+
+    config: SectorConfig
+    sector_name: str
+    sector: SectorEntry
+    entry: FleetEntry
+
+    @property
+    def name(self) -> str:
+        """`<sector>-<size>`, with a zone `<sector>-<size>-<zone>`."""
+        return "-".join(filter(None, (self.sector_name, self.entry.size, self.entry.zone)))
+
+    @property
+    def initial_node_count(self) -> int:
+        """Nodes it is created with."""
+        stated = self.entry.initial_node_count
+        return self.entry.min_capacity if stated is None else stated
+
+    @property
+    def own_size(self) -> OwnSize | None:
+        """Its own size; None when it is a built-in one."""
+        return self.config.sizes.get(self.entry.size)
+
+    @property
+    def built_in_size(self) -> BuiltInSize | None:
+        """Its built-in size; None when it is an own one."""
+        return BUILT_IN_SIZES.get((self.sector.kind, self.entry.size))
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """What EC2 may choose from: the fleet's own types, else its size's."""
+        size = self.own_size or self.built_in_size
+        return self.entry.instance_types or (size.instance_types if size else ())
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """Its Regions in order of preference; empty when nothing states any.
+
+        A fleet of one zone can only be in that zone's Region.
+        """
+        stated = self.entry.regions or self.sector.regions or self.config.regions
+        zone = self.entry.zone
+        of_zone = tuple(region for region in stated if zone and zone.startswith(region))
+        return of_zone or stated
+
+    @property
+    def over_subscription(self) -> float:
+        """Share added to requests that size new capacity."""
+        stated = self.sector.over_subscription
+        return self.config.default_over_subscription if stated is None else stated
+
+    @property
+    def scale_in(self) -> ScaleIn:
+        """When its nodes are no longer needed."""
+        top = self.config.scale_in
+        return top.overridden_by(self.sector.scale_in).overridden_by(self.entry.scale_in)
+
+    @property
+    def grace_periods(self) -> tuple[GracePeriod, ...]:
+        """Its grace periods, the first that matches wins; the nearest level that states any."""
+        whole_day = self.entry.inactive_grace_period_seconds
+        last = () if whole_day is None else (GracePeriod(value=whole_day),)
+        if self.entry.inactive_grace_periods is not None:
+            return self.entry.inactive_grace_periods + last
+        if last:
+            return last
+        inherited = self.sector.inactive_grace_periods
+        return self.config.inactive_grace_periods if inherited is None else inherited
+
+    @property
+    def terraform(self) -> Mapping[str, Any]:
+        """The module variables that the three levels state, as typed values."""
+        merged: dict[str, Any] = {}
+        for level in self._terraform_levels():
+            for key, value in level.given().items():
+                if key in TerraformVariables.model_fields and value is not None:
+                    add = key in _MERGED
+                    merged[key] = {**merged.get(key, {}), **value} if add else value
+        return merged
+
+    def _terraform_levels(self) -> tuple[TerraformVariables, ...]:
+        """From the farthest to the nearest."""
+        levels = (self.config.terraform, self.sector.terraform, self.entry.terraform)
+        return tuple(level for level in levels if level is not None)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Every label that its nodes are registered with, ours included."""
+        return {
+            **self.terraform.get("node_labels", {}),
+            **self.sector.labels,
+            **self.entry.labels,
+            "sector": self.sector_name,
+            "fleet": self.name,
+            "size": self.entry.size,
+            "pool_size": self.entry.size,
+            "kind": self.sector.kind,
+            "lifecycle": "Ec2Spot" if self.entry.spot else "OnDemand",
+        }
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """Every taint that its nodes register with; of one key and effect the nearest holds."""
+        stated = (
+            *self.terraform.get("node_taints", ()),
+            *self.sector.taints,
+            *self.entry.taints,
+        )
+        by_identity = {(taint.key, taint.effect): taint for taint in stated}
+        if self.terraform.get("on_demand_prefer_no_schedule_taint") and not self.entry.spot:
+            ours = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")
+            by_identity[(ours.key, ours.effect)] = ours
+        return tuple(by_identity.values())
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """The zones it may launch in, as far as the config says."""
+        if self.entry.zone is not None:
+            return (self.entry.zone,)
+        return tuple(sorted(self.terraform.get("private_subnet_ids", ())))
+
+    @property
+    def ebs_size_gib(self) -> int:
+        """Size of a node's volume."""
+        return int(self.terraform.get("ebs_size", EBS_SIZE_DEFAULT_GIB))
+
+
+def resolve_fleets(config: SectorConfig) -> tuple[ResolvedFleet, ...]:
+    """Every fleet of the config, in its order."""
+    return tuple(
+        ResolvedFleet(config=config, sector_name=name, sector=sector, entry=entry)
+        for name, sector in config.sectors.items()
+        for entry in sector.fleets
+    )

@@ -1,0 +1,237 @@
+"""From a sector config and the catalogue to the planner's settings: everything looked up once."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+from reconciler.config.fleets import OwnSize, SectorEntry
+from reconciler.config.resolve import ResolvedFleet, resolve_fleets
+from reconciler.config.schema import SectorConfig
+from reconciler.config.sections import GracePeriod, ScaleIn
+from reconciler.model.cluster import Resources, Taint
+from reconciler.model.errors import UsageError
+from reconciler.model.fleet import InstanceOption, InstanceType
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import Region
+from reconciler.planner import settings as planner
+
+EVERY_DAY: Final = frozenset(range(1, 8))
+KUBELET_PODS_MAX: Final = 110
+"""kubelet's own default, for instance types that the catalogue does not know."""
+_GIB: Final = 2**30
+_GPU: Final = "nvidia.com/gpu"
+
+
+def planner_settings(
+    config: SectorConfig,
+    catalogue: Mapping[str, InstanceType],
+    *,
+    home_region: str = "us-east-1",
+) -> planner.PlannerSettings:
+    """Everything that a sector config decides about planning.
+
+    Args:
+        config: A valid config.
+        catalogue: Instance types by name.
+        home_region: For a config without `regions`: that of the AWS settings.
+
+    Raises:
+        UsageError: The config names no cluster.
+    """
+    if not config.cluster:
+        raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
+    fleets = resolve_fleets(config)
+    return planner.PlannerSettings(
+        cluster=config.cluster,
+        regions=_regions(config.regions, home_region),
+        sectors=tuple(
+            _sector(config, name, sector, catalogue, fleets, home_region)
+            for name, sector in config.sectors.items()
+        ),
+        default_sector=config.default_sector,
+        pod_namespace=config.pod_namespace,
+        reserved=FrozenMap(
+            {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
+        ),
+        usd_per_hour_max=config.max_hourly_usd,
+        instance_init_seconds=config.instance_init_time_seconds,
+        unready_seconds=config.unready_time_seconds,
+        timezone=config.timezone,
+        consolidation=config.consolidation,
+        allow_destroy=frozenset(config.allow_destroy),
+    )
+
+
+def _regions(stated: tuple[str, ...], home_region: str) -> tuple[Region, ...]:
+    """Regions in order of preference, never empty."""
+    return tuple(Region(region) for region in stated or (home_region,))
+
+
+def _sector(  # noqa: PLR0913, PLR0917 - one value each of what a sector is made from
+    config: SectorConfig,
+    name: str,
+    sector: SectorEntry,
+    catalogue: Mapping[str, InstanceType],
+    fleets: tuple[ResolvedFleet, ...],
+    home_region: str,
+) -> planner.SectorSettings:
+    """One sector with its fleets."""
+    return planner.SectorSettings(
+        name=name,
+        kind=sector.kind,
+        fleets=tuple(
+            _fleet(fleet, catalogue, home_region) for fleet in fleets if fleet.sector_name == name
+        ),
+        expander=sector.expander or config.expander,
+        usd_per_hour_max=sector.max_hourly_usd,
+    )
+
+
+def _fleet(
+    fleet: ResolvedFleet, catalogue: Mapping[str, InstanceType], home_region: str
+) -> planner.FleetSettings:
+    """One fleet with everything that it inherits."""
+    entry = fleet.entry
+    options = tuple(instance_option(fleet, name, catalogue) for name in fleet.instance_types)
+    prices = [o.usd_per_hour for o in options if o.usd_per_hour is not None]
+    allocatable = _allocatable(fleet)
+    return planner.FleetSettings(
+        name=fleet.name,
+        sector=fleet.sector_name,
+        kind=fleet.sector.kind,
+        size=entry.size,
+        provider=entry.provider,
+        auto_scaling_group=entry.auto_scaling_group,
+        spot=entry.spot,
+        spot_fallback=entry.spot_fallback == "on-demand",
+        zone=entry.zone,
+        zones=fleet.zones,
+        regions=_regions(fleet.regions, home_region),
+        min_capacity=entry.min_capacity,
+        max_capacity=entry.max_capacity,
+        priority=entry.priority,
+        labels=FrozenMap(_labels(fleet, options)),
+        taints=tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in fleet.taints),
+        options=options,
+        allocatable=None if allocatable is None else FrozenMap(allocatable),
+        usd_per_hour=min(prices, default=None),
+        ephemeral_storage_bytes=_ephemeral_storage(fleet),
+        over_subscription=fleet.over_subscription,
+        grace_periods=tuple(grace_period(period) for period in fleet.grace_periods),
+        scale_in=scale_in_settings(fleet.scale_in),
+        bounce_deployment_pods=entry.bounce_deployment_pods,
+        expire_after_seconds=entry.expire_after_seconds,
+    )
+
+
+def _allocatable(fleet: ResolvedFleet) -> Mapping[str, int] | None:
+    """What the config states of a new node: the fleet's word, then its size's."""
+    if fleet.entry.allocatable is not None:
+        return fleet.entry.allocatable
+    return fleet.own_size.allocatable if fleet.own_size else None
+
+
+def _labels(fleet: ResolvedFleet, options: tuple[InstanceOption, ...]) -> dict[str, str]:
+    """Our labels and those that the kubelet and the cloud provider will certainly add."""
+    labels = {**fleet.labels, "kubernetes.io/os": "linux"}
+    arches = {option.arch for option in options}
+    if len(arches) == 1:
+        labels["kubernetes.io/arch"] = arches.pop()
+    if len(options) == 1:
+        labels["node.kubernetes.io/instance-type"] = options[0].instance_type
+    if fleet.entry.zone is not None:
+        labels["topology.kubernetes.io/zone"] = fleet.entry.zone
+        labels["topology.ebs.csi.aws.com/zone"] = fleet.entry.zone
+    return labels
+
+
+def _ephemeral_storage(fleet: ResolvedFleet) -> int:
+    """What the size states, else the node's volume."""
+    stated = fleet.own_size.ephemeral_storage_bytes if fleet.own_size else None
+    return fleet.ebs_size_gib * _GIB if stated is None else stated
+
+
+def instance_option(
+    fleet: ResolvedFleet, name: str, catalogue: Mapping[str, InstanceType]
+) -> InstanceOption:
+    """One instance type that a fleet may launch: what the machine has and costs.
+
+    An own size says what its nodes have; for other types the catalogue does, and for types that
+    it does not know the built-in size.
+    """
+    known, size = catalogue.get(name), fleet.own_size
+    stated = size if size is not None and name in size.instance_types else None
+    return InstanceOption(
+        instance_type=name,
+        resources=_resources(fleet, stated, known),
+        usd_per_hour=_price(fleet, stated, known),
+        arch=(stated and stated.arch) or (known.arch if known else "amd64"),
+    )
+
+
+def _resources(
+    fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None
+) -> Resources:
+    """Of the bare machine: cpu, memory, pods, devices."""
+    basis = stated or known or fleet.own_size or fleet.built_in_size
+    amounts: dict[str, int] = {}
+    if basis is not None:
+        amounts = {"cpu": basis.cpu_milli, "memory": basis.memory_bytes}
+    if stated is not None and "extended" in stated.model_fields_set:
+        amounts |= {k: v for k, v in stated.extended.items() if v}
+    elif known is not None and known.gpus:
+        amounts[_GPU] = known.gpus
+    amounts["pods"] = _pods(fleet, stated, known)
+    return FrozenMap(amounts)
+
+
+def _pods(fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None) -> int:
+    """Pod slots: what the size or the module variable states, else the ENI figure."""
+    if stated is not None and stated.pods is not None:
+        return stated.pods
+    by_variable = int(fleet.terraform.get("max_pods") or 0)
+    return by_variable or (known.pods_max if known else KUBELET_PODS_MAX)
+
+
+def _price(
+    fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None
+) -> Decimal | None:
+    """USD per hour: the fleet's word, then its size's, then the catalogue's; None: unknown."""
+    if fleet.entry.price_usd_per_hour is not None:
+        return fleet.entry.price_usd_per_hour
+    if fleet.entry.spot:
+        price = stated.spot_price_usd_per_hour if stated else None
+        fallback = known.spot_usd_per_hour if known else None
+    else:
+        price = stated.price_usd_per_hour if stated else None
+        fallback = known.on_demand_usd_per_hour if known else None
+    return fallback if price is None else price
+
+
+def grace_period(period: GracePeriod) -> planner.GracePeriod:
+    """A grace period in the planner's form."""
+    return planner.GracePeriod(
+        starts=period.starts,
+        ends=period.ends,
+        weekdays=frozenset(period.days) or EVERY_DAY,
+        seconds=period.seconds,
+    )
+
+
+def scale_in_settings(scale_in: ScaleIn) -> planner.ScaleInSettings:
+    """Scale-in in the planner's form."""
+    return planner.ScaleInSettings(
+        idle_threshold_seconds=scale_in.idle_threshold_seconds,
+        idle_threshold_explicit=scale_in.states_idle_threshold,
+        type_idle_threshold_seconds=scale_in.type_idle_threshold_seconds,
+        type_spares=scale_in.type_spares,
+        utilization_threshold=scale_in.utilization_threshold,
+        unneeded_seconds=scale_in.unneeded_time_seconds,
+        empty_at_once_max=scale_in.max_empty_at_once,
+        non_empty_at_once_max=scale_in.max_non_empty_at_once,
+        pod_eviction_timeout_seconds=scale_in.pod_eviction_timeout_seconds,
+        graceful_termination_max_seconds=scale_in.max_graceful_termination_seconds,
+        move_bare_pods=scale_in.move_bare_pods,
+        move_local_storage=scale_in.move_local_storage,
+        move_system_pods=scale_in.move_system_pods,
+    )

@@ -1,0 +1,7 @@
+"""Answers of AWS into the model: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
+
+from reconciler.records.aws.answers import split_answers
+from reconciler.records.aws.prices import decode_spot_prices
+from reconciler.records.aws.state import ANSWER_KEYS, Answer, decode_cloud
+
+__all__ = ["ANSWER_KEYS", "Answer", "decode_cloud", "decode_spot_prices", "split_answers"]

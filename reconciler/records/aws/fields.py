@@ -1,0 +1,92 @@
+"""Parts that answers of several AWS services share: tags, times, reading entry by entry."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
+from reconciler.model.snapshot import Ignored
+
+FLEET_TAG = "fleet"
+CLUSTER_TAG = "cluster"
+FLEET_ID_TAG = "aws:ec2:fleet-id"
+GROUP_NAME_TAG = "aws:autoscaling:groupName"
+TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:version"
+
+_CODE = re.compile(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b")
+"""EC2's error codes in running text: two humps or more, `InsufficientInstanceCapacity`."""
+
+
+class Wire(Struct, gc=False, rename="pascal"):
+    """Base of the structs that mirror entries of EC2 and Auto Scaling answers."""
+
+
+class TagWire(Wire):
+    """One tag."""
+
+    key: str
+    value: str | None = None
+
+
+S = TypeVar("S", bound=Struct)
+
+
+def read_entries(
+    entries: Any, shape: type[S], kind: str, id_key: str, ignored: list[Ignored]
+) -> Iterator[S]:
+    """Read a list of an answer entry by entry; what cannot be read goes to `ignored`."""
+    if not isinstance(entries, Sequence) or isinstance(entries, str | bytes):
+        if entries is not None:
+            ignored.append(Ignored(code="unreadable", kind=kind))
+        return
+    for entry in entries:
+        try:
+            yield msgspec.convert(entry, type=shape)
+        except (ValueError, OverflowError, RecursionError):
+            name = entry.get(id_key) if isinstance(entry, Mapping) else None
+            known = name if isinstance(name, str) else ""
+            ignored.append(Ignored(code="unreadable", kind=kind, name=known))
+
+
+def tags_of(tags: Iterable[TagWire] | None) -> Labels:
+    """Tags as the model keeps them."""
+    return FrozenMap((each.key, each.value or "") for each in tags) if tags else NO_LABELS
+
+
+def is_of_cluster(tags: Mapping[str, str], cluster: str) -> bool:
+    """Whether the tags say that this belongs to the cluster."""
+    return tags.get(CLUSTER_TAG) == cluster or f"kubernetes.io/cluster/{cluster}" in tags
+
+
+def moment_of(value: Any) -> datetime | None:
+    """A time as boto3 (datetime), the CLI (RFC 3339) or the raw API (seconds) gives it.
+
+    Raises:
+        ValueError: It is none of these.
+    """
+    match value:
+        case None | "":
+            return None
+        case datetime():
+            moment = value
+        case str():
+            moment = datetime.fromisoformat(value)
+        case bool():
+            raise ValueError("a truth value is no time")
+        case int() | float():
+            moment = datetime.fromtimestamp(value, UTC)
+        case _:
+            raise ValueError(f"{type(value).__name__} is no time")
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def error_code_in(text: str, otherwise: str) -> str:
+    """The first error code in a message for people."""
+    found = _CODE.search(text)
+    if found is not None:
+        return found.group()
+    return "InsufficientInstanceCapacity" if "capacity" in text.lower() else otherwise

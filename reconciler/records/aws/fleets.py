@@ -1,0 +1,232 @@
+"""EC2 Fleets, their history, and the launch templates that they launch from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from reconciler.model.fleet import Fleet, FleetEvent
+from reconciler.model.ids import FleetId, Region
+from reconciler.model.snapshot import Ignored
+from reconciler.records.aws.fields import (
+    FLEET_TAG,
+    TagWire,
+    Wire,
+    error_code_in,
+    is_of_cluster,
+    moment_of,
+    read_entries,
+    tags_of,
+)
+
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+
+ERROR_EVENTS = frozenset({"error", "service-error", "fleetError"})
+"""What the CLI's documents and the API call an error in a fleet's history."""
+
+ENDED_STATES = frozenset({"deleted", "failed"})
+"""Nothing is left of a fleet in these; a new one of the same name may stand beside it."""
+
+
+class _CapacityWire(Wire):
+    total_target_capacity: Count
+
+
+class TemplateSpecificationWire(Wire):
+    """A reference to a launch template version."""
+
+    launch_template_id: str | None = None
+    launch_template_name: str | None = None
+    version: str | None = None
+
+
+class OverrideWire(Wire):
+    """One of the options that a fleet or group may launch."""
+
+    instance_type: str | None = None
+
+
+class _ConfigWire(Wire):
+    launch_template_specification: TemplateSpecificationWire | None = None
+    overrides: tuple[OverrideWire, ...] | None = None
+
+
+class _FleetWire(Wire):
+    fleet_id: str
+    target_capacity_specification: _CapacityWire
+    fleet_state: str | None = None
+    activity_status: str | None = None
+    create_time: Any = None
+    fulfilled_capacity: Annotated[float, Meta(ge=0)] | None = None
+    launch_template_configs: tuple[_ConfigWire, ...] | None = None
+    tags: tuple[TagWire, ...] | None = None
+    type: str | None = None
+
+
+class _EventInformationWire(Wire):
+    event_sub_type: str | None = None
+    event_description: str | None = None
+
+
+class _HistoryRecordWire(Wire):
+    event_type: str
+    timestamp: Any
+    event_information: _EventInformationWire | None = None
+
+
+class _TemplateWire(Wire):
+    launch_template_id: str
+    launch_template_name: str | None = None
+    latest_version_number: Count | None = None
+    default_version_number: Count | None = None
+
+
+class _TemplateDataWire(Wire):
+    instance_type: str | None = None
+
+
+class _TemplateVersionWire(Wire):
+    launch_template_id: str
+    version_number: Count
+    launch_template_name: str | None = None
+    default_version: bool | None = None
+    launch_template_data: _TemplateDataWire | None = None
+
+
+@dataclass(slots=True)
+class LaunchTemplates:
+    """What is known of the launch templates of one region, by id."""
+
+    ids_by_name: dict[str, str] = field(default_factory=dict)
+    latest: dict[str, int] = field(default_factory=dict)
+    default: dict[str, int] = field(default_factory=dict)
+    instance_types: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By id and version number."""
+
+    def id_of(self, specification: TemplateSpecificationWire) -> str:
+        """The template's id; empty when only an unknown name is given."""
+        return specification.launch_template_id or self.ids_by_name.get(
+            specification.launch_template_name or "", ""
+        )
+
+    def version_of(self, specification: TemplateSpecificationWire) -> str:
+        """The version's number where it is known; else what the specification says."""
+        template_id, version = self.id_of(specification), specification.version or "$Default"
+        known = {"$Latest": self.latest, "$Default": self.default}.get(version, {})
+        return str(known[template_id]) if template_id in known else version
+
+    def instance_type_of(self, specification: TemplateSpecificationWire) -> str | None:
+        """The type that the version itself names."""
+        return self.instance_types.get((self.id_of(specification), self.version_of(specification)))
+
+    def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
+        """Take in describe-launch-templates and describe-launch-template-versions."""
+        id_key = "LaunchTemplateId"
+        for each in read_entries(
+            answer.get("LaunchTemplates"), _TemplateWire, "LaunchTemplate", id_key, ignored
+        ):
+            self._name(each.launch_template_id, each.launch_template_name)
+            if each.latest_version_number is not None:
+                self.latest[each.launch_template_id] = each.latest_version_number
+            if each.default_version_number is not None:
+                self.default[each.launch_template_id] = each.default_version_number
+        versions = answer.get("LaunchTemplateVersions")
+        for version in read_entries(
+            versions, _TemplateVersionWire, "LaunchTemplateVersion", id_key, ignored
+        ):
+            self._read_version(version)
+
+    def _name(self, template_id: str, name: str | None) -> None:
+        if name:
+            self.ids_by_name[name] = template_id
+
+    def _read_version(self, wire: _TemplateVersionWire) -> None:
+        template_id, number = wire.launch_template_id, wire.version_number
+        self._name(template_id, wire.launch_template_name)
+        self.latest[template_id] = max(number, self.latest.get(template_id, 0))
+        if wire.default_version:
+            self.default[template_id] = number
+        if wire.launch_template_data and wire.launch_template_data.instance_type:
+            key = template_id, str(number)
+            self.instance_types[key] = wire.launch_template_data.instance_type
+
+
+def read_fleets(
+    answer: Mapping[str, Any],
+    region: Region,
+    cluster: str,
+    templates: LaunchTemplates,
+    ignored: list[Ignored],
+) -> Iterable[Fleet]:
+    """The maintain fleets of ours in a describe-fleets answer."""
+    for wire in read_entries(answer.get("Fleets"), _FleetWire, "Fleet", "FleetId", ignored):
+        tags = tags_of(wire.tags)
+        if FLEET_TAG not in tags or not is_of_cluster(tags, cluster):
+            continue
+        if wire.fleet_state in ENDED_STATES or wire.type not in {None, "maintain"}:
+            continue
+        try:
+            yield _fleet(wire, region, templates)
+        except (ValueError, OverflowError):
+            ignored.append(Ignored(code="unreadable", kind="Fleet", name=wire.fleet_id))
+
+
+def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Fleet:
+    configs = wire.launch_template_configs or ()
+    specifications = [each.launch_template_specification for each in configs]
+    first = next((each for each in specifications if each), TemplateSpecificationWire())
+    types = [
+        override.instance_type
+        for config in configs
+        for override in config.overrides or ()
+        if override.instance_type
+    ]
+    if not types:
+        types = [
+            found for each in specifications if each and (found := templates.instance_type_of(each))
+        ]
+    tags = tags_of(wire.tags)
+    return Fleet(
+        id=FleetId(wire.fleet_id),
+        name=tags[FLEET_TAG],
+        provider="ec2-fleet",
+        region=region,
+        state=wire.fleet_state or "active",
+        target_capacity=wire.target_capacity_specification.total_target_capacity,
+        fulfilled_capacity=wire.fulfilled_capacity or 0.0,
+        activity_status=wire.activity_status,
+        created_at=moment_of(wire.create_time),
+        tags=tags,
+        launch_template_id=templates.id_of(first),
+        launch_template_version=templates.version_of(first) if configs else "",
+        instance_types=tuple(dict.fromkeys(types)),
+    )
+
+
+def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> list[FleetEvent]:
+    """The errors of a describe-fleet-history answer, oldest first."""
+    events = []
+    for wire in read_entries(
+        answer.get("HistoryRecords"), _HistoryRecordWire, "HistoryRecord", "EventType", ignored
+    ):
+        if wire.event_type not in ERROR_EVENTS:
+            continue
+        information = wire.event_information or _EventInformationWire()
+        message = information.event_description or ""
+        try:
+            at = moment_of(wire.timestamp)
+        except (ValueError, OverflowError):
+            at = None
+        if at is None:
+            ignored.append(Ignored(code="unreadable", kind="HistoryRecord", name=wire.event_type))
+            continue
+        code = information.event_sub_type or error_code_in(message, wire.event_type)
+        events.append(FleetEvent(at=at, code=code, message=message))
+    return sorted(events)
+
+
+def with_errors(fleet: Fleet, events: Iterable[FleetEvent]) -> Fleet:
+    """The fleet with these capacity errors, each once, oldest first."""
+    found = tuple(sorted(set(events)))
+    return replace(fleet, capacity_errors=found) if found else fleet

@@ -1,0 +1,249 @@
+"""Auto Scaling groups, managed node groups included, as fleets."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from reconciler.model.fleet import Fleet, FleetEvent
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.ids import FleetId, Region
+from reconciler.model.snapshot import Ignored
+from reconciler.records.aws.fields import (
+    FLEET_TAG,
+    TagWire,
+    Wire,
+    error_code_in,
+    is_of_cluster,
+    moment_of,
+    read_entries,
+    tags_of,
+)
+from reconciler.records.aws.fleets import (
+    LaunchTemplates,
+    OverrideWire,
+    TemplateSpecificationWire,
+)
+
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+
+NODE_ROLES = frozenset({"worker", "kubernetes-minion", "minion"})
+NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
+_EFFECTS = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+}
+
+
+class GroupInstanceWire(Wire):
+    """A member as describe-auto-scaling-groups lists it."""
+
+    instance_id: str
+    instance_type: str | None = None
+    availability_zone: str | None = None
+    lifecycle_state: str | None = None
+    protected_from_scale_in: bool | None = None
+
+
+class _MixedTemplateWire(Wire):
+    launch_template_specification: TemplateSpecificationWire | None = None
+    overrides: tuple[OverrideWire, ...] | None = None
+
+
+class _MixedPolicyWire(Wire):
+    launch_template: _MixedTemplateWire | None = None
+
+
+class GroupWire(Wire):
+    """One Auto Scaling group."""
+
+    auto_scaling_group_name: str
+    desired_capacity: Count
+    min_size: Count = 0
+    max_size: Count | None = None
+    instances: tuple[GroupInstanceWire, ...] | None = None
+    tags: tuple[TagWire, ...] | None = None
+    status: str | None = None
+    created_time: Any = None
+    launch_template: TemplateSpecificationWire | None = None
+    mixed_instances_policy: _MixedPolicyWire | None = None
+    launch_configuration_name: str | None = None
+
+
+class _LaunchConfigurationWire(Wire):
+    launch_configuration_name: str
+    instance_type: str | None = None
+
+
+class _ActivityWire(Wire):
+    auto_scaling_group_name: str
+    status_code: str
+    start_time: Any = None
+    status_message: str | None = None
+    description: str | None = None
+
+
+class _NodeGroupTaintWire(Struct, rename="camel"):
+    key: str
+    effect: str
+    value: str | None = None
+
+
+class _NodeGroupMemberWire(Struct, rename="camel"):
+    name: str
+
+
+class _NodeGroupResourcesWire(Struct, rename="camel"):
+    auto_scaling_groups: tuple[_NodeGroupMemberWire, ...] | None = None
+
+
+class _NodeGroupWire(Struct, rename="camel"):
+    nodegroup_name: str
+    resources: _NodeGroupResourcesWire | None = None
+    labels: dict[str, str] | None = None
+    taints: tuple[_NodeGroupTaintWire, ...] | None = None
+    instance_types: tuple[str, ...] | None = None
+    capacity_type: str | None = None
+
+
+@dataclass(slots=True)
+class GroupDetails:
+    """What other answers say about the groups of one region."""
+
+    types_by_configuration: dict[str, str] = field(default_factory=dict)
+    types_by_group: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    node_tags_by_group: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Node-template tags made from a managed node group's labels and taints."""
+    errors: dict[str, list[FleetEvent]] = field(default_factory=dict)
+
+    def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
+        """Take in launch configurations, managed node groups and scaling activities."""
+        for each in read_entries(
+            answer.get("LaunchConfigurations"),
+            _LaunchConfigurationWire,
+            "LaunchConfiguration",
+            "LaunchConfigurationName",
+            ignored,
+        ):
+            if each.instance_type:
+                self.types_by_configuration[each.launch_configuration_name] = each.instance_type
+        if "nodegroup" in answer:
+            self._read_node_group(answer["nodegroup"], ignored)
+        for activity in read_entries(
+            answer.get("Activities"), _ActivityWire, "Activity", "ActivityId", ignored
+        ):
+            self._read_activity(activity, ignored)
+
+    def _read_node_group(self, found: Any, ignored: list[Ignored]) -> None:
+        try:
+            wire = msgspec.convert(found, type=_NodeGroupWire)
+        except (ValueError, RecursionError):
+            ignored.append(Ignored(code="unreadable", kind="Nodegroup"))
+            return
+        members = wire.resources.auto_scaling_groups if wire.resources else None
+        for member in members or ():
+            self.node_tags_by_group[member.name] = _node_tags(wire)
+            if wire.instance_types:
+                self.types_by_group[member.name] = wire.instance_types
+
+    def _read_activity(self, wire: _ActivityWire, ignored: list[Ignored]) -> None:
+        """Failed launches; a failed termination says nothing about capacity."""
+        if wire.status_code != "Failed" or (wire.description or "").startswith("Terminating"):
+            return
+        message = wire.status_message or ""
+        try:
+            at = moment_of(wire.start_time)
+        except (ValueError, OverflowError):
+            at = None
+        if at is None:
+            name = wire.auto_scaling_group_name
+            ignored.append(Ignored(code="unreadable", kind="Activity", name=name))
+            return
+        event = FleetEvent(at=at, code=error_code_in(message, "Failed"), message=message)
+        self.errors.setdefault(wire.auto_scaling_group_name, []).append(event)
+
+
+def _node_tags(wire: _NodeGroupWire) -> dict[str, str]:
+    """What the nodes of a managed node group carry, in Cluster Autoscaler's tag notation."""
+    labels = {
+        "eks.amazonaws.com/nodegroup": wire.nodegroup_name,
+        **({"eks.amazonaws.com/capacityType": wire.capacity_type} if wire.capacity_type else {}),
+        **(wire.labels or {}),
+    }
+    tags = {f"{NODE_TEMPLATE}/label/{key}": value for key, value in labels.items()}
+    for taint in wire.taints or ():
+        effect = _EFFECTS.get(taint.effect, taint.effect)
+        tags[f"{NODE_TEMPLATE}/taint/{taint.key}"] = f"{taint.value or ''}:{effect}"
+    return tags
+
+
+def is_ours(name: str, tags: Mapping[str, str], cluster: str, named: frozenset[str]) -> bool:
+    """Whether a group belongs to the cluster: the config names it, or its tags say so."""
+    if name in named or (FLEET_TAG in tags and is_of_cluster(tags, cluster)):
+        return True
+    autoscaler = "k8s.io/cluster-autoscaler"
+    if f"{autoscaler}/enabled" in tags and f"{autoscaler}/{cluster}" in tags:
+        return True
+    roles = {tags.get("KubernetesRole"), tags.get("Role")}
+    return tags.get("KubernetesCluster") == cluster and bool(roles & NODE_ROLES)
+
+
+def read_groups(answer: Mapping[str, Any], ignored: list[Ignored]) -> Iterable[GroupWire]:
+    """The groups of a describe-auto-scaling-groups answer, foreign ones included."""
+    return read_entries(
+        answer.get("AutoScalingGroups"),
+        GroupWire,
+        "AutoScalingGroup",
+        "AutoScalingGroupName",
+        ignored,
+    )
+
+
+def group_as_fleet(
+    wire: GroupWire, region: Region, templates: LaunchTemplates, details: GroupDetails
+) -> Fleet:
+    """A group as a fleet; raises ValueError when its creation time cannot be read.
+
+    Its name is the `fleet` tag, or the group's own name for groups that are only discovered.
+    """
+    name = wire.auto_scaling_group_name
+    own_tags = tags_of(wire.tags)
+    tags: Labels = FrozenMap({**details.node_tags_by_group.get(name, {}), **own_tags})
+    specification, types = _launches(wire, templates, details)
+    return Fleet(
+        id=FleetId(name),
+        name=tags.get(FLEET_TAG, name),
+        provider="asg",
+        region=region,
+        state="deleting" if wire.status else "active",
+        target_capacity=wire.desired_capacity,
+        fulfilled_capacity=float(
+            sum(each.lifecycle_state == "InService" for each in wire.instances or ())
+        ),
+        created_at=moment_of(wire.created_time),
+        tags=tags,
+        launch_template_id=templates.id_of(specification) if specification else "",
+        launch_template_version=templates.version_of(specification) if specification else "",
+        instance_types=types,
+        min_size=wire.min_size,
+        max_size=wire.max_size,
+    )
+
+
+def _launches(
+    wire: GroupWire, templates: LaunchTemplates, details: GroupDetails
+) -> tuple[TemplateSpecificationWire | None, tuple[str, ...]]:
+    """The launch template of a group, and the instance types it may launch."""
+    mixed = wire.mixed_instances_policy.launch_template if wire.mixed_instances_policy else None
+    specification = mixed.launch_template_specification if mixed else wire.launch_template
+    types = [each.instance_type for each in (mixed.overrides if mixed else None) or ()]
+    if not any(types):
+        types = list(details.types_by_group.get(wire.auto_scaling_group_name, ()))
+    if not types and specification:
+        types = [templates.instance_type_of(specification)]
+    if not any(types) and wire.launch_configuration_name:
+        types = [details.types_by_configuration.get(wire.launch_configuration_name)]
+    return specification, tuple(dict.fromkeys(each for each in types if each))

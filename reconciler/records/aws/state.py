@@ -1,0 +1,196 @@
+"""A whole CloudState from answers of AWS: of the CLI's files or of boto3, which look the same."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.model.fleet import Fleet, FleetEvent, Instance
+from reconciler.model.ids import FleetId, InstanceId, Region
+from reconciler.model.snapshot import CloudState, Ignored
+from reconciler.records.aws.fields import is_of_cluster
+from reconciler.records.aws.fleets import (
+    LaunchTemplates,
+    read_fleets,
+    read_history,
+    with_errors,
+)
+from reconciler.records.aws.groups import (
+    GroupDetails,
+    GroupWire,
+    group_as_fleet,
+    is_ours,
+    read_groups,
+)
+from reconciler.records.aws.instances import read_active, read_instances
+
+Answer = Mapping[str, Any]
+
+ANSWER_KEYS = frozenset(
+    {
+        "Fleets",
+        "ActiveInstances",
+        "HistoryRecords",
+        "Reservations",
+        "AutoScalingGroups",
+        "LaunchTemplates",
+        "LaunchTemplateVersions",
+        "LaunchConfigurations",
+        "nodegroup",
+        "Activities",
+        "SpotPriceHistory",
+    }
+)
+"""The keys by which an answer is known for one that planning uses."""
+
+
+def decode_cloud(
+    answers: Iterable[tuple[Region, Answer]],
+    *,
+    cluster: str,
+    groups: frozenset[str] = frozenset(),
+) -> CloudState:
+    """Decode answers into one state that holds only what is ours.
+
+    Args:
+        answers: Each answer with the region it is from; the same entry twice counts once.
+        cluster: The name that tags of fleets, groups and instances carry.
+        groups: Auto Scaling groups that are ours whatever their tags say.
+    """
+    by_region: dict[Region, list[Answer]] = {}
+    for region, answer in answers:
+        by_region.setdefault(region, []).append(answer)
+    ignored: list[Ignored] = []
+    parts = [
+        _RegionState(region, cluster, groups, ignored).read(found)
+        for region, found in sorted(by_region.items())
+    ]
+    return CloudState(
+        fleets=tuple(fleet for part in parts for fleet in part.ordered_fleets()),
+        instances=tuple(each for part in parts for each in part.ordered_instances()),
+        regions=frozenset(by_region),
+        ignored=tuple(sorted(ignored)),
+        instances_known=any(part.instances_seen for part in parts),
+    )
+
+
+@dataclass(slots=True)
+class _RegionState:
+    """What the answers of one region add up to."""
+
+    region: Region
+    cluster: str
+    groups: frozenset[str]
+    ignored: list[Ignored]
+    fleets: dict[FleetId, Fleet] = field(default_factory=dict)
+    instances: dict[InstanceId, Instance] = field(default_factory=dict)
+    instances_seen: bool = False
+    """An empty list of instances is no knowledge: it must not make nodes look gone."""
+
+    def read(self, answers: list[Answer]) -> "_RegionState":
+        """Read details first, then fleets, then the instances that belong to them."""
+        templates, details = LaunchTemplates(), GroupDetails()
+        for answer in answers:
+            templates.read(answer, self.ignored)
+            details.read(answer, self.ignored)
+        groups: list[GroupWire] = []
+        for answer in answers:
+            for fleet in read_fleets(answer, self.region, self.cluster, templates, self.ignored):
+                self.fleets[fleet.id] = fleet
+            groups.extend(
+                group
+                for group in read_groups(answer, self.ignored)
+                if self._add_group(group, templates, details)
+            )
+        self._read_errors(answers, details)
+        for answer in answers:
+            for instance in read_instances(answer, self.region, self.ignored):
+                self.instances_seen = True
+                self.instances[instance.id] = instance
+        for answer in answers:
+            self._join_fleet_members(answer)
+        for group in groups:
+            self._join_group_members(group)
+        self._drop_foreign()
+        return self
+
+    def _add_group(
+        self, group: GroupWire, templates: LaunchTemplates, details: GroupDetails
+    ) -> bool:
+        name = group.auto_scaling_group_name
+        tags = {each.key: each.value or "" for each in group.tags or ()}
+        if not is_ours(name, tags, self.cluster, self.groups):
+            return False
+        try:
+            self.fleets[FleetId(name)] = group_as_fleet(group, self.region, templates, details)
+        except (ValueError, OverflowError):
+            self.ignored.append(Ignored(code="unreadable", kind="AutoScalingGroup", name=name))
+            return False
+        return True
+
+    def _read_errors(self, answers: list[Answer], details: GroupDetails) -> None:
+        errors: dict[str, list[FleetEvent]] = {k: list(v) for k, v in details.errors.items()}
+        for answer in answers:
+            if "HistoryRecords" in answer:
+                fleet_id = answer.get("FleetId")
+                events = read_history(answer, self.ignored)
+                errors.setdefault(fleet_id if isinstance(fleet_id, str) else "", []).extend(events)
+        for fleet_id, fleet in self.fleets.items():
+            self.fleets[fleet_id] = with_errors(fleet, errors.get(fleet_id, ()))
+
+    def _join_fleet_members(self, answer: Answer) -> None:
+        """Membership by describe-fleet-instances; without describe-instances it is all we know."""
+        fleet_id = answer.get("FleetId")
+        if "ActiveInstances" not in answer or not isinstance(fleet_id, str):
+            return
+        for wire in read_active(answer, self.ignored):
+            self._join(
+                Instance(
+                    id=InstanceId(wire.instance_id),
+                    region=self.region,
+                    fleet_id=FleetId(fleet_id),
+                    state="running",
+                    instance_type=wire.instance_type or "",
+                    zone="",
+                    launched_at=None,
+                    lifecycle="spot" if wire.spot_instance_request_id else "on-demand",
+                )
+            )
+
+    def _join_group_members(self, group: GroupWire) -> None:
+        for wire in group.instances or ():
+            ending = (wire.lifecycle_state or "").startswith("Terminat")
+            self._join(
+                Instance(
+                    id=InstanceId(wire.instance_id),
+                    region=self.region,
+                    fleet_id=FleetId(group.auto_scaling_group_name),
+                    state="shutting-down" if ending else "running",
+                    instance_type=wire.instance_type or "",
+                    zone=wire.availability_zone or "",
+                    launched_at=None,
+                    protected=bool(wire.protected_from_scale_in),
+                )
+            )
+
+    def _join(self, member: Instance) -> None:
+        """Add a member, or its membership to what describe-instances says of it."""
+        known = self.instances.get(member.id)
+        if known is not None:
+            protected = known.protected or member.protected
+            member = replace(known, fleet_id=member.fleet_id, protected=protected)
+        self.instances[member.id] = member
+
+    def _drop_foreign(self) -> None:
+        """Keep members of our fleets, and what carries the cluster's tag."""
+        for instance in list(self.instances.values()):
+            ours = instance.fleet_id in self.fleets or is_of_cluster(instance.tags, self.cluster)
+            if not ours:
+                del self.instances[instance.id]
+
+    def ordered_fleets(self) -> list[Fleet]:
+        """By name, then id."""
+        return sorted(self.fleets.values(), key=lambda each: (each.name, each.id))
+
+    def ordered_instances(self) -> list[Instance]:
+        """By id."""
+        return sorted(self.instances.values(), key=lambda each: each.id)

@@ -79,8 +79,6 @@ class Runtime:
             self._take_timers()
             ready, self._ready = self._ready, {}
             for place, key in ready:
-                if not self._running:
-                    return
                 self._reconcile(place, key)
 
     def _take_changes(self) -> None:
@@ -113,7 +111,7 @@ class Runtime:
             try:
                 for key in controller.observe(change):
                     self._ready[place, key] = None
-            except Exception:
+            except Exception:  # noqa: BLE001 - see _reconcile
                 _LOG.exception("controller_observe_failed")
 
     def _reconcile(self, place: int, key: Hashable) -> None:
@@ -121,8 +119,7 @@ class Runtime:
             again = self._controllers[place].reconcile(key)
         except ReconcilerError:
             again = _RETRY_SECONDS
-        except Exception:
-            # An object that no rule foresaw must not stop the whole cluster.
+        except Exception:  # noqa: BLE001 - an object no rule foresaw must not stop the cluster
             _LOG.exception("controller_reconcile_failed key=%s", key)
             again = None
         item = (place, key)

@@ -213,11 +213,13 @@ def _pod_update_faults(old: JsonObject, new: JsonObject) -> Iterator[Fault]:
     if _fixed_part(old["spec"]) != _fixed_part(new["spec"]):
         yield (
             "spec",
-            "Forbidden: pod updates may not change fields other than "
-            "`spec.containers[*].image`,`spec.initContainers[*].image`,"
-            "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
-            "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if "
-            "it was previously negative)",
+            (
+                "Forbidden: pod updates may not change fields other than "
+                "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+                "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+                "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if "
+                "it was previously negative)"
+            ),
         )
     gates = [gate["name"] for gate in old["spec"].get("schedulingGates") or ()]
     if any(gate["name"] not in gates for gate in new["spec"].get("schedulingGates") or ()):

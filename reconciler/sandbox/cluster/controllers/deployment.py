@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import orjson
 
-from reconciler.sandbox.cluster.api import Api, set_condition
+from reconciler.sandbox.cluster.api import Api, get_condition, set_condition
 from reconciler.sandbox.cluster.clock import format_time
 from reconciler.sandbox.cluster.controllers.owned import (
     is_finished,
@@ -256,5 +256,5 @@ def _same(before: JsonObject, status: dict[str, Any], *, done: bool, body: JsonO
         return False
     if any(before.get(field, 0) != value for field, value in status.items()):
         return False
-    progress = next((c for c in before.get("conditions", ()) if c["type"] == "Progressing"), {})
-    return bool((progress.get("reason") == "NewReplicaSetAvailable") is done)
+    progress = get_condition({"status": before}, "Progressing") or {}
+    return (progress.get("reason") == "NewReplicaSetAvailable") is done

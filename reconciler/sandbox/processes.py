@@ -1,0 +1,72 @@
+"""Child processes that never outlive what started them."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+
+_PR_SET_PDEATHSIG = 1
+"""Linux prctl(2)."""
+_STOP_SECONDS = 10.0
+
+
+def die_with_parent(parent_id: int) -> None:
+    """Ask the kernel for SIGTERM when the parent process ends; call it in the child.
+
+    Args:
+        parent_id: Process id of the expected parent: if it is gone already, the child ends now.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if parent_id and os.getppid() != parent_id:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def start_child(
+    argv: Sequence[str], environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a program whose first line on stdout says that it is ready.
+
+    The child calls `die_with_parent` itself; it leads a session of its own, so that Ctrl-C on a
+    terminal reaches the parent alone, which then ends its children in order.
+    """
+    return subprocess.Popen(  # noqa: S603 - argv is this interpreter with modules of this package
+        list(argv),
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env=dict(environment) if environment is not None else None,
+        start_new_session=True,
+    )
+
+
+def stop_child(child: subprocess.Popen[bytes]) -> None:
+    """SIGTERM, then SIGKILL after a while; returns when the process is gone."""
+    if child.poll() is None:
+        child.terminate()
+        try:
+            child.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+    if child.stdout is not None:
+        child.stdout.close()
+
+
+def on_stop_signals(stop: Callable[[], None]) -> None:
+    """Call `stop` on SIGTERM and SIGINT."""
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        stop()
+
+    signal.signal(signal.SIGTERM, handler)
+    signal.signal(signal.SIGINT, handler)
+
+
+def wait_for_stop() -> None:
+    """Return when SIGTERM or SIGINT arrives."""
+    stopped = threading.Event()
+    on_stop_signals(stopped.set)
+    stopped.wait()

@@ -1,0 +1,66 @@
+"""`reconciler render` as its users call it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.main import run
+
+CONFIG = """
+regions: [us-west-2]
+sectors:
+  primary:
+    kind: memory
+    fleets:
+    - {size: small, min_capacity: 2}
+    - {size: large, provider: asg, auto_scaling_group: workers}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A config that names no cluster."""
+    path = tmp_path / "sectors.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_render_command_writes_and_says_what_changed(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever commits the folder needs to know what is new in it."""
+    out = tmp_path / "out"
+    call = ["render", "--config", str(config), "--cluster-name", "a", "--out", str(out)]
+    assert run(call) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert "fleets.auto.tfvars.json" in first["created"]
+    assert first["left_out"] == {"primary-large": "an Auto Scaling group is not made here"}
+    config.write_text(CONFIG.replace("2}", "3}"))
+    assert run([*call, "--output", "table"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [
+        "updated  fleets.auto.tfvars.json",
+        "left out fleet primary-large: an Auto Scaling group is not made here",
+        f"{out}: {len(first['created']) - 1} files unchanged",
+    ]
+
+
+def test_render_command_without_a_cluster_name_is_wrong_usage(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A migrated config names no cluster: the message must say what to give."""
+    assert run(["render", "--config", str(config), "--out", str(tmp_path / "out")]) == 2
+    assert "--cluster-name" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_render_command_of_an_invalid_config_writes_nothing(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half a render of a broken config would be committed and planned."""
+    config.write_text(CONFIG.replace("kind: memory", "kind: nonsense"))
+    call = ["render", "--config", str(config), "--cluster-name", "a"]
+    assert run([*call, "--out", str(tmp_path / "out")]) == 2
+    assert "sector/kind" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

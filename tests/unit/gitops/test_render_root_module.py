@@ -1,0 +1,126 @@
+"""From a sector config to the root module of its home Region."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.config.loader import parse_config
+from reconciler.gitops.root_module import RootModule, S3Backend, root_module_of
+from reconciler.model.errors import UsageError
+
+FULL = """
+cluster: analytics
+regions: [us-west-2, us-east-1]
+sizes:
+  gpu-small: {kind: gpu, cpu: 4, memory: 16Gi, instance_types: [g5.xlarge, g4dn.xlarge]}
+terraform:
+  ami: ami-0a
+  ebs_size: 50
+  private_subnet_ids: {us-west-2a: subnet-a, us-west-2b: subnet-b}
+  tags: {environment: production, team: platform}
+  node_labels: {tier: standard}
+  node_taints: [{key: base, effect: NoSchedule}]
+  backend: {bucket: states, key: fleets.tfstate, region: eu-west-1}
+sectors:
+  primary:
+    kind: memory
+    labels: {team: data}
+    taints: [{key: batch, value: "yes", effect: NoSchedule}]
+    terraform: {ebs_size: 100, tags: {team: data}}
+    fleets:
+    - {size: small, min_capacity: 3}
+    - size: medium
+      min_capacity: 3
+      initial_node_count: 0
+      spot: false
+      labels: {team: ml}
+      taints: [{key: batch, value: "no", effect: NoSchedule}]
+      terraform: {ami: ami-0b, tags: {cost: high}, max_price: 0.25}
+    - {size: large, regions: [us-east-1]}
+    - {size: xlarge, provider: asg, auto_scaling_group: workers}
+  gpu:
+    kind: gpu
+    fleets:
+    - {size: gpu-small}
+"""
+
+
+def root_of(text: str, **arguments: Any) -> RootModule:
+    """The root module of a config text."""
+    return root_module_of(parse_config(text), **arguments)
+
+
+@pytest.fixture(scope="module")
+def root() -> RootModule:
+    """The root module of a config with everything in it."""
+    return root_of(FULL)
+
+
+def test_root_module_fleet_variables_merge_top_sector_and_fleet(root: RootModule) -> None:
+    """A level that is forgotten launches nodes with the wrong image, volume or tags."""
+    assert root.fleets["primary-medium"] == {
+        "sector_label": "primary",
+        "node_pool_size": "medium",
+        "node_pool_kind": "memory",
+        "spot": False,
+        "initial_node_count": 0,
+        "ami": "ami-0b",
+        "ebs_size": 100,
+        "private_subnet_ids": {"us-west-2a": "subnet-a", "us-west-2b": "subnet-b"},
+        "max_price": "0.25",
+        "tags": {"environment": "production", "team": "data", "cost": "high"},
+        "node_labels": {"tier": "standard", "team": "ml"},
+        "node_taints": [
+            {"key": "base", "value": "", "effect": "NoSchedule"},
+            {"key": "batch", "value": "no", "effect": "NoSchedule"},
+        ],
+    }
+
+
+def test_root_module_first_target_without_initial_node_count_is_min_capacity(
+    root: RootModule,
+) -> None:
+    """A fleet created below its minimum would leave its pods waiting for the capacity loop."""
+    assert root.fleets["primary-small"]["initial_node_count"] == 3
+    assert root.fleets["primary-small"]["spot"] is True
+
+
+def test_root_module_own_size_gives_its_instance_types(root: RootModule) -> None:
+    """The module does not know own sizes: without their types it could launch nothing."""
+    assert root.fleets["gpu-gpu-small"]["instance_types"] == ["g5.xlarge", "g4dn.xlarge"]
+
+
+def test_root_module_leaves_out_groups_and_other_regions_with_a_reason(root: RootModule) -> None:
+    """A fleet of another Region would be made with subnets that do not exist here."""
+    assert sorted(root.fleets) == ["gpu-gpu-small", "primary-medium", "primary-small"]
+    assert root.left_out == {
+        "primary-large": "not in the home Region us-west-2",
+        "primary-xlarge": "an Auto Scaling group is not made here",
+    }
+
+
+def test_root_module_backend_and_region_are_the_config_s(root: RootModule) -> None:
+    """State in another bucket would make Terraform create every fleet a second time."""
+    assert root.region == "us-west-2"
+    assert root.backend == S3Backend(bucket="states", key="fleets.tfstate", region="eu-west-1")
+    assert "backend" not in root.fleets["primary-small"]
+
+
+def test_root_module_zone_is_part_of_the_name() -> None:
+    """Two fleets of one size in two zones must not be one resource."""
+    root = root_of(
+        "{cluster: c, sectors: {p: {kind: cpu, fleets: [{size: small, zone: us-west-2a},"
+        " {size: small, zone: us-west-2b}]}}}"
+    )
+    assert [(name, v["zone"]) for name, v in sorted(root.fleets.items())] == [
+        ("p-small-us-west-2a", "us-west-2a"),
+        ("p-small-us-west-2b", "us-west-2b"),
+    ]
+
+
+def test_root_module_of_a_config_without_cluster_asks_for_its_name() -> None:
+    """Tags with a wrong cluster name would hide the fleets from the capacity loop."""
+    text = "sectors: {p: {kind: cpu, fleets: [{size: small}]}}"
+    with pytest.raises(UsageError, match="--cluster-name"):
+        root_of(text)
+    assert root_of(text, cluster_name="analytics").cluster_name == "analytics"

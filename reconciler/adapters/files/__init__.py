@@ -1,0 +1,6 @@
+"""Offline planning: cluster and cloud as files hold them (interfaces, section 3)."""
+
+from reconciler.adapters.files.cloud import FileCloud, open_cloud
+from reconciler.adapters.files.cluster import FileCluster
+
+__all__ = ["FileCloud", "FileCluster", "open_cloud"]

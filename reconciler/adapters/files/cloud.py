@@ -1,0 +1,104 @@
+"""The Cloud port over files that the AWS CLI wrote: one observation, no change."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO, NoReturn
+
+from reconciler.adapters.files.reading import read_inputs
+from reconciler.model.errors import NotFound, Refused
+from reconciler.model.fleet import Fleet, Instance, UsdPerHour
+from reconciler.model.ids import FleetId, InstanceId, Region
+from reconciler.model.snapshot import CloudState
+from reconciler.records.aws import decode_cloud, decode_spot_prices, split_answers
+
+
+class FileCloud:
+    """EC2 as files hold it; `open_cloud` makes one.
+
+    Args:
+        answers: The answers, each with its region.
+        cluster: The name that tags of fleets and instances carry.
+        groups: Auto Scaling groups that are ours whatever their tags say.
+    """
+
+    def __init__(
+        self,
+        answers: Sequence[tuple[Region, Mapping[str, Any]]],
+        *,
+        cluster: str,
+        groups: frozenset[str] = frozenset(),
+    ) -> None:
+        self._state = decode_cloud(answers, cluster=cluster, groups=groups)
+        self._spot_prices = decode_spot_prices(answers)
+
+    def observe(self, regions: Sequence[Region]) -> CloudState:  # noqa: ARG002 - part of the port
+        """What the files hold, of whatever regions they are."""
+        return self._state
+
+    def spot_prices(self) -> dict[tuple[Region, str], UsdPerHour]:
+        """The latest spot price per region and instance type, of the cheapest zone."""
+        return self._spot_prices
+
+    def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
+        """One fleet of the files; NotFound when they do not have it."""
+        for fleet in self._state.fleets:
+            if (fleet.region, fleet.id) == (region, fleet_id):
+                return fleet
+        raise NotFound(fleet_id, f"is not in the files' answers of {region}")
+
+    def set_target_capacity(
+        self,
+        region: Region,  # noqa: ARG002 - part of the port
+        fleet_id: FleetId,
+        capacity: int,  # noqa: ARG002 - part of the port
+    ) -> None:
+        """Refused."""
+        _refuse(fleet_id)
+
+    def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
+        """The instances of these ids that the files have."""
+        wanted = set(ids)
+        return tuple(
+            each for each in self._state.instances if each.region == region and each.id in wanted
+        )
+
+    def terminate_instances(
+        self,
+        region: Region,  # noqa: ARG002 - part of the port
+        ids: Sequence[InstanceId],
+    ) -> None:
+        """Refused."""
+        _refuse(", ".join(ids))
+
+
+def open_cloud(
+    paths: Sequence[str],
+    *,
+    cluster: str,
+    home: Region,
+    groups: frozenset[str] = frozenset(),
+    stdin: BinaryIO | None = None,
+) -> FileCloud | None:
+    """EC2 as the files of `--aws` hold it; None when there are none: then nothing is known.
+
+    Args:
+        paths: Files, `-` for standard input.
+        cluster: The name that tags of fleets and instances carry.
+        home: The region of answers that do not say theirs.
+        groups: Auto Scaling groups that are ours whatever their tags say.
+        stdin: Stands in for standard input.
+
+    Raises:
+        InputError: A file that cannot be read or is no answer of the AWS CLI.
+    """
+    if not paths:
+        return None
+    answers = [
+        answer
+        for where, body in read_inputs(paths, stdin)
+        for answer in split_answers(body, where, home)
+    ]
+    return FileCloud(answers, cluster=cluster, groups=groups)
+
+
+def _refuse(where: str) -> NoReturn:
+    raise Refused(where, "this was read from files, which cannot be changed")

@@ -1,0 +1,92 @@
+"""The Cluster port over files that `kubectl get … -o json` wrote: one observation, no change."""
+
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO, NoReturn
+
+from reconciler.adapters.files.reading import read_inputs
+from reconciler.model.cluster import Taint
+from reconciler.model.errors import Refused
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.snapshot import ClusterState
+from reconciler.records.kubernetes import decode_cluster, split_documents
+
+
+class FileCluster:
+    """A cluster as files hold it.
+
+    Args:
+        paths: Files, `-` for standard input.
+        stdin: Stands in for standard input.
+
+    Raises:
+        InputError: A file that cannot be read or is no JSON of Kubernetes.
+    """
+
+    def __init__(self, paths: Sequence[str], stdin: BinaryIO | None = None) -> None:
+        objects = [
+            each
+            for where, body in read_inputs(paths, stdin)
+            for each in split_documents(body, where)
+        ]
+        self._state = decode_cluster(objects)
+
+    def observe(self) -> ClusterState:
+        """What the files hold."""
+        return self._state
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:  # noqa: ARG002 - part of the port
+        """Files do not change: False at once."""
+        return False
+
+    def taint_node(self, node: NodeName, taint: Taint) -> bool:  # noqa: ARG002 - part of the port
+        """Refused."""
+        _refuse(node)
+
+    def untaint_node(self, node: NodeName, key: str) -> bool:  # noqa: ARG002 - part of the port
+        """Refused."""
+        _refuse(node)
+
+    def annotate_node(
+        self,
+        node: NodeName,
+        annotations: Mapping[str, str | None],  # noqa: ARG002 - part of the port
+    ) -> None:
+        """Refused."""
+        _refuse(node)
+
+    def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:  # noqa: ARG002 - part of the port
+        """Refused."""
+        _refuse(str(pod))
+
+    def delete_pod(
+        self,
+        pod: PodKey,
+        grace_seconds: int,  # noqa: ARG002 - part of the port
+    ) -> bool:
+        """Refused."""
+        _refuse(str(pod))
+
+    def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
+        """The pods that count on the node, as the files have it."""
+        return tuple(
+            pod.key
+            for pod in self._state.pods
+            if pod.node_name == node
+            and not (pod.daemon or pod.mirror or pod.finished)
+            and pod.spec.priority >= 0
+        )
+
+    def delete_node(self, node: NodeName) -> bool:
+        """Refused."""
+        _refuse(node)
+
+    def remember(self, annotations: Mapping[str, str | None]) -> None:  # noqa: ARG002 - part of the port
+        """Refused."""
+        _refuse("Lease fleet-reconciler")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _refuse(where: str) -> NoReturn:
+    raise Refused(where, "this cluster was read from files, which cannot be changed")

@@ -1,0 +1,47 @@
+"""Bytes of the files that a person names on the command line."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from reconciler.model.errors import InputError
+
+SIZE_MAX_BYTES = 2 * 1024**3
+"""30,000 pods are a quarter of a GiB; what is larger by far is no cluster."""
+
+
+def read_inputs(paths: Sequence[str], stdin: BinaryIO | None = None) -> list[tuple[str, bytes]]:
+    """Each file's name for errors and its bytes; `-` is standard input, the same file counts once.
+
+    Raises:
+        InputError: A file that cannot be read or is larger than 2 GiB.
+    """
+    return [_read(path, stdin) for path in dict.fromkeys(paths)]
+
+
+def _read(path: str, stdin: BinaryIO | None) -> tuple[str, bytes]:
+    if path == "-":
+        where = "standard input"
+        return where, _limited(stdin if stdin is not None else sys.stdin.buffer, where)
+    file = Path(path)
+    try:
+        if file.is_file() and file.stat().st_size > SIZE_MAX_BYTES:
+            raise InputError(path, "is larger than the 2 GiB that are read")
+        with file.open("rb") as stream:
+            return path, _limited(stream, path)
+    except FileNotFoundError:
+        raise InputError(path, "no such file") from None
+    except IsADirectoryError:
+        raise InputError(path, "is a directory", "name the files in it") from None
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(path, f"cannot be read: {what}") from error
+
+
+def _limited(stream: BinaryIO, where: str) -> bytes:
+    """Pipes tell no size beforehand."""
+    body = stream.read(SIZE_MAX_BYTES + 1)
+    if len(body) > SIZE_MAX_BYTES:
+        raise InputError(where, "is larger than the 2 GiB that are read")
+    return body

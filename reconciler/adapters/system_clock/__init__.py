@@ -1,0 +1,66 @@
+"""The machine's clock, whose waits end early when the program is asked to stop."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import FrameType
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class SystemClock:
+    """The Clock port over the machine's clocks.
+
+    Args:
+        stop: Set when the program is asked to stop; every wait then returns at once.
+    """
+
+    def __init__(self, stop: threading.Event | None = None) -> None:
+        self.stop = stop if stop is not None else threading.Event()
+
+    def now(self) -> datetime:
+        """The wall clock, aware UTC."""
+        return datetime.now(UTC)  # noqa: TID251 - this is the one place that reads it
+
+    def monotonic_seconds(self) -> float:
+        """A clock that never jumps."""
+        return time.monotonic()
+
+    def wait_seconds(self, seconds: float) -> None:
+        """Wait; not at all when `stop` is set already."""
+        self.stop.wait(max(0.0, seconds))
+
+
+@contextmanager
+def stop_on_signals(
+    stop: threading.Event, wake: Sequence[Callable[[], None]] = ()
+) -> Iterator[None]:
+    """Set `stop` at the first SIGTERM or SIGINT; a second one has its usual, immediate effect.
+
+    Args:
+        stop: The event to set.
+        wake: Called after that, to end waits that do not look at the event themselves.
+    """
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, before[number])
+        # Not here: the handler runs between any two steps of the main thread, which may hold
+        # the event's own lock at this moment.
+        threading.Thread(target=tell, name="stop", daemon=True).start()
+
+    def tell() -> None:
+        stop.set()
+        for each in wake:
+            each()
+
+    for number in STOP_SIGNALS:
+        signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

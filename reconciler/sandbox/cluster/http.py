@@ -1,9 +1,10 @@
-"""HTTP/1.1 on loopback: keep-alive, chunked watch streams, bearer tokens. Knows no resources."""
+"""HTTPS on loopback: keep-alive, chunked watch streams, bearer tokens. Knows no resources."""
 
 import contextlib
 import hmac
 import select
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -96,18 +97,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def _peer_left(self) -> bool:
-        """Whether the other side has closed: it sends nothing during a watch."""
+        """Whether the other side has closed: during a watch it sends nothing else."""
         readable, _, _ = select.select([self.connection], [], [], 0)
-        return bool(readable) and self.connection.recv(1, socket.MSG_PEEK) == b""
+        return bool(readable)
 
     @override
     def handle(self) -> None:
-        with contextlib.suppress(ConnectionError, TimeoutError):
+        with contextlib.suppress(ConnectionError, TimeoutError, ssl.SSLError):
+            cast("ssl.SSLSocket", self.connection).do_handshake()
             super().handle()
 
     @override
     def finish(self) -> None:
-        with contextlib.suppress(ConnectionError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
             super().finish()
 
 
@@ -116,6 +118,7 @@ class HttpServer(ThreadingHTTPServer):
 
     Args:
         port: 0 takes a free one.
+        context: TLS of the server's side.
         token: Bearer token that every request but health and version must carry.
         answer: What makes a response of a request; called from many threads.
     """
@@ -125,8 +128,9 @@ class HttpServer(ThreadingHTTPServer):
     request_queue_size = 128
     allow_reuse_address = True
 
-    def __init__(self, port: int, token: str, answer: Answer) -> None:
+    def __init__(self, port: int, context: ssl.SSLContext, token: str, answer: Answer) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
+        self._context = context
         self.token = token
         self.answer = answer
         self._connections: set[socket.socket] = set()
@@ -138,7 +142,7 @@ class HttpServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"https://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> None:
         """Serve from a thread."""
@@ -152,17 +156,25 @@ class HttpServer(ThreadingHTTPServer):
             connections = list(self._connections)
         for connection in connections:
             with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+                # The socket's own shutdown: TLS's would pull the session from under its thread.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
         self._thread.join()
 
     @override
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept; the handshake is made in the connection's thread, where it may take its time."""
+        plain, address = super().get_request()
+        secured = self._context.wrap_socket(
+            plain, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
+        )
         with self._guard:
-            self._connections.add(cast("socket.socket", request))
-        super().process_request(request, client_address)
+            self._connections.add(secured)
+        return secured, address
 
     @override
     def shutdown_request(self, request: Any) -> None:
         with self._guard:
             self._connections.discard(cast("socket.socket", request))
-        super().shutdown_request(request)
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(request, socket.SHUT_WR)
+        self.close_request(request)

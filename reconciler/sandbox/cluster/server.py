@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from reconciler.sandbox.cluster.api import Api
+from reconciler.sandbox.cluster.certificate import make_certificate
 from reconciler.sandbox.cluster.clock import Now, system_now
 from reconciler.sandbox.cluster.controllers.budget import BudgetController
 from reconciler.sandbox.cluster.controllers.deployment import DeploymentController
@@ -59,7 +60,9 @@ class ClusterServer:
             bookmark_seconds=self.settings.bookmark_seconds,
             token=self.token,
         )
-        self._http = HttpServer(port, self.token, router.answer)
+        self._certificate = make_certificate(now())
+        context = self._certificate.server_context()
+        self._http = HttpServer(port, context, self.token, router.answer)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def _add_controllers(self) -> None:
@@ -95,7 +98,7 @@ class ClusterServer:
 
     def write_kubeconfig(self, path: Path) -> None:
         """Write a kubeconfig for this cluster."""
-        write_kubeconfig(path, self.url, self.token)
+        write_kubeconfig(path, self.url, self.token, self._certificate.certificate)
 
     def start(self) -> Self:
         """Create the standard namespaces and classes, then serve."""

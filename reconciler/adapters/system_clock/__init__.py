@@ -44,7 +44,7 @@ def stop_on_signals(
         stop: The event to set.
         wake: Called after that, to end waits that do not look at the event themselves.
     """
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    before = {int(number): signal.getsignal(number) for number in STOP_SIGNALS}
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, before[number])

@@ -8,15 +8,14 @@ from reconciler.config.tree import Plain
 
 
 class Section(BaseModel):
-    """A mapping of a sector config: unknown keys are faults, values are final and frozen."""
+    """A mapping of a sector config: unknown keys are faults, values are final and frozen.
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        use_attribute_docstrings=True,
-        arbitrary_types_allowed=True,
-        validate_default=False,
-    )
+    Fields are described by the string under them; `json_schema` reads those from the source, so
+    that a start of the program does not pay for it. Defaults that are sections themselves are
+    made with `model_construct()`, which needs no validator to be built at import.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -83,6 +83,13 @@ class EvictableNamespaces(Section):
     """All but these."""
 
 
+class EvictionLimits(Section):
+    """Limits of a utilization policy by itself."""
+
+    node: Count | None = None
+    """Most evictions per node and cycle."""
+
+
 class UtilizationPolicy(PolicyEntry):
     """A policy over the utilization of nodes."""
 
@@ -103,6 +110,8 @@ class LowNodeUtilization(UtilizationPolicy):
     """Percent by resource; a node above any of them is over-used."""
     use_deviation_thresholds: Boolean = Field(default=False, alias="useDeviationThresholds")
     """Whether thresholds are distances from the mean."""
+    eviction_limits: EvictionLimits | None = Field(default=None, alias="evictionLimits")
+    """Limits of this policy by itself; default: none."""
 
 
 class HighNodeUtilization(UtilizationPolicy):
@@ -200,42 +209,46 @@ class Policies(Section):
     """The policies by their names in descheduler/v1alpha2."""
 
     remove_duplicates: RemoveDuplicates = Field(
-        default=RemoveDuplicates(), alias="RemoveDuplicates"
+        default=RemoveDuplicates.model_construct(), alias="RemoveDuplicates"
     )
     """One pod of an owner per node."""
     low_node_utilization: LowNodeUtilization = Field(
-        default=LowNodeUtilization(), alias="LowNodeUtilization"
+        default=LowNodeUtilization.model_construct(), alias="LowNodeUtilization"
     )
     """From over-used to under-used nodes."""
     high_node_utilization: HighNodeUtilization = Field(
-        default=HighNodeUtilization(), alias="HighNodeUtilization"
+        default=HighNodeUtilization.model_construct(), alias="HighNodeUtilization"
     )
     """From under-used nodes to fuller ones."""
     remove_pods_violating_inter_pod_anti_affinity: RemovePodsViolatingInterPodAntiAffinity = Field(
-        default=RemovePodsViolatingInterPodAntiAffinity(),
+        default=RemovePodsViolatingInterPodAntiAffinity.model_construct(),
         alias="RemovePodsViolatingInterPodAntiAffinity",
     )
     """Pods whose anti-affinity no longer holds."""
     remove_pods_violating_node_affinity: RemovePodsViolatingNodeAffinity = Field(
-        default=RemovePodsViolatingNodeAffinity(), alias="RemovePodsViolatingNodeAffinity"
+        default=RemovePodsViolatingNodeAffinity.model_construct(),
+        alias="RemovePodsViolatingNodeAffinity",
     )
     """Pods whose node affinity no longer holds."""
     remove_pods_violating_node_taints: RemovePodsViolatingNodeTaints = Field(
-        default=RemovePodsViolatingNodeTaints(), alias="RemovePodsViolatingNodeTaints"
+        default=RemovePodsViolatingNodeTaints.model_construct(),
+        alias="RemovePodsViolatingNodeTaints",
     )
     """Pods that do not tolerate a taint of their node."""
     remove_pods_violating_topology_spread_constraint: TopologySpreadPolicy = Field(
-        default=TopologySpreadPolicy(), alias="RemovePodsViolatingTopologySpreadConstraint"
+        default=TopologySpreadPolicy.model_construct(),
+        alias="RemovePodsViolatingTopologySpreadConstraint",
     )
     """Pods that make a topology spread too uneven."""
     remove_pods_having_too_many_restarts: RemovePodsHavingTooManyRestarts = Field(
-        default=RemovePodsHavingTooManyRestarts(), alias="RemovePodsHavingTooManyRestarts"
+        default=RemovePodsHavingTooManyRestarts.model_construct(),
+        alias="RemovePodsHavingTooManyRestarts",
     )
     """Pods whose containers keep restarting."""
-    pod_life_time: PodLifeTime = Field(default=PodLifeTime(), alias="PodLifeTime")
+    pod_life_time: PodLifeTime = Field(default=PodLifeTime.model_construct(), alias="PodLifeTime")
     """Pods that are older than they should get."""
     remove_failed_pods: RemoveFailedPods = Field(
-        default=RemoveFailedPods(), alias="RemoveFailedPods"
+        default=RemoveFailedPods.model_construct(), alias="RemoveFailedPods"
     )
     """Pods that failed and lie around."""
 
@@ -247,7 +260,7 @@ class Descheduler(Section):
     """Whether it runs."""
     interval_seconds: PositiveSeconds = Field(default=300.0, alias="interval")
     """Pause between two looks at the cluster."""
-    policies: Policies = Policies()
+    policies: Policies = Policies.model_construct()
     """Policies, each on or off with its own arguments."""
     policy_file: Text | None = None
     """A descheduler/v1alpha2 DeschedulerPolicy file, relative to the config; or `policies`."""

@@ -1,6 +1,17 @@
-"""The JSON Schema of a sector config, for editors; made from the models."""
+"""The JSON Schema of a sector config, for editors; made from the models.
 
-from typing import Any
+Descriptions are the strings under the fields, read from the source files.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from reconciler.config.schema import SectorConfig
 
@@ -8,16 +19,78 @@ from reconciler.config.schema import SectorConfig
 def json_schema() -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of the file, with descriptions and defaults."""
     schema = SectorConfig.model_json_schema(by_alias=True)
-    properties = schema["properties"]
-    properties["cluster_name"] = dict(
-        properties["cluster"], description="Kluster Fleet Manager's name of `cluster`."
-    )
-    fleet = schema["$defs"]["FleetEntry"]["properties"]
-    fleet["capacity_min"] = dict(
-        fleet["min_capacity"], description="Kluster Fleet Manager's other name of `min_capacity`."
-    )
+    for model in sections():
+        shape = schema if model is SectorConfig else schema["$defs"][model.__name__]
+        for key, text in descriptions(model).items():
+            shape["properties"][key]["description"] = text
+    _add_older_names(schema)
+    for section in ("Terraform", "TerraformVariables"):
+        taints = schema["$defs"][section]["properties"]["node_taints"]
+        taints["anyOf"] = [*taints["anyOf"], {"type": "string"}]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Sector config of the fleet reconciler",
         **{key: value for key, value in schema.items() if key != "title"},
     }
+
+
+def _add_older_names(schema: dict[str, Any]) -> None:
+    """The names that Kluster Fleet Manager has for two of the keys."""
+    properties = schema["properties"]
+    text = "Kluster Fleet Manager's name of `cluster`."
+    properties["cluster_name"] = dict(properties["cluster"], description=text)
+    fleet = schema["$defs"]["FleetEntry"]["properties"]
+    text = "Kluster Fleet Manager's other name of `min_capacity`."
+    fleet["capacity_min"] = dict(fleet["min_capacity"], description=text)
+
+
+def sections() -> tuple[type[BaseModel], ...]:
+    """Every model of the config, the top first, each once."""
+    found: dict[type[BaseModel], None] = {}
+    waiting: list[type[BaseModel]] = [SectorConfig]
+    while waiting:
+        model = waiting.pop(0)
+        if model not in found:
+            found[model] = None
+            for field in model.model_fields.values():
+                waiting += _models_in(field.annotation)
+    return tuple(found)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models inside `Model | None`, `tuple[Model, ...]`, `dict[str, Model]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)
+
+
+def descriptions(model: type[BaseModel]) -> dict[str, str]:
+    """What each key of a model means: the strings under the fields of it and its bases."""
+    texts: dict[str, str] = {}
+    for ancestor in reversed(model.__mro__):
+        if issubclass(ancestor, BaseModel) and ancestor is not BaseModel:
+            texts |= _documented(sys.modules[ancestor.__module__]).get(ancestor.__name__, {})
+    return {
+        field.alias or name: texts[name]
+        for name, field in model.model_fields.items()
+        if name in texts
+    }
+
+
+@cache
+def _documented(module: ModuleType) -> dict[str, dict[str, str]]:
+    """The strings under the fields of a module's classes, by class and field."""
+    tree = ast.parse(inspect.getsource(module))
+    return {node.name: _field_texts(node) for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _field_texts(node: ast.ClassDef) -> dict[str, str]:
+    """The string that follows each annotated field."""
+    texts: dict[str, str] = {}
+    for field, after in zip(node.body, node.body[1:], strict=False):
+        if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+            continue
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            texts[field.target.id] = " ".join(str(after.value.value).split())
+    return texts

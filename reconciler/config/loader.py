@@ -6,10 +6,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from reconciler.config import problems, yaml_loader
-from reconciler.config.faults import SYNTAX, in_file_order
+from reconciler.config.descheduler import Descheduler
+from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_file
+from reconciler.config.faults import SYNTAX, TYPE, in_file_order
 from reconciler.config.rules import check_rules
 from reconciler.config.schema import SectorConfig
-from reconciler.config.tree import Mapping, to_data
+from reconciler.config.tree import Mapping, dotted, place_of, to_data
 from reconciler.model.errors import ConfigError, Problem
 
 DEFAULT_FILE = "sectors.yaml"
@@ -25,8 +27,14 @@ def load_config(path: str | Path, *, cluster_name: str | None = None) -> SectorC
     Raises:
         ConfigError: Every fault, in file order; also when the file is missing or unreadable.
     """
-    name = "<stdin>" if str(path) == "-" else str(path)
-    return parse_config(read_config_bytes(path), name=name, cluster_name=cluster_name)
+    standard_input = str(path) == "-"
+    directory = Path() if standard_input else Path(path).parent
+    return parse_config(
+        read_config_bytes(path),
+        name="<stdin>" if standard_input else str(path),
+        cluster_name=cluster_name,
+        directory=directory,
+    )
 
 
 def read_config_bytes(path: str | Path) -> bytes:
@@ -51,7 +59,11 @@ def read_config_bytes(path: str | Path) -> bytes:
 
 
 def parse_config(
-    content: bytes | str, *, name: str = "<config>", cluster_name: str | None = None
+    content: bytes | str,
+    *,
+    name: str = "<config>",
+    cluster_name: str | None = None,
+    directory: Path | None = None,
 ) -> SectorConfig:
     """Read a sector config from its text.
 
@@ -59,6 +71,7 @@ def parse_config(
         content: The YAML, as bytes of a file or as text.
         name: What to call it in messages.
         cluster_name: Name given elsewhere (`--cluster-name`); it wins over the file's.
+        directory: Where `descheduler.policy_file` is looked for; None: it is not read.
 
     Raises:
         ConfigError: Every fault, in file order.
@@ -70,6 +83,10 @@ def parse_config(
         raise ConfigError(name, (error.problem,)) from None
     config, wrong = _validate(root)
     wrong += [*found, *check_rules(root, cluster_name)]
+    policy_file = root.mapping("descheduler").text("policy_file")
+    if policy_file is not None and directory is not None:
+        config, unusable = _with_policies(config, directory / policy_file, root)
+        wrong += unusable
     if config is None or wrong:
         raise ConfigError(name, in_file_order(wrong))
     return config if cluster_name is None else config.model_copy(update={"cluster": cluster_name})
@@ -81,3 +98,25 @@ def _validate(root: Mapping) -> tuple[SectorConfig | None, list[Problem]]:
         return SectorConfig.model_validate(to_data(root)), []
     except ValidationError as error:
         return None, list(problems.from_validation(error, root))
+
+
+def _with_policies(
+    config: SectorConfig | None, file: Path, root: Mapping
+) -> tuple[SectorConfig | None, list[Problem]]:
+    """The config with the policies of its policy file, or why they cannot be used."""
+    descheduler = config.descheduler if config is not None else Descheduler()
+    try:
+        descheduler = with_policy_file(descheduler, read_config_bytes(file))
+    except PolicyFileFault as error:
+        message = f"{file.name}:{error}"
+    except ConfigError as error:
+        message = f"{file.name}: {error.problems[0].message}"
+    else:
+        updated = config.model_copy(update={"descheduler": descheduler}) if config else None
+        return updated, []
+    location = ("descheduler", "policy_file")
+    place = place_of(root, location)
+    problem = Problem(
+        line=place.line, column=place.column, path=dotted(location), code=TYPE, message=message
+    )
+    return config, [problem]

@@ -19,6 +19,8 @@ _SHAPES: Final = {
     "tuple_type": "must be a list",
     "list_type": "must be a list",
 }
+_LONGEST_KEY: Final = 128
+"""Characters of an unknown key that are compared with known ones."""
 _KFM_SPELLINGS: Final = {"min_capacity": "capacity_min", "cluster": "cluster_name"}
 _ALSO_KNOWN: Final = {"SectorConfig": ("cluster_name",), "FleetEntry": ("capacity_min",)}
 
@@ -60,9 +62,11 @@ def _unknown_key(location: Location) -> str:
     """The message for an unknown key, with the nearest one that is known there."""
     key = str(location[-1])
     known = known_keys(location[:-1])
-    nearest = get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f"; did you mean {nearest[0]}?" if nearest else f"; known here: {', '.join(known)}"
-    return f"unknown key {faults.quoted(key)}{hint if known else ''}"
+    close = get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.6)
+    nearest = close or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.0)
+    hint = "did you mean" if close else "nearest known key:"
+    shown = f"; {hint} {nearest[0]}{'?' if close else ''}" if nearest else ""
+    return f"unknown key {faults.quoted(key)}{shown}"
 
 
 def known_keys(location: Location) -> list[str]:

@@ -79,12 +79,12 @@ def number(value: object, expected: str = "a number") -> Decimal:
     """A finite plain number, exactly as written."""
     value = written(value)
     if isinstance(value, str) and _NOT_FINITE.fullmatch(value):
-        raise out_of_range(f"must be {expected}, not {value}")
+        raise out_of_range(f"must be {expected}, not {quoted(value)}")
     if not isinstance(value, Plain) or _NUMBER.fullmatch(value) is None:
         shown = quoted(value) if isinstance(value, str) else kind_of(value)
         raise wrong_type(f"must be {expected}, not {shown}")
     if _LEADING_ZERO.match(value) and value.replace("_", "").isdigit():
-        raise wrong_type(f"{value} is octal to some readers and decimal to others")
+        raise wrong_type(f"{quoted(value)} is octal to some readers and decimal to others")
     return Decimal(value.replace("_", ""))
 
 
@@ -101,9 +101,9 @@ def integer(value: object) -> int:
     """A whole number within 32 bits; the caller's limits come on top."""
     exact = number(value, "a whole number")
     if abs(exact) > INTEGER_MAX:
-        raise out_of_range(f"{value} is too large")
+        raise out_of_range(f"{quoted(str(value))} is too large")
     if exact != int(exact):
-        raise wrong_type(f"must be a whole number, not {value}")
+        raise wrong_type(f"must be a whole number, not {quoted(str(value))}")
     return int(exact)
 
 
@@ -111,7 +111,7 @@ def real(value: object) -> float:
     """A finite number."""
     exact = number(value)
     if abs(exact) > QUANTITY_MAX:
-        raise out_of_range(f"{value} is too large")
+        raise out_of_range(f"{quoted(str(value))} is too large")
     return float(exact)
 
 
@@ -119,9 +119,9 @@ def price(value: object) -> Decimal:
     """US dollars, 0 or more, exactly as written; quotes are allowed."""
     exact = number(Plain(value) if isinstance(value, str) else value, "a price in US dollars")
     if exact < 0:
-        raise out_of_range(f"a price cannot be negative: {value}")
+        raise out_of_range(f"a price cannot be negative: {quoted(str(value))}")
     if exact > INTEGER_MAX:
-        raise out_of_range(f"{value} is too large")
+        raise out_of_range(f"{quoted(str(value))} is too large")
     return exact
 
 
@@ -129,7 +129,7 @@ def duration_seconds(value: object) -> float:
     """A duration, 0 or more, as seconds: `90`, `90s`, `10m`, `2h`, `1h30m`; bare numbers are s."""
     literal = any_text(value)
     if _NOT_FINITE.fullmatch(literal):
-        raise out_of_range(f"must be a duration, not {literal}")
+        raise out_of_range(f"must be a duration, not {quoted(literal)}")
     if _NUMBER.fullmatch(literal):
         seconds = number(Plain(literal))
     else:
@@ -142,7 +142,7 @@ def duration_seconds(value: object) -> float:
         seconds = parts["h"] * 3600 + parts["m"] * 60 + parts["s"]
         seconds = -seconds if match["sign"] else seconds
     if seconds < 0:
-        raise out_of_range(f"a duration cannot be negative: {literal}")
+        raise out_of_range(f"a duration cannot be negative: {quoted(literal)}")
     if seconds > SECONDS_MAX:
         raise out_of_range(f"longer than ten years: {quoted(literal)}")
     return float(seconds)
@@ -170,7 +170,7 @@ def time_of_day(value: object) -> time:
     if not valid:
         raise wrong_type(f"there is no such time: {quoted(literal)}")
     if not 0 <= seconds <= 86_400:
-        raise out_of_range(f"a time lies between 0:00 and 24:00: {literal}")
+        raise out_of_range(f"a time lies between 0:00 and 24:00: {quoted(literal)}")
     seconds %= 86_400
     return time(seconds // 3600, seconds // 60 % 60, seconds % 60)
 
@@ -182,7 +182,7 @@ def weekday(value: object) -> int:
         if literal in {name, name[:3], str(position)}:
             return position
     if _NUMBER.fullmatch(literal):
-        raise out_of_range(f"days go from 1 (Monday) to 7, not {literal}")
+        raise out_of_range(f"days go from 1 (Monday) to 7, not {quoted(literal)}")
     raise wrong_type(f"must be a day such as mon or 1 to 7 from Monday, not {quoted(literal)}")
 
 
@@ -196,13 +196,13 @@ def quantity(value: object, *, scale: int = 1, scaled_max: int = QUANTITY_MAX) -
     """
     literal = any_text(value)
     if _NOT_FINITE.fullmatch(literal):
-        raise out_of_range(f"must be a quantity, not {literal}")
+        raise out_of_range(f"must be a quantity, not {quoted(literal)}")
     try:
         exact = parse_quantity(literal) * scale
     except ValueError as error:
         raise wrong_type(f"bad quantity: {quoted(literal)}") from error
     if exact < 0:
-        raise out_of_range(f"a quantity cannot be negative: {literal}")
+        raise out_of_range(f"a quantity cannot be negative: {quoted(literal)}")
     if exact > scaled_max:
         raise out_of_range(f"{quoted(literal)} is too large")
     return -(-exact.numerator // exact.denominator)

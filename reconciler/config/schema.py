@@ -73,25 +73,25 @@ class SectorConfig(Section):
     """When rolling updates may begin; none: at any time."""
     sizes: dict[str, OwnSize] = Field(default_factory=dict)
     """Own sizes beside the built-in tables."""
-    scale_in: ScaleIn = ScaleIn()
+    scale_in: ScaleIn = ScaleIn.model_construct()
     """When nodes are no longer needed."""
     consolidation: Boolean = False
     """Whether nodes are also replaced by fewer or smaller ones when that saves at least 5 %."""
-    spot_rescheduler: SpotRescheduler = SpotRescheduler()
+    spot_rescheduler: SpotRescheduler = SpotRescheduler.model_construct()
     """Moves pods off on-demand nodes where spot nodes have room."""
-    descheduler: Descheduler = Descheduler()
+    descheduler: Descheduler = Descheduler.model_construct()
     """Evicts pods that would be placed better elsewhere."""
-    rolling_update: RollingUpdate = RollingUpdate()
+    rolling_update: RollingUpdate = RollingUpdate.model_construct()
     """Replaces nodes that are not of the fleet's present make."""
-    interruption: Interruption = Interruption()
+    interruption: Interruption = Interruption.model_construct()
     """Where interruption notices come from."""
-    notifications: Notifications = Notifications()
+    notifications: Notifications = Notifications.model_construct()
     """Who is told."""
     max_hourly_usd: Price | None = None
     """Most that all targets together may cost per hour; default: no limit."""
     allow_destroy: tuple[Name, ...] = ()
     """Fleets that may be emptied and destroyed once the config no longer names them."""
-    terraform: Terraform = Terraform()
+    terraform: Terraform = Terraform.model_construct()
     """Module variables for all fleets, and the backend of the rendered root."""
     sectors: dict[str, SectorEntry] = Field(default_factory=dict)
     """The sectors by name; none: one sector without a name, for every pod and found group."""

@@ -67,7 +67,7 @@ def _regions(stated: tuple[str, ...], home_region: str) -> tuple[Region, ...]:
     return tuple(Region(region) for region in stated or (home_region,))
 
 
-def _sector(  # noqa: PLR0913, PLR0917 - one value each of what a sector is made from
+def _sector(
     config: SectorConfig,
     name: str,
     sector: SectorEntry,

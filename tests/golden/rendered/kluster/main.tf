@@ -1,0 +1,7 @@
+# Rendered by `reconciler render` from templates/root/main.tf.j2; change the sector config, not this file.
+module "fleets" {
+  source = "./modules/fleets"
+
+  cluster_name = var.cluster_name
+  fleets       = var.fleets
+}

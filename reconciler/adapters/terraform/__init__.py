@@ -1,0 +1,1 @@
+"""Terraform's own program, called through python-terraform; saved plans only."""

@@ -1,0 +1,198 @@
+"""The Terraform port over the terraform program."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reconciler.adapters.terraform.failures import failure
+from reconciler.adapters.terraform.mirror import plugin_directory
+from reconciler.adapters.terraform.program import FLAG, Finished, Program
+from reconciler.adapters.terraform.settings import TerraformSettings
+from reconciler.model.errors import ToolError
+from reconciler.ports.terraform import (
+    SavedPlan,
+    StateVersion,
+    TerraformDiagnostic,
+    TerraformPlanJson,
+)
+from reconciler.telemetry.scrub import scrub, secrets_of
+
+PROGRAM_VARIABLE = "RECONCILER_TERRAFORM"
+
+
+class TerraformCli:
+    """One root module, through Terraform's command line."""
+
+    def __init__(self, settings: TerraformSettings) -> None:
+        self._settings = settings
+        self._users: Mapping[str, str] = os.environ  # noqa: TID251 - Terraform's own settings
+        self._secrets = secrets_of(self._users)
+        if not settings.directory.is_dir():
+            raise ToolError(str(settings.directory), "no such directory", "reconciler render")
+        self._program = Program(
+            path=_found(settings.program or self._users.get(PROGRAM_VARIABLE, "")),
+            directory=str(settings.directory),
+            environment=_environment(self._users, settings.directory),
+            stop_seconds=settings.stop_seconds,
+        )
+
+    def version(self) -> str:
+        """See Terraform.version."""
+        out = self._run("version", self._settings.read_timeout_seconds, json=FLAG)
+        return str(_parsed("version", out)["terraform_version"])
+
+    def init(self, backend_config: Sequence[str] = ()) -> None:
+        """See Terraform.init.
+
+        A mirror that was found by search and lacks something is no reason to fail: the network
+        is asked then.
+        """
+        mirror = plugin_directory(self._users, self._settings.directory.resolve())
+        try:
+            self._init(backend_config, mirror)
+        except ToolError as error:
+            if mirror is None or "provider" not in error.what:
+                raise
+            try:
+                self._init(backend_config, None)
+            except ToolError:
+                raise error from None
+
+    def validate(self) -> tuple[TerraformDiagnostic, ...]:
+        """See Terraform.validate."""
+        # Exit code 1 stands for findings here; they are in the output.
+        out = self._run("validate", self._settings.read_timeout_seconds, codes=(0, 1), json=FLAG)
+        found = _parsed("validate", out).get("diagnostics", [])
+        return tuple(self._diagnostic(entry) for entry in found)
+
+    def state_version(self) -> StateVersion:
+        """See Terraform.state_version."""
+        out = self._run("state pull", self._settings.read_timeout_seconds)
+        if not out.strip():
+            return StateVersion()
+        state = _parsed("state pull", out)
+        return StateVersion(lineage=str(state.get("lineage", "")), serial=int(state["serial"]))
+
+    def plan(self, file: str, *, lock: bool = True) -> SavedPlan:
+        """See Terraform.plan."""
+        finished = self._finished(
+            "plan",
+            self._settings.plan_timeout_seconds,
+            codes=(0, 2),
+            out=file,
+            detailed_exitcode=FLAG,
+            input=False,
+            lock=lock,
+            lock_timeout=self._lock_timeout,
+            no_color=FLAG,
+        )
+        Path(file).chmod(0o600)
+        return SavedPlan(file=file, changes=finished.status == 2)
+
+    def show_json(self, file: str) -> TerraformPlanJson:
+        """See Terraform.show_json."""
+        out = self._run("show", self._settings.read_timeout_seconds, arguments=(file,), json=FLAG)
+        return _parsed("show", out)
+
+    def apply(self, file: str) -> str:
+        """See Terraform.apply."""
+        out = self._run(
+            "apply",
+            self._settings.apply_timeout_seconds,
+            arguments=(file,),
+            input=False,
+            lock_timeout=self._lock_timeout,
+            no_color=FLAG,
+        )
+        lines = [line for line in out.splitlines() if line.startswith("Apply complete!")]
+        return lines[-1] if lines else "Apply complete!"
+
+    @property
+    def _lock_timeout(self) -> str:
+        return f"{self._settings.lock_timeout_seconds}s"
+
+    def _init(self, backend_config: Sequence[str], mirror: Path | None) -> None:
+        self._run(
+            "init",
+            self._settings.init_timeout_seconds,
+            input=False,
+            no_color=FLAG,
+            reconfigure=FLAG,
+            lock_timeout=self._lock_timeout,
+            backend_config=list(backend_config) or None,
+            plugin_dir=None if mirror is None else str(mirror),
+        )
+
+    def _run(self, command: str, timeout_seconds: float, **call: Any) -> str:
+        return self._finished(command, timeout_seconds, **call).out
+
+    def _finished(
+        self,
+        command: str,
+        timeout_seconds: float,
+        *,
+        codes: tuple[int, ...] = (0,),
+        arguments: tuple[str, ...] = (),
+        **options: Any,
+    ) -> Finished:
+        finished = self._program.run(
+            command, *arguments, timeout_seconds=timeout_seconds, **options
+        )
+        # An apply that was finished all the same is done, whoever asked it to stop.
+        stopped = finished.interrupted_by and not (command == "apply" and finished.status == 0)
+        if finished.status not in codes or stopped:
+            raise failure(command, finished, scrub(finished.error, self._secrets))
+        return finished
+
+    def _diagnostic(self, entry: Mapping[str, Any]) -> TerraformDiagnostic:
+        place = entry.get("range") or {}
+        line = (place.get("start") or {}).get("line", 0)
+        return TerraformDiagnostic(
+            severity="error" if entry.get("severity") == "error" else "warning",
+            summary=scrub(str(entry.get("summary", "")), self._secrets),
+            detail=scrub(str(entry.get("detail", "")), self._secrets),
+            where=f"{place['filename']}:{line}" if place.get("filename") else "",
+        )
+
+
+def _found(program: str) -> str:
+    path = shutil.which(program or "terraform")
+    if path is None:
+        raise ToolError(
+            "terraform",
+            f"the program {program or 'terraform'} is not there",
+            "install Terraform 1.10 or newer; validate, render, plan, gitops and the capacity"
+            " loop work without it",
+        )
+    return path
+
+
+def _environment(users: Mapping[str, str], directory: Path) -> Mapping[str, str | None]:
+    """Settings that make Terraform behave the same on a laptop and in a pipeline."""
+    settings: dict[str, str | None] = {
+        "TF_IN_AUTOMATION": "1",
+        "TF_INPUT": "0",
+        "CHECKPOINT_DISABLE": "1",
+        # Extra arguments from outside would make another plan than the one that is reviewed.
+        **{name: None for name in users if name.startswith("TF_CLI_ARGS")},
+    }
+    if "TF_DATA_DIR" not in users:
+        # Apart from what a person's own `terraform init` keeps in the same directory.
+        settings["TF_DATA_DIR"] = str(directory.resolve() / ".terraform" / "reconciler")
+    named = users.get("TF_CLI_CONFIG_FILE", "")
+    if named and not Path(named).is_file():
+        settings["TF_CLI_CONFIG_FILE"] = None
+    return settings
+
+
+def _parsed(command: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ToolError(f"terraform {command}", "answered with something else than JSON") from error
+    if not isinstance(value, dict):
+        raise ToolError(f"terraform {command}", "answered with something else than an object")
+    return value

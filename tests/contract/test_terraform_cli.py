@@ -1,0 +1,192 @@
+"""The Terraform port over the real program, with the built-in terraform_data resource only."""
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.terraform.cli import TerraformCli
+from reconciler.adapters.terraform.settings import TerraformSettings
+from reconciler.model.errors import Conflict, ToolError
+
+needs_terraform = [
+    pytest.mark.terraform,
+    pytest.mark.skipif(
+        shutil.which("terraform") is None,
+        reason="the terraform program is not on the PATH; install it to run these",
+    ),
+]
+
+ROOT = """
+variable "text" {
+  type    = string
+  default = "one"
+}
+resource "terraform_data" "thing" {
+  input = var.text
+}
+"""
+SECRET_ROOT = """
+variable "text" {
+  default = "one"
+}
+resource "terraform_data" "x" {
+  lifecycle {
+    precondition {
+      condition     = var.text == "two"
+      error_message = "Key hunter2-hunter2 was refused."
+    }
+  }
+}
+"""
+SLOW_ROOT = """
+resource "terraform_data" "slow" {
+  provisioner "local-exec" {
+    command = "touch started; exec sleep 60"
+  }
+}
+"""
+
+
+def module(directory: Path, text: str = ROOT) -> TerraformCli:
+    """A root module with this text, initialised."""
+    directory.mkdir(exist_ok=True)
+    (directory / "main.tf").write_text(text)
+    cli = TerraformCli(TerraformSettings(directory=directory, stop_seconds=20))
+    cli.init()
+    return cli
+
+
+class TestTerraform:
+    """Each needs the program."""
+
+    pytestmark = needs_terraform
+
+    def test_plan_then_apply_then_plan_is_empty(self, tmp_path: Path) -> None:
+        """The whole path that a pipeline takes."""
+        cli = module(tmp_path / "root")
+        assert cli.validate() == ()
+        assert cli.state_version().serial == 0
+        saved = cli.plan(str(tmp_path / "plan"))
+        assert saved.changes
+        assert cli.show_json(saved.file)["resource_changes"][0]["change"]["actions"] == ["create"]
+        assert "1 added" in cli.apply(saved.file)
+        state = cli.state_version()
+        assert state.serial > 0
+        assert state.lineage
+        assert not cli.plan(str(tmp_path / "plan")).changes
+
+    def test_plan_file_is_readable_by_its_owner_only(self, tmp_path: Path) -> None:
+        """A plan holds every value of the state, secrets included."""
+        saved = module(tmp_path / "root").plan(str(tmp_path / "plan"))
+        assert Path(saved.file).stat().st_mode & 0o077 == 0
+
+    def test_stale_plan_is_a_conflict(self, tmp_path: Path) -> None:
+        """A plan made before somebody else applied must not be carried out."""
+        cli = module(tmp_path / "root")
+        first = cli.plan(str(tmp_path / "first"))
+        second = cli.plan(str(tmp_path / "second"))
+        cli.apply(second.file)
+        with pytest.raises(Conflict, match="stale"):
+            cli.apply(first.file)
+
+    def test_invalid_module_is_described_with_its_place(self, tmp_path: Path) -> None:
+        """A reader must be sent to the line."""
+        cli = module(tmp_path / "root")
+        (tmp_path / "root" / "main.tf").write_text('resource "terraform_data" "x" {\n  no = 1\n}\n')
+        (found,) = cli.validate()
+        assert (found.severity, found.where) == ("error", "main.tf:2")
+
+    def test_failed_plan_says_what_terraform_said(self, tmp_path: Path) -> None:
+        """`exit status 1` alone sends people to the logs."""
+        text = ROOT + 'data "terraform_remote_state" "x" {\n  backend = "local"\n  config = {}\n}\n'
+        cli = module(tmp_path / "root", text)
+        with pytest.raises(ToolError, match="Unable to find remote state"):
+            cli.plan(str(tmp_path / "plan"))
+
+    def test_secret_of_the_environment_is_masked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A provider's error may quote the key it was refused for."""
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2-hunter2")
+        cli = module(tmp_path / "root", SECRET_ROOT)
+        with pytest.raises(ToolError) as caught:
+            cli.plan(str(tmp_path / "plan"))
+        assert "hunter2" not in str(caught.value)
+        assert "refused" in str(caught.value)
+
+    def test_extra_arguments_of_the_environment_do_not_change_the_plan(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`TF_CLI_ARGS_plan=-destroy` in a runner would turn every plan into a destruction."""
+        cli = module(tmp_path / "root")
+        cli.apply(cli.plan(str(tmp_path / "plan")).file)
+        monkeypatch.setenv("TF_CLI_ARGS_plan", "-destroy")
+        again = TerraformCli(TerraformSettings(directory=tmp_path / "root"))
+        assert not again.plan(str(tmp_path / "plan")).changes
+
+    def test_missing_cli_config_file_is_no_trouble(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Images often name a config file that was never made."""
+        monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(tmp_path / "nowhere"))
+        assert module(tmp_path / "root").version()[0].isdigit()
+
+    def test_own_data_directory_leaves_a_persons_alone(self, tmp_path: Path) -> None:
+        """A pipeline run must not reconfigure the backend of the person's own checkout."""
+        module(tmp_path / "root").plan(str(tmp_path / "plan"))
+        assert (tmp_path / "root" / ".terraform" / "reconciler").is_dir()
+        assert not (tmp_path / "root" / ".terraform" / "terraform.tfstate").exists()
+
+    def test_too_slow_apply_is_stopped_and_unlocks(self, tmp_path: Path) -> None:
+        """A hung provider must not hold the state for the rest of the day."""
+        cli = module(tmp_path / "root", SLOW_ROOT)
+        saved = cli.plan(str(tmp_path / "plan"))
+        impatient = TerraformCli(
+            TerraformSettings(
+                directory=tmp_path / "root", apply_timeout_seconds=1.0, stop_seconds=20
+            )
+        )
+        with pytest.raises(ToolError, match="longer than its limit"):
+            impatient.apply(saved.file)
+        assert not list((tmp_path / "root").glob(".terraform.tfstate.lock.info"))
+
+    def test_sigterm_during_apply_stops_in_order_and_unlocks(self, tmp_path: Path) -> None:
+        """A pipeline that is cancelled must not leave a lock that pages someone at night."""
+        root = tmp_path / "root"
+        cli = module(root, SLOW_ROOT)
+        saved = cli.plan(str(tmp_path / "plan"))
+        threading.Thread(target=_terminate_us_once, args=(root / "started",)).start()
+        with pytest.raises(ToolError, match="interrupted by SIGTERM"):
+            cli.apply(saved.file)
+        assert not list(root.glob(".terraform.tfstate.lock.info"))
+        assert cli.plan(str(tmp_path / "plan")).changes
+
+
+def _terminate_us_once(started: Path) -> None:
+    """Send this process SIGTERM as soon as the apply is under way."""
+    waiter = subprocess.run(
+        ["sh", "-c", f"until [ -e {started} ]; do sleep 0.1; done"], timeout=60, check=False
+    )
+    if waiter.returncode == 0:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_missing_program_says_what_still_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A laptop without Terraform can still validate, render and plan capacity."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("RECONCILER_TERRAFORM", raising=False)
+    with pytest.raises(ToolError, match="install Terraform"):
+        TerraformCli(TerraformSettings(directory=tmp_path))
+
+
+def test_missing_directory_is_named(tmp_path: Path) -> None:
+    """A mistyped --dir must not end in a Terraform message about an empty module."""
+    with pytest.raises(ToolError, match="no such directory"):
+        TerraformCli(TerraformSettings(directory=tmp_path / "nowhere"))

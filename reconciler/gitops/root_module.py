@@ -91,6 +91,9 @@ def _variables(
     """The variables of one fleet; what nobody states is left to the module's defaults."""
     variables = _merged(config.terraform, sector.terraform, fleet.terraform)
     taints = variables.pop("node_taints", ())
+    if not fleet.spot and not (fleet.terraform and fleet.terraform.max_price):
+        # A limit for all fleets is meant for those on spot; the module refuses it for others.
+        variables.pop("max_price", None)
     own = {
         "instance_types": _instance_types(config, fleet),
         "node_labels": {**variables.get("node_labels", {}), **sector.labels, **fleet.labels},

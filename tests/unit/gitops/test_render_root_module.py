@@ -118,6 +118,17 @@ def test_root_module_zone_is_part_of_the_name() -> None:
     ]
 
 
+def test_root_module_inherited_max_price_is_for_spot_fleets_only() -> None:
+    """One limit at the top must not make the on-demand fleets of the same config invalid."""
+    root = root_of(
+        "{cluster: c, terraform: {max_price: 1.5}, sectors: {p: {kind: cpu, fleets:"
+        " [{size: small}, {size: medium, spot: false},"
+        " {size: large, spot: false, terraform: {max_price: 2}}]}}}"
+    )
+    prices = {name: variables.get("max_price") for name, variables in root.fleets.items()}
+    assert prices == {"p-small": "1.5", "p-medium": None, "p-large": "2"}
+
+
 def test_root_module_of_a_config_without_cluster_asks_for_its_name() -> None:
     """Tags with a wrong cluster name would hide the fleets from the capacity loop."""
     text = "sectors: {p: {kind: cpu, fleets: [{size: small}]}}"

@@ -30,14 +30,17 @@ class Ec2World:
 
     @contextmanager
     def turn(self) -> Iterator[datetime]:
-        """Hold EC2's state for one request: what fell due is done before, what follows after."""
+        """Hold EC2's state for one request; what fell due is done before.
+
+        What follows from the request is left to the thread and to the next turn: EC2 answers a
+        ModifyFleet before it launches anything.
+        """
         with self._changed:
             now = self._clock.now()
             self._advance(now)
             try:
                 yield now
             finally:
-                self._advance(now)
                 self._changed.notify_all()
 
     def region(self, account_id: str, name: str) -> Ec2Region:

@@ -118,7 +118,7 @@ class MotoInstance:
             "private_ip": self._private_ip,
             "private_dns_name": self._private_dns_name,
             "launch_time": instance.launch_time.isoformat(),
-            "user_data": instance.user_data,
+            "user_data": None if instance.user_data is None else str(instance.user_data),
             "fleet_id": tags.get("aws:ec2:fleet-id"),
             "tags": tags,
         }
@@ -141,23 +141,25 @@ class _QuickTags:
 
     def __call__(self, filters: Mapping[str, Sequence[str]] | None = None) -> Any:
         """The tags that match, as moto answers them."""
-        match filters:
-            case {"resource-id": [str(key)]} if len(filters) == 1 and not set(key) & set("*?"):
-                kind = EC2_PREFIX_TO_RESOURCE.get(get_prefix(key), "")
-                return [
-                    {"resource_id": key, "key": name, "value": value, "resource_type": kind}
-                    for name, value in self._tags.get(key, {}).items()
-                ]
-            case _:
-                return self._search(filters=filters)
+        if filters is None or set(filters) != {"resource-id"}:
+            return self._search(filters=filters)
+        keys = filters["resource-id"]
+        if len(keys) != 1 or set(keys[0]) & set("*?"):
+            return self._search(filters=filters)
+        kind = EC2_PREFIX_TO_RESOURCE.get(get_prefix(keys[0]), "")
+        return [
+            {"resource_id": keys[0], "key": name, "value": value, "resource_type": kind}
+            for name, value in self._tags.get(keys[0], {}).items()
+        ]
 
 
 class MotoRegion:
     """EC2 of one account and Region, as moto keeps it."""
 
     def __init__(self, account_id: str, region_name: str) -> None:
-        self._backend: Any = ec2_backends[account_id][region_name]
-        self._backend.describe_tags = _QuickTags(self._backend)
+        backend: Any = ec2_backends[account_id][region_name]
+        backend.describe_tags = _QuickTags(backend)
+        self._backend = backend
         self.name = region_name
         self._numbers: dict[str, int] = {}
 

@@ -1,0 +1,231 @@
+"""Rendered roots applied to the emulated AWS: what the next plan says and may not touch."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from reconciler.gitops.render import render
+from reconciler.gitops.root_module import RootModule
+from reconciler.gitops.write import write_rendered
+from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
+from reconciler.sandbox.aws.server import AwsServer
+from reconciler.sandbox.aws.values import Delays
+from tests.terraform.program import TerraformProgram, find_terraform
+
+pytestmark = [pytest.mark.terraform, pytest.mark.sandbox]
+
+_CLUSTERS = count()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[AwsServer]:
+    """The emulated AWS, quick."""
+    delays = Delays(launch_seconds=0.1, terminate_seconds=0.1, modify_seconds=0.1)
+    with AwsServer(delays=delays) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def ids(server: AwsServer) -> AccountIds:
+    """What the account has in us-west-2."""
+    return bootstrap_account(server.url)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """A rendered root in a folder, applied to the emulated AWS."""
+
+    terraform: TerraformProgram
+    folder: Path
+    server: AwsServer
+    ec2: Any
+    root: RootModule
+
+    def call(self, *arguments: str) -> tuple[int, str]:
+        """One terraform call against the emulated AWS: exit code and all that it printed."""
+        done = self.terraform.run(
+            self.folder,
+            *arguments,
+            AWS_ENDPOINT_URL=self.server.url,
+            AWS_ACCESS_KEY_ID="test",
+            AWS_SECRET_ACCESS_KEY="test",
+            AWS_EC2_METADATA_DISABLED="true",
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def apply(self) -> None:
+        """Apply without asking."""
+        code, printed = self.call("apply", "-auto-approve")
+        assert code == 0, printed
+
+    def assert_no_changes(self) -> str:
+        """Plan, expect nothing to do, and give what was printed."""
+        code, printed = self.call("plan", "-detailed-exitcode")
+        assert code == 0, printed
+        assert "No changes." in printed
+        return printed
+
+    def with_variables(self, **variables: Any) -> "Workspace":
+        """The same with other variables in all fleets, rendered."""
+        fleets = {name: {**fleet, **variables} for name, fleet in self.root.fleets.items()}
+        root = replace(self.root, fleets=fleets)
+        write_rendered(render(root), self.folder)
+        return replace(self, root=root)
+
+    def planned_actions(self) -> dict[str, list[str]]:
+        """What a fresh plan would do, by resource type and fleet; without what stays."""
+        code, printed = self.call("plan", "-out=saved")
+        assert code == 0, printed
+        shown = json.loads(self.call("show", "-json", "saved")[1])
+        changes = {c["address"]: c["change"]["actions"] for c in shown["resource_changes"]}
+        return {
+            re.sub(r'.*fleet\["(.*)"\]\.(.*)\.this', r"\2 \1", address): actions
+            for address, actions in changes.items()
+            if actions != ["no-op"]
+        }
+
+    def fleets(self) -> dict[str, dict[str, Any]]:
+        """The fleets that EC2 has of this cluster, by name."""
+        described = self.ec2.describe_fleets()["Fleets"]
+        tagged = [
+            (fleet, {tag["Key"]: tag["Value"] for tag in fleet["Tags"]}) for fleet in described
+        ]
+        return {
+            tags["fleet"]: {**fleet, "Tags": tags}
+            for fleet, tags in tagged
+            if tags.get("cluster") == self.root.cluster_name
+            and not fleet["FleetState"].startswith("deleted")
+        }
+
+
+@pytest.fixture
+def applied(server: AwsServer, ids: AccountIds, tmp_path: Path) -> Iterator[Workspace]:
+    """A spot fleet and an on-demand fleet, applied."""
+    terraform = find_terraform()
+    common = {
+        "node_pool_kind": "memory",
+        "initial_node_count": 1,
+        "ami": ids.ami,
+        "security_group_id": ids.security_group_id,
+        "private_subnet_ids": dict(sorted(ids.subnet_ids.items())[:2]),
+        "instance_profile_name": "",
+        "tags": {"environment": "production", "note": '${file("/etc/passwd")} "q" ü'},
+    }
+    root = RootModule(
+        cluster_name=f"cluster-{next(_CLUSTERS)}",
+        region="us-west-2",
+        fleets={
+            "primary-small": {
+                **common,
+                "sector_label": "primary",
+                "node_pool_size": "small",
+                "spot": True,
+            },
+            "coordinate-medium": {
+                **common,
+                "sector_label": "coordinate",
+                "node_pool_size": "medium",
+                "spot": False,
+            },
+        },
+    )
+    write_rendered(render(root), tmp_path)
+    terraform.init(tmp_path)
+    session = boto3.Session("test", "test", region_name="us-west-2")
+    ec2 = session.client("ec2", endpoint_url=server.url)
+    workspace = Workspace(terraform=terraform, folder=tmp_path, server=server, ec2=ec2, root=root)
+    workspace.apply()
+    yield workspace
+    ec2.close()
+
+
+def scale(workspace: Workspace, total: int) -> None:
+    """What the capacity loop does all day."""
+    for fleet in workspace.fleets().values():
+        workspace.ec2.modify_fleet(
+            FleetId=fleet["FleetId"],
+            ExcessCapacityTerminationPolicy="no-termination",
+            TargetCapacitySpecification={"TotalTargetCapacity": total},
+        )
+
+
+def targets(workspace: Workspace) -> dict[str, int]:
+    """The target capacity of each fleet."""
+    return {
+        name: fleet["TargetCapacitySpecification"]["TotalTargetCapacity"]
+        for name, fleet in workspace.fleets().items()
+    }
+
+
+def test_plan_after_apply_and_after_scaling_is_empty(applied: Workspace) -> None:
+    """A plan that is never empty hides the change that matters, or rolls capacity back."""
+    applied.assert_no_changes()
+    scale(applied, 5)
+    applied.assert_no_changes()
+    scale(applied, 0)
+    applied.assert_no_changes()
+    fleet = applied.fleets()["primary-small"]
+    assert fleet["Tags"]["note"] == '${file("/etc/passwd")} "q" ü'
+    assert fleet["Tags"]["Spot"] == "true"
+    assert applied.fleets()["coordinate-medium"]["Tags"]["Spot"] == "false"
+
+
+def test_apply_of_tags_and_image_leaves_capacity_and_nodes_alone(applied: Workspace) -> None:
+    """Rolling out an image must not undo a month of scaling, nor replace a fleet with nodes."""
+    scale(applied, 3)
+    before = {name: fleet["FleetId"] for name, fleet in applied.fleets().items()}
+    changed = applied.with_variables(
+        ami="ami-0123456789abcdef0", node_labels={"tier": "x"}, tags={"team": "data"}
+    )
+    assert set(map(tuple, changed.planned_actions().values())) == {("update",)}
+    applied.server.calls.clear()
+    changed.apply()
+    assert applied.server.calls.calls(action="ModifyFleet") == ()
+    changed.assert_no_changes()
+    assert targets(changed) == {"primary-small": 3, "coordinate-medium": 3}
+    assert {name: fleet["FleetId"] for name, fleet in changed.fleets().items()} == before
+    assert changed.fleets()["primary-small"]["Tags"]["team"] == "data"
+
+
+def test_apply_of_another_subnet_modifies_with_the_live_capacity(
+    applied: Workspace, ids: AccountIds
+) -> None:
+    """The provider sends a capacity with every change: it must be the one that is in force."""
+    scale(applied, 4)
+    subnets = dict(sorted(ids.subnet_ids.items())[:1])
+    changed = applied.with_variables(private_subnet_ids=subnets)
+    assert changed.planned_actions() == {
+        "aws_ec2_fleet primary-small": ["update"],
+        "aws_ec2_fleet coordinate-medium": ["update"],
+    }
+    changed.apply()
+    assert targets(changed) == {"primary-small": 4, "coordinate-medium": 4}
+    changed.assert_no_changes()
+
+
+def test_another_allocation_strategy_is_a_warning_not_a_replacement(applied: Workspace) -> None:
+    """EC2 cannot change it on a living fleet, and the provider would replace fleet and nodes."""
+    changed = applied.with_variables(spot_allocation_strategy="capacity-optimized")
+    printed = " ".join(changed.assert_no_changes().split())
+    assert "is not the one it was created with" in printed
+
+
+def test_destroyed_fleet_leaves_its_nodes_running(applied: Workspace) -> None:
+    """A fleet that goes must be drained by the capacity loop, never take its pods along."""
+    fleet = applied.fleets()["primary-small"]
+    remaining = {n: f for n, f in applied.root.fleets.items() if n != "primary-small"}
+    root = replace(applied.root, fleets=remaining)
+    write_rendered(render(root), applied.folder)
+    applied.server.calls.clear()
+    applied.apply()
+    (deleted,) = applied.server.calls.calls(action="DeleteFleets")
+    assert deleted.parameters["TerminateInstances"] == "false"
+    assert deleted.parameters["FleetId.1"] == fleet["FleetId"]
+    assert list(applied.fleets()) == ["coordinate-medium"]

@@ -6,7 +6,7 @@ ends with a code, and stops when it is deleted. A node whose kubelet is stopped 
 
 import itertools
 from collections.abc import Hashable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from reconciler.sandbox.cluster.api import Api, set_condition
@@ -23,6 +23,8 @@ from reconciler.sandbox.cluster.settings import (
 from reconciler.sandbox.cluster.status import JsonObject
 from reconciler.sandbox.cluster.store import Change, Entry, Key
 
+_STARTED = "started"
+_ASKED = "asked"
 _RESTART_SECONDS_MAX = 300.0
 _KILLED = 137
 """Exit code of a container that was killed when its grace period was over."""
@@ -72,17 +74,32 @@ class PodKubelet:
         self._api = api
         self._settings = settings
         self._addresses = 0
+        self._moments: dict[tuple[str, str], datetime] = {}
+        """When something began, more exactly than the whole seconds of the API."""
+
+    def _since(self, pod: Entry, what: str, otherwise: datetime) -> datetime:
+        return self._moments.get((pod.uid, what), otherwise)
 
     def observe(self, change: Change) -> Iterable[Key]:
         """Bound pods; and all of a node's when the node comes or its kubelet is back."""
         entry = change.entry
-        if entry.resource is PODS and change.type != "DELETED":
-            return [entry.key] if entry.body["spec"].get("nodeName") else []
+        if entry.resource is PODS:
+            return self._observe_pod(change)
         if entry.resource is NODES and change.type != "DELETED":
             before = change.before
             if before is None or is_kubelet_stopped(before) != is_kubelet_stopped(entry):
                 return [pod.key for pod in self._api.store.pods_on(entry.key[1])]
         return []
+
+    def _observe_pod(self, change: Change) -> list[Key]:
+        pod, before = change.entry, change.before
+        if change.type == "DELETED":
+            for what in (_STARTED, _ASKED):
+                self._moments.pop((pod.uid, what), None)
+            return []
+        if before is not None and is_going(pod) and not is_going(before):
+            self._moments[pod.uid, _ASKED] = self._api.now()
+        return [pod.key] if pod.body["spec"].get("nodeName") else []
 
     def reconcile(self, key: Hashable) -> float | None:
         """One step in the life of one pod."""
@@ -126,6 +143,7 @@ class PodKubelet:
             if due > now:
                 return (due - now).total_seconds()
         at = format_time(now)
+        self._moments[pod.uid, _STARTED] = now
         address = self._next_address()
 
         def change(body: JsonObject) -> None:
@@ -153,7 +171,8 @@ class PodKubelet:
         if seconds is None:
             return None
         first = pod.body["status"]["containerStatuses"][0]
-        begun = parse_time(first["state"]["running"]["startedAt"])
+        told = parse_time(first["state"]["running"]["startedAt"])
+        begun = self._since(pod, _STARTED, told)
         pause = self._pause_seconds(first["restartCount"])
         due = begun + timedelta(seconds=seconds + pause)
         left = (due - self._api.now()).total_seconds()
@@ -188,7 +207,9 @@ class PodKubelet:
         return 0.0 if code or "true" in _command(pod) else None
 
     def _restart(self, pod: Entry) -> None:
-        at = format_time(self._api.now())
+        now = self._api.now()
+        self._moments[pod.uid, _STARTED] = now
+        at = format_time(now)
 
         def change(body: JsonObject) -> None:
             for status in body["status"]["containerStatuses"]:
@@ -223,7 +244,8 @@ class PodKubelet:
         """A pod that is being deleted: containers stop, then the object goes."""
         metadata = pod.body["metadata"]
         grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
-        asked = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=grace)
+        told = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=grace)
+        asked = self._since(pod, _ASKED, told)
         takes = _annotation_seconds(pod, TERMINATION)
         takes = self._settings.termination_seconds if takes is None else takes
         left = (asked + timedelta(seconds=min(takes, grace)) - self._api.now()).total_seconds()

@@ -10,6 +10,7 @@ from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.certificate import make_certificate
 from reconciler.sandbox.cluster.clock import Now, system_now
 from reconciler.sandbox.cluster.controllers.budget import BudgetController
+from reconciler.sandbox.cluster.controllers.daemonset import DaemonSetController
 from reconciler.sandbox.cluster.controllers.deployment import DeploymentController
 from reconciler.sandbox.cluster.controllers.garbage import GarbageCollector, NamespaceController
 from reconciler.sandbox.cluster.controllers.job import JobController
@@ -23,10 +24,12 @@ from reconciler.sandbox.cluster.kubelet import PodKubelet
 from reconciler.sandbox.cluster.node_kubelet import NodeKubelet
 from reconciler.sandbox.cluster.resources import NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES
 from reconciler.sandbox.cluster.routes import Router
-from reconciler.sandbox.cluster.runtime import Runtime
+from reconciler.sandbox.cluster.runtime import Controller, Runtime
+from reconciler.sandbox.cluster.scheduler import Scheduler
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.cluster.status import JsonObject
 from reconciler.sandbox.cluster.store import Store
+from reconciler.sandbox.cluster.volumes import VolumeBinder
 
 _NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -69,7 +72,8 @@ class ClusterServer:
         """Kubelets first: what they report is what the others wait for."""
         api, settings = self.api, self.settings
         recorder = Recorder(api, settings.events_max)
-        for controller in (
+        binder = VolumeBinder(api)
+        controllers: tuple[Controller, ...] = (
             NodeKubelet(api, settings),
             NodeLifecycle(api, settings, recorder),
             PodKubelet(api, settings),
@@ -78,9 +82,13 @@ class ClusterServer:
             ReplicaSetController(api),
             StatefulSetController(api),
             JobController(api),
+            DaemonSetController(api),
             BudgetController(api),
             GarbageCollector(api),
-        ):
+            binder,
+            Scheduler(api, recorder, binder),
+        )
+        for controller in controllers:
             self._runtime.add(controller)
 
     @property

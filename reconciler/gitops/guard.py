@@ -1,0 +1,193 @@
+"""What a Terraform plan must not do, whoever asks for it: pure.
+
+Deletes, replacements and capacity belong to the capacity loop and to explicit approval; a pull
+request must not smuggle other resources, providers or programs into a pipeline with credentials.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reconciler.gitops.planned import (
+    FLEET,
+    LAUNCH_TEMPLATE,
+    PlannedFleet,
+    PlannedResource,
+    as_mapping,
+    fleets,
+    resources,
+)
+from reconciler.ports.terraform import TerraformPlanJson
+
+KNOWN_TYPES = frozenset({FLEET, LAUNCH_TEMPLATE, "terraform_data"})
+"""What a rendered root module consists of."""
+KNOWN_PROVIDERS = frozenset(
+    {"registry.terraform.io/hashicorp/aws", "terraform.io/builtin/terraform"}
+)
+IDENTITY_TAGS = ("cluster", "fleet")
+"""The capacity loop finds fleets by these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Finding:
+    """One thing that a reader, or the pipeline, must know."""
+
+    severity: Literal["refused", "warning"]
+    code: str
+    where: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardPolicy:
+    """What the config and the pipeline allow."""
+
+    allow_destroy: frozenset[str] = frozenset()
+    """Names of fleets that may go, from the config."""
+    allow_types: frozenset[str] = frozenset()
+    """Resource types beside those of a rendered root."""
+    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Live nodes (or instances) by fleet id, of fleets that would go."""
+
+
+def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
+    """Everything that speaks against a plan, refusals first, each group in a stable order."""
+    found = [
+        *_whole_plan(plan),
+        *_providers(plan),
+        *_provisioners(plan),
+        *_checks(plan),
+    ]
+    for resource in resources(plan):
+        found += _resource(resource, policy)
+    for fleet in fleets(plan):
+        found += _fleet(fleet, policy)
+    return tuple(sorted(set(found)))
+
+
+def refused(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """The findings that forbid an apply."""
+    return tuple(finding for finding in findings if finding.severity == "refused")
+
+
+def _whole_plan(plan: TerraformPlanJson) -> Iterator[Finding]:
+    if plan.get("errored"):
+        yield _refusal("plan/errored", "plan", "Terraform could not finish it")
+    if plan.get("complete") is False:
+        yield _warning("plan/incomplete", "plan", "a further plan will be needed after the apply")
+
+
+def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Finding]:
+    known = KNOWN_TYPES | policy.allow_types
+    if resource.step not in {"no-op", "read"} and resource.type not in known:
+        yield _refusal(
+            "resource/foreign",
+            resource.address,
+            f"{resource.step} of a {resource.type}, which is no part of a rendered root module"
+            f" (allow it with --allow-type {resource.type})",
+        )
+    if resource.type == LAUNCH_TEMPLATE and resource.step == "replace":
+        yield _warning(
+            "template/replace", resource.address, "the launch template gets a new identity"
+        )
+
+
+def _fleet(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
+    if fleet.step in {"delete", "replace"}:
+        yield from _removal(fleet, policy)
+    if fleet.step == "forget":
+        yield _warning("fleet/forget", fleet.name, "stays in EC2, but Terraform lets go of it")
+    if fleet.step == "update":
+        yield from _update(fleet)
+
+
+def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
+    verb = "destroyed" if fleet.step == "delete" else "replaced"
+    code = "fleet/destroy" if fleet.step == "delete" else "fleet/replace"
+    nodes = policy.nodes.get(fleet.fleet_id, ())
+    size = f"target capacity {fleet.capacity_before or 0}"
+    named = f"; nodes: {', '.join(nodes[:20])}" + (" …" if len(nodes) > 20 else "") if nodes else ""
+    because = f" because of {', '.join(fleet.changed)}" if fleet.changed else ""
+    if fleet.name not in policy.allow_destroy:
+        yield _refusal(
+            code,
+            fleet.name,
+            f"would be {verb}{because} ({size}{named});"
+            f" list it in the config's allow_destroy to approve that",
+        )
+    elif nodes or fleet.capacity_before:
+        yield _warning(
+            "fleet/not-drained",
+            fleet.name,
+            f"approved to be {verb}, but not drained yet ({size}{named});"
+            " the apply waits for the capacity loop",
+        )
+    if fleet.terminates_instances:
+        yield _refusal(
+            "fleet/terminates-instances",
+            fleet.name,
+            "terminate_instances is set: its nodes would be ended with their pods",
+        )
+
+
+def _update(fleet: PlannedFleet) -> Iterator[Finding]:
+    if fleet.capacity_after != fleet.capacity_before:
+        yield _refusal(
+            "fleet/capacity",
+            fleet.name,
+            f"target capacity {fleet.capacity_before} would become {fleet.capacity_after};"
+            " capacity belongs to the capacity loop (ignore_changes)",
+        )
+    for key in IDENTITY_TAGS:
+        if fleet.tags_before.get(key) != fleet.tags_after.get(key):
+            yield _refusal(
+                "fleet/identity",
+                fleet.name,
+                f"the tag {key} would change; the capacity loop would lose the fleet",
+            )
+
+
+def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
+    pinned: dict[str, bool] = {}
+    configured = as_mapping(as_mapping(plan.get("configuration")).get("provider_config"))
+    for entry in configured.values():
+        name = str(as_mapping(entry).get("full_name") or as_mapping(entry).get("name") or "")
+        has_version = bool(as_mapping(entry).get("version_constraint"))
+        pinned[name] = pinned.get(name, False) or has_version
+    for name, has_version in sorted(pinned.items()):
+        if name not in KNOWN_PROVIDERS:
+            yield _refusal("provider/foreign", name, "no provider of a rendered root module")
+        elif not has_version and "builtin" not in name:
+            yield _refusal("provider/unpinned", name, "has no version constraint")
+
+
+def _provisioners(plan: TerraformPlanJson) -> Iterator[Finding]:
+    """Programs that Terraform would start on the pipeline's machine."""
+    root = as_mapping(plan.get("configuration")).get("root_module")
+    pending = [("", as_mapping(root))]
+    while pending:
+        prefix, module = pending.pop()
+        for resource in module.get("resources", []):
+            kinds = sorted({str(p.get("type")) for p in resource.get("provisioners", [])})
+            if kinds:
+                where = f"{prefix}{resource.get('address', '')}"
+                yield _refusal("resource/provisioner", where, f"would run {', '.join(kinds)}")
+        for name, call in as_mapping(module.get("module_calls")).items():
+            pending.append((f"{prefix}module.{name}.", as_mapping(as_mapping(call).get("module"))))
+
+
+def _checks(plan: TerraformPlanJson) -> Iterator[Finding]:
+    """Failed `check` blocks; failed conditions of other kinds end the plan by themselves."""
+    for check in plan.get("checks", []):
+        where = str(as_mapping(check.get("address")).get("to_display", "check"))
+        for instance in check.get("instances", []):
+            for problem in instance.get("problems", []):
+                yield _warning("terraform/check", where, str(problem.get("message", "")))
+
+
+def _refusal(code: str, where: str, message: str) -> Finding:
+    return Finding(severity="refused", code=code, where=where, message=message)
+
+
+def _warning(code: str, where: str, message: str) -> Finding:
+    return Finding(severity="warning", code=code, where=where, message=message)

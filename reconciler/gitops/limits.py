@@ -1,0 +1,58 @@
+"""What the sector config says about each fleet's size and price, for plan summaries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from reconciler.config.catalogue import load_catalogue
+from reconciler.config.loader import parse_config
+from reconciler.config.settings import planner_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetLimits:
+    """Of one fleet of the config."""
+
+    min_capacity: int
+    max_capacity: int | None
+    """None: unlimited."""
+    usd_per_hour: Decimal | None
+    """Of one node of the cheapest option; None: nothing knows a price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigFacts:
+    """What a plan's guard and summary want to know of the config."""
+
+    cluster: str = ""
+    fleets: Mapping[str, FleetLimits] = field(default_factory=dict)
+    allow_destroy: frozenset[str] = frozenset()
+    prices_as_of: str = ""
+    """Date of the catalogue's prices."""
+
+
+def config_facts(
+    content: bytes, *, name: str = "sectors.yaml", cluster_name: str | None = None
+) -> ConfigFacts:
+    """Read the facts from a config's bytes.
+
+    Raises:
+        ConfigError: The config has faults.
+        UsageError: Nobody names the cluster.
+    """
+    catalogue = load_catalogue()
+    config = parse_config(content, name=name, cluster_name=cluster_name)
+    settings = planner_settings(config, catalogue)
+    return ConfigFacts(
+        cluster=settings.cluster,
+        fleets={
+            fleet.name: FleetLimits(
+                min_capacity=fleet.min_capacity,
+                max_capacity=fleet.max_capacity,
+                usd_per_hour=fleet.usd_per_hour,
+            )
+            for fleet in settings.fleets()
+        },
+        allow_destroy=settings.allow_destroy,
+        prices_as_of=catalogue.as_of,
+    )

@@ -1,0 +1,240 @@
+"""The stages that pipelines call, over ports: plan, apply exactly that plan, report drift."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reconciler.gitops.binding import Binding, essence
+from reconciler.gitops.drift import DriftReport, drift_report
+from reconciler.gitops.guard import Finding, GuardPolicy, guard, refused
+from reconciler.gitops.limits import ConfigFacts
+from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
+from reconciler.gitops.plan_report import PlanReport
+from reconciler.gitops.planned import PlannedFleet, fleets, resources
+from reconciler.model.errors import Conflict, NotFound, ObservationError, Refused, ToolError
+from reconciler.model.ids import FleetId, Region
+from reconciler.ports.cloud import Cloud
+from reconciler.ports.repository import Checkout
+from reconciler.ports.terraform import StateVersion, Terraform, TerraformPlanJson
+
+_REPLANS_MAX = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineSettings:
+    """One root module in one checkout."""
+
+    module: Path
+    plans: PlanDirectory
+    backend_config: tuple[str, ...] = ()
+    facts: ConfigFacts = field(default_factory=ConfigFacts)
+    allow_destroy: frozenset[str] = frozenset()
+    """Beside those of the config."""
+    allow_types: frozenset[str] = frozenset()
+
+    def policy(self, nodes: Mapping[str, tuple[str, ...]]) -> GuardPolicy:
+        """What the guard may let through."""
+        return GuardPolicy(
+            allow_destroy=self.allow_destroy | self.facts.allow_destroy,
+            allow_types=self.allow_types,
+            nodes=nodes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What an apply came to."""
+
+    message: str
+    """Terraform's last line, or why nothing was to be done."""
+    replans: int = 0
+    """How often live capacity had moved since the plan."""
+
+
+class Pipeline:
+    """Plan, apply and drift for one root module."""
+
+    def __init__(
+        self, terraform: Terraform, cloud: Cloud, checkout: Checkout, settings: PipelineSettings
+    ) -> None:
+        self._terraform = terraform
+        self._cloud = cloud
+        self._checkout = checkout
+        self._settings = settings
+
+    def plan(self) -> PlanReport:
+        """Make, judge and keep a plan; changes nothing but the plan directory.
+
+        Raises:
+            ToolError: Terraform is missing, failed, or calls the module invalid.
+            Conflict: The state is locked by another run.
+        """
+        plans = self._settings.plans
+        plans.prepare()
+        self._prepare()
+        state = self._terraform.state_version()
+        saved = self._terraform.plan(str(plans.plan_file))
+        shown = self._terraform.show_json(saved.file)
+        planned = fleets(shown)
+        nodes, blind = self._nodes_of(planned)
+        report = PlanReport(
+            binding=self._binding(state, planned),
+            essence=essence(shown),
+            terraform_version=self._terraform.version(),
+            changes=saved.changes,
+            fleets=planned,
+            counts=_counts(shown),
+            findings=tuple(sorted({*guard(shown, self._settings.policy(nodes)), *blind})),
+            facts=self._settings.facts,
+            subject=self._subject(),
+        )
+        plans.keep(report, self._settings.module)
+        return report
+
+    def apply(self, *, digest: str = "") -> Applied:
+        """Carry out the kept plan, if it is still the one that was approved.
+
+        Args:
+            digest: What the reviewer saw; empty: the report's own is trusted.
+
+        Raises:
+            Conflict: Commit, files, state or live capacity moved on since the plan.
+            Refused: The guard refuses it, or a fleet that goes still has nodes.
+            ToolError: Terraform is missing or failed.
+        """
+        approved = self._settings.plans.approved()
+        where = str(self._settings.plans.path)
+        if digest and digest != approved.digest:
+            raise Conflict(where, "its digest is not the approved one", "approve this plan")
+        if not approved.allowed:
+            raise Refused(where, "the guard refused this plan")
+        self._settings.plans.hand_over_locks(self._settings.module)
+        self._prepare()
+        now = self._binding(self._terraform.state_version(), ())
+        moved = approved.binding.differences(now)
+        if moved:
+            raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")
+        if not approved.changes:
+            return Applied(message="No changes: nothing to apply.")
+        return self._apply_current(approved.essence)
+
+    def drift(self) -> DriftReport:
+        """What differs between config, state and EC2; changes nothing and takes no lock.
+
+        Raises:
+            ToolError: Terraform is missing or failed.
+        """
+        self._settings.plans.prepare()
+        self._prepare()
+        saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
+        report = drift_report(self._terraform.show_json(saved.file))
+        Path(saved.file).unlink(missing_ok=True)
+        return report
+
+    def _prepare(self) -> None:
+        self._terraform.init(self._settings.backend_config)
+        errors = [found for found in self._terraform.validate() if found.severity == "error"]
+        if errors:
+            first = errors[0]
+            more = f"; {len(errors) - 1} more errors" if len(errors) > 1 else ""
+            where = first.where or str(self._settings.module)
+            raise ToolError(where, f"{first.summary}: {first.detail}{more}")
+
+    def _binding(self, state: StateVersion, planned: tuple[PlannedFleet, ...]) -> Binding:
+        settings = self._settings
+        checkout = self._checkout.state(str(settings.module))
+        return Binding(
+            commit=checkout.commit if checkout else "",
+            tree_sha256=tree_sha256(settings.module, without=settings.plans.path),
+            plan_sha256=file_sha256(settings.plans.plan_file),
+            state=state,
+            targets={f.fleet_id: f.capacity_before or 0 for f in planned if f.fleet_id},
+        )
+
+    def _subject(self) -> str:
+        checkout = self._checkout.state(str(self._settings.module))
+        return checkout.subject if checkout else ""
+
+    def _apply_current(self, approved_essence: str) -> Applied:
+        """Apply the kept plan, made again while live capacity moves under it.
+
+        The provider sends the target capacity of the plan along with any other change of a
+        fleet, so a plan that is older than the capacity loop's last word would undo it.
+        """
+        file = str(self._settings.plans.plan_file)
+        for replans in range(_REPLANS_MAX + 1):
+            shown = self._terraform.show_json(file)
+            if essence(shown) != approved_essence:
+                raise Conflict(
+                    "plan",
+                    "live capacity moved, and so did something else since the approval",
+                    "plan and approve again",
+                )
+            planned = fleets(shown)
+            self._assert_allowed(shown, planned)
+            if not self._moved(planned):
+                return Applied(message=self._terraform.apply(file), replans=replans)
+            self._terraform.plan(file)
+        raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
+
+    def _assert_allowed(self, shown: TerraformPlanJson, planned: tuple[PlannedFleet, ...]) -> None:
+        nodes, blind = self._nodes_of(planned)
+        against = [*refused(guard(shown, self._settings.policy(nodes))), *blind]
+        if against:
+            raise Refused(against[0].where, f"{against[0].code}: {against[0].message}")
+        for fleet in planned:
+            left = nodes.get(fleet.fleet_id, ())
+            if fleet.step in {"delete", "replace"} and (left or fleet.capacity_before):
+                raise Refused(
+                    fleet.name,
+                    f"still has {len(left)} nodes and target capacity {fleet.capacity_before};"
+                    " the capacity loop drains it first",
+                )
+
+    def _moved(self, planned: tuple[PlannedFleet, ...]) -> bool:
+        """Whether any fleet that the plan would touch has another live target by now."""
+        touched = [fleet for fleet in planned if fleet.touches_capacity]
+        return any(self._live_target(fleet) != fleet.capacity_before for fleet in touched)
+
+    def _live_target(self, fleet: PlannedFleet) -> int | None:
+        try:
+            live = self._cloud.fleet(Region(fleet.region), FleetId(fleet.fleet_id))
+        except NotFound:
+            return None
+        return live.target_capacity
+
+    def _nodes_of(
+        self, planned: tuple[PlannedFleet, ...]
+    ) -> tuple[dict[str, tuple[str, ...]], tuple[Finding, ...]]:
+        """Live nodes of the fleets that would go; and what could not be seen of them."""
+        going = [f for f in planned if f.fleet_id and f.step in {"delete", "replace"}]
+        if not going:
+            return {}, ()
+        regions = sorted({Region(fleet.region) for fleet in going})
+        try:
+            cloud = self._cloud.observe(regions)
+        except ObservationError as error:
+            return {}, tuple(_unseen(fleet, str(error)) for fleet in going)
+        nodes: dict[str, list[str]] = {fleet.fleet_id: [] for fleet in going}
+        for instance in cloud.instances:
+            if instance.fleet_id in nodes and not instance.gone:
+                nodes[instance.fleet_id].append(instance.private_dns_name or instance.id)
+        unseen = [f for f in going if f.region not in cloud.regions or not cloud.instances_known]
+        found = {fleet_id: tuple(sorted(names)) for fleet_id, names in nodes.items()}
+        return found, tuple(_unseen(fleet, "EC2 did not answer") for fleet in unseen)
+
+
+def _unseen(fleet: PlannedFleet, reason: str) -> Finding:
+    """Not knowing whether a fleet has nodes is no reason to think that it has none."""
+    return Finding(
+        severity="refused",
+        code="fleet/nodes-unknown",
+        where=fleet.name,
+        message=f"would go, and its nodes are not known: {reason}",
+    )
+
+
+def _counts(shown: TerraformPlanJson) -> Mapping[str, int]:
+    steps = Counter(resource.step for resource in resources(shown))
+    return {step: n for step, n in sorted(steps.items()) if step not in {"no-op", "read"}}

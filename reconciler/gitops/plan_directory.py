@@ -1,0 +1,109 @@
+"""The directory that `ci plan` hands to `ci apply`: plan file, report, summary, provider locks."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+from reconciler.gitops.plan_report import ApprovedPlan, PlanReport, approved_from, report_json
+from reconciler.gitops.summary import summary
+from reconciler.model.errors import InputError
+
+PLAN = "plan.tfplan"
+REPORT = "report.json"
+SUMMARY = "summary.md"
+LOCK = ".terraform.lock.hcl"
+_LEFT_OUT = {".terraform", ".git"}
+
+
+class PlanDirectory:
+    """One saved plan. Readable by its owner only, since plan files hold every value."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def plan_file(self) -> Path:
+        """Where the saved plan lies."""
+        return (self.path / PLAN).resolve()
+
+    def prepare(self) -> None:
+        """Make it, and remove an older plan from it, so that a failure leaves none to apply."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in (PLAN, REPORT, SUMMARY, LOCK):
+            (self.path / name).unlink(missing_ok=True)
+
+    def keep(self, report: PlanReport, module: Path) -> None:
+        """Write report and summary; a refused plan's file goes, so that nobody applies it."""
+        text = json.dumps(report_json(report), indent=2, sort_keys=True, ensure_ascii=False)
+        _write(self.path / REPORT, text + "\n")
+        _write(self.path / SUMMARY, summary(report))
+        if (module / LOCK).is_file():
+            shutil.copyfile(module / LOCK, self.path / LOCK)
+        if not report.allowed:
+            self.plan_file.unlink(missing_ok=True)
+
+    def approved(self) -> ApprovedPlan:
+        """What was approved.
+
+        Raises:
+            InputError: There is no whole report of `ci plan` here.
+        """
+        file = self.path / REPORT
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(
+                str(self.path), "holds no report of `reconciler ci plan`", "run ci plan first"
+            ) from error
+        return approved_from(text, where=str(file))
+
+    def hand_over_locks(self, module: Path) -> None:
+        """Give the checkout the provider versions that the plan was made with."""
+        kept = self.path / LOCK
+        if kept.is_file() and not (module / LOCK).exists():
+            shutil.copyfile(kept, module / LOCK)
+
+
+def file_sha256(file: Path) -> str:
+    """SHA-256 of one file, empty when it is not there."""
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def tree_sha256(module: Path, *, without: Path) -> str:
+    """SHA-256 over names and contents of a root module's files.
+
+    What Terraform itself writes there (state, locks, data) and the plan directory do not count.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(_files(module, without.resolve()), key=lambda f: f.relative_to(module)):
+        name = file.relative_to(module).as_posix()
+        content = os.readlink(file) if file.is_symlink() else file_sha256(file)
+        digest.update(f"{len(name)}:{name}{len(content)}:{content}".encode())
+    return digest.hexdigest()
+
+
+def _files(module: Path, without: Path) -> list[Path]:
+    found = []
+    for folder, folders, names in os.walk(module):
+        here = Path(folder)
+        folders[:] = sorted(
+            f for f in folders if f not in _LEFT_OUT and (here / f).resolve() != without
+        )
+        found += [here / name for name in names if not _is_terraforms(name)]
+    return found
+
+
+def _is_terraforms(name: str) -> bool:
+    return name == LOCK or ".tfstate" in name
+
+
+def _write(file: Path, text: str) -> None:
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)

@@ -1,0 +1,151 @@
+"""The outcome of `ci plan` as a value, and its machine-readable form."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from reconciler.gitops.binding import Binding, binding_from, binding_json
+from reconciler.gitops.guard import Finding, refused
+from reconciler.gitops.limits import ConfigFacts, FleetLimits
+from reconciler.gitops.planned import PlannedFleet
+from reconciler.model.errors import InputError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReport:
+    """What a reviewer decides about, and what an apply is held to."""
+
+    binding: Binding
+    essence: str
+    """See `binding.essence`: what the plan does, apart from live capacity."""
+    terraform_version: str
+    changes: bool
+    fleets: tuple[PlannedFleet, ...]
+    counts: Mapping[str, int]
+    """Resources by step, those without a change left out."""
+    findings: tuple[Finding, ...]
+    facts: ConfigFacts
+    subject: str = ""
+    """Of the commit."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether nothing forbids an apply."""
+        return not refused(self.findings)
+
+    def usd_per_hour(self) -> tuple[Decimal | None, Decimal | None]:
+        """Cost of all fleets after the apply, at their minima and at their maxima.
+
+        None: a price or a maximum is not known.
+        """
+        limits = [self.limits_of(fleet) for fleet in self.fleets if fleet.step != "delete"]
+        return _total(limits, "min_capacity"), _total(limits, "max_capacity")
+
+    def limits_of(self, fleet: PlannedFleet) -> FleetLimits | None:
+        """What the config says of a fleet, None when it names no such fleet."""
+        return self.facts.fleets.get(fleet.name)
+
+
+def _total(limits: list[FleetLimits | None], key: str) -> Decimal | None:
+    total = Decimal(0)
+    for limit in limits:
+        count = None if limit is None else getattr(limit, key)
+        if count == 0:
+            continue
+        if limit is None or count is None or limit.usd_per_hour is None:
+            return None
+        total += limit.usd_per_hour * count
+    return total
+
+
+def report_json(report: PlanReport) -> dict[str, Any]:
+    """The report as `report.json` and `--output json` have it."""
+    at_min, at_max = report.usd_per_hour()
+    return {
+        "schema": SCHEMA,
+        "allowed": report.allowed,
+        "changes": report.changes,
+        "digest": report.binding.digest(),
+        "binding": binding_json(report.binding),
+        "essence": report.essence,
+        "subject": report.subject,
+        "terraform_version": report.terraform_version,
+        "cluster": report.facts.cluster or None,
+        "counts": dict(sorted(report.counts.items())),
+        "fleets": [_fleet_json(report, fleet) for fleet in report.fleets],
+        "findings": [
+            {"severity": f.severity, "code": f.code, "where": f.where, "message": f.message}
+            for f in report.findings
+        ],
+        "cost": {
+            "hourly_usd_min": _number(at_min),
+            "hourly_usd_max": _number(at_max),
+            "prices_as_of": report.facts.prices_as_of or None,
+        },
+    }
+
+
+def _fleet_json(report: PlanReport, fleet: PlannedFleet) -> dict[str, Any]:
+    limits = report.limits_of(fleet)
+    return {
+        "fleet": fleet.name,
+        "address": fleet.address,
+        "step": fleet.step,
+        "id": fleet.fleet_id or None,
+        "region": fleet.region or None,
+        "spot": fleet.spot,
+        "ami": fleet.ami_after or None,
+        "instance_types": list(fleet.instance_types),
+        "tags": dict(sorted((fleet.tags_after or fleet.tags_before).items())),
+        "changed": list(fleet.changed),
+        "capacity": {
+            "min": limits.min_capacity if limits else None,
+            "now": fleet.capacity_before,
+            "planned": fleet.capacity_after,
+            "max": limits.max_capacity if limits else None,
+        },
+        "hourly_usd_per_node": _number(limits.usd_per_hour) if limits else None,
+    }
+
+
+def _number(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovedPlan:
+    """What an apply reads back of a report."""
+
+    binding: Binding
+    digest: str
+    essence: str
+    allowed: bool
+    changes: bool
+
+
+def approved_from(text: str, *, where: str) -> ApprovedPlan:
+    """Read `report.json`.
+
+    Raises:
+        InputError: It is no report of this version, or its digest is not that of its content.
+    """
+    try:
+        data = json.loads(text)
+        if data["schema"] != SCHEMA:
+            raise InputError(where, f"schema {data['schema']} is not {SCHEMA}", "plan again")
+        approved = ApprovedPlan(
+            binding=binding_from(data["binding"]),
+            digest=str(data["digest"]),
+            essence=str(data["essence"]),
+            allowed=data["allowed"] is True,
+            changes=data["changes"] is True,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(where, "is no report of `reconciler ci plan`", "plan again") from error
+    if approved.binding.digest() != approved.digest:
+        raise InputError(where, "was changed after the plan: its digest is wrong", "plan again")
+    return approved

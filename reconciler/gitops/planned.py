@@ -1,0 +1,205 @@
+"""What a Terraform plan would do to fleets: pure reading of `terraform show -json`.
+
+Fleets are recognised by resource type and named by their `fleet` tag, so a hand-written root
+module is read as well as a rendered one. Format: https://developer.hashicorp.com/terraform/internals/json-format
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
+from reconciler.ports.terraform import TerraformPlanJson
+
+FLEET = "aws_ec2_fleet"
+LAUNCH_TEMPLATE = "aws_launch_template"
+Step = Literal["create", "update", "replace", "delete", "forget", "read", "no-op"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedResource:
+    """One managed resource of a plan."""
+
+    address: str
+    module: str
+    """Address of its module, empty for the root."""
+    type: str
+    step: Step
+    before: Mapping[str, Any]
+    """Attributes as they are, refreshed; empty when it does not exist."""
+    after: Mapping[str, Any]
+    """Attributes as planned, as far as they are known; empty when it goes."""
+    reason: str = ""
+    """Terraform's own reason, such as `replace_because_cannot_update`."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of the attributes that an update or replacement would change, sorted."""
+        if self.step not in {"update", "replace"}:
+            return ()
+        names = set(self.before) | set(self.after)
+        return tuple(sorted(n for n in names if self.before.get(n) != self.after.get(n)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedFleet:
+    """One EC2 Fleet of a plan, with its launch template."""
+
+    name: str
+    address: str
+    step: Step
+    fleet_id: str
+    """Empty before it exists."""
+    region: str
+    """Empty when the plan does not tell."""
+    capacity_before: int | None
+    """Live target when the plan was made; None: it does not exist yet."""
+    capacity_after: int | None
+    """Target that an update of the fleet sends along; None: it goes."""
+    spot: bool | None
+    tags_before: Labels
+    tags_after: Labels
+    changed: tuple[str, ...]
+    """Attributes of the fleet, and with `launch_template.` in front those of its template."""
+    ami_before: str = ""
+    ami_after: str = ""
+    instance_types: tuple[str, ...] = ()
+    terminates_instances: bool = False
+    """Whether its end would end its instances."""
+
+    @property
+    def touches_capacity(self) -> bool:
+        """Whether carrying it out sends a target capacity to a living fleet, or ends one."""
+        return bool(self.fleet_id) and self.step in {"update", "replace", "delete"}
+
+
+def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
+    """The managed resources of a plan, in its order; data sources are left out."""
+    return tuple(
+        _resource(entry)
+        for entry in plan.get("resource_changes", [])
+        if entry.get("mode", "managed") == "managed"
+    )
+
+
+def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
+    """The fleets of a plan, sorted by name and address."""
+    found = resources(plan)
+    templates = {r.module: r for r in found if r.type == LAUNCH_TEMPLATE}
+    region = provider_region(plan)
+    planned = [_fleet(r, templates.get(r.module), region) for r in found if r.type == FLEET]
+    return tuple(sorted(planned, key=lambda fleet: (fleet.name, fleet.address)))
+
+
+def provider_region(plan: TerraformPlanJson) -> str:
+    """The Region of the root's AWS provider, empty when only the environment knows it."""
+    configured = _at(plan, "configuration", "provider_config", "aws", "expressions", "region")
+    if not isinstance(configured, Mapping):
+        return ""
+    if "constant_value" in configured:
+        return str(configured["constant_value"])
+    for reference in configured.get("references", []):
+        name = str(reference).removeprefix("var.")
+        value = _at(plan, "variables", name, "value")
+        if isinstance(value, str):
+            return value
+    return ""
+
+
+def _resource(entry: Mapping[str, Any]) -> PlannedResource:
+    change = entry.get("change") or {}
+    return PlannedResource(
+        address=str(entry.get("address", "")),
+        module=str(entry.get("module_address", "")),
+        type=str(entry.get("type", "")),
+        step=_step(change.get("actions") or ()),
+        before=as_mapping(change.get("before")),
+        after=as_mapping(change.get("after")),
+        reason=str(entry.get("action_reason", "")),
+    )
+
+
+def _step(actions: Sequence[str]) -> Step:
+    if set(actions) == {"create", "delete"}:
+        return "replace"
+    known: tuple[Step, ...] = ("create", "update", "delete", "forget", "read")
+    # An action that this program does not know is no reason to think that nothing happens.
+    return next(
+        (step for step in known if step in actions), "no-op" if _idle(actions) else "update"
+    )
+
+
+def _idle(actions: Sequence[str]) -> bool:
+    return not actions or list(actions) == ["no-op"]
+
+
+def _fleet(
+    resource: PlannedResource, template: PlannedResource | None, region: str
+) -> PlannedFleet:
+    before, after = resource.before, resource.after
+    shown = after or before
+    tags = _tags(after) or _tags(before)
+    changed = list(resource.changed)
+    if template is not None:
+        changed += [f"launch_template.{name}" for name in template.changed]
+    return PlannedFleet(
+        name=tags.get("fleet") or resource.address,
+        address=resource.address,
+        step=resource.step,
+        fleet_id=str(before.get("id") or ""),
+        region=_region(before) or _region(after) or region,
+        capacity_before=_capacity(before),
+        capacity_after=_capacity(after),
+        spot=_is_spot(shown),
+        tags_before=_tags(before),
+        tags_after=_tags(after),
+        changed=tuple(changed),
+        ami_before=str(template.before.get("image_id") or "") if template else "",
+        ami_after=str(template.after.get("image_id") or "") if template else "",
+        instance_types=_instance_types(shown),
+        terminates_instances=bool(before.get("terminate_instances")),
+    )
+
+
+def _region(attributes: Mapping[str, Any]) -> str:
+    """Of the ARN (`arn:aws:ec2:us-west-2:…`), else the attribute that provider 6 has."""
+    parts = str(attributes.get("arn") or "").split(":")
+    return parts[3] if len(parts) > 5 else str(attributes.get("region") or "")
+
+
+def _capacity(attributes: Mapping[str, Any]) -> int | None:
+    value = _first(attributes.get("target_capacity_specification")).get("total_target_capacity")
+    return value if isinstance(value, int) else None
+
+
+def _is_spot(attributes: Mapping[str, Any]) -> bool | None:
+    kind = _first(attributes.get("target_capacity_specification")).get(
+        "default_target_capacity_type"
+    )
+    return None if kind is None else kind == "spot"
+
+
+def _instance_types(attributes: Mapping[str, Any]) -> tuple[str, ...]:
+    overrides = _first(attributes.get("launch_template_config")).get("override") or []
+    found = {str(as_mapping(entry).get("instance_type") or "") for entry in overrides}
+    return tuple(sorted(found - {""}))
+
+
+def _tags(attributes: Mapping[str, Any]) -> Labels:
+    tags = as_mapping(attributes.get("tags"))
+    return FrozenMap({str(k): str(v) for k, v in tags.items()}) if tags else NO_LABELS
+
+
+def _first(blocks: Any) -> Mapping[str, Any]:
+    return as_mapping(blocks[0]) if isinstance(blocks, list) and blocks else {}
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """The value when it is a JSON object, else an empty one: plans leave out what is empty."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _at(value: Any, *path: str) -> Any:
+    for key in path:
+        value = as_mapping(value).get(key)
+    return value

@@ -1,0 +1,183 @@
+"""A plan for reviewers: Markdown, most important first, bounded in size. Pure."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from reconciler.gitops.guard import Finding, refused
+from reconciler.gitops.plan_report import PlanReport
+from reconciler.gitops.planned import PlannedFleet
+
+BYTES_MAX = 60_000
+"""GitHub takes comments of 65,536 characters."""
+_ROWS_MAX = 100
+_CELL_MAX = 300
+_HEADINGS = (
+    ("replace", "Replaced"),
+    ("delete", "Destroyed"),
+    ("forget", "Let go"),
+    ("create", "Created"),
+    ("update", "Changed"),
+)
+
+
+def summary(report: PlanReport) -> str:
+    """The whole summary, in Markdown, cut at a line when it would be too long."""
+    lines = [
+        *_head(report),
+        *_findings("Refused", refused(report.findings)),
+        *_findings("Warnings", tuple(f for f in report.findings if f.severity == "warning")),
+        *_fleets(report),
+        *_cost(report),
+        *_foot(report),
+    ]
+    return _bounded(lines)
+
+
+def _head(report: PlanReport) -> list[str]:
+    cluster = f" for {_code(report.facts.cluster)}" if report.facts.cluster else ""
+    if not report.allowed:
+        verdict = "**Refused**: this plan will not be applied."
+    elif report.changes:
+        verdict = f"**{_counts(report)}**"
+    else:
+        verdict = "**No changes.** The infrastructure is what the config asks for."
+    commit = report.binding.commit[:12]
+    at = f" at {_code(commit)} {_text(report.subject)}" if commit else ""
+    return [f"## Fleet plan{cluster}{at}".rstrip(), "", verdict, ""]
+
+
+def _counts(report: PlanReport) -> str:
+    words = {"create": "to create", "update": "to change", "replace": "to replace"}
+    words |= {"delete": "to destroy", "forget": "to let go"}
+    parts = [f"{report.counts[k]} {text}" for k, text in words.items() if report.counts.get(k)]
+    return ", ".join(parts) or "Changes of outputs only"
+
+
+def _findings(title: str, findings: tuple[Finding, ...]) -> list[str]:
+    if not findings:
+        return []
+    shown = [
+        f"- {_code(f.code)} {_code(f.where)}: {_text(f.message, 1000)}"
+        for f in findings[:_ROWS_MAX]
+    ]
+    return [f"### {title}", "", *shown, *_more(len(findings)), ""]
+
+
+def _fleets(report: PlanReport) -> list[str]:
+    lines: list[str] = []
+    for step, heading in _HEADINGS:
+        fleets = [fleet for fleet in report.fleets if _shown_step(fleet) == step]
+        if not fleets:
+            continue
+        lines += [
+            f"### {heading}",
+            "",
+            "| fleet | min / now / max | kind | AMI | tags | changes |",
+            "|---|---|---|---|---|---|",
+            *(_row(report, fleet) for fleet in fleets[:_ROWS_MAX]),
+            *_more(len(fleets)),
+            "",
+        ]
+    same = sum(1 for fleet in report.fleets if _shown_step(fleet) == "no-op")
+    return [*lines, *([f"{same} fleets unchanged.", ""] if same else [])]
+
+
+def _shown_step(fleet: PlannedFleet) -> str:
+    """A fleet whose launch template changes is a changed fleet to a reader."""
+    return "update" if fleet.step in {"no-op", "read"} and fleet.changed else fleet.step
+
+
+def _row(report: PlanReport, fleet: PlannedFleet) -> str:
+    limits = report.limits_of(fleet)
+    now = fleet.capacity_before if fleet.fleet_id else f"{fleet.capacity_after} (new)"
+    numbers = (
+        limits.min_capacity if limits else "?",
+        "?" if now is None else now,
+        "?" if limits is None else ("∞" if limits.max_capacity is None else limits.max_capacity),
+    )
+    kind = {True: "spot", False: "on-demand", None: "?"}[fleet.spot]
+    cells = (
+        _code(fleet.name),
+        " / ".join(map(str, numbers)),
+        kind,
+        _moved(fleet.ami_before, fleet.ami_after),
+        _tags(fleet),
+        _text(", ".join(fleet.changed)),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _tags(fleet: PlannedFleet) -> str:
+    """All tags of a fleet that comes or goes, else those that change."""
+    before, after = fleet.tags_before, fleet.tags_after
+    if not before or not after:
+        return _list(f"{key}={value}" for key, value in sorted((after or before).items()))
+    keys = sorted(key for key in set(before) | set(after) if before.get(key) != after.get(key))
+    return _list(f"{key}: {before.get(key, '-')} → {after.get(key, '-')}" for key in keys)
+
+
+def _list(texts: Iterable[str]) -> str:
+    return " ".join(_code(text) for text in list(texts)[:20])
+
+
+def _moved(before: str, after: str) -> str:
+    if before and after and before != after:
+        return f"{_code(before)} → {_code(after)}"
+    return _code(after or before) if after or before else ""
+
+
+def _cost(report: PlanReport) -> list[str]:
+    if not report.facts.fleets:
+        return []
+    at_min, at_max = report.usd_per_hour()
+    dated = f" (prices of {report.facts.prices_as_of})" if report.facts.prices_as_of else ""
+    return [
+        f"Cost per hour of all fleets: {_usd(at_min)} at min, {_usd(at_max)} at max{dated}.",
+        "",
+    ]
+
+
+def _usd(value: Decimal | None) -> str:
+    return "unknown" if value is None else f"{value:,.2f} USD"
+
+
+def _foot(report: PlanReport) -> list[str]:
+    state = report.binding.state
+    return [
+        f"Digest {_code(report.binding.digest())}, state serial {state.serial},"
+        f" Terraform {_text(report.terraform_version)}.",
+    ]
+
+
+def _more(count: int) -> list[str]:
+    return [f"… and {count - _ROWS_MAX} more"] if count > _ROWS_MAX else []
+
+
+def _text(text: str, length_max: int = _CELL_MAX) -> str:
+    """Foreign text that stays text: one line, no table cells, no HTML, no mentions or links."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if len(line) > length_max:
+        line = line[: length_max - 1] + "…"
+    for mark in "\\`*_[]<>|@#!":
+        line = line.replace(mark, f"\\{mark}" if mark not in "@<>" else _ENTITIES[mark])
+    return line
+
+
+_ENTITIES = {"@": "&#64;", "<": "&lt;", ">": "&gt;"}
+
+
+def _code(text: str) -> str:
+    """Foreign text as inline code."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = line.replace("`", "'").replace("|", "¦")
+    return f"`{line if len(line) <= _CELL_MAX else line[: _CELL_MAX - 1] + '…'}`"
+
+
+def _bounded(lines: list[str]) -> str:
+    """As many whole lines as fit."""
+    text = "\n".join(lines).rstrip() + "\n"
+    if len(text.encode()) <= BYTES_MAX:
+        return text
+    note = "\n… cut: the whole plan is in report.json.\n"
+    kept = text.encode()[: BYTES_MAX - len(note.encode())].decode(errors="ignore")
+    return kept[: kept.rindex("\n")] + "\n" + note

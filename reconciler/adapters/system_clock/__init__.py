@@ -62,5 +62,5 @@ def stop_on_signals(
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for restored, handler in before.items():
+            signal.signal(restored, handler)

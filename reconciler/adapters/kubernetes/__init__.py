@@ -1,0 +1,6 @@
+"""The Kubernetes API server as the Cluster port: `KubernetesCluster(connect(kubeconfig))`."""
+
+from reconciler.adapters.kubernetes.cluster import KubernetesCluster
+from reconciler.adapters.kubernetes.transport import Transport, connect
+
+__all__ = ["KubernetesCluster", "Transport", "connect"]

@@ -1,0 +1,147 @@
+"""What is known of one kind, and the bell that rings when it changes."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.adapters.kubernetes.changes import matters
+from reconciler.records.kubernetes import ClusterObject, Decoded
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+SHRUNK_TO = 0.7
+"""A list with less than this part of what was known is confirmed by another one."""
+
+
+class Bell:
+    """Wakes whoever waits for a change; rings between two waits are kept."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._rung = False
+        self._closed = False
+
+    def ring(self) -> None:
+        """Something that matters changed."""
+        with self._condition:
+            self._rung = True
+            self._condition.notify_all()
+
+    def close(self) -> None:
+        """End all waits, now and later."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+
+    def silence(self) -> None:
+        """Forget the rings up to now: an observation begins that will see them."""
+        with self._condition:
+            self._rung = False
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Whether it rang within the time; False also when it was closed."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._rung or self._closed, max(0.0, timeout_seconds))
+            return self._rung and not self._closed
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One object as it was decoded last."""
+
+    version: str
+    decoded: Decoded | None
+    """None: an object that planning does not use (a Lease of someone else)."""
+
+
+class Cache:
+    """The objects of one kind. One thread writes, any thread reads."""
+
+    def __init__(
+        self, kind: str, bell: Bell, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.kind = kind
+        self._bell = bell
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._held: dict[Key, Held] = {}
+        self._heard_at: float | None = None
+        self._lists_agreeing = 0
+        self._trouble = ""
+        self._listed = threading.Event()
+
+    def heard(self) -> None:
+        """The server said something, if only that nothing changed."""
+        self._heard_at = self._monotonic()
+        self._trouble = ""
+
+    def failed(self, why: str) -> None:
+        """Keep why nothing is heard, for the error that follows if it stays so."""
+        self._trouble = why
+
+    @property
+    def trouble(self) -> str:
+        """The last failure since the server was heard; empty when there is none."""
+        return self._trouble
+
+    @property
+    def synced(self) -> bool:
+        """Whether a full list was taken."""
+        return self._lists_agreeing > 0
+
+    def wait_synced(self, timeout_seconds: float) -> bool:
+        """Wait for the first full list; whether there is one."""
+        return self._listed.wait(timeout_seconds)
+
+    @property
+    def lists_agreeing(self) -> int:
+        """Full lists since the last one that held far less than was known before."""
+        return self._lists_agreeing
+
+    def silent_seconds(self) -> float:
+        """How long nothing was heard; infinite before the first answer."""
+        heard_at = self._heard_at
+        return float("inf") if heard_at is None else self._monotonic() - heard_at
+
+    def get(self, key: Key) -> Held | None:
+        """What is known of one object."""
+        return self._held.get(key)
+
+    def put(self, key: Key, held: Held) -> None:
+        """An object was added or changed."""
+        with self._lock:
+            before = self._held.get(key)
+            self._held[key] = held
+        if matters(_value(before), _value(held)):
+            self._bell.ring()
+
+    def drop(self, key: Key) -> None:
+        """An object was deleted."""
+        with self._lock:
+            before = self._held.pop(key, None)
+        if _value(before) is not None:
+            self._bell.ring()
+
+    def replace(self, found: dict[Key, Held]) -> None:
+        """A full list was taken."""
+        with self._lock:
+            before, self._held = self._held, found
+        lost = len(before) - len(found)
+        shrunk = lost > 3 and len(found) < SHRUNK_TO * len(before)
+        self._lists_agreeing = 1 if shrunk else self._lists_agreeing + 1
+        self._listed.set()
+        if before.keys() != found.keys() or any(
+            matters(_value(before[key]), _value(held)) for key, held in found.items()
+        ):
+            self._bell.ring()
+
+    def decoded(self) -> list[Decoded]:
+        """All objects that planning uses."""
+        with self._lock:
+            return [held.decoded for held in self._held.values() if held.decoded is not None]
+
+
+def _value(held: Held | None) -> ClusterObject | None:
+    return None if held is None or held.decoded is None else held.decoded.value

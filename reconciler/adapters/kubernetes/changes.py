@@ -1,0 +1,54 @@
+"""Which changes of an object are worth planning again for."""
+
+from typing import Any
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.records.kubernetes import ClusterObject
+
+
+def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
+    """Whether a plan may come out differently.
+
+    A kubelet's heartbeat and a pod's way through its conditions change objects many times a
+    second in a large cluster, and no plan.
+    """
+    if before is after:
+        return False
+    match before, after:
+        case Pod() as old, Pod() as new:
+            return _of_pod(old) != _of_pod(new)
+        case Node() as old, Node() as new:
+            return _of_node(old) != _of_node(new)
+        case _:
+            return before != after
+
+
+def _of_pod(pod: Pod) -> tuple[Any, ...]:
+    return (
+        pod.key.uid,
+        pod.node_name,
+        pod.finished,
+        pod.deleting,
+        pod.gated,
+        pod.nominated_node_name,
+        pod.spec,
+        pod.labels,
+        pod.annotations,
+        pod.claims,
+        pod.unreadable,
+    )
+
+
+def _of_node(node: Node) -> tuple[Any, ...]:
+    return (
+        node.uid,
+        node.instance_id,
+        node.ready,
+        node.unschedulable,
+        node.deleting,
+        node.taints,
+        node.labels,
+        node.annotations,
+        node.allocatable,
+        node.unreadable,
+    )

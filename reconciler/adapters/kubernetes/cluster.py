@@ -1,0 +1,175 @@
+"""The Cluster port over the API server: watched caches for reading, a few verbs for changing."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.adapters.kubernetes.cache import Bell, Cache
+from reconciler.adapters.kubernetes.kinds import KINDS
+from reconciler.adapters.kubernetes.reflector import PAGE_OBJECTS, Reflector
+from reconciler.adapters.kubernetes.transport import Transport
+from reconciler.adapters.kubernetes.verbs import Verbs
+from reconciler.model.cluster import Taint
+from reconciler.model.errors import ObservationError
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.snapshot import ClusterState
+from reconciler.records.interning import garbage_collection_paused
+from reconciler.records.kubernetes import ObjectDecoder, assemble
+
+STALE_SECONDS = 60.0
+SYNC_SECONDS = 60.0
+JOIN_SECONDS = 10.0
+COUNTED_TWICE = frozenset({"Pod", "Node"})
+"""Kinds whose lists decide how much is known for certain."""
+
+
+class KubernetesCluster:
+    """A cluster behind its API server; begins to watch at once.
+
+    Args:
+        transport: How to reach the server.
+        namespace: Where the Lease `fleet-reconciler` is kept.
+        stale_seconds: How long the server may be silent about any kind.
+        sync_seconds: How long the first observation waits for the first lists.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        namespace: str = "kube-system",
+        stale_seconds: float = STALE_SECONDS,
+        sync_seconds: float = SYNC_SECONDS,
+    ) -> None:
+        self._transport = transport
+        self._verbs = Verbs(transport, namespace)
+        self._stale_seconds = stale_seconds
+        self._sync_seconds = sync_seconds
+        self._bell = Bell()
+        decoder = ObjectDecoder()
+        self._reflectors = [
+            Reflector(kind, transport, Cache(kind.name, self._bell), decoder) for kind in KINDS
+        ]
+        self._closed = False
+        for reflector in self._reflectors:
+            reflector.start()
+
+    @property
+    def synced(self) -> bool:
+        """Whether every kind was listed once and none has been silent for too long."""
+        return not self._missing()
+
+    def observe(self) -> ClusterState:
+        """The caches' content, sorted; waits for the first lists after start.
+
+        Raises:
+            ObservationError: A kind was not heard of for 60 s; the reason is named.
+        """
+        self._wait_for_first_lists()
+        missing = self._missing()
+        if missing:
+            raise ObservationError(
+                self._transport.host,
+                "; ".join(missing),
+                "nothing is decided until the API server answers",
+            )
+        self._bell.silence()
+        caches = [reflector.cache for reflector in self._reflectors]
+        with garbage_collection_paused():
+            decoded = [each for cache in caches for each in cache.decoded()]
+            return assemble(
+                (each.value for each in decoded if each.value is not None),
+                [each.ignored for each in decoded if each.ignored is not None],
+                relists=min(c.lists_agreeing for c in caches if c.kind in COUNTED_TWICE),
+            )
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:
+        """Block until something that matters changed since the last `observe`."""
+        return self._bell.wait(timeout_seconds)
+
+    def wake(self) -> None:
+        """End all waits for good: the program is asked to stop."""
+        self._bell.close()
+
+    def taint_node(self, node: NodeName, taint: Taint) -> bool:
+        """Put the taint on the node, leaving all others."""
+        return self._verbs.taint_node(node, taint)
+
+    def untaint_node(self, node: NodeName, key: str) -> bool:
+        """Take every taint with this key off the node."""
+        return self._verbs.untaint_node(node, key)
+
+    def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations; None removes one."""
+        self._verbs.annotate_node(node, annotations)
+
+    def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """Ask the Eviction API to end this very pod."""
+        return self._verbs.evict_pod(pod, grace_seconds)
+
+    def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """Delete this very pod, past any budget."""
+        return self._verbs.delete_pod(pod, grace_seconds)
+
+    def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
+        """The live pods that count on a node, read now."""
+        return self._verbs.counted_pods_on(node)
+
+    def delete_node(self, node: NodeName) -> bool:
+        """Delete the Node object."""
+        return self._verbs.delete_node(node)
+
+    def remember(self, annotations: Mapping[str, str | None]) -> None:
+        """Keep annotations on the Lease; it is made when there is none."""
+        self._verbs.remember(annotations)
+
+    def raw(self) -> Iterator[dict[str, Any]]:
+        """Every object of the watched kinds as the server has it now, with its kind filled in."""
+        for reflector in self._reflectors:
+            kind = reflector.kind
+            query = {"limit": str(PAGE_OBJECTS)}
+            if kind.field_selector:
+                query["fieldSelector"] = kind.field_selector
+            while True:
+                page = self._transport.expect("GET", kind.path, query=query).json()
+                version = {"apiVersion": page.get("apiVersion", "v1"), "kind": kind.name}
+                for item in page.get("items") or ():
+                    yield version | item
+                token = (page.get("metadata") or {}).get("continue")
+                if not token:
+                    break
+                query["continue"] = token
+
+    def close(self) -> None:
+        """Stop watching, wait for the threads to end, close connections."""
+        if self._closed:
+            return
+        self._closed = True
+        self._bell.close()
+        for reflector in self._reflectors:
+            reflector.stop()
+        for reflector in self._reflectors:
+            reflector.join(JOIN_SECONDS)
+        self._transport.close()
+
+    def _wait_for_first_lists(self) -> None:
+        """All kinds together get `sync_seconds`."""
+        deadline = time.monotonic() + self._sync_seconds
+        for reflector in self._reflectors:
+            reflector.cache.wait_synced(max(0.0, deadline - time.monotonic()))
+
+    def _missing(self) -> list[str]:
+        """Each kind that is unknown or too old, and why."""
+        missing = []
+        for reflector in self._reflectors:
+            cache = reflector.cache
+            if not cache.synced:
+                missing.append(f"no list of {cache.kind} yet{_because(cache)}")
+            elif cache.silent_seconds() > self._stale_seconds:
+                silent = round(cache.silent_seconds())
+                missing.append(f"{cache.kind} not heard of for {silent} s{_because(cache)}")
+        return missing
+
+
+def _because(cache: Cache) -> str:
+    return f" ({cache.trouble})" if cache.trouble else ""

@@ -1,0 +1,102 @@
+"""What the API server's refusals and the network's failures mean to the program."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    PortError,
+    Refused,
+    Throttled,
+    Unavailable,
+)
+
+TEXT_MAX = 300
+
+
+class Gone(Unavailable):
+    """410: the watch or the page asked for is older than what the server keeps; list anew."""
+
+
+_BY_STATUS: Mapping[int, type[PortError]] = {
+    401: Forbidden,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+}
+
+
+def of_status(
+    where: str, status: int, body: bytes, headers: Mapping[str, str], *, changing: bool
+) -> PortError:
+    """The error that an answer other than 2xx stands for."""
+    answer = status_object(body)
+    what = f"{status} {message_of(answer, body)}"
+    if status == 429:
+        return Throttled(where, what, retry_after_seconds(answer, headers))
+    if status >= 500 and status != 503 and changing:
+        # Timeouts inside the server are 500 and 504: the write may still go through.
+        return OutcomeUnknown(where, what)
+    kind = _BY_STATUS.get(status, Unavailable if status >= 500 else Refused)
+    return kind(where, what)
+
+
+def of_failure(where: str, error: Exception, *, changing: bool) -> PortError:
+    """The error that a request without an answer stands for."""
+    what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
+    not_sent = isinstance(error, NewConnectionError | ConnectTimeoutError | ApiException)
+    if changing and not not_sent:
+        return OutcomeUnknown(where, what, "it may have been carried out")
+    return Unavailable(where, what)
+
+
+FAILURES = (HTTPError, ApiException, OSError)
+"""What the client's transport raises when there is no answer."""
+
+
+def status_object(body: bytes) -> Mapping[str, Any]:
+    """The metav1.Status in a refusal; empty when there is none."""
+    try:
+        found = orjson.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def message_of(answer: Mapping[str, Any], body: bytes) -> str:
+    """Its message, cut; a body that is no Status (of a proxy, say) is cut too."""
+    message = answer.get("message")
+    text = message if isinstance(message, str) else body.decode(errors="replace")
+    return text[:TEXT_MAX]
+
+
+def retry_after_seconds(answer: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
+    """The pause that the server asks for, by header or in the Status; None when it names none."""
+    details = answer.get("details")
+    asked = headers.get("Retry-After") or (
+        details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    )
+    try:
+        return max(0.0, float(asked)) if asked is not None else None
+    except (TypeError, ValueError):
+        return None
+
+
+def is_budget_refusal(answer: Mapping[str, Any]) -> bool:
+    """Whether a refused eviction was refused by a budget, and not by request throttling."""
+    details = answer.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    if isinstance(causes, list) and any(
+        isinstance(each, dict) and each.get("reason") == "DisruptionBudget" for each in causes
+    ):
+        return True
+    message = str(answer.get("message", "")).lower()
+    return "disruption budget" in message or "poddisruptionbudget" in message

@@ -1,0 +1,225 @@
+"""Requests to the API server over the official client's transport, bodies left as bytes.
+
+The client's typed models cost fifty times what decoding into the model costs; its transport has
+what is hard: kubeconfig, exec plugins, in-cluster tokens that rotate, TLS, proxies.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import orjson
+from kubernetes import client, config
+from kubernetes.config.config_exception import ConfigException
+
+from reconciler import __version__
+from reconciler.adapters.kubernetes.errors import FAILURES, of_failure, of_status
+from reconciler.model.errors import InputError
+
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 30.0
+CHUNK_BYTES = 1 << 20
+CONNECTIONS_MAX = 16
+"""One per watched kind, some for the verbs."""
+
+
+class Reply(NamedTuple):
+    """An answer, whatever its status."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+    def json(self) -> Any:
+        """The body, decoded."""
+        return orjson.loads(self.body)
+
+
+class Stream:
+    """The answer to a watch, read while it is being written."""
+
+    def __init__(self, response: Any, where: str) -> None:
+        self._response = response
+        self._where = where
+
+    def lines(self) -> Iterator[bytes]:
+        """Whole lines as they come; ends when the server ends the watch.
+
+        Raises:
+            Unavailable: The connection broke or was silent for too long.
+        """
+        rest = b""
+        try:
+            while chunk := self._response.read1(CHUNK_BYTES):
+                *whole, rest = (rest + chunk).split(b"\n")
+                yield from (line for line in whole if line)
+        except (*FAILURES, ValueError) as error:
+            raise of_failure(self._where, error, changing=False) from error
+        if rest:
+            yield rest
+
+    def interrupt(self) -> None:
+        """End a read that another thread is blocked in."""
+        with suppress(*FAILURES, ValueError, RuntimeError):
+            self._response.shutdown()
+
+    def close(self) -> None:
+        """Give up the connection: an unread answer can't be followed by another."""
+        with suppress(*FAILURES, ValueError):
+            self._response.close()
+
+
+class Transport:
+    """Sends requests; translates what goes wrong.
+
+    Args:
+        api_client: The official client, configured.
+    """
+
+    def __init__(self, api_client: client.ApiClient) -> None:
+        self._client: Any = api_client
+        self._client.user_agent = f"fleet-reconciler/{__version__}"
+
+    @property
+    def host(self) -> str:
+        """The server's address."""
+        return str(self._client.configuration.host)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> Reply:
+        """Send one request and read the whole answer; refusals are answers too.
+
+        Raises:
+            Unavailable: No answer; nothing was changed.
+            OutcomeUnknown: No answer to a request that may have been carried out.
+        """
+        where = f"{method} {path}"
+        try:
+            response = self._send(method, path, query, body, content_type, READ_SECONDS)
+            data = response.response.data
+        except FAILURES as error:
+            raise of_failure(where, error, changing=method != "GET") from error
+        return Reply(response.status, data, response.headers)
+
+    def expect(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+    ) -> Reply:
+        """Send one request; raises the PortError of an answer other than 2xx."""
+        reply = self.request(method, path, query=query, body=body, content_type=content_type)
+        if not 200 <= reply.status < 300:
+            raise of_status(
+                f"{method} {path}",
+                reply.status,
+                reply.body,
+                reply.headers,
+                changing=method != "GET",
+            )
+        return reply
+
+    def stream(self, path: str, query: Mapping[str, Any], silence_seconds: float) -> Stream:
+        """Begin a watch.
+
+        Args:
+            path: What to watch.
+            query: Its parameters.
+            silence_seconds: How long the server may say nothing at all.
+
+        Raises:
+            PortError: It was refused or there was no answer.
+        """
+        where = f"WATCH {path}"
+        try:
+            response = self._send("GET", path, query, None, "", silence_seconds)
+            if response.status != 200:
+                body = response.response.data
+                raise of_status(where, response.status, body, response.headers, changing=False)
+        except FAILURES as error:
+            raise of_failure(where, error, changing=False) from error
+        return Stream(response.response, where)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        body: Any,
+        content_type: str,
+        read_seconds: float,
+    ) -> Any:
+        # A compressed stream would hold events back until a block of it is full.
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip" if content_type else "identity",
+        }
+        if body is not None:
+            headers["Content-Type"] = content_type
+        serialized = self._client.param_serialize(
+            method,
+            path,
+            query_params=[(key, value) for key, value in (query or {}).items()],
+            header_params=headers,
+            auth_settings=["BearerToken"],
+        )
+        _, url, sent_headers, _, _ = serialized
+        return self._client.call_api(
+            method,
+            url,
+            sent_headers,
+            body,
+            None,
+            _request_timeout=(CONNECT_SECONDS, read_seconds),
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+
+def connect(kubeconfig: str | None = None, context: str | None = None) -> Transport:
+    """Connect as kubectl would: the file, $KUBECONFIG or ~/.kube/config, else as a pod.
+
+    Raises:
+        InputError: There is no usable configuration.
+    """
+    configuration = client.Configuration()
+    try:
+        _configure(configuration, kubeconfig, context)
+    except (ConfigException, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+        # What the client's loader does with a broken file depends on where it is broken.
+        text = str(error) or type(error).__name__
+        raise InputError(
+            kubeconfig or "kubeconfig",
+            f"cannot be used: {text}"[:300],
+            "name one with --kubeconfig or KUBECONFIG, or run in the cluster",
+        ) from error
+    configuration.retries = False
+    configuration.connection_pool_maxsize = CONNECTIONS_MAX
+    return Transport(client.ApiClient(configuration))
+
+
+def _configure(
+    configuration: client.Configuration, kubeconfig: str | None, context: str | None
+) -> None:
+    load_in_cluster: Any = config.load_incluster_config
+    load_file: Any = config.load_kube_config
+    if kubeconfig is None and context is None:
+        try:
+            load_in_cluster(client_configuration=configuration)
+        except ConfigException:
+            pass
+        else:
+            return
+    load_file(kubeconfig, context, client_configuration=configuration)

@@ -1,0 +1,195 @@
+"""The changes that the plan's actions need, each bound to the very object it was decided for."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reconciler.adapters.kubernetes.errors import (
+    is_budget_refusal,
+    of_status,
+    retry_after_seconds,
+    status_object,
+)
+from reconciler.adapters.kubernetes.kinds import leases_path, node_path, pod_path
+from reconciler.adapters.kubernetes.transport import Reply, Transport
+from reconciler.model.cluster import Pod, Taint
+from reconciler.model.errors import Conflict, NotFound, PortError, Refused
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.records.kubernetes import LEASE_NAME, ObjectDecoder, decode_page
+
+MERGE_PATCH = "application/merge-patch+json"
+ATTEMPTS_MAX = 5
+"""How often a node may change under us before we give up and observe again."""
+
+RawTaints = list[dict[str, Any]]
+
+
+class Verbs:
+    """Changes over one transport.
+
+    Args:
+        transport: How to reach the server.
+        namespace: Where the Lease `fleet-reconciler` is kept.
+    """
+
+    def __init__(self, transport: Transport, namespace: str) -> None:
+        self._transport = transport
+        self._namespace = namespace
+
+    def taint_node(self, node: NodeName, taint: Taint) -> bool:
+        """Put the taint on the node; see ports.cluster."""
+        wanted = {"key": taint.key, "value": taint.value, "effect": taint.effect}
+
+        def with_taint(taints: RawTaints) -> RawTaints | None:
+            if any(_parts(each) == wanted for each in taints):
+                return None
+            others = [
+                each
+                for each in taints
+                if (each.get("key"), each.get("effect")) != (taint.key, taint.effect)
+            ]
+            return [*others, wanted]
+
+        return self._change_taints(node, with_taint)
+
+    def untaint_node(self, node: NodeName, key: str) -> bool:
+        """Take every taint with this key off; see ports.cluster."""
+
+        def without(taints: RawTaints) -> RawTaints | None:
+            kept = [each for each in taints if each.get("key") != key]
+            return kept if len(kept) < len(taints) else None
+
+        return self._change_taints(node, without)
+
+    def _change_taints(
+        self, node: NodeName, change: Callable[[RawTaints], RawTaints | None]
+    ) -> bool:
+        """Read, change, write under the version that was read; again when someone was faster."""
+        path = node_path(node)
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            found = self._transport.expect("GET", path).json()
+            taints = change(found.get("spec", {}).get("taints") or [])
+            if taints is None:
+                return False
+            version = found["metadata"]["resourceVersion"]
+            patch = {"metadata": {"resourceVersion": version}, "spec": {"taints": taints}}
+            try:
+                self._transport.expect("PATCH", path, body=patch, content_type=MERGE_PATCH)
+            except Conflict:
+                if attempt == ATTEMPTS_MAX:
+                    raise
+                continue
+            return True
+        return False
+
+    def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations, each on its own; see ports.cluster."""
+        patch = {"metadata": {"annotations": dict(annotations)}}
+        self._transport.expect("PATCH", node_path(node), body=patch, content_type=MERGE_PATCH)
+
+    def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """Ask the Eviction API; see ports.cluster."""
+        path = pod_path(pod.namespace, pod.name)
+        if not self._lives(path, pod):
+            return False
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": pod.namespace, "name": pod.name},
+            "deleteOptions": _delete_options(pod, grace_seconds),
+        }
+        reply = self._transport.request("POST", f"{path}/eviction", body=eviction)
+        if reply.status in {404, 409}:  # 409: another pod of the name by now
+            return False
+        if not 200 <= reply.status < 300:
+            raise _eviction_refusal(f"pod {pod}", reply)
+        return True
+
+    def _lives(self, path: str, pod: PodKey) -> bool:
+        """Whether this very pod exists and is not being deleted already."""
+        try:
+            metadata = self._transport.expect("GET", path).json()["metadata"]
+        except NotFound:
+            return False
+        same = not pod.uid or metadata.get("uid") == pod.uid
+        return same and not metadata.get("deletionTimestamp")
+
+    def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """Delete past any budget; see ports.cluster."""
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", **_delete_options(pod, grace_seconds)}
+        try:
+            self._transport.expect("DELETE", pod_path(pod.namespace, pod.name), body=body)
+        except (NotFound, Conflict):
+            return False
+        return True
+
+    def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
+        """List the node's pods now; see ports.cluster. Unreadable ones count."""
+        query = {"fieldSelector": f"spec.nodeName={node}"}
+        reply = self._transport.expect("GET", "/api/v1/pods", query=query)
+        decoder = ObjectDecoder()
+        decoded = (decoder.decode("Pod", raw) for raw in decode_page(reply.body).items)
+        pods = (each.value for each in decoded if each is not None)
+        return tuple(sorted(pod.key for pod in pods if isinstance(pod, Pod) and _counts(pod)))
+
+    def delete_node(self, node: NodeName) -> bool:
+        """Delete the Node object; see ports.cluster."""
+        try:
+            self._transport.expect("DELETE", node_path(node))
+        except NotFound:
+            return False
+        return True
+
+    def remember(self, annotations: Mapping[str, str | None]) -> None:
+        """Annotate the Lease, which is made when there is none; see ports.cluster."""
+        path = leases_path(self._namespace)
+        patch = {"metadata": {"annotations": dict(annotations)}}
+        try:
+            self._annotate_lease(path, patch)
+        except NotFound:
+            lease = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {
+                    "name": LEASE_NAME,
+                    "annotations": {k: v for k, v in annotations.items() if v is not None},
+                },
+                "spec": {},
+            }
+            try:
+                self._transport.expect("POST", path, body=lease)
+            except Conflict:  # someone made it in between
+                self._annotate_lease(path, patch)
+
+    def _annotate_lease(self, path: str, patch: Mapping[str, Any]) -> None:
+        self._transport.expect(
+            "PATCH", f"{path}/{LEASE_NAME}", body=patch, content_type=MERGE_PATCH
+        )
+
+
+def _parts(taint: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "key": taint.get("key"),
+        "value": taint.get("value") or "",
+        "effect": taint.get("effect"),
+    }
+
+
+def _delete_options(pod: PodKey, grace_seconds: int) -> dict[str, Any]:
+    precondition = {"preconditions": {"uid": pod.uid}} if pod.uid else {}
+    return {"gracePeriodSeconds": grace_seconds, **precondition}
+
+
+def _counts(pod: Pod) -> bool:
+    ours = not (pod.daemon or pod.mirror or pod.finished)
+    return ours and pod.spec.priority >= 0
+
+
+def _eviction_refusal(where: str, reply: Reply) -> PortError:
+    """A budget's no is not the server's: it is asked again later, not sooner."""
+    answer = status_object(reply.body)
+    text = str(answer.get("message", ""))
+    if reply.status == 429 and is_budget_refusal(answer):
+        return Refused(where, text, retry_after_seconds(answer, reply.headers))
+    if reply.status == 500 and "more than one PodDisruptionBudget" in text:
+        return Refused(where, text)
+    return of_status(where, reply.status, reply.body, reply.headers, changing=True)

@@ -3,58 +3,43 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-AWS_PROVIDER = Path("registry.terraform.io/hashicorp/aws")
-_IMPLIED_MIRRORS = (
-    Path.home() / ".terraform.d/plugins",
-    Path("/usr/local/share/terraform/plugins"),
-    Path("/usr/share/terraform/plugins"),
-)
+from reconciler.adapters.terraform.mirror import VARIABLE, plugin_directory
+
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - tests start the program that is installed here
-_USUAL_ROOTS = ("/opt", "/usr/share", "/usr/local/share")
+_PASSED_ON = ("PATH", "HOME", "TF_CLI_CONFIG_FILE", VARIABLE)
 
 
-def _mirror_candidates() -> Iterator[Path]:
-    """Folders that may hold providers: named, implied by Terraform, then found by search."""
-    if named := _ENVIRONMENT.get("TF_PLUGIN_DIR"):
-        yield Path(named)
-    yield from _IMPLIED_MIRRORS
-    for root in _USUAL_ROOTS:
-        for pattern in ("*", "*/*"):
-            yield from sorted(Path(root).glob(pattern))
-
-
-def find_mirror() -> Path | None:
-    """The folder above `registry.terraform.io` that holds the AWS provider."""
-    return next((path for path in _mirror_candidates() if (path / AWS_PROVIDER).is_dir()), None)
+def _environment() -> dict[str, str]:
+    """What terraform gets to see: nothing of AWS, no CLI settings that do not exist."""
+    seen = {key: _ENVIRONMENT[key] for key in _PASSED_ON if key in _ENVIRONMENT}
+    if not Path(seen.get("TF_CLI_CONFIG_FILE", "")).is_file():
+        seen.pop("TF_CLI_CONFIG_FILE", None)
+    return {
+        **seen,
+        "TF_IN_AUTOMATION": "1",
+        "TF_INPUT": "0",
+        "TF_CLI_ARGS": "-no-color",
+        "CHECKPOINT_DISABLE": "1",
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerraformProgram:
-    """Runs terraform in a folder, without colours, questions or anybody's CLI settings."""
+    """Runs terraform in a folder, without colours or questions."""
 
     binary: str
-    mirror: Path | None
 
     def run(self, folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
         """One call; `extra` is more environment; output and exit code are the caller's to judge."""
-        environment = {
-            **{key: value for key, value in _ENVIRONMENT.items() if key in ("PATH", "HOME")},
-            "TF_IN_AUTOMATION": "1",
-            "TF_INPUT": "0",
-            "TF_CLI_ARGS": "-no-color",
-            "CHECKPOINT_DISABLE": "1",
-            **extra,
-        }
         return subprocess.run(
             [self.binary, *arguments],
             cwd=folder,
-            env=environment,
+            env=_environment() | extra,
             capture_output=True,
             text=True,
             check=False,
@@ -63,12 +48,13 @@ class TerraformProgram:
 
     def init(self, folder: Path) -> None:
         """Initialise without a backend; skips the test where no provider is to be had."""
-        offline = [f"-plugin-dir={self.mirror}"] if self.mirror else []
+        mirror = plugin_directory(_environment(), folder)
+        offline = [f"-plugin-dir={mirror}"] if mirror else []
         done = self.run(folder, "init", "-backend=false", *offline)
-        if done.returncode and not self.mirror:
+        if done.returncode and not mirror:
             pytest.skip(
-                "no AWS provider: no mirror folder has it (TF_PLUGIN_DIR names one),"
-                f" and init could not load it: {done.stderr.strip()[-300:]}"
+                f"no AWS provider: no mirror has it ({VARIABLE} names one), and terraform init"
+                f" could not load it: {done.stderr.strip()[-300:]}"
             )
         assert done.returncode == 0, done.stderr
 
@@ -78,4 +64,4 @@ def find_terraform() -> TerraformProgram:
     binary = shutil.which("terraform")
     if binary is None:
         pytest.skip("the terraform program is not on the PATH")
-    return TerraformProgram(binary=binary, mirror=find_mirror())
+    return TerraformProgram(binary=binary)

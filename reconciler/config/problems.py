@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from reconciler.config import faults
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Mapping as MappingNode
-from reconciler.config.tree import dotted, place_of
+from reconciler.config.tree import dotted, exists, place_of
 from reconciler.model.errors import Problem
 
 Location = tuple[int | str, ...]
@@ -107,6 +107,5 @@ def _as_written(location: Location, root: MappingNode) -> Location:
     old = _KFM_SPELLINGS.get(str(steps[-1])) if steps else None
     if old is None:
         return steps
-    other = (*steps[:-1], old)
-    here = place_of(root, steps) == place_of(root, steps[:-1])
-    return other if here and place_of(root, other) != place_of(root, steps[:-1]) else steps
+    older = (*steps[:-1], old)
+    return older if not exists(root, steps) and exists(root, older) else steps

@@ -88,6 +88,11 @@ class Mapping:
         """The literal text under `key`; None when it is missing, null or no scalar."""
         return text_of(self.get(key))
 
+    def states(self, key: str) -> bool:
+        """Whether there is a value under `key` that is not null."""
+        node = self.get(key)
+        return node is not None and not (isinstance(node, Scalar) and text_of(node) is None)
+
     def items(self, key: str) -> Iterator[tuple[int, Item]]:
         """The numbered items of the sequence under `key`."""
         value = self.get(key)
@@ -125,6 +130,19 @@ def place_of(root: Mapping, location: tuple[int | str, ...]) -> Place:
         else:
             break
     return place
+
+
+def exists(root: Mapping, location: tuple[int | str, ...]) -> bool:
+    """Whether there is a key or item at `location`."""
+    current: Node | None = root
+    for step in location:
+        if isinstance(current, Mapping) and isinstance(step, str):
+            current = current.get(step)
+        elif isinstance(current, Sequence) and isinstance(step, int) and step < len(current.items):
+            current = current.items[step].value
+        else:
+            return False
+    return current is not None
 
 
 def dotted(location: tuple[int | str, ...]) -> str:

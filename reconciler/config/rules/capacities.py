@@ -71,8 +71,8 @@ def _check_order(document: Document, fleet: FleetNode) -> Iterator[Problem]:
 def _check_group(document: Document, fleet: FleetNode) -> Iterator[Problem]:
     """`provider: asg` and `auto_scaling_group` go together."""
     provider = fleet.entry.text("provider") or "ec2-fleet"
-    group = "auto_scaling_group" in fleet.entry.entries
-    if provider == "asg" and fleet.entry.get("auto_scaling_group") is None:
+    group = fleet.entry.states("auto_scaling_group")
+    if provider == "asg" and not group:
         message = "auto_scaling_group is missing, provider: asg needs it"
         yield document.problem(TYPE, (*fleet.location, "provider"), message)
     elif provider == "ec2-fleet" and group:

@@ -233,9 +233,11 @@ ACCEPTED = {
         "{size: small, zone: us-west-2a}, {size: small, zone: us-west-2b}, {size: large}"
     ),
     "sector/unknown-size": with_fleets("{size: xlarge}"),
-    "tags/reserved": "terraform: {tags: {NAME: x, spot: y, kubernetes.io/cluster/b: z}}\ncluster: a\n",
+    "tags/reserved": "cluster: a\n"
+    "terraform: {tags: {NAME: x, spot: y, kubernetes.io/cluster/b: z}}\n",
     "tags/limit": f"terraform: {{tags: {{{'k' * 128}: {'v' * 256}, 'a=b ${{x}} %{{y}}': ''}}}}\n",
-    "name/label": f"cluster: {'c' * 63}\nsectors: {{{'s' * 57}: {{kind: cpu, fleets: [{{size: small}}]}}}}\n",
+    "name/label": f"cluster: {'c' * 63}\n"
+    f"sectors: {{{'s' * 57}: {{kind: cpu, fleets: [{{size: small}}]}}}}\n",
     "labels/reserved": with_fleets("{size: small, labels: {Sector: x, team.example/fleet: y}}"),
     "default-sector/unknown": "default_sector: primary\n" + with_fleets("{size: small}"),
 }

@@ -1,7 +1,17 @@
 """Answers of AWS into the model: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
 
 from reconciler.records.aws.answers import split_answers
+from reconciler.records.aws.fields import is_of_cluster
+from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.prices import decode_spot_prices
 from reconciler.records.aws.state import ANSWER_KEYS, Answer, decode_cloud
 
-__all__ = ["ANSWER_KEYS", "Answer", "decode_cloud", "decode_spot_prices", "split_answers"]
+__all__ = [
+    "ANSWER_KEYS",
+    "Answer",
+    "decode_cloud",
+    "decode_instances",
+    "decode_spot_prices",
+    "is_of_cluster",
+    "split_answers",
+]

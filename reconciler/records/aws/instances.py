@@ -78,6 +78,11 @@ def read_instances(
             yield instance
 
 
+def decode_instances(answer: Mapping[str, Any], region: Region) -> list[Instance]:
+    """Every instance of a describe-instances answer, whoever's it is."""
+    return list(read_instances(answer, region, []))
+
+
 def _stand_in(entry: Any, region: Region) -> Instance | None:
     """An unreadable instance, taken as running: the assumption that removes nothing."""
     found = entry if isinstance(entry, Mapping) else {}

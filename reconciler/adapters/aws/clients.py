@@ -1,0 +1,64 @@
+"""boto3 clients, one per service and region, with limits on time and repetition."""
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+
+from reconciler import __version__
+from reconciler.adapters.aws.errors import translated
+from reconciler.model.ids import Region
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+CONFIG = Config(
+    # Adaptive: slows down by itself when AWS throttles, instead of hammering on.
+    retries={"mode": "adaptive", "total_max_attempts": 4},
+    connect_timeout=5,
+    read_timeout=30,
+    max_pool_connections=10,
+    user_agent_extra=f"fleet-reconciler/{__version__}",
+)
+
+
+class Clients:
+    """Makes clients when they are first asked for; keys and endpoints come from boto3's chain.
+
+    Args:
+        config: Time limits and retries.
+    """
+
+    def __init__(self, config: Config = CONFIG) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        self._session: boto3.session.Session | None = None
+        self._clients: dict[tuple[str, Region], Any] = {}
+
+    def ec2(self, region: Region) -> "EC2Client":
+        """The EC2 client of a region.
+
+        Raises:
+            Forbidden: There are no usable credentials.
+            Unavailable: There is no such region or endpoint.
+        """
+        client: EC2Client = self._client("ec2", region)
+        return client
+
+    def _client(self, service: str, region: Region) -> Any:
+        with self._lock:  # making clients is not thread-safe, using them is
+            key = service, region
+            if key not in self._clients:
+                with translated(f"{service} {region}", changing=False):
+                    self._session = self._session or boto3.session.Session()
+                    make: Any = self._session.client
+                    self._clients[key] = make(service, region_name=region, config=self._config)
+            return self._clients[key]
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for each in self._clients.values():
+                each.close()
+            self._clients.clear()

@@ -1,0 +1,156 @@
+"""The Cloud port over EC2 Fleets of type maintain."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.reading import RegionReader, chunks
+from reconciler.model.errors import Forbidden, NotFound, PortError
+from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.ids import FleetId, InstanceId, Region
+from reconciler.model.snapshot import CloudState, Ignored
+from reconciler.records.aws import Answer, decode_cloud, decode_instances
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+TERMINATE_MAX = 100
+"""Instances per call: one that EC2 objects to fails the call for all."""
+REGIONS_AT_ONCE = 8
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - only how far back EC2's history is read
+
+
+class Ec2FleetCloud:
+    """EC2 Fleets of one cluster.
+
+    Rights: ec2:DescribeFleets, DescribeFleetHistory, DescribeInstances, DescribeLaunchTemplates
+    (optional), ModifyFleet, TerminateInstances.
+
+    Args:
+        cluster: The name that tags of fleets and instances carry.
+        clients: boto3 clients.
+        now: The wall clock.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        clients: Clients | None = None,
+        now: Callable[[], datetime] = _wall_clock,
+    ) -> None:
+        self._cluster = cluster
+        self._clients = clients if clients is not None else Clients()
+        self._now = now
+
+    def observe(self, regions: Sequence[Region]) -> CloudState:
+        """Read all regions at once; one that does not answer is left out and reported.
+
+        Raises:
+            PortError: No region answered; the first one's error.
+        """
+        answers: list[tuple[Region, Answer]] = []
+        failed: list[tuple[Region, PortError]] = []
+        for region, result in self._of_each(regions):
+            if isinstance(result, PortError):
+                failed.append((region, result))
+            else:
+                answers.extend((region, answer) for answer in result)
+        if failed and not answers:
+            raise failed[0][1]
+        state = decode_cloud(answers, cluster=self._cluster)
+        silent = (Ignored(code="unreadable", kind="Region", name=region) for region, _ in failed)
+        return replace(state, ignored=tuple(sorted((*state.ignored, *silent))))
+
+    def _of_each(
+        self, regions: Sequence[Region]
+    ) -> Iterator[tuple[Region, list[Answer] | PortError]]:
+        """Each region's answers, or the error that it gave."""
+
+        def read(region: Region) -> list[Answer] | PortError:
+            try:
+                return self._reader(region).answers()
+            except PortError as error:
+                return error
+
+        wanted = list(dict.fromkeys(regions))
+        if not wanted:
+            return
+        workers = min(len(wanted), REGIONS_AT_ONCE)
+        with ThreadPoolExecutor(workers, thread_name_prefix="ec2") as pool:
+            yield from zip(wanted, pool.map(read, wanted), strict=True)
+
+    def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
+        """The answers themselves, per region; a region's error is raised."""
+        found: dict[Region, list[Answer]] = {}
+        for region, result in self._of_each(regions):
+            if isinstance(result, PortError):
+                raise result
+            found[region] = result
+        return found
+
+    def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
+        """One fleet, read now; NotFound when it is gone, ended or not ours."""
+        reader = self._reader(region)
+        found = reader.fleets(fleet_id)
+        answers: list[Answer] = [{"Fleets": found}, *reader.launch_templates(found)]
+        state = decode_cloud(((region, each) for each in answers), cluster=self._cluster)
+        for fleet in state.fleets:
+            if fleet.id == fleet_id:
+                return fleet
+        raise NotFound(f"fleet {fleet_id}", f"is no fleet of {self._cluster} in {region}")
+
+    def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
+        """Make the fleet aim at `capacity` instances, ending none."""
+        with translated(f"fleet {fleet_id}", changing=True):
+            self._ec2(region).modify_fleet(
+                FleetId=fleet_id,
+                ExcessCapacityTerminationPolicy="no-termination",
+                TargetCapacitySpecification={"TotalTargetCapacity": capacity},
+            )
+
+    def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
+        """The instances of these ids that EC2 still shows, read now."""
+        if not ids:
+            return ()
+        answers = self._reader(region).reservations_of(ids)
+        found = {each.id: each for answer in answers for each in decode_instances(answer, region)}
+        return tuple(found[key] for key in sorted(found))
+
+    def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
+        """End instances; those that are gone already count as ended."""
+        for chunk in chunks(sorted(set(ids)), TERMINATE_MAX):
+            try:
+                self._terminate(region, chunk)
+            except (NotFound, Forbidden):
+                # With rights scoped by tag, EC2 answers 403 also for an instance that is gone:
+                # it has no tags any more. Whoever is left is asked for once more.
+                left = [
+                    e.id
+                    for e in self.instances(region, list(map(InstanceId, chunk)))
+                    if e.state not in {"terminated", "shutting-down"}
+                ]
+                if len(left) == len(chunk):
+                    raise
+                if left:
+                    self._terminate(region, left)
+
+    def _terminate(self, region: Region, ids: Sequence[str]) -> None:
+        with translated(f"instances {', '.join(ids)}"[:200], changing=True):
+            self._ec2(region).terminate_instances(InstanceIds=list(ids))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._clients.close()
+
+    def _ec2(self, region: Region) -> "EC2Client":
+        return self._clients.ec2(region)
+
+    def _reader(self, region: Region) -> RegionReader:
+        return RegionReader(self._ec2(region), self._cluster, self._now)

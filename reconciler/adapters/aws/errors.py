@@ -1,0 +1,141 @@
+"""What AWS's error codes and the network's failures mean to the program."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProxyConnectionError,
+    SSLError,
+)
+
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    InsufficientCapacity,
+    NotFound,
+    OutcomeUnknown,
+    PortError,
+    Refused,
+    Throttled,
+    Unavailable,
+)
+
+# Source: EC2 API reference, "Common client errors" and "Server errors"; botocore's own list of
+# throttling codes (botocore.retries.standard).
+THROTTLING = frozenset(
+    {
+        "RequestLimitExceeded",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "TooManyRequestsException",
+        "PriorRequestNotComplete",
+        "BandwidthLimitExceeded",
+        "SlowDown",
+        "EC2ThrottledException",
+    }
+)
+FORBIDDEN = frozenset(
+    {
+        "UnauthorizedOperation",
+        "AccessDenied",
+        "AccessDeniedException",
+        "AuthFailure",
+        "Blocked",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidClientTokenId",
+        "MissingAuthenticationToken",
+        "OptInRequired",
+        "PendingVerification",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+CAPACITY = frozenset(
+    {
+        "MaxSpotInstanceCountExceeded",
+        "UnfulfillableCapacity",
+        "VcpuLimitExceeded",
+        "InstanceLimitExceeded",
+        "MaxScheduledInstanceCapacityExceeded",
+        "InsufficientInstanceCapacity",
+        "InsufficientHostCapacity",
+        "InsufficientReservedInstanceCapacity",
+        "InsufficientCapacity",
+    }
+)
+SERVER = frozenset({"InternalError", "InternalFailure", "RequestTimeout"})
+UNAVAILABLE = frozenset({"Unavailable", "ServiceUnavailable", "ServerInternal"})
+TEXT_MAX = 300
+
+
+@contextmanager
+def translated(where: str, *, changing: bool) -> Iterator[None]:
+    """Turn botocore's exceptions into the errors of the ports.
+
+    Args:
+        where: The call and its object, for people.
+        changing: Whether the call changes something: then a lost answer leaves it open.
+    """
+    try:
+        yield
+    except ClientError as error:
+        raise of_client_error(where, error, changing=changing) from error
+    except BotoCoreError as error:
+        raise of_failure(where, error, changing=changing) from error
+
+
+def code_of(error: ClientError) -> str:
+    """EC2's error code."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def of_client_error(where: str, error: ClientError, *, changing: bool) -> PortError:
+    """The error that an answer with an error code stands for."""
+    code = code_of(error)
+    message = str(error.response.get("Error", {}).get("Message", ""))
+    what = f"{code}: {message}"[:TEXT_MAX]
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    if code in THROTTLING:
+        return Throttled(where, what)
+    if code in SERVER or (status >= 500 and code not in UNAVAILABLE | CAPACITY):
+        return OutcomeUnknown(where, what) if changing else Unavailable(where, what)
+    return _kind_of(code)(where, what)
+
+
+def _kind_of(code: str) -> type[PortError]:
+    if code in FORBIDDEN:
+        return Forbidden
+    if code in CAPACITY:
+        return InsufficientCapacity
+    if code in UNAVAILABLE:
+        return Unavailable
+    if code.endswith(("NotFound", "NotFoundException")):
+        return NotFound
+    # IncorrectState, FleetNotInModifiableState, …: the object is busy with an earlier change.
+    return Conflict if code.endswith("State") else Refused
+
+
+def of_failure(where: str, error: BotoCoreError, *, changing: bool) -> PortError:
+    """The error that a call without an answer stands for."""
+    what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
+    if isinstance(error, NoCredentialsError | PartialCredentialsError):
+        return Forbidden(where, what, "boto3's own chain of credentials is used")
+    not_sent = isinstance(
+        error, ConnectTimeoutError | EndpointConnectionError | ProxyConnectionError | SSLError
+    )
+    if changing and isinstance(error, HTTPClientError) and not not_sent:
+        return OutcomeUnknown(where, what, "it may have been carried out")
+    return Unavailable(where, what)

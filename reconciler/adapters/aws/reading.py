@@ -1,0 +1,136 @@
+"""One region's answers about what is ours, as raw as boto3 gives them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from reconciler.adapters.aws.errors import translated
+from reconciler.model.errors import PortError
+from reconciler.records.aws import Answer, is_of_cluster
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2 import EC2Client
+
+IDS_MAX = 200
+"""EC2 takes at most that many values per filter."""
+HISTORY_AGE = timedelta(hours=1)
+"""Longer than the longest cool-off after a capacity error."""
+HISTORY_PAGES_MAX = 5
+FLEET_STATES = ("submitted", "active", "modifying", "deleted-running", "deleted-terminating")
+
+
+class RegionReader:
+    """Reads one region: one describe of each kind, history only where something is wrong.
+
+    Args:
+        ec2: The region's client.
+        cluster: The name that tags carry.
+        now: The wall clock.
+    """
+
+    def __init__(self, ec2: "EC2Client", cluster: str, now: Callable[[], datetime]) -> None:
+        self._ec2 = ec2
+        self._cluster = cluster
+        self._now = now
+
+    def answers(self) -> list[Answer]:
+        """Everything of ours in the region; PortErrors as `translated` makes them."""
+        fleets = self.fleets()
+        found: list[Answer] = [{"Fleets": fleets}]
+        found.extend(self.launch_templates(fleets))
+        found.append({"Reservations": self._reservations()})
+        found.extend(self._history(fleet) for fleet in fleets if _looks_troubled(fleet))
+        return found
+
+    def fleets(self, fleet_id: str | None = None) -> list[dict[str, Any]]:
+        """Fleets of the cluster, all or one; DescribeFleets cannot filter by tag."""
+        arguments: dict[str, Any] = (
+            {"FleetIds": [fleet_id]}
+            if fleet_id
+            else {
+                "Filters": [
+                    {"Name": "type", "Values": ["maintain"]},
+                    {"Name": "fleet-state", "Values": list(FLEET_STATES)},
+                ]
+            }
+        )
+        found = self._pages("describe_fleets", "Fleets", arguments)
+        return [fleet for fleet in found if is_of_cluster(_tags(fleet), self._cluster)]
+
+    def launch_templates(self, fleets: Iterable[dict[str, Any]]) -> Iterator[Answer]:
+        """The templates whose version fleets name by a word, to know its number.
+
+        Without the right to read them the word itself is kept: only rolling updates miss it.
+        """
+        ids = sorted(set(_templates_by_word(fleets)))
+        for chunk in chunks(ids, IDS_MAX):
+            try:
+                found = self._pages(
+                    "describe_launch_templates", "LaunchTemplates", {"LaunchTemplateIds": chunk}
+                )
+            except PortError:
+                continue
+            yield {"LaunchTemplates": found}
+
+    def _reservations(self) -> list[dict[str, Any]]:
+        """Instances with a tag that may make them ours; values are compared afterwards."""
+        keys = ["aws:ec2:fleet-id", "cluster", f"kubernetes.io/cluster/{self._cluster}"]
+        tagged = [{"Name": "tag-key", "Values": keys}]
+        return self._pages("describe_instances", "Reservations", {"Filters": tagged})
+
+    def reservations_of(self, ids: Sequence[str]) -> Iterator[Answer]:
+        """The instances of these ids; by filter, so that unknown ids are no error."""
+        for chunk in chunks(list(ids), IDS_MAX):
+            wanted = [{"Name": "instance-id", "Values": chunk}]
+            yield {
+                "Reservations": self._pages(
+                    "describe_instances", "Reservations", {"Filters": wanted}
+                )
+            }
+
+    def _history(self, fleet: dict[str, Any]) -> Answer:
+        """The fleet's events of the last hour."""
+        fleet_id = fleet["FleetId"]
+        arguments: dict[str, Any] = {
+            "FleetId": fleet_id,
+            "StartTime": self._now() - HISTORY_AGE,
+        }
+        records: list[Any] = []
+        with translated(f"describe_fleet_history {fleet_id}", changing=False):
+            for _ in range(HISTORY_PAGES_MAX):
+                page = self._ec2.describe_fleet_history(**arguments)
+                records.extend(page.get("HistoryRecords", []))
+                if not page.get("NextToken"):
+                    break
+                arguments["NextToken"] = page["NextToken"]
+        return {"FleetId": fleet_id, "HistoryRecords": records}
+
+    def _pages(self, operation: Any, key: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+        with translated(operation, changing=False):
+            pages: Any = self._ec2.get_paginator(operation).paginate(**arguments)
+            return [each for page in pages for each in page.get(key, [])]
+
+
+def chunks(values: Sequence[str], size: int) -> Iterator[list[str]]:
+    """The values in lists of at most `size`."""
+    for start in range(0, len(values), size):
+        yield list(values[start : start + size])
+
+
+def _tags(entry: dict[str, Any]) -> dict[str, str]:
+    return {tag["Key"]: tag.get("Value", "") for tag in entry.get("Tags", [])}
+
+
+def _looks_troubled(fleet: dict[str, Any]) -> bool:
+    target = fleet.get("TargetCapacitySpecification", {}).get("TotalTargetCapacity", 0)
+    below = fleet.get("FulfilledCapacity", 0.0) < target
+    return below or fleet.get("ActivityStatus") == "error"
+
+
+def _templates_by_word(fleets: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for fleet in fleets:
+        for entry in fleet.get("LaunchTemplateConfigs", []):
+            specification = entry.get("LaunchTemplateSpecification", {})
+            version = specification.get("Version", "$Default")
+            if version.startswith("$") and "LaunchTemplateId" in specification:
+                yield specification["LaunchTemplateId"]

@@ -54,7 +54,7 @@ class Held:
     code: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Kept:
     """Why a node is not being removed; shown on request only."""
 

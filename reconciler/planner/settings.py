@@ -96,7 +96,7 @@ class FleetSettings:
         """The capacity type it buys."""
         return "spot" if self.spot else "on-demand"
 
-    def keys(self) -> tuple[FleetKey, ...]:
+    def fleet_keys(self) -> tuple[FleetKey, ...]:
         """The fleet in each of its regions, in order of preference."""
         return tuple(FleetKey(name=self.name, region=region) for region in self.regions)
 

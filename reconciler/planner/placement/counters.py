@@ -57,6 +57,16 @@ class Links:
         """Obeys no counter: resources and static filters are the whole story."""
         return not (self.anti or self.held_against or self.affinity or self.spread)
 
+    def only(self, key: str) -> "Links":
+        """The same rules, those of one topology key only."""
+        return Links(
+            anti=[(c, itself) for c, itself in self.anti if c.topology.key == key],
+            held_against=[c for c in self.held_against if c.topology.key == key],
+            affinity=[c for c in self.affinity if c.topology.key == key],
+            affinity_itself=self.affinity_itself,
+            spread=[r for r in self.spread if r.counter.topology.key == key],
+        )
+
     def obeyed(self) -> list[Counter]:
         """Every counter whose value can refuse this class."""
         own = [counter for counter, _ in self.anti] + [rule.counter for rule in self.spread]

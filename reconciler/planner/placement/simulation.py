@@ -60,7 +60,8 @@ class Simulation:
         self._over = np.zeros(0, dtype=np.int64)
         self._journal: list[tuple[PodClass, IntArray, IntArray]] = []
         self._rows = 0
-        self._version = 0
+        self.version = 0
+        """Changes whenever rows come, go or change kind."""
 
     # ---- rows -----------------------------------------------------------------------------
 
@@ -87,10 +88,8 @@ class Simulation:
     def add_row(self, spec: RowSpec, copies: int = 1) -> int:
         """Append `copies` equal rows (imagined ones get names of their own); the first's number."""
         first = self._rows
-        names = [spec.name] if copies == 1 else [f"{spec.name}#{i}" for i in range(copies)]
-        kind = self.kind_table.number(
-            spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
-        )
+        names = [f"{spec.name}#{first + i}" if spec.imagined else spec.name for i in range(copies)]
+        kind = self.kind_of(spec)
         for topology in self.topologies.values():
             topology.add(
                 [
@@ -110,15 +109,19 @@ class Simulation:
         self._over[first:total] = spec.over_subscription
         self.names.extend(names)
         self._rows = total
-        self._version += 1
+        self.version += 1
         return first
+
+    def kind_of(self, spec: RowSpec) -> int:
+        """The node kind of a row that may or may not exist."""
+        return self.kind_table.number(
+            spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
+        )
 
     def set_schedulable(self, row: int, spec: RowSpec) -> None:
         """Give a row another kind: cordoned, uncordoned, or with other taints."""
-        self._kinds[row] = self.kind_table.number(
-            spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
-        )
-        self._version += 1
+        self._kinds[row] = self.kind_of(spec)
+        self.version += 1
 
     # ---- questions ------------------------------------------------------------------------
 
@@ -178,7 +181,7 @@ class Simulation:
         """`room` limited by affinity, anti-affinity and spread."""
         room = inter_pod_affinity.anti_affinity_room(links, room)
         room = inter_pod_affinity.affinity_room(links, room)
-        return topology_spread.room(links, room, self.kinds, self.topologies, self._version)
+        return topology_spread.room(links, room, self.kinds, self.topologies, self.version)
 
     # ---- reservations ---------------------------------------------------------------------
 
@@ -225,7 +228,7 @@ class Simulation:
             self._apply(pod_class, at, -amounts)
         if rows < self._rows:
             self._rows = rows
-            self._version += 1
+            self.version += 1
             del self.names[rows:]
             for topology in self.topologies.values():
                 topology.truncate(rows)

@@ -41,10 +41,8 @@ class Topology:
             self._choice_of_domain.append(-1)
         return self._index[value]
 
-    def domain_of(self, variants: Sequence[Labels], imagined: str | None) -> int:
-        """The domain of a row with these label sets; `imagined` names a node still to be made."""
-        if self.key == HOSTNAME and imagined is not None:
-            return self.number(imagined)
+    def place_of(self, variants: Sequence[Labels]) -> int:
+        """Where a row with these label sets is: a domain, -1 without one, -2 - n for choice n."""
         values = sorted({with_zone_aliases(v).get(self.key, "") for v in variants})
         if values == [""]:
             return -1
@@ -54,8 +52,17 @@ class Topology:
         if options not in self._choice_numbers:
             self._choice_numbers[options] = len(self.choices)
             self.choices.append(options)
+        return -2 - self._choice_numbers[options]
+
+    def domain_of(self, variants: Sequence[Labels], imagined: str | None) -> int:
+        """The domain of a row with these label sets; `imagined` names a node still to be made."""
+        if self.key == HOSTNAME and imagined is not None:
+            return self.number(imagined)
+        place = self.place_of(variants)
+        if place >= -1:
+            return place
         self.values.append("")
-        self._choice_of_domain.append(self._choice_numbers[options])
+        self._choice_of_domain.append(-2 - place)
         return len(self.values) - 1
 
     def choice_of_domains(self) -> IntArray:

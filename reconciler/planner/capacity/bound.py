@@ -1,0 +1,88 @@
+"""A proven lower bound on what serving the items can cost.
+
+Resource weights w >= 0 with w·offer <= price for every offer make w·needs a fair price of a pod:
+no set of nodes can hold pods worth more than it costs (LP duality; the weights are the duals of
+the continuous covering problem). Everything left out (integrality, placement rules, limits) only
+makes the true optimum dearer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from reconciler.planner.capacity.lp import maximise
+from reconciler.planner.capacity.problem import Problem
+from reconciler.planner.placement.arrays import FloatArray, IntArray
+
+_SAFETY = 1 - 1e-9
+"""Taken off the weights so that rounding in floating point never lifts the bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairPrices:
+    """What a pod of each item is worth at the best offers' rates."""
+
+    weights: FloatArray
+    """(dimensions,) billionths of a dollar per unit."""
+    items: FloatArray
+    """(items,) billionths of a dollar per pod."""
+
+
+def least_needs(problem: Problem) -> IntArray:
+    """(items, dimensions): what a pod takes at the very least, over the offers that take it."""
+    masked = np.where(problem.slots[:, :, None] > 0, problem.needs, np.iinfo(np.int64).max)
+    least = masked.min(axis=1)
+    return np.asarray(np.where(problem.servable()[:, None], least, 0))
+
+
+def fair_prices(problem: Problem) -> FairPrices:
+    """The resource weights that make all items together worth the most."""
+    needs = least_needs(problem).astype(np.float64)
+    total = (needs * problem.counts[:, None]).sum(axis=0)
+    useful = problem.useful()
+    if not useful.any() or not total.any():
+        zero = np.zeros(problem.vectors.shape[1])
+        return FairPrices(weights=zero, items=np.zeros(len(problem.items)))
+    scale = np.maximum(problem.vectors[useful].max(axis=0), 1).astype(np.float64)
+    unit = float(max(problem.prices[useful].max(), 1))
+    weights = maximise(
+        total / scale, problem.vectors[useful] / scale, problem.prices[useful] / unit
+    )
+    weights = np.maximum(weights, 0.0) * unit / scale
+    worth = problem.vectors[useful] @ weights
+    excess = max(1.0, float((worth / np.maximum(problem.prices[useful], 1)).max()))
+    weights = weights / excess * _SAFETY
+    return FairPrices(weights=weights, items=needs @ weights)
+
+
+def lower_bound(problem: Problem, prices: FairPrices, credit: float) -> int:
+    """The least that the items can cost, less `credit`: the worth of room they might use instead.
+
+    Every cost is a sum of offer prices, so the bound rises to the next multiple of their greatest
+    common divisor.
+    """
+    servable = problem.servable()
+    total = float((prices.items * problem.counts)[servable].sum()) - credit
+    total = max(total, float(_dearest_single(problem)) - credit)
+    return _round_up(total, [int(p) for p in problem.prices])
+
+
+def _dearest_single(problem: Problem) -> int:
+    """At least one node of the cheapest offer that takes the most demanding item."""
+    dearest = 0
+    for i in range(len(problem.items)):
+        taking = problem.slots[i] > 0
+        if taking.any():
+            dearest = max(dearest, int(problem.prices[taking].min()))
+    return dearest
+
+
+def _round_up(total: float, prices: Sequence[int]) -> int:
+    step = gcd(*prices) if prices else 0
+    if total <= 0:
+        return 0
+    if step <= 0:
+        return int(total)
+    return -(-int(total) // step) * step

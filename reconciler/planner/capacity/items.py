@@ -1,0 +1,158 @@
+"""From waiting classes to items: which offers each may use, and in which topology domain.
+
+Rules on domains that nodes share (zones) are settled here, before packing: pods are dealt out to
+places, and an item is the part of a class that goes to one place. Rules per hostname become caps
+per node.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.capacity.problem import Item, Offer
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.domains import SharedRules, Tallies, assign, shared_keys
+from reconciler.planner.placement.filters import resources
+from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.simulation import Simulation
+
+Want = tuple[PodClass, int]
+"""A class and how many of its pods still wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dealt:
+    """Items to pack, caps per node, and what must be placed pod by pod."""
+
+    items: tuple[Item, ...]
+    caps: tuple[int, ...]
+    singly: tuple[Want, ...]
+    """Classes whose rules depend on each other's nodes (affinity by hostname)."""
+
+
+class OfferTable:
+    """The offers as the filters see them."""
+
+    def __init__(self, sim: Simulation, offers: Sequence[Offer]) -> None:
+        self._sim = sim
+        self.offers = tuple(offers)
+        self.kinds = np.array([sim.kind_of(offer.node.row) for offer in offers], dtype=np.int64)
+        width = len(sim.dimensions.names)
+        self._vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(-1, width)
+        self._over = np.array([o.over_subscription for o in offers], dtype=np.int64)
+        self._open = np.array([o.most > 0 for o in offers], dtype=np.bool_)
+        self._places: dict[str, IntArray] = {}
+
+    def feasible(self, pod_class: PodClass) -> BoolArray:
+        """Offers that the static filters and the size of a node allow."""
+        known = {int(k): not self._sim.refusal(pod_class, int(k)) for k in set(self.kinds)}
+        allowed = np.array([known[int(k)] for k in self.kinds], dtype=np.bool_)
+        room = resources.room(
+            self._vectors, self._vectors, self._over, pod_class.requests, pod_class.columns
+        )
+        return np.asarray(allowed & (room > 0) & self._open)
+
+    def places(self, keys: Sequence[str]) -> IntArray:
+        """(offers, keys): where a node of each offer would be."""
+        for key in keys:
+            if key not in self._places:
+                topology = self._sim.topologies[key]
+                at = [topology.place_of(offer.node.row.variants) for offer in self.offers]
+                self._places[key] = np.array(at, dtype=np.int64)
+        columns = [self._places[key] for key in keys]
+        if not columns:
+            return np.zeros((len(self.offers), 0), dtype=np.int64)
+        return np.stack(columns, axis=1)
+
+
+def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
+    """Deal every class out to the places where it may go."""
+    caps = _Caps(sim, [pod_class for pod_class, _ in wants])
+    tallies: Tallies = {}
+    items: list[Item] = []
+    singly: list[Want] = []
+    for pod_class, count in wants:
+        links = sim.links(pod_class)
+        if any(c.topology.key == HOSTNAME for c in links.affinity):
+            singly.append((pod_class, count))
+            continue
+        feasible = table.feasible(pod_class)
+        groups = caps.groups_of(pod_class)
+        for amount, allowed in _parts(sim, pod_class, count, feasible, table, tallies):
+            items.append(Item(pod_class=pod_class, count=amount, feasible=allowed, groups=groups))
+    return Dealt(items=tuple(items), caps=caps.values, singly=tuple(singly))
+
+
+def _parts(
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    feasible: BoolArray,
+    table: OfferTable,
+    tallies: Tallies,
+) -> list[tuple[int, BoolArray]]:
+    """Amounts and offers per place; one part when nothing depends on the place."""
+    keys = shared_keys(sim.links(pod_class))
+    if not feasible.any():
+        return []
+    if not keys:
+        return [(count, feasible)]
+    at = table.places(keys)
+    usable = feasible.nonzero()[0]
+    prices = [table.offers[i].node.nano_usd_per_hour for i in usable]
+    cheapest: dict[tuple[int, ...], int] = {}
+    for i, price in zip(usable, prices, strict=True):
+        place = tuple(int(x) for x in at[i])
+        cheapest[place] = min(price, cheapest.get(place, price))
+    places = sorted(cheapest, key=lambda p: (cheapest[p], p))
+    rules = SharedRules(sim, pod_class, keys, tallies)
+    rules.open_domains(places)
+    amounts = assign(rules, places, [UNLIMITED] * len(places), count)
+    return [
+        (amount, feasible & np.asarray((at == np.array(place)).all(axis=1)))
+        for place, amount in zip(places, amounts, strict=True)
+        if amount
+    ]
+
+
+class _Caps:
+    """Hostname rules as caps: at most so many pods of a group on one new node.
+
+    A new node starts empty and other new nodes may stay without pods of the group, so a spread
+    by hostname allows maxSkew of them and an anti-affinity one. Both err on the strict side.
+    """
+
+    def __init__(self, sim: Simulation, classes: Sequence[PodClass]) -> None:
+        self._limits: dict[int, int] = {}
+        self._users: dict[int, set[int]] = {}
+        for pod_class in classes:
+            links = sim.links(pod_class)
+            for counter in [c for c, _ in links.anti] + links.held_against:
+                self._note(id(counter), counter.topology.key, pod_class, 1)
+            for rule in links.spread:
+                if rule.counts_itself:
+                    self._note(
+                        id(rule.counter), rule.counter.topology.key, pod_class, rule.max_skew
+                    )
+        for pod_class in classes:
+            links = sim.links(pod_class)
+            for fed in [*links.feeds, *(c for c, _, _ in links.feeds_eligible)]:
+                if id(fed) in self._limits:
+                    self._users[id(fed)].add(pod_class.number)
+        self._numbers = {counter: i for i, counter in enumerate(self._limits)}
+        self.values = tuple(self._limits.values())
+
+    def _note(self, counter: int, key: str, pod_class: PodClass, limit: int) -> None:
+        if key == HOSTNAME:
+            self._limits[counter] = min(limit, self._limits.get(counter, limit))
+            self._users.setdefault(counter, set()).add(pod_class.number)
+
+    def groups_of(self, pod_class: PodClass) -> tuple[int, ...]:
+        """The caps that apply to the class."""
+        return tuple(
+            self._numbers[counter]
+            for counter, users in self._users.items()
+            if pod_class.number in users
+        )

@@ -1,0 +1,125 @@
+"""The purchase stated as numbers: items (pods of a class bound for a place) and offers (nodes)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.new_nodes import NewNode
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.filters import resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A node that may be bought, and how many."""
+
+    node: NewNode
+    most: int
+    """UNLIMITED when nothing limits the fleet."""
+    vector: IntArray
+    """What it offers per dimension."""
+    over_subscription: int
+    """Ten-thousandths, see `RowSpec`."""
+    priority: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Pods of one class that may go to the same offers."""
+
+    pod_class: PodClass
+    count: int
+    feasible: BoolArray
+    """Per offer: static filters and place allow it."""
+    groups: tuple[int, ...] = ()
+    """Hostname rules that it takes part in; see `Problem.caps`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Items to serve from offers at least cost."""
+
+    offers: tuple[Offer, ...]
+    items: tuple[Item, ...]
+    counts: IntArray
+    """(items,) pods."""
+    needs: IntArray
+    """(items, offers, dimensions): what one pod takes of each offer, inflated."""
+    slots: IntArray
+    """(items, offers): how many pods an empty node takes; 0 where not feasible."""
+    vectors: IntArray
+    """(offers, dimensions)."""
+    prices: IntArray
+    """(offers,) in billionths of a dollar per hour."""
+    limits: IntArray
+    """(offers,) how many may be bought."""
+    caps: IntArray
+    """(groups,) most pods of a group on one node."""
+    membership: BoolArray
+    """(items, groups)."""
+
+    def useful(self) -> BoolArray:
+        """(offers,) those that take at least one item."""
+        return np.asarray(np.any(self.slots > 0, axis=0))
+
+    def servable(self) -> BoolArray:
+        """(items,) those that at least one offer takes."""
+        return np.asarray(np.any(self.slots > 0, axis=1))
+
+
+def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence[int]) -> Problem:
+    """Work the numbers out; items that fit no offer have no slots."""
+    dimensions = len(offers[0].vector) if offers else 0
+    vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(len(offers), dimensions)
+    over = np.array([o.over_subscription for o in offers], dtype=np.int64)
+    needs = np.zeros((len(items), len(offers), dimensions), dtype=np.int64)
+    slots = np.zeros((len(items), len(offers)), dtype=np.int64)
+    membership = np.zeros((len(items), len(caps)), dtype=np.bool_)
+    for i, item in enumerate(items):
+        requests, columns = item.pod_class.requests, item.pod_class.columns
+        needs[i] = resources.charged(requests, vectors, over)
+        room = resources.room(vectors, vectors, over, requests, columns)
+        slots[i] = np.where(item.feasible, np.minimum(room, UNLIMITED), 0)
+        for group in item.groups:
+            membership[i, group] = True
+            slots[i] = np.minimum(slots[i], caps[group])
+    return Problem(
+        offers=tuple(offers),
+        items=tuple(items),
+        counts=np.array([item.count for item in items], dtype=np.int64),
+        needs=needs,
+        slots=slots,
+        vectors=vectors,
+        prices=np.array([o.node.nano_usd_per_hour for o in offers], dtype=np.int64),
+        limits=np.array([o.most for o in offers], dtype=np.int64),
+        caps=np.array(caps, dtype=np.int64),
+        membership=membership,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """Nodes to buy and what goes on each."""
+
+    bins: IntArray
+    """(nodes,) offer of each node."""
+    amounts: IntArray
+    """(nodes, items) pods of each item on each node."""
+
+    def cost(self, problem: Problem) -> int:
+        """Billionths of a dollar per hour."""
+        return int(problem.prices[self.bins].sum())
+
+    def served(self) -> IntArray:
+        """(items,) pods that have a node."""
+        return np.asarray(self.amounts.sum(axis=0))
+
+
+def no_packing(problem: Problem) -> Packing:
+    """Nothing bought."""
+    return Packing(
+        bins=np.zeros(0, dtype=np.int64),
+        amounts=np.zeros((0, len(problem.items)), dtype=np.int64),
+    )

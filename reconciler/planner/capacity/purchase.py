@@ -1,0 +1,210 @@
+"""Buying capacity: deal, search, and carry the result into the what-if cluster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.capacity import expander as expanders
+from reconciler.planner.capacity.bound import FairPrices, fair_prices
+from reconciler.planner.capacity.items import OfferTable, Want, deal
+from reconciler.planner.capacity.problem import (
+    Offer,
+    Packing,
+    Problem,
+    no_packing,
+    state_problem,
+)
+from reconciler.planner.capacity.search import (
+    by_priority,
+    candidates,
+    cheapest,
+    shortfall,
+    within_budget,
+)
+from reconciler.planner.new_nodes import NewNode
+from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, local_room, tightness
+from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.settings import Expander
+
+
+@dataclass(slots=True, eq=False)
+class Purchase:
+    """What was bought and what for."""
+
+    rows: list[tuple[int, NewNode]]
+    """New rows of the simulation, in order."""
+    taken: list[tuple[PodClass, int, int]]
+    """Class, row, amount."""
+    left: list[Want]
+    """What could not be served."""
+    over_budget: bool
+    """Something was left out because of cost."""
+
+    @property
+    def nano_usd(self) -> int:
+        """What the new nodes cost per hour."""
+        return sum(node.nano_usd_per_hour for _, node in self.rows)
+
+
+def buy(
+    sim: Simulation,
+    wants: Sequence[Want],
+    offers: Sequence[Offer],
+    expander: Expander,
+    budget_nano_usd: int | None,
+) -> Purchase:
+    """Serve `wants` from new nodes of `offers`; rows and reservations stay in the simulation."""
+    table = OfferTable(sim, offers)
+    dealt = deal(sim, wants, table)
+    problem = state_problem(table.offers, dealt.items, dealt.caps)
+    packing, over_budget = _pack(problem, expander, budget_nano_usd)
+    purchase = _Carrier(sim, table).carry(problem, packing)
+    purchase.over_budget = over_budget
+    served: dict[int, int] = {}
+    for pod_class, _, amount in purchase.taken:
+        served[pod_class.number] = served.get(pod_class.number, 0) + amount
+    rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
+    spent = purchase.nano_usd
+    money = None if budget_nano_usd is None else budget_nano_usd - spent
+    _Singles(sim, table, purchase, money).serve(rest)
+    return purchase
+
+
+def _pack(problem: Problem, expander: Expander, budget: int | None) -> tuple[Packing, bool]:
+    """The packing to buy, and whether the budget cut it short."""
+    if not problem.items or not problem.offers:
+        return no_packing(problem), False
+    fair = fair_prices(problem)
+    packing = _choose(problem, fair, expander)
+    if any(shortfall(problem, packing)) and len(shortfall(problem, packing)) > 1:
+        packing = cheapest(problem, (packing, by_priority(problem, fair)))
+    if budget is None or packing.cost(problem) <= budget:
+        return packing, False
+    return within_budget(problem, by_priority(problem, fair), max(0, budget)), True
+
+
+def _choose(problem: Problem, fair: FairPrices, expander: Expander) -> Packing:
+    if expander == "cost":
+        return cheapest(problem, candidates(problem, fair))
+    return expanders.expand(problem, fair, expander)
+
+
+class _Carrier:
+    """Adds the rows of a packing to the simulation and places the items on them."""
+
+    def __init__(self, sim: Simulation, table: OfferTable) -> None:
+        self._sim = sim
+        self._table = table
+
+    def carry(self, problem: Problem, packing: Packing) -> Purchase:
+        """Place what fits by every rule; what does not stays unserved."""
+        purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
+        row_of = np.zeros(len(packing.bins), dtype=np.int64)
+        for number in sorted({int(b) for b in packing.bins}):
+            offer = problem.offers[number]
+            bins = (packing.bins == number).nonzero()[0]
+            first = self._sim.add_row(priced_row(offer), len(bins))
+            row_of[bins] = np.arange(first, first + len(bins))
+            purchase.rows += [(first + i, offer.node) for i in range(len(bins))]
+        for index, item in enumerate(problem.items):
+            bins = packing.amounts[:, index].nonzero()[0]
+            if len(bins):
+                self._place(purchase, item.pod_class, row_of[bins], packing.amounts[bins, index])
+        return purchase
+
+    def _place(
+        self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
+    ) -> None:
+        if not self._sim.links(pod_class).plain:
+            amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
+            rows, amounts = rows[amounts > 0], amounts[amounts > 0]
+        self._sim.place(pod_class, rows, amounts)
+        purchase.taken += [
+            (pod_class, row, amount)
+            for row, amount in zip(rows.tolist(), amounts.tolist(), strict=True)
+        ]
+
+
+def priced_row(offer: Offer) -> RowSpec:
+    """The row of a new node, on which requests count inflated."""
+    row = offer.node.row
+    return RowSpec(
+        name=row.name,
+        variants=row.variants,
+        taints=row.taints,
+        schedulable=row.schedulable,
+        allocatable=row.allocatable,
+        volume_limits=row.volume_limits,
+        imagined=True,
+        over_subscription=offer.over_subscription,
+    )
+
+
+class _Singles:
+    """Serves what bulk packing left, node by node: rare rules, and remainders of limits."""
+
+    def __init__(
+        self, sim: Simulation, table: OfferTable, purchase: Purchase, money: int | None
+    ) -> None:
+        self._sim = sim
+        self._table = table
+        self._purchase = purchase
+        self._money = money
+        bought = [node.key for _, node in purchase.rows]
+        self._left = [o.most - bought.count(o.node.key) for o in table.offers]
+
+    def serve(self, wants: Sequence[Want]) -> None:
+        """Place each class as far as rows, limits and money go; the rest is left."""
+        for pod_class, count in wants:
+            left = self._on_bought(pod_class, count)
+            while left > 0:
+                placed = self._on_another(pod_class, left)
+                if not placed:
+                    break
+                left -= placed
+            if left:
+                self._purchase.left.append((pod_class, left))
+
+    def _on_bought(self, pod_class: PodClass, count: int) -> int:
+        """Use room on nodes bought already; how many pods are left."""
+        among = np.zeros(self._sim.rows, dtype=np.bool_)
+        among[[row for row, _ in self._purchase.rows]] = True
+        if not among.any():
+            return count
+        taken = fill(self._sim, pod_class, count, among, tightness(self._sim))
+        self._purchase.taken += [(pod_class, row, amount) for row, amount in taken]
+        return count - sum(amount for _, amount in taken)
+
+    def _on_another(self, pod_class: PodClass, count: int) -> int:
+        """Buy one more node for the class, the cheapest that its rules accept."""
+        feasible = self._table.feasible(pod_class)
+        prices = [o.node.nano_usd_per_hour for o in self._table.offers]
+        for index in sorted(feasible.nonzero()[0].tolist(), key=lambda i: (prices[i], i)):
+            if self._left[index] <= 0:
+                continue
+            if self._money is not None and prices[index] > self._money:
+                self._purchase.over_budget = True
+                continue
+            placed = self._try(pod_class, self._table.offers[index], count)
+            if placed:
+                self._left[index] -= 1
+                if self._money is not None:
+                    self._money -= prices[index]
+                return placed
+        return 0
+
+    def _try(self, pod_class: PodClass, offer: Offer, count: int) -> int:
+        mark = self._sim.fork()
+        row = self._sim.add_row(priced_row(offer))
+        among = np.zeros(self._sim.rows, dtype=np.bool_)
+        among[row] = True
+        taken = fill(self._sim, pod_class, count, among, np.array([row]))
+        if not taken:
+            self._sim.revert(mark)
+            return 0
+        self._purchase.rows.append((row, offer.node))
+        self._purchase.taken += [(pod_class, at, amount) for at, amount in taken]
+        return sum(amount for _, amount in taken)

@@ -1,0 +1,89 @@
+"""Choosing among packings: every candidate is complete; the cheapest one that serves most wins."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from reconciler.planner.capacity.bound import FairPrices
+from reconciler.planner.capacity.packing import best_offers, first_fit, item_order, right_size
+from reconciler.planner.capacity.problem import Packing, Problem
+from reconciler.planner.placement.arrays import IntArray
+
+_PREFERRED_MAX = 8
+"""Offers that are tried as the one to buy first; more cost time and find little."""
+_LARGE = 200_000
+"""Items x offers above which only the first candidates are tried."""
+
+
+def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
+    """Packings to choose from, the most promising first."""
+    worth = fair.items
+    order = item_order(problem, worth)
+    by_size = sorted(order, key=lambda i: -float(worth[i]))
+    yield _sized(problem, order, best_offers(problem, fair.weights, None))
+    if by_size != order:
+        yield _sized(problem, by_size, best_offers(problem, fair.weights, None))
+    if problem.slots.size > _LARGE:
+        return
+    for offer in _promising(problem, fair):
+        yield _sized(problem, order, best_offers(problem, fair.weights, int(offer)))
+
+
+def _promising(problem: Problem, fair: FairPrices) -> IntArray:
+    """Offers that give most for their price, and among equals the smallest."""
+    useful = problem.useful().nonzero()[0]
+    prices = np.maximum(problem.prices[useful], 1).astype(np.float64)
+    rate = np.round(-(problem.vectors[useful].astype(np.float64) @ fair.weights) / prices, 6)
+    return np.asarray(useful[np.lexsort((useful, problem.prices[useful], rate))][:_PREFERRED_MAX])
+
+
+def _sized(problem: Problem, order: list[int], offers: list[IntArray]) -> Packing:
+    return right_size(problem, first_fit(problem, order, offers))
+
+
+def shortfall(problem: Problem, packing: Packing) -> tuple[int, ...]:
+    """Pods left over, by priority from the highest: what is compared before cost."""
+    left = problem.counts - packing.served()
+    levels: dict[int, int] = {}
+    for item, missing in zip(problem.items, left, strict=True):
+        priority = item.pod_class.spec.priority
+        levels[priority] = levels.get(priority, 0) + int(missing)
+    return tuple(levels[p] for p in sorted(levels, reverse=True))
+
+
+def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:
+    """The packing that leaves the fewest pods, then costs least, then has the fewest nodes."""
+    return min(
+        packings,
+        key=lambda p: (shortfall(problem, p), p.cost(problem), len(p.bins)),
+    )
+
+
+def by_priority(problem: Problem, fair: FairPrices) -> Packing:
+    """A packing that serves higher priorities first, for when not everything can be bought."""
+    base = item_order(problem, fair.items)
+    order = sorted(base, key=lambda i: -problem.items[i].pod_class.spec.priority)
+    return first_fit(problem, order, best_offers(problem, fair.weights, None))
+
+
+def within_budget(problem: Problem, packing: Packing, budget_nano_usd: int) -> Packing:
+    """Only as many nodes as the budget pays for, those with the highest priorities first."""
+    if packing.cost(problem) <= budget_nano_usd:
+        return packing
+    priorities = np.array([i.pod_class.spec.priority for i in problem.items], dtype=np.int64)
+    held = packing.amounts > 0
+    highest = np.where(held, priorities, np.iinfo(np.int64).min).max(axis=1)
+    prices = problem.prices[packing.bins]
+    rate = packing.amounts.sum(axis=1) / np.maximum(prices, 1)
+    keep: list[int] = []
+    for node in _ranked(highest, rate):
+        if prices[node] <= budget_nano_usd:
+            budget_nano_usd -= int(prices[node])
+            keep.append(node)
+    kept = np.array(sorted(keep), dtype=np.int64)
+    return Packing(bins=packing.bins[kept], amounts=packing.amounts[kept])
+
+
+def _ranked(highest: IntArray, rate: np.ndarray) -> Sequence[int]:
+    order = np.lexsort((np.arange(len(highest)), -rate, -highest))
+    return [int(node) for node in order]

@@ -1,0 +1,270 @@
+"""One planning cycle in progress: the what-if cluster, the fleets, and what is decided so far.
+
+Policies run over a cycle one after another, each seeing what earlier ones reserved; `planner`
+turns the finished cycle into a Plan.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from reconciler.model.actions import AnyAction
+from reconciler.model.cluster import Node, Pod, PodSpec
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.plan import Held, Kept, Placement, Unplaceable
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.demand import Demand, Wish, find_demand
+from reconciler.planner.inventory import FleetStatus, Inventory, take_inventory
+from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.placement.classes import ClassTable, PodClass
+from reconciler.planner.placement.filters.volumes import VolumeResolver
+from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec, Simulation
+from reconciler.planner.settings import PlannerSettings
+
+
+@dataclass(slots=True, eq=False)
+class WaitingClass:
+    """A class of demand: its pods that still wait, and the sectors that serve them."""
+
+    pod_class: PodClass
+    sectors: tuple[str, ...]
+    pods: list[Pod]
+    """In name order; the first `done` have a place."""
+    done: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many still wait."""
+        return len(self.pods) - self.done
+
+    def take(self, amount: int) -> list[Pod]:
+        """The next pods to be placed."""
+        taken = self.pods[self.done : self.done + amount]
+        self.done += amount
+        return taken
+
+
+@dataclass(slots=True, eq=False)
+class Seat:
+    """What an imagined row is: launching capacity, or the n-th new node of a fleet."""
+
+    key: FleetKey
+    number: int
+    launching: bool
+
+
+@dataclass(slots=True, eq=False)
+class Cycle:
+    """The state that policies share."""
+
+    snapshot: Snapshot
+    settings: PlannerSettings
+    inventory: Inventory
+    sim: Simulation
+    table: ClassTable
+    demand: Demand
+    waiting: list[WaitingClass]
+    """By priority, then largest first."""
+    nodes: dict[NodeName, Node]
+    row_of: dict[NodeName, int]
+    offers: dict[FleetKey, NewNode]
+    pods_on: dict[NodeName, list[Pod]]
+    """Bound pods that are not finished."""
+    finished_on: dict[NodeName, list[Pod]]
+    statuses: dict[FleetKey, FleetStatus]
+    targets: dict[FleetKey, int]
+    """Target capacities as planned so far; start as they are."""
+    seats: dict[int, Seat] = field(default_factory=dict)
+    new_nodes: dict[FleetKey, int] = field(default_factory=dict)
+    """New nodes per fleet so far."""
+    pods_on_new: dict[FleetKey, int] = field(default_factory=dict)
+    """Pods that asked for new nodes, per fleet."""
+    actions: list[AnyAction] = field(default_factory=list)
+    placements: list[Placement] = field(default_factory=list)
+    unplaceable: list[Unplaceable] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    used_rows: set[int] = field(default_factory=set)
+    """Rows on which this cycle promised something."""
+    bought_nano_usd: int = 0
+    bound_nano_usd: int = 0
+    """Lower bound of what had to be bought."""
+
+    @property
+    def at(self) -> datetime:
+        """The clock."""
+        return self.snapshot.at
+
+    def row_name(self, row: int) -> NodeName:
+        """The node of a row."""
+        return NodeName(self.sim.names[row])
+
+    def promise(self, waiting: WaitingClass, row: int, amount: int) -> None:
+        """Record that the next `amount` pods of the class go to this row."""
+        self.used_rows.add(row)
+        seat = self.seats.get(row)
+        for pod in waiting.take(amount):
+            if seat is None:
+                self.placements.append(Placement(pod=pod.key, node=self.row_name(row)))
+            elif seat.launching:
+                self.placements.append(
+                    Placement(
+                        pod=pod.key,
+                        fleet=seat.key.name,
+                        region=seat.key.region,
+                        launching=seat.number,
+                    )
+                )
+            else:
+                self.placements.append(
+                    Placement(
+                        pod=pod.key,
+                        fleet=seat.key.name,
+                        region=seat.key.region,
+                        new_node=seat.number,
+                    )
+                )
+
+    def seat_new_row(self, row: int, key: FleetKey) -> None:
+        """Make a row the fleet's next new node."""
+        number = self.new_nodes.get(key, 0)
+        self.new_nodes[key] = number + 1
+        self.seats[row] = Seat(key=key, number=number, launching=False)
+
+
+def open_cycle(snapshot: Snapshot, settings: PlannerSettings) -> Cycle:
+    """Join everything and set the what-if cluster up as things are now."""
+    cluster = snapshot.cluster
+    inventory = take_inventory(snapshot, settings)
+    demand = find_demand(cluster.pods, settings)
+    live = [p for p in cluster.pods if not p.finished]
+    relevant = [p for p in live if p.node_name is not None]
+    relevant += [wish.pod for wish in demand.wishes]
+    resolver = VolumeResolver(cluster.claims, cluster.volumes, cluster.storage_classes, live)
+    table = ClassTable(relevant, (), cluster.namespaces, resolver)
+    bound = _classified((p for p in relevant if p.node_name is not None), table, bound=True)
+    waiting = _waiting(demand.wishes, table)
+    sim = Simulation(table)
+    nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
+    limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
+    row_of = {
+        name: sim.add_row(
+            _row(node, leaving=name in inventory.leaving, limits=limits.get(name, NO_LIMITS))
+        )
+        for name, node in nodes.items()
+    }
+    sim.load(
+        (pod_class, [row_of[p.node_name] for p in pods if p.node_name in row_of])
+        for pod_class, pods in bound
+    )
+    daemons = daemon_specs(cluster.daemon_sets, cluster.pods)
+    cycle = Cycle(
+        snapshot=snapshot,
+        settings=settings,
+        inventory=inventory,
+        sim=sim,
+        table=table,
+        demand=demand,
+        waiting=waiting,
+        nodes=nodes,
+        row_of=row_of,
+        offers=_offers(inventory, settings, daemons, limits),
+        pods_on=_by_node(relevant, nodes),
+        finished_on=_by_node((p for p in cluster.pods if p.finished), nodes),
+        statuses={status.key: status for status in inventory.fleets},
+        targets={status.key: status.current for status in inventory.fleets},
+    )
+    _seat_launching(cycle)
+    return cycle
+
+
+def _row(node: Node, *, leaving: bool, limits: Mapping[str, int | None]) -> RowSpec:
+    usable = node.ready and not (node.unschedulable or node.unreadable or node.deleting or leaving)
+    return RowSpec(
+        name=node.name,
+        variants=(node.labels,),
+        taints=node.taints,
+        schedulable=usable,
+        allocatable=node.allocatable,
+        volume_limits=limits,
+    )
+
+
+def node_row(node: Node, taints_left_out: frozenset[str]) -> RowSpec:
+    """The row of a node as it would be without some taints."""
+    return RowSpec(
+        name=node.name,
+        variants=(node.labels,),
+        taints=tuple(t for t in node.taints if t.key not in taints_left_out),
+        schedulable=node.ready and not node.unschedulable and not node.unreadable,
+        allocatable=node.allocatable,
+    )
+
+
+def _classified(
+    pods: Iterable[Pod], table: ClassTable, *, bound: bool
+) -> list[tuple[PodClass, list[Pod]]]:
+    grouped: dict[int, list[Pod]] = {}
+    for pod in pods:
+        grouped.setdefault(table.of(pod, bound=bound).number, []).append(pod)
+    return [(table.classes[number], members) for number, members in grouped.items()]
+
+
+def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
+    grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
+    for wish in wishes:
+        pod_class = table.of(wish.pod, bound=False)
+        key = (pod_class.number, wish.sectors)
+        known = grouped.get(key)
+        if known is None:
+            known = grouped[key] = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=[])
+        known.pods.append(wish.pod)
+    return sorted(grouped.values(), key=_largest_first)
+
+
+def _largest_first(waiting: WaitingClass) -> tuple[object, ...]:
+    """By priority, then CPU and memory relative to each other, then name."""
+    requests = waiting.pod_class.spec.requests
+    size = max(requests.get("cpu", 0) / 1000, requests.get("memory", 0) / 2**32)
+    return (-waiting.pod_class.spec.priority, -size, waiting.pods[0].key)
+
+
+def _by_node(pods: Iterable[Pod], nodes: dict[NodeName, Node]) -> dict[NodeName, list[Pod]]:
+    found: dict[NodeName, list[Pod]] = {}
+    for pod in pods:
+        if pod.node_name is not None and pod.node_name in nodes:
+            found.setdefault(pod.node_name, []).append(pod)
+    return found
+
+
+def _offers(
+    inventory: Inventory,
+    settings: PlannerSettings,
+    daemons: tuple[PodSpec, ...],
+    limits: dict[NodeName, FrozenMap[str, int | None]],
+) -> dict[FleetKey, NewNode]:
+    """What a new node of each fleet is; volume limits as on the fleet's own nodes."""
+    found: dict[FleetKey, NewNode] = {}
+    for status in inventory.fleets:
+        known: dict[str, int | None] = {}
+        for node in status.nodes:
+            for driver, limit in limits.get(node.name, NO_LIMITS).items():
+                if limit is not None:
+                    known[driver] = min(limit, known.get(driver) or limit)
+        found[status.key] = new_node(
+            status, inventory.instance_of_node, settings.reserved, daemons, known
+        )
+    return found
+
+
+def _seat_launching(cycle: Cycle) -> None:
+    """Add a row per node that EC2 owes; an unavailable fleet's debts do not count."""
+    for status in cycle.inventory.fleets:
+        coming = status.launching
+        if status.max is not None:
+            coming = max(0, min(status.current, status.max) - status.joined)
+        if coming and not status.unavailable:
+            first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
+            for number in range(coming):
+                cycle.seats[first + number] = Seat(key=status.key, number=number, launching=True)

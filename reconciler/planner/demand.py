@@ -1,0 +1,142 @@
+"""Which pods ask for capacity, which do not, and which sectors serve each (behaviour, 2)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.model.cluster import Pod, PodSpec
+from reconciler.model.ids import PodKey
+from reconciler.model.snapshot import Ignored
+from reconciler.planner.settings import PlannerSettings
+
+SECTOR = "sector"
+FLEET = "fleet"
+SIZE = "size"
+_SYSTEM = "kube-system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A pod that wants to run, and the sectors whose fleets may serve it."""
+
+    pod: Pod
+    sectors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """All pods of a snapshot, told apart."""
+
+    wishes: tuple[Wish, ...]
+    """By priority, highest first, then by name."""
+    homeless: tuple[tuple[PodKey, str], ...]
+    """Pods that name a sector the config does not have, and the name."""
+    ignored: tuple[Ignored, ...]
+
+
+def wanted_values(spec: PodSpec, key: str) -> tuple[str, ...]:
+    """The values of a label that the spec insists on; none when it leaves the label open."""
+    if key in spec.node_selector:
+        return (spec.node_selector[key],)
+    if spec.node_affinity is None or not spec.node_affinity.terms:
+        return ()
+    found: list[str] = []
+    for term in spec.node_affinity.terms:
+        values = [
+            v for r in term.expressions if r.key == key and r.operator == "In" for v in r.values
+        ]
+        if not values:
+            return ()
+        found.extend(v for v in values if v not in found)
+    return tuple(found)
+
+
+def names_ours(spec: PodSpec) -> bool:
+    """Whether the spec names a sector, a fleet or a size."""
+    return any(wanted_values(spec, key) for key in (SECTOR, FLEET, SIZE))
+
+
+class SectorFinder:
+    """Finds the sectors of a pod spec; remembers, as many pods share a spec."""
+
+    def __init__(self, settings: PlannerSettings) -> None:
+        self._known = {sector.name for sector in settings.sectors}
+        self._of_fleet: Mapping[str, str] = {f.name: f.sector for f in settings.fleets()}
+        self._default = settings.default_sector
+        self._anonymous = self._known == {""}
+        self._answers: dict[int, tuple[PodSpec, tuple[str, ...] | None]] = {}
+
+    def sectors_of(self, spec: PodSpec) -> tuple[str, ...] | None:
+        """Sector names, perhaps unknown ones; None when the pod is not ours."""
+        known = self._answers.get(id(spec))
+        if known is None:
+            known = (spec, self._find(spec))
+            self._answers[id(spec)] = known
+        return known[1]
+
+    def _find(self, spec: PodSpec) -> tuple[str, ...] | None:
+        if self._anonymous:
+            return ("",)
+        named = wanted_values(spec, SECTOR)
+        if named:
+            return named
+        fleets = wanted_values(spec, FLEET)
+        if fleets:
+            return tuple(sorted({self._of_fleet.get(name, name) for name in fleets}))
+        return (self._default,) if self._default is not None else None
+
+    def known(self, sectors: Iterable[str]) -> tuple[str, ...]:
+        """Those that the config has."""
+        return tuple(s for s in sectors if s in self._known)
+
+
+def _bystander(pod: Pod) -> str:
+    """Why a pod never asks for capacity, whatever it selects; or nothing."""
+    if pod.daemon:
+        return "daemonset"
+    if pod.mirror:
+        return "mirror"
+    if pod.finished:
+        return "finished"
+    if pod.deleting:
+        return "deleting"
+    return "gated" if pod.gated and pod.node_name is None else ""
+
+
+def find_demand(pods: Iterable[Pod], settings: PlannerSettings) -> Demand:
+    """Tell demand, pods of sectors that do not exist and ignored pods apart."""
+    finder = SectorFinder(settings)
+    wishes: list[Wish] = []
+    homeless: list[tuple[PodKey, str]] = []
+    ignored: list[Ignored] = []
+    for pod in pods:
+        code = _bystander(pod)
+        if not code:
+            if not _waits(pod, settings):
+                continue
+            sectors = finder.sectors_of(pod.spec)
+            if sectors is None:
+                code = "no-sector"
+            if pod.key.namespace == _SYSTEM and not names_ours(pod.spec):
+                code = "kube-system"
+            if not code and sectors is not None:
+                known = finder.known(sectors)
+                if known:
+                    wishes.append(Wish(pod=pod, sectors=known))
+                else:
+                    homeless.append((pod.key, ", ".join(sectors)))
+        if code:
+            ignored.append(Ignored(code=code, namespace=pod.key.namespace, pod=pod.key.name))
+    wishes.sort(key=lambda wish: (-wish.pod.spec.priority, wish.pod.key))
+    return Demand(
+        wishes=tuple(wishes), homeless=tuple(sorted(homeless)), ignored=tuple(sorted(ignored))
+    )
+
+
+def _waits(pod: Pod, settings: PlannerSettings) -> bool:
+    """Pending, unbound, readable, and of the namespace that counts."""
+    return (
+        pod.node_name is None
+        and pod.phase == "Pending"
+        and not pod.unreadable
+        and settings.pod_namespace in {None, pod.key.namespace}
+    )

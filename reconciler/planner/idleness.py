@@ -1,0 +1,59 @@
+"""Which pods keep a node, and since when nothing has."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import UNNEEDED_SINCE
+from reconciler.model.cluster import Node, Pod
+from reconciler.planner.cycle import Cycle
+
+
+def counts(pod: Pod) -> bool:
+    """Whether a pod keeps its node: not a daemon's, static, finished or a balloon."""
+    if pod.unreadable:
+        return True
+    return not (pod.daemon or pod.mirror or pod.finished or pod.spec.priority < 0)
+
+
+def counted(pods: Iterable[Pod]) -> list[Pod]:
+    """The pods that keep their node."""
+    return [pod for pod in pods if counts(pod)]
+
+
+def is_empty(cycle: Cycle, node: Node) -> bool:
+    """Nothing counts on it and nothing was promised to it in this cycle."""
+    return cycle.row_of[node.name] not in cycle.used_rows and not counted(
+        cycle.pods_on.get(node.name, ())
+    )
+
+
+def parse_time(text: str) -> datetime | None:
+    """An RFC 3339 time of an annotation; None when it is not one."""
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo is not None else None
+
+
+def idle_since(cycle: Cycle, node: Node) -> datetime | None:
+    """Since when the node has been empty; None when nothing tells and the timer starts now.
+
+    The latest of the annotation (or, without it, the end of its last finished pod) and the Ready
+    transition; a time in the future counts as now.
+    """
+    noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
+    if noted is None:
+        ends = [p.finished_at for p in cycle.finished_on.get(node.name, ()) if p.finished_at]
+        noted = max(ends, default=None)
+    if noted is None:
+        return None
+    if node.ready_changed_at is not None:
+        noted = max(noted, node.ready_changed_at)
+    return min(noted, cycle.at)
+
+
+def idle_for(cycle: Cycle, node: Node) -> timedelta | None:
+    """How long the node has been empty; None when the timer starts now."""
+    since = idle_since(cycle, node)
+    return None if since is None else cycle.at - since

@@ -1,0 +1,226 @@
+"""What each fleet has now: config, EC2 and cluster joined per fleet and region."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.cluster import Node
+from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.demand import FLEET
+from reconciler.planner.placement.kinds import REGION
+from reconciler.planner.settings import FleetSettings, PlannerSettings
+
+COOL_OFF = timedelta(minutes=5)
+COOL_OFF_MAX = timedelta(minutes=30)
+LIVE_STATES = frozenset({"active", "modifying", "submitted"})
+MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetStatus:
+    """One fleet in one region, as it is."""
+
+    key: FleetKey
+    settings: FleetSettings
+    live: Fleet | None
+    """None offline without EC2's answers, and for a missing fleet."""
+    state: str
+    current: int
+    """The target capacity now."""
+    nodes: tuple[Node, ...]
+    """Every node of it in the cluster, leaving ones not counted."""
+    joined: int
+    """Nodes that have joined; those still on their way to Ready are launching."""
+    min: int
+    unavailable: str
+    """Why it cannot be asked for more now; empty when it can."""
+
+    @property
+    def launching(self) -> int:
+        """Nodes that EC2 owes."""
+        return max(0, self.current - self.joined)
+
+    @property
+    def max(self) -> int | None:
+        """The most that it may hold, from config and group."""
+        limits = [self.settings.max_capacity, self.live.max_size if self.live else None]
+        return min((x for x in limits if x is not None), default=None)
+
+    @property
+    def draining(self) -> tuple[Node, ...]:
+        """Nodes that carry our draining taint."""
+        return tuple(node for node in self.nodes if is_draining(node))
+
+    @property
+    def held(self) -> int:
+        """What it has or is owed: the base to which new nodes are added."""
+        return max(self.current, self.joined)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """All fleets, and which node and instance belongs to which."""
+
+    fleets: tuple[FleetStatus, ...]
+    """In the order of the config, preferred regions first within a fleet."""
+    fleet_of_node: Mapping[NodeName, FleetKey]
+    instance_of_node: Mapping[NodeName, Instance]
+    leaving: frozenset[NodeName]
+    """Nodes whose instance is shutting down or gone: no destination, no capacity."""
+
+
+def is_draining(node: Node) -> bool:
+    """Whether the node carries our draining taint."""
+    return any(taint.key == DRAINING_TAINT for taint in node.taints)
+
+
+def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
+    """Not Ready and younger than `instance_init_time`: counts as launching."""
+    if node.ready or node.created_at is None:
+        return False
+    return at - node.created_at < timedelta(seconds=init_seconds)
+
+
+def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
+    """Join the config's fleets with EC2's and with the nodes that they brought."""
+    cloud = snapshot.cloud
+    instances = _instances_by_id(cloud)
+    instance_of_node = {
+        node.name: instances[node.instance_id]
+        for node in snapshot.cluster.nodes
+        if node.instance_id in instances
+    }
+    leaving = frozenset(name for name, instance in instance_of_node.items() if instance.gone)
+    owners = _owners(snapshot, settings, instance_of_node)
+    nodes: dict[FleetKey, list[Node]] = {}
+    for node in snapshot.cluster.nodes:
+        if node.name in owners and node.name not in leaving:
+            nodes.setdefault(owners[node.name], []).append(node)
+    memories = {(m.fleet, m.region): m for m in snapshot.cluster.memories}
+    statuses = [
+        _status(
+            key,
+            fleet,
+            tuple(nodes.get(key, ())),
+            snapshot,
+            settings,
+            memories.get((key.name, key.region)),
+        )
+        for fleet in settings.fleets()
+        for key in fleet.fleet_keys()
+        if _is_listed(key, cloud, settings)
+    ]
+    return Inventory(
+        fleets=tuple(statuses),
+        fleet_of_node=owners,
+        instance_of_node=instance_of_node,
+        leaving=leaving,
+    )
+
+
+def _instances_by_id(cloud: CloudState | None) -> dict[InstanceId | None, Instance]:
+    return {instance.id: instance for instance in cloud.instances} if cloud else {}
+
+
+def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSettings) -> bool:
+    """Home fleets always; others only where their region answered."""
+    return cloud is None or key.region == settings.home_region or key.region in cloud.regions
+
+
+def _owners(
+    snapshot: Snapshot, settings: PlannerSettings, instances: Mapping[NodeName, Instance]
+) -> dict[NodeName, FleetKey]:
+    """Which fleet each node belongs to: by its instance's membership, else by its label."""
+    cloud = snapshot.cloud
+    by_id = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}
+    known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
+    owners: dict[NodeName, FleetKey] = {}
+    for node in snapshot.cluster.nodes:
+        instance = instances.get(node.name)
+        region = Region(
+            instance.region if instance else node.labels.get(REGION, settings.home_region)
+        )
+        name = node.labels.get(FLEET)
+        if instance is not None and instance.fleet_id is not None:
+            name = by_id.get((instance.region, instance.fleet_id), name)
+        if name is not None and FleetKey(name=name, region=region) in known:
+            owners[node.name] = FleetKey(name=name, region=region)
+    return owners
+
+
+def _status(
+    key: FleetKey,
+    fleet: FleetSettings,
+    nodes: tuple[Node, ...],
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    memory: FleetMemory | None,
+) -> FleetStatus:
+    live = _live_fleet(key, snapshot.cloud)
+    joining = sum(is_joining(n, snapshot.at, settings.instance_init_seconds) for n in nodes)
+    if snapshot.cloud is None:
+        state, current = "active", len(nodes)
+    elif live is None:
+        state, current = MISSING, 0
+    else:
+        state, current = live.state, live.target_capacity
+    return FleetStatus(
+        key=key,
+        settings=fleet,
+        live=live,
+        state=state,
+        current=current,
+        nodes=nodes,
+        joined=len(nodes) - joining,
+        min=fleet.min_capacity if key.region == settings.home_region else 0,
+        unavailable=_unavailable(state, live, memory, snapshot.at),
+    )
+
+
+def _live_fleet(key: FleetKey, cloud: CloudState | None) -> Fleet | None:
+    """The live fleet of this name; of several the oldest, so that the choice is stable."""
+    if cloud is None:
+        return None
+    found = [
+        f
+        for f in cloud.fleets
+        if f.name == key.name and f.region == key.region and f.state in LIVE_STATES
+    ]
+    return min(found, key=lambda f: (str(f.created_at or ""), f.id), default=None)
+
+
+def cool_off(failures: int) -> timedelta:
+    """5 minutes after the first capacity error, doubling to 30."""
+    return min(COOL_OFF * (1 << min(max(0, failures - 1), 8)), COOL_OFF_MAX)
+
+
+def failures_in(errors: Iterable[datetime]) -> int:
+    """How many times in a row the fleet failed: errors of one attempt lie within a minute."""
+    times = sorted(errors)
+    return sum(
+        1
+        for before, after in zip([None, *times], times, strict=False)
+        if before is None or after - before > timedelta(minutes=1)
+    )
+
+
+def _unavailable(state: str, live: Fleet | None, memory: FleetMemory | None, at: datetime) -> str:
+    """Why the fleet cannot serve new demand now; empty when it can."""
+    if state not in LIVE_STATES:
+        return f"the fleet is {state}"
+    if memory and memory.unavailable_until and memory.unavailable_until > at:
+        return f"cooling off until {memory.unavailable_until:%H:%M:%S} after capacity errors"
+    if live is None:
+        return ""
+    recent = [e for e in live.capacity_errors if at - COOL_OFF_MAX < e.at <= at]
+    if recent:
+        last = max(recent)
+        until = last.at + cool_off(failures_in(e.at for e in recent))
+        if until > at:
+            return f"{last.code}; cooling off until {until:%H:%M:%S}"
+    if live.activity_status == "error":
+        return "EC2 reports the fleet's activity status as error"
+    return ""

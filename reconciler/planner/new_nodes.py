@@ -1,0 +1,196 @@
+"""What a new node of a fleet will be: labels, taints, resources, price (behaviour, section 3)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from reconciler.model.cluster import DaemonSet, Pod, PodSpec, Resources
+from reconciler.model.fleet import Instance
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.placement.filters import node_affinity, taints
+from reconciler.planner.placement.kinds import (
+    ARCH,
+    HOSTNAME,
+    INSTANCE_TYPE,
+    OPERATING_SYSTEM,
+    REGION,
+    ZONE,
+    NodeKind,
+    with_zone_aliases,
+)
+from reconciler.planner.placement.simulation import RowSpec
+
+NANO = 1_000_000_000
+_USUAL_USD_PER_CPU = 0.035
+_USUAL_USD_PER_GIB = 0.0045
+"""About what m5, c5 and r5 cost on demand in us-east-1 (2026-07): only where no price is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNode:
+    """A node that a fleet would bring, and what it costs."""
+
+    key: FleetKey
+    row: RowSpec
+    nano_usd_per_hour: int
+    """Price in billionths of a dollar, so that sums are exact."""
+    priced: bool
+
+
+def daemon_specs(daemon_sets: Iterable[DaemonSet], pods: Iterable[Pod]) -> tuple[PodSpec, ...]:
+    """One spec per DaemonSet: its template, or what its pods show when the object was not given.
+
+    A daemon pod names its own node in its affinity; that part is left out.
+    """
+    specs = {(d.namespace, d.name): d.spec for d in daemon_sets}
+    seen: dict[tuple[str, str], PodSpec] = {}
+    for pod in sorted((p for p in pods if p.daemon and not p.unreadable), key=lambda p: p.key):
+        if pod.owner is not None:
+            seen.setdefault((pod.key.namespace, pod.owner.name), pod.spec)
+    for key, spec in seen.items():
+        specs.setdefault(key, spec)
+    return tuple(spec for _, spec in sorted(specs.items(), key=lambda item: item[0]))
+
+
+def _lands(spec: PodSpec, kind: NodeKind) -> bool:
+    """Whether a daemon would run on a node of this kind, whatever name the node gets."""
+    if taints.untolerated(kind.taints, spec.tolerations) is not None:
+        return False
+    if any(not node_affinity.selects(spec.node_selector, v) for v in kind.variants):
+        return False
+    if spec.node_affinity is None:
+        return True
+    terms = [term for term in spec.node_affinity.terms if term.expressions or term.fields]
+    return any(
+        all(r.matches(variant) for r in term.expressions)
+        for term in terms
+        for variant in kind.variants
+    )
+
+
+def _least(amounts: Sequence[Resources]) -> Resources:
+    """Per resource the least of all; a resource that one lacks is not offered."""
+    names = set(amounts[0]).intersection(*amounts[1:])
+    return FrozenMap((name, min(a[name] for a in amounts)) for name in sorted(names))
+
+
+def _minus(offered: Resources, taken: Mapping[str, int]) -> Resources:
+    return FrozenMap(
+        (name, max(0, amount - taken.get(name, 0))) for name, amount in offered.items()
+    )
+
+
+def _total(specs: Iterable[PodSpec]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for spec in specs:
+        for name, amount in spec.requests.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _zones(status: FleetStatus) -> tuple[str, ...]:
+    """The zones that a new node may be in; two unknown ones when nothing says."""
+    fleet = status.settings
+    if fleet.zone:
+        return (fleet.zone,)
+    own = tuple(z for z in fleet.zones if z.startswith(status.key.region))
+    return own or (f"{status.key.region}?1", f"{status.key.region}?2")
+
+
+def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
+    """Every label set that a new node of the fleet may turn out with."""
+    fleet = status.settings
+    return tuple(
+        with_zone_aliases(
+            Labels(
+                {
+                    **fleet.labels,
+                    OPERATING_SYSTEM: "linux",
+                    ARCH: option.arch,
+                    INSTANCE_TYPE: option.instance_type,
+                    REGION: status.key.region,
+                    ZONE: zone,
+                }
+            )
+        )
+        for zone, option in product(_zones(status), fleet.options)
+    )
+
+
+def _learned(status: FleetStatus, instances: Mapping[NodeName, Instance]) -> Resources | None:
+    """The smallest allocatable among Ready nodes of the present launch template, when any."""
+    version = status.live.launch_template_version if status.live else ""
+    known: list[Resources] = []
+    for node in status.nodes:
+        instance = instances.get(node.name)
+        own = instance.launch_template_version if instance else ""
+        present = not (version.isdigit() and own.isdigit()) or version == own
+        if node.ready and not node.unreadable and present and node.allocatable:
+            known.append(node.allocatable)
+    return _least(known) if known else None
+
+
+def _offered(
+    status: FleetStatus,
+    instances: Mapping[NodeName, Instance],
+    reserved: Resources,
+    daemons: Sequence[PodSpec],
+) -> Resources:
+    fleet = status.settings
+    if fleet.allocatable is not None:
+        return fleet.allocatable
+    taken = _total(daemons)
+    learned = _learned(status, instances)
+    if learned is not None:
+        return _minus(learned, taken)
+    least = dict(_least([option.resources for option in fleet.options]))
+    if fleet.ephemeral_storage_bytes:
+        least["ephemeral-storage"] = fleet.ephemeral_storage_bytes
+    larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
+    return _minus(FrozenMap(least), larger)
+
+
+def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
+    """The price of one node, and whether it is a known one."""
+    fleet = status.settings
+    if fleet.usd_per_hour is not None:
+        return int(fleet.usd_per_hour * NANO), True
+    resources = _least([option.resources for option in fleet.options])
+    guess = (
+        resources.get("cpu", 0) / 1000 * _USUAL_USD_PER_CPU
+        + resources.get("memory", 0) / 2**30 * _USUAL_USD_PER_GIB
+    )
+    return round(guess * NANO), False
+
+
+def new_node(
+    status: FleetStatus,
+    instances: Mapping[NodeName, Instance],
+    reserved: Resources,
+    daemons: Sequence[PodSpec],
+    volume_limits: Mapping[str, int | None],
+) -> NewNode:
+    """What the fleet would bring next."""
+    fleet = status.settings
+    variants = variants_of(status)
+    kind = NodeKind(variants=variants, taints=fleet.taints)
+    landing = [spec for spec in daemons if _lands(spec, kind)]
+    price, priced = nano_usd_per_hour(status)
+    return NewNode(
+        key=status.key,
+        row=RowSpec(
+            name=f"{status.key.name}@{status.key.region}",
+            variants=tuple(
+                Labels((k, v) for k, v in labels.items() if k != HOSTNAME) for labels in variants
+            ),
+            taints=fleet.taints,
+            schedulable=True,
+            allocatable=_offered(status, instances, reserved, landing),
+            volume_limits=volume_limits,
+            imagined=True,
+        ),
+        nano_usd_per_hour=price,
+        priced=priced,
+    )

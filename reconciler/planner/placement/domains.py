@@ -1,0 +1,205 @@
+"""Spreading pods of one class over topology domains that several rows share (zones, racks).
+
+Rows with the same domains for the class's shared rules form a *place*. `assign` decides how many
+pods go to each place so that every shared rule holds at the end; within a place rows differ only
+in resources and hostname rules, which whoever fills them checks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.counters import Links, SpreadRule
+from reconciler.planner.placement.filters import topology_spread
+from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.placement.topology import Counter, Topology
+
+_UNCERTAIN = -2
+"""Place coordinates: a domain, -1 without one, or -2 - n for the n-th set of choices."""
+
+Coordinates = tuple[int, ...]
+
+
+def shared_keys(links: Links) -> tuple[str, ...]:
+    """Topology keys of the class's rules on which rows share domains."""
+    return tuple(sorted({c.topology.key for c in links.obeyed()} - {HOSTNAME}))
+
+
+def coordinate(topology: Topology, domain: int) -> int:
+    """A domain's place coordinate: uncertain rows with equal choices are one place."""
+    if domain < 0:
+        return -1
+    choice = int(topology.choice_of_domains()[domain])
+    return domain if choice < 0 else _UNCERTAIN - choice
+
+
+def coordinates_of_rows(sim: Simulation, keys: Sequence[str]) -> IntArray:
+    """Per row (first axis) its place coordinates."""
+    columns = []
+    for key in keys:
+        topology = sim.topologies[key]
+        domains = topology.domain
+        choices = np.append(topology.choice_of_domains(), -1)[domains]
+        columns.append(np.where(choices >= 0, _UNCERTAIN - choices, domains))
+    return np.stack(columns, axis=1) if columns else np.zeros((sim.rows, 0), dtype=np.int64)
+
+
+@dataclass(slots=True, eq=False)
+class _Tally:
+    """Counts per domain that the assignment in hand changes; the simulation's stay as they are."""
+
+    counts: dict[int, int]
+    uncertain: dict[int, int] = field(default_factory=dict)
+    """Pods assigned to places whose domain is open."""
+
+    def most(self, at: int, topology: Topology) -> int:
+        """The count of the coordinate's domain; the worst case where it is open."""
+        if at <= _UNCERTAIN:
+            return max(
+                (self.counts.get(d, 0) for d in topology.choices[_UNCERTAIN - at]), default=0
+            )
+        return self.counts.get(at, 0)
+
+    def add(self, at: int) -> None:
+        held = self.uncertain if at <= _UNCERTAIN else self.counts
+        held[at] = held.get(at, 0) + 1
+
+
+class SharedRules:
+    """The shared rules of one class, with tallies that follow an assignment."""
+
+    def __init__(
+        self, sim: Simulation, pod_class: PodClass, keys: Sequence[str], tallies: dict[int, _Tally]
+    ) -> None:
+        """`tallies` (by counter identity) outlives one class while a purchase is being planned."""
+        self._axis = {key: i for i, key in enumerate(keys)}
+        self._tallies = tallies
+        links = sim.links(pod_class)
+        self._anti = [(c, itself) for c, itself in links.anti if c.topology.key in self._axis]
+        self._held = [c for c in links.held_against if c.topology.key in self._axis]
+        self._affinity = [c for c in links.affinity if c.topology.key in self._axis]
+        self._first_may = links.affinity_itself
+        self._spread = [r for r in links.spread if r.counter.topology.key in self._axis]
+        self._feeds = [c for c in links.feeds if c.topology.key in self._axis]
+        self._feeds += [c for c, _, _ in links.feeds_eligible if c.topology.key in self._axis]
+        for rule in self._spread:
+            topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
+        self._domains: dict[int, set[int]] = {
+            id(rule): {int(d) for d in rule.present} for rule in self._spread
+        }
+
+    def open_domains(self, places: Sequence[Coordinates]) -> None:
+        """Count the places' domains as existing: nodes will be there once they are used."""
+        for rule in self._spread:
+            axis = self._axis[rule.counter.topology.key]
+            self._domains[id(rule)] |= {p[axis] for p in places if p[axis] >= 0}
+
+    def _tally(self, counter: Counter) -> _Tally:
+        known = self._tallies.get(id(counter))
+        if known is None:
+            counts = {int(d): int(counter.counts[d]) for d in counter.counts.nonzero()[0]}
+            known = self._tallies[id(counter)] = _Tally(counts=counts)
+        return known
+
+    def allows(self, place: Coordinates) -> bool:
+        """Whether one more pod may go to the place."""
+        return (
+            all(self._anti_allows(c, place, itself=itself) for c, itself in self._anti)
+            and all(self._anti_allows(c, place, itself=False) for c in self._held)
+            and self._affinity_allows(place)
+            and all(self._spread_allows(rule, place) for rule in self._spread)
+        )
+
+    def _anti_allows(self, counter: Counter, place: Coordinates, *, itself: bool) -> bool:
+        at = place[self._axis[counter.topology.key]]
+        tally = self._tally(counter)
+        if at == -1:
+            return True
+        if at <= _UNCERTAIN and itself:
+            room = len(counter.topology.choices[_UNCERTAIN - at])
+            if tally.uncertain.get(at, 0) >= room:
+                return False
+        return tally.most(at, counter.topology) == 0
+
+    def _affinity_allows(self, place: Coordinates) -> bool:
+        if not self._affinity:
+            return True
+        tallies = [self._tally(c) for c in self._affinity]
+        at = [place[self._axis[c.topology.key]] for c in self._affinity]
+        if any(a == -1 for a in at):
+            return False
+        if not any(any(t.counts.values()) or any(t.uncertain.values()) for t in tallies):
+            return self._first_may
+        return all(
+            self._holds(t, a, c) for t, a, c in zip(tallies, at, self._affinity, strict=True)
+        )
+
+    @staticmethod
+    def _holds(tally: _Tally, at: int, counter: Counter) -> bool:
+        if at <= _UNCERTAIN:
+            return all(tally.counts.get(d, 0) for d in counter.topology.choices[_UNCERTAIN - at])
+        return tally.counts.get(at, 0) > 0
+
+    def _spread_allows(self, rule: SpreadRule, place: Coordinates) -> bool:
+        at = place[self._axis[rule.counter.topology.key]]
+        if at == -1:
+            return False
+        tally = self._tally(rule.counter)
+        after = tally.most(at, rule.counter.topology) + (1 if rule.counts_itself else 0)
+        return after - self._least(rule, tally) <= rule.max_skew
+
+    def _least(self, rule: SpreadRule, tally: _Tally) -> int:
+        domains = self._domains[id(rule)]
+        if len(domains) < rule.min_domains:
+            return 0
+        return min((tally.counts.get(d, 0) for d in domains), default=0)
+
+    def load(self, place: Coordinates) -> int:
+        """How full the place is by its most filled rule: emptier places come first."""
+        loads = [
+            self._tally(r.counter).most(
+                place[self._axis[r.counter.topology.key]], r.counter.topology
+            )
+            for r in self._spread
+        ]
+        return max(loads, default=0)
+
+    def take(self, place: Coordinates) -> None:
+        """Count one more pod of the class at the place."""
+        for counter in self._feeds:
+            at = place[self._axis[counter.topology.key]]
+            if at != -1:
+                self._tally(counter).add(at)
+
+
+def assign(
+    rules: SharedRules, places: Sequence[Coordinates], capacities: Sequence[int], count: int
+) -> list[int]:
+    """How many of `count` pods go to each place, the emptiest allowed one first.
+
+    Args:
+        rules: The class's shared rules; their tallies follow.
+        places: Distinct coordinates, in order of preference among equals.
+        capacities: The most that each place can take for other reasons.
+        count: Pods to assign; what is left over fits nowhere.
+    """
+    amounts = [0] * len(places)
+    for _ in range(count):
+        allowed = [
+            i
+            for i, place in enumerate(places)
+            if amounts[i] < capacities[i] and rules.allows(place)
+        ]
+        if not allowed:
+            break
+        best = min(allowed, key=lambda i: (rules.load(places[i]), i))
+        rules.take(places[best])
+        amounts[best] += 1
+    return amounts
+
+
+Tallies = dict[int, _Tally]

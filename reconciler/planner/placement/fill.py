@@ -1,0 +1,107 @@
+"""Putting pods of a class onto rows that exist: nodes, launching capacity, nodes taken back."""
+
+import numpy as np
+
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.domains import (
+    SharedRules,
+    assign,
+    coordinates_of_rows,
+    shared_keys,
+)
+from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.placement.simulation import Simulation
+
+_ROUNDS_MAX = 64
+"""A hostname spread frees room as the emptiest rows fill; more rounds than this gain nothing."""
+
+
+def tightness(sim: Simulation) -> IntArray:
+    """Rows in the order in which they should be filled: the fullest first, then by name.
+
+    Filling the fullest keeps others empty, so that they can leave.
+    """
+    offers = np.maximum(sim.offers[:, :2], 1)
+    share = (sim.free[:, :2] / offers).min(axis=1)
+    return np.argsort(share, kind="stable")
+
+
+def take_in_order(room: IntArray, order: IntArray, count: int) -> tuple[IntArray, IntArray]:
+    """Rows and amounts that take `count` pods, or all that fit, in this order of rows."""
+    available = np.minimum(room[order], count)
+    ends = np.cumsum(available)
+    amounts = np.clip(count - (ends - available), 0, available)
+    used = amounts > 0
+    return order[used], amounts[used]
+
+
+def fill(
+    sim: Simulation, pod_class: PodClass, count: int, among: BoolArray, order: IntArray
+) -> list[tuple[int, int]]:
+    """Place up to `count` pods on rows of `among`; (row, amount) in the order they were taken."""
+    links = sim.links(pod_class)
+    keys = shared_keys(links)
+    if keys:
+        return _fill_places(sim, pod_class, count, among, order, keys)
+    taken: list[tuple[int, int]] = []
+    for _ in range(1 if links.plain else _ROUNDS_MAX):
+        room = np.where(among, sim.room(pod_class), 0)
+        if links.affinity and not _group_exists(sim, pod_class):
+            room = np.minimum(room, 1)
+            count_now = 1
+        else:
+            count_now = count
+        rows, amounts = take_in_order(room, order, min(count, count_now))
+        if not len(rows):
+            break
+        sim.place(pod_class, rows, amounts)
+        taken.extend(zip(rows.tolist(), amounts.tolist(), strict=True))
+        count -= int(amounts.sum())
+        if count <= 0:
+            break
+    return taken
+
+
+def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
+    """Whether any pod of the class's affinity group runs yet; the first decides for the rest."""
+    return any(counter.counts.any() for counter in sim.links(pod_class).affinity)
+
+
+def local_room(sim: Simulation, pod_class: PodClass) -> IntArray:
+    """`Simulation.room` without the rules on domains that rows share."""
+    room = np.where(sim.admitted(pod_class), sim.resource_room(pod_class), 0)
+    links = sim.links(pod_class)
+    return room if links.plain else sim.counter_room(links.only(HOSTNAME), room)
+
+
+def _fill_places(
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    among: BoolArray,
+    order: IntArray,
+    keys: tuple[str, ...],
+) -> list[tuple[int, int]]:
+    """Decide per place first, then fill the rows of each."""
+    room = np.where(among, local_room(sim, pod_class), 0)
+    fitting = room.nonzero()[0]
+    if not len(fitting):
+        return []
+    coordinates = coordinates_of_rows(sim, keys)
+    places, membership = np.unique(coordinates[fitting], axis=0, return_inverse=True)
+    membership = membership.reshape(-1)
+    capacities = np.zeros(len(places), dtype=np.int64)
+    np.add.at(capacities, membership, np.minimum(room[fitting], UNLIMITED))
+    rules = SharedRules(sim, pod_class, keys, {})
+    tuples = [tuple(int(x) for x in place) for place in places]
+    amounts = assign(rules, tuples, [int(c) for c in capacities], count)
+    taken: list[tuple[int, int]] = []
+    for place, amount in enumerate(amounts):
+        if amount:
+            inside = np.zeros(sim.rows, dtype=np.bool_)
+            inside[fitting[membership == place]] = True
+            rows, parts = take_in_order(np.where(inside, room, 0), order, amount)
+            sim.place(pod_class, rows, parts)
+            taken.extend(zip(rows.tolist(), parts.tolist(), strict=True))
+    return taken

@@ -1,0 +1,149 @@
+"""The planner: (Snapshot, PlannerSettings) -> Plan, by policies in a fixed order."""
+
+from collections.abc import Iterable
+
+from reconciler.model.actions import (
+    AnyAction,
+    DeleteNode,
+    PolicyName,
+    SetCapacity,
+    TerminateInstance,
+)
+from reconciler.model.ids import FleetId
+from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
+from reconciler.model.snapshot import Ignored, Snapshot
+from reconciler.planner.cycle import Cycle, open_cycle
+from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.money import cost_of_targets, usd
+from reconciler.planner.policies import capacity_limits, scale_in, scale_up
+from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.text import counted_noun
+
+ORDER = (capacity_limits.SPEC, scale_up.SPEC, scale_in.SPEC)
+"""Each policy sees what earlier ones reserved: demand comes before voluntary removals."""
+
+
+def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
+    """Decide everything for one moment; the same inputs in any order give the same plan."""
+    cycle = open_cycle(snapshot, settings)
+    for policy in ORDER:
+        policy.propose(cycle)
+    return _finish(cycle)
+
+
+def _finish(cycle: Cycle) -> Plan:
+    snapshot, settings = cycle.snapshot, cycle.settings
+    foreign = snapshot.cloud.ignored if snapshot.cloud else ()
+    return Plan(
+        at=snapshot.at,
+        cluster=settings.cluster,
+        home_region=settings.home_region,
+        actions=tuple(_in_order([*_capacity_actions(cycle), *cycle.actions])),
+        placements=tuple(sorted(cycle.placements, key=lambda p: p.pod)),
+        held=tuple(sorted(cycle.held)),
+        unplaceable=tuple(sorted([*cycle.unplaceable, *_homeless(cycle)], key=lambda u: u.pod)),
+        ignored=tuple(_merged([*cycle.demand.ignored, *snapshot.cluster.ignored, *foreign])),
+        fleets=tuple(_fleet_plan(cycle, status) for status in cycle.inventory.fleets),
+        cost=_cost(cycle),
+        kept=tuple(sorted(cycle.kept)),
+    )
+
+
+def _capacity_actions(cycle: Cycle) -> Iterable[SetCapacity]:
+    """One call per fleet with the final target; decrements belong to their terminations."""
+    for status in cycle.inventory.fleets:
+        ending = sum(
+            1
+            for action in cycle.actions
+            if isinstance(action, TerminateInstance)
+            and action.decrement
+            and (action.fleet, action.region) == (status.key.name, status.key.region)
+        )
+        target = cycle.targets[status.key] + ending
+        if target != status.current:
+            policy, because = _capacity_reason(cycle, status, target)
+            yield SetCapacity(
+                fleet=status.key.name,
+                provider=status.settings.provider,
+                id=status.live.id if status.live else FleetId(""),
+                region=status.key.region,
+                from_capacity=status.current,
+                to_capacity=target,
+                policy=policy,
+                because=because,
+            )
+
+
+def _capacity_reason(cycle: Cycle, status: FleetStatus, target: int) -> tuple[PolicyName, str]:
+    if target < status.current:
+        return "max-capacity", f"max_capacity is {status.max}, {status.joined} nodes have joined"
+    pods = cycle.pods_on_new.get(status.key, 0)
+    if not pods:
+        return "min-capacity", f"min_capacity is {status.min}"
+    verb = "needs" if pods == 1 else "need"
+    wanted = counted_noun(target - status.held, "more node")
+    return "scale-up", f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
+
+
+def _rank(action: AnyAction) -> int:
+    """Raises come first, nodes that are taken back before them all; objects go last."""
+    match action:
+        case SetCapacity():
+            return 1
+        case DeleteNode():
+            return 3
+        case _:
+            return 0 if action.policy == "scale-up" else 2
+
+
+def _in_order(actions: list[AnyAction]) -> list[AnyAction]:
+    return sorted(actions, key=_rank)
+
+
+def _homeless(cycle: Cycle) -> Iterable[Unplaceable]:
+    known = ", ".join(s.name for s in cycle.settings.sectors) or "none"
+    for pod, sector in cycle.demand.homeless:
+        detail = f"names sector {sector}; the config has: {known}"
+        reason = Reason(
+            fleet="", region=cycle.settings.home_region, code="no-sector", detail=detail
+        )
+        yield Unplaceable(pod=pod, reasons=(reason,))
+
+
+def _merged(ignored: list[Ignored]) -> list[Ignored]:
+    """Counts of the same unused kind added up."""
+    counts: dict[str, int] = {}
+    for entry in ignored:
+        if entry.code == "unused-kind":
+            counts[entry.kind] = counts.get(entry.kind, 0) + entry.count
+    rest = {entry for entry in ignored if entry.code != "unused-kind"}
+    kinds = {Ignored(code="unused-kind", kind=k, count=n) for k, n in counts.items()}
+    return sorted(rest | kinds)
+
+
+def _fleet_plan(cycle: Cycle, status: FleetStatus) -> FleetPlan:
+    return FleetPlan(
+        fleet=status.key.name,
+        region=status.key.region,
+        current=status.current,
+        joined=status.joined,
+        launching=status.launching,
+        target=cycle.targets[status.key],
+        min=status.min,
+        max=status.max,
+        state=status.state,
+    )
+
+
+def _cost(cycle: Cycle) -> Cost:
+    fleets = cycle.inventory.fleets
+    before = sum(s.current * cycle.offers[s.key].nano_usd_per_hour for s in fleets)
+    after = cost_of_targets(cycle, fleets)
+    bound = after - (cycle.bought_nano_usd - cycle.bound_nano_usd)
+    return Cost(
+        hourly_usd_before=usd(before),
+        hourly_usd_after=usd(after),
+        hourly_usd_lower_bound=usd(bound),
+        gap=round((after - bound) / after, 6) if after else 0.0,
+        unpriced=tuple(s.key.name for s in fleets if not cycle.offers[s.key].priced),
+    )

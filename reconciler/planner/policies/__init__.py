@@ -1,0 +1,1 @@
+"""One folder per policy; `planner.ORDER` says in which order they run."""

@@ -1,0 +1,50 @@
+"""Where demand goes when a fleet is unavailable: sizes, then on-demand, then regions."""
+
+from collections.abc import Sequence
+
+from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.inventory import FleetStatus
+
+
+def could_serve(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> bool:
+    """Whether a node of the fleet would suit the class, were the fleet available."""
+    node = cycle.offers[status.key]
+    if cycle.sim.refusal(waiting.pod_class, cycle.sim.kind_of(node.row)):
+        return False
+    offered = cycle.sim.dimensions.of_node(node.row.allocatable, node.row.volume_limits)
+    return bool((waiting.pod_class.requests <= offered).all())
+
+
+def may_use(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> bool:
+    """On-demand fleets are closed to demand of an unavailable spot fleet without a fallback."""
+    return status.settings.spot or blocking_spot_fleet(cycle, waiting, status) is None
+
+
+def blocking_spot_fleet(
+    cycle: Cycle, waiting: WaitingClass, status: FleetStatus
+) -> FleetStatus | None:
+    """The unavailable spot fleet that keeps the class off this on-demand fleet."""
+    for other in cycle.inventory.fleets:
+        if (
+            other.unavailable
+            and other.settings.spot
+            and not other.settings.spot_fallback
+            and other.settings.sector in waiting.sectors
+            and other.key.region == status.key.region
+            and could_serve(cycle, waiting, other)
+        ):
+            return other
+    return None
+
+
+def moves_on(cycle: Cycle, waiting: WaitingClass, fleets: Sequence[FleetStatus], tier: int) -> bool:
+    """Whether a fleet of an earlier region would have served the class but is unavailable.
+
+    A fleet at its maximum, or over a cost limit, is not unavailable: no overflow.
+    """
+    return any(
+        status.unavailable
+        and status.settings.regions.index(status.key.region) < tier
+        and could_serve(cycle, waiting, status)
+        for status in fleets
+    )

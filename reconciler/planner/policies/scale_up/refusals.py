@@ -1,0 +1,153 @@
+"""Why nothing takes a pod: one code and the numbers per fleet (interfaces, section 3)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reconciler.model.frozen import Labels
+from reconciler.model.plan import Reason, Unplaceable
+from reconciler.model.quantity import format_amount
+from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.money import usd
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.counters import Links
+from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
+from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
+
+
+def explain(
+    cycle: Cycle, waiting: WaitingClass, fleets: Sequence[FleetStatus], *, over_budget: bool
+) -> None:
+    """Record why each fleet of its sectors cannot take the class's remaining pods."""
+    reasons = tuple(
+        Reason(fleet=s.key.name, region=s.key.region, code=code, detail=detail)
+        for s in fleets
+        for code, detail in [_why(cycle, waiting, s, over_budget=over_budget)]
+    )
+    for pod in waiting.pods[waiting.done :]:
+        cycle.unplaceable.append(Unplaceable(pod=pod.key, reasons=reasons))
+
+
+def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
+    cycle: Cycle, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
+) -> tuple[str, str]:
+    node = cycle.offers[status.key]
+    pod_class = waiting.pod_class
+    found = static_reason(cycle, pod_class, node.row) or _too_large(cycle, pod_class, node.row)
+    if found:
+        return found
+    if status.unavailable:
+        return "fleet-unavailable", status.unavailable
+    blocker = None if status.settings.spot else blocking_spot_fleet(cycle, waiting, status)
+    if blocker is not None:
+        return "fleet-unavailable", (
+            f"{blocker.key.name} is unavailable ({blocker.unavailable}) and its spot_fallback "
+            "keeps its demand off on-demand"
+        )
+    target = max(cycle.targets[status.key], status.joined)
+    if status.max is not None and target >= status.max:
+        return "max-capacity", f"the fleet is at its max_capacity of {status.max}"
+    found = _by_topology(cycle, pod_class, node.row)
+    if found:
+        return found
+    if over_budget:
+        price = usd(node.nano_usd_per_hour)
+        return "max-cost", f"another node at {price} USD per hour would exceed max_hourly_usd"
+    return "fleet-unavailable", "demand moves to this region only when the preferred one fails"
+
+
+def static_reason(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
+    """The static filter that refuses, with what it looked at."""
+    code = cycle.sim.refusal(pod_class, cycle.sim.kind_of(row))
+    if not code:
+        return None
+    spec = pod_class.spec
+    if code == "taint":
+        taint = untolerated_taint(pod_class, row)
+        return code, f"does not tolerate {taint} of a new node" if taint else "is not schedulable"
+    if code == "node-selector":
+        return code, _selector_detail(spec.node_selector, row)
+    if code == "zone":
+        zones = sorted({v.get("topology.kubernetes.io/zone", "") for v in row.variants})
+        return code, (
+            f"needs one zone, but a new node may come up in any of {', '.join(zones)}: "
+            "give the fleet a `zone`"
+        )
+    if code.startswith("volume"):
+        return code, pod_class.volumes.detail or "a volume of the pod is not reachable from there"
+    return code, "the required node affinity does not hold for every node it may bring"
+
+
+def untolerated_taint(pod_class: PodClass, row: RowSpec) -> str:
+    """The taint that keeps the class off, as kubectl writes it."""
+    taint = taints.untolerated(row.taints, pod_class.spec.tolerations)
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
+
+
+def _selector_detail(selector: Labels, row: RowSpec) -> str:
+    for key, value in sorted(selector.items()):
+        offered = sorted({variant.get(key, "") for variant in row.variants})
+        if offered != [value]:
+            shown = ", ".join(o for o in offered if o) or "no such label"
+            return f"selects {key}={value}, a new node has {shown}"
+    return "the node selector matches no new node"
+
+
+def _too_large(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
+    """The resource of which a new node offers least relative to what is asked."""
+    dimensions = cycle.sim.dimensions
+    offered = dimensions.of_node(row.allocatable, row.volume_limits)
+    short = (pod_class.requests > offered).nonzero()[0]
+    if not len(short):
+        return None
+    column = int(short[np.argmin(offered[short] / pod_class.requests[short])])
+    asked = dimensions.shown(column, int(pod_class.requests[column]))
+    name = dimensions.names[column]
+    if name in pod_class.spec.requests:
+        asked = format_amount(name, pod_class.spec.requests[name])
+    what = "" if name in {"cpu", "memory"} else f" {name}"
+    has = dimensions.shown(column, int(offered[column]))
+    return dimensions.code(column), f"requests {asked}{what}, a new node offers {has}"
+
+
+def _by_topology(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
+    """The rule between pods that refuses a fresh node of the fleet."""
+    sim = cycle.sim
+    links = sim.links(pod_class)
+    if links.plain:
+        return None
+    mark = sim.fork()
+    at = sim.add_row(row)
+    room = np.ones(sim.rows, dtype=np.int64)
+    anti = inter_pod_affinity.anti_affinity_room(links, room)[at]
+    affinity = inter_pod_affinity.affinity_room(links, room)[at]
+    spread = topology_spread.room(links, room, sim.kinds, sim.topologies, sim.version)[at]
+    open_zone = any(
+        sim.topologies[key].place_of(row.variants) < -1
+        for key in ZONE_KEYS & set(sim.topologies)
+        if any(c.topology.key == key for c in links.obeyed())
+    )
+    sim.revert(mark)
+    return _topology_code(links, anti=anti, affinity=affinity, spread=spread, open_zone=open_zone)
+
+
+def _topology_code(
+    links: Links, *, anti: int, affinity: int, spread: int, open_zone: bool
+) -> tuple[str, str] | None:
+    """The first rule that refuses, or the one that must have limited how the pods were dealt."""
+    apart = ("pod-anti-affinity", "a pod that it must not share a domain with is or may be there")
+    near = ("pod-affinity", "no pod that it must be near runs where a new node would be")
+    even = ("topology-spread", "one more pod in a new node's domain would exceed maxSkew")
+    zone = ("zone", "the zone of a new node is not known before it is there: give a fleet a `zone`")
+    verdicts = (
+        (anti <= 0, apart),
+        (affinity <= 0, zone if open_zone else near),
+        (spread <= 0, even),
+        (open_zone, zone),
+        (bool(links.spread), even),
+        (bool(links.affinity), near),
+    )
+    return next((found for holds, found in verdicts if holds), apart)

@@ -1,0 +1,64 @@
+"""A draining node that is needed is taken back before anything is launched (behaviour, 5)."""
+
+import numpy as np
+
+from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, AnnotateNode, UntaintNode
+from reconciler.model.cluster import Node
+from reconciler.planner.cycle import Cycle, node_row
+from reconciler.planner.inventory import is_draining
+from reconciler.planner.placement.fill import tightness
+from reconciler.planner.policies.scale_up.place import fill_class
+
+_VOLUNTARY = frozenset({"scale-in", "consolidation", "max-capacity"})
+"""Drains for other reasons (interruption, expiry, stuck) end with the node gone."""
+
+
+def take_back_draining(cycle: Cycle) -> None:
+    """Offer the draining nodes to what still waits; keep those that help."""
+    draining = [n for n in cycle.nodes.values() if _may_return(cycle, n)]
+    if not draining or not any(w.left for w in cycle.waiting):
+        return
+    before = set(cycle.used_rows)
+    among = np.zeros(cycle.sim.rows, dtype=np.bool_)
+    for node in draining:
+        row = cycle.row_of[node.name]
+        cycle.sim.set_schedulable(row, node_row(node, frozenset({DRAINING_TAINT})))
+        among[row] = True
+    order = tightness(cycle.sim)
+    for waiting in cycle.waiting:
+        fill_class(cycle, waiting, among, order)
+    for node in draining:
+        row = cycle.row_of[node.name]
+        if row in cycle.used_rows and row not in before:
+            _take_back(cycle, node)
+        else:
+            cycle.sim.set_schedulable(row, node_row(node, frozenset()))
+
+
+def _may_return(cycle: Cycle, node: Node) -> bool:
+    reasons = {t.value for t in node.taints if t.key == DRAINING_TAINT}
+    return (
+        is_draining(node)
+        and reasons <= _VOLUNTARY
+        and node.ready
+        and not node.deleting
+        and node.name in cycle.inventory.fleet_of_node
+        and node.name not in cycle.inventory.leaving
+    )
+
+
+def _take_back(cycle: Cycle, node: Node) -> None:
+    because = "pending pods fit on this node: taken back before anything is launched"
+    cycle.actions.append(
+        UntaintNode(node=node.name, key=DRAINING_TAINT, policy="scale-up", because=because)
+    )
+    if DRAIN_STARTED in node.annotations:
+        cycle.actions.append(
+            AnnotateNode(
+                node=node.name,
+                key=DRAIN_STARTED,
+                value=None,
+                policy="scale-up",
+                because=because,
+            )
+        )

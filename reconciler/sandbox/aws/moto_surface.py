@@ -1,10 +1,10 @@
-"""All that touches moto's classes, which are untyped: nothing else here imports moto.
+"""All that touches moto's state, which is untyped: beside `moto_http` nothing else imports moto.
 
 Only translation lives here: an instance of moto behind `InstanceHandle`, a Region behind
-`MotoRegion`, and moto's EC2 answers with ours put in their place (`create_application`).
+`MotoRegion`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, cast
@@ -12,39 +12,17 @@ from typing import Any, cast
 from moto.core.base_backend import BackendDict
 from moto.core.exceptions import ServiceException
 from moto.core.model_instances import reset_model_data
-from moto.core.responses import ActionResult
-from moto.core.utils import convert_to_flask_response
-from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
-from moto.ec2.responses import EC2Response
 from moto.ec2.utils import (
     EC2_PREFIX_TO_RESOURCE,
     get_prefix,
     random_fleet_id,
     random_spot_request_id,
 )
-from moto.moto_server.werkzeug_app import (
-    DomainDispatcherApplication,
-    create_backend_app,
-)
-from moto.moto_server.werkzeug_app import MotoRequestHandler as RequestHandler
 
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState
 from reconciler.sandbox.aws.values import LaunchTemplateRef, Lifecycle, Pool
-
-__all__ = [
-    "MotoInstance",
-    "MotoRegion",
-    "RequestHandler",
-    "create_application",
-    "new_fleet_id",
-    "reset_moto",
-]
-
-Parameters = Mapping[str, Any]
-Operation = Callable[[str, str, Parameters], Mapping[str, Any] | None]
-"""(account, region, parameters) -> answer by botocore's names; None leaves the call to moto."""
 
 _CODES: Mapping[InstanceState, int] = MappingProxyType(
     {
@@ -249,6 +227,10 @@ class MotoRegion:
             )
         except ServiceException as error:
             raise _fault(error) from error
+        except Ec2Fault:
+            raise
+        except Exception as error:  # moto fails in any way on templates that it does not expect
+            raise Ec2Fault("InternalError", f"{type(error).__name__}: {error}") from error
         instance = reservation.instances[0]
         instance.launch_time = at
         if lifecycle == "spot":
@@ -331,50 +313,10 @@ def new_fleet_id() -> str:
     return str(random_fleet_id())
 
 
-def create_application(operations: Mapping[str, Operation]) -> Any:
-    """Moto's server application, with the given EC2 operations answered by ours.
-
-    Args:
-        operations: By Python name of the action (`describe_fleets`).
-    """
-
-    def create_app(service: Any) -> Any:
-        app = create_backend_app(service)
-        if service == "ec2":
-            view = convert_to_flask_response(_response_class(operations).dispatch)
-            for endpoint in app.view_functions:
-                app.view_functions[endpoint] = view
-        return app
-
-    return DomainDispatcherApplication(create_app)
-
-
 def reset_moto() -> None:
     """Forget every resource of every account: moto's state is one per process."""
     BackendDict.reset()
     reset_model_data()
-
-
-def _response_class(operations: Mapping[str, Operation]) -> Any:
-    """Moto's EC2 responses with a method per operation of ours in front of moto's own."""
-
-    def method(name: str, operation: Operation) -> Callable[[Any], Any]:
-        inherited = getattr(EC2Response, name, None)
-
-        def call(response: Any) -> Any:
-            response.error_on_dryrun()
-            try:
-                answer = operation(response.current_account, response.region, response.params)
-            except Ec2Fault as fault:
-                raise EC2ClientError(fault.code, fault.message) from fault
-            if answer is None and inherited is not None:
-                return inherited(response)
-            return ActionResult(answer)
-
-        return call
-
-    methods = {name: method(name, operation) for name, operation in operations.items()}
-    return type("SandboxEc2Response", (EC2Response,), methods)
 
 
 def _fault(error: Any) -> Ec2Fault:

@@ -15,7 +15,8 @@ from reconciler.sandbox.aws.control import Control
 from reconciler.sandbox.aws.faults import Faults
 from reconciler.sandbox.aws.fleet_responses import FleetOperations
 from reconciler.sandbox.aws.gateway import Gateway
-from reconciler.sandbox.aws.moto_surface import RequestHandler, create_application, reset_moto
+from reconciler.sandbox.aws.moto_http import MotoRequestHandler, create_application
+from reconciler.sandbox.aws.moto_surface import reset_moto
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.aws.world import Ec2World
 
@@ -133,7 +134,7 @@ def _listen(port: int, application: Gateway) -> "_HttpServer":
         listener.close()
 
 
-class _Handler(RequestHandler):
+class _Handler(MotoRequestHandler):
     """Moto's handler without a line of log per request."""
 
     protocol_version = "HTTP/1.1"

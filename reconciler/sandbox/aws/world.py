@@ -1,5 +1,6 @@
 """All Regions of the emulated EC2 under one lock, and the thread that lets time pass in them."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,6 +14,8 @@ from reconciler.sandbox.aws.launcher import EndReason
 from reconciler.sandbox.aws.moto_surface import MotoRegion
 from reconciler.sandbox.aws.region import Ec2Region
 from reconciler.sandbox.aws.values import Delays
+
+_LOG = logging.getLogger(__name__)
 
 
 class Ec2World:
@@ -106,9 +109,16 @@ class Ec2World:
     def _run(self) -> None:
         with self._changed:
             while not self._stopping:
-                due = self._advance(self._clock.now())
-                wait = None if due is None else self._clock.seconds_until(due)
-                self._changed.wait(wait)
+                self._changed.wait(self._seconds_to_sleep())
+
+    def _seconds_to_sleep(self) -> float | None:
+        """Do what is due; None when nothing else will be without a request."""
+        try:
+            due = self._advance(self._clock.now())
+        except Exception:  # noqa: BLE001 - a dead thread would stop time for good, unseen
+            _LOG.exception("the emulated EC2 failed by itself; the next request tries again")
+            return None
+        return None if due is None else self._clock.seconds_until(due)
 
     def _advance(self, now: datetime) -> datetime | None:
         """Do all that is due; returns when the next thing is."""

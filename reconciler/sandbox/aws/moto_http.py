@@ -1,0 +1,62 @@
+"""Moto's HTTP application with our EC2 operations in front of moto's own; untyped, as moto is."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from moto.core.responses import ActionResult
+from moto.core.utils import convert_to_flask_response
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.responses import EC2Response
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+
+from reconciler.sandbox.aws.errors import Ec2Fault
+
+__all__ = ["MotoRequestHandler", "Operation", "create_application"]
+
+Parameters = Mapping[str, Any]
+Operation = Callable[[str, str, Parameters], Mapping[str, Any] | None]
+"""(account, region, parameters) -> answer by botocore's names; None leaves the call to moto."""
+
+
+def create_application(operations: Mapping[str, Operation]) -> Any:
+    """Moto's server application, with the given EC2 operations answered by ours.
+
+    Args:
+        operations: By Python name of the action (`describe_fleets`).
+    """
+
+    def create_app(service: Any) -> Any:
+        app = create_backend_app(service)
+        if service == "ec2":
+            view = convert_to_flask_response(_response_class(operations).dispatch)
+            for endpoint in app.view_functions:
+                app.view_functions[endpoint] = view
+        return app
+
+    return DomainDispatcherApplication(create_app)
+
+
+def _response_class(operations: Mapping[str, Operation]) -> Any:
+    """Moto's EC2 responses with a method per operation of ours in front of moto's own."""
+
+    def method(name: str, operation: Operation) -> Callable[[Any], Any]:
+        inherited = getattr(EC2Response, name, None)
+
+        def call(response: Any) -> Any:
+            response.error_on_dryrun()
+            try:
+                answer = operation(response.current_account, response.region, response.params)
+            except Ec2Fault as fault:
+                raise EC2ClientError(fault.code, fault.message) from fault
+            if answer is None and inherited is not None:
+                return inherited(response)
+            return ActionResult(answer)
+
+        return call
+
+    methods = {name: method(name, operation) for name, operation in operations.items()}
+    return type("SandboxEc2Response", (EC2Response,), methods)

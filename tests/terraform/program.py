@@ -28,6 +28,12 @@ def _environment() -> dict[str, str]:
     }
 
 
+def mirror_option(folder: Path) -> list[str]:
+    """The option of `terraform init` that names a provider mirror, if it needs to be named."""
+    mirror = plugin_directory(_environment(), folder)
+    return [f"-plugin-dir={mirror}"] if mirror else []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerraformProgram:
     """Runs terraform in a folder, without colours or questions."""
@@ -48,10 +54,9 @@ class TerraformProgram:
 
     def init(self, folder: Path) -> None:
         """Initialise without a backend; skips the test where no provider is to be had."""
-        mirror = plugin_directory(_environment(), folder)
-        offline = [f"-plugin-dir={mirror}"] if mirror else []
+        offline = mirror_option(folder)
         done = self.run(folder, "init", "-backend=false", *offline)
-        if done.returncode and not mirror:
+        if done.returncode and not offline:
             pytest.skip(
                 f"no AWS provider: no mirror has it ({VARIABLE} names one), and terraform init"
                 f" could not load it: {done.stderr.strip()[-300:]}"

@@ -12,12 +12,12 @@ import boto3
 import pytest
 
 from reconciler.gitops.render import render
-from reconciler.gitops.root_module import RootModule
+from reconciler.gitops.root_module import RootModule, S3Backend
 from reconciler.gitops.write import write_rendered
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
-from tests.terraform.program import TerraformProgram, find_terraform
+from tests.terraform.program import TerraformProgram, find_terraform, mirror_option
 
 pytestmark = [pytest.mark.terraform, pytest.mark.sandbox]
 
@@ -217,6 +217,15 @@ def test_another_allocation_strategy_is_a_warning_not_a_replacement(applied: Wor
     assert "is not the one it was created with" in printed
 
 
+def test_change_between_spot_and_on_demand_is_shown_as_a_replacement(applied: Workspace) -> None:
+    """EC2 has no such change: a plan that hides the replacement would surprise with new nodes."""
+    changed = applied.with_variables(spot=False)
+    assert changed.planned_actions() == {
+        "aws_ec2_fleet primary-small": ["delete", "create"],
+        "aws_launch_template primary-small": ["update"],
+    }
+
+
 def test_destroyed_fleet_leaves_its_nodes_running(applied: Workspace) -> None:
     """A fleet that goes must be drained by the capacity loop, never take its pods along."""
     fleet = applied.fleets()["primary-small"]
@@ -229,3 +238,27 @@ def test_destroyed_fleet_leaves_its_nodes_running(applied: Workspace) -> None:
     assert deleted.parameters["TerminateInstances"] == "false"
     assert deleted.parameters["FleetId.1"] == fleet["FleetId"]
     assert list(applied.fleets()) == ["coordinate-medium"]
+
+
+def test_state_and_its_lock_are_in_the_bucket(applied: Workspace, tmp_path: Path) -> None:
+    """Two pipelines without a common lock would apply over each other."""
+    session = boto3.Session("test", "test", region_name="us-west-2")
+    s3 = session.client("s3", endpoint_url=applied.server.url)
+    s3.create_bucket(Bucket="states", CreateBucketConfiguration={"LocationConstraint": "us-west-2"})
+    s3.close()
+    key = "odd ${path.root} key.tfstate"
+    backend = S3Backend(bucket="states", key=key, region="us-west-2", endpoint=applied.server.url)
+    write_rendered(render(replace(applied.root, backend=backend)), applied.folder)
+    code, printed = applied.call("init", "-migrate-state", "-force-copy", *mirror_option(tmp_path))
+    assert code == 0, printed
+    (tmp_path / "terraform.tfstate").unlink(missing_ok=True)
+    applied.server.calls.clear()
+    applied.assert_no_changes()
+    locks = [
+        (call.action, call.parameters["Path"])
+        for call in applied.server.calls.calls(service="s3", mutating=True)
+    ]
+    assert locks == [
+        ("PUT", f"/states/{key}.tflock"),
+        ("DELETE", f"/states/{key}.tflock"),
+    ]

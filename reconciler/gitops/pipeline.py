@@ -1,7 +1,7 @@
 """The stages that pipelines call, over ports: plan, apply exactly that plan, report drift."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,8 +12,16 @@ from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, resources
-from reconciler.model.errors import Conflict, NotFound, ObservationError, Refused, ToolError
+from reconciler.model.errors import (
+    Conflict,
+    NotFound,
+    ObservationError,
+    PortError,
+    Refused,
+    ToolError,
+)
 from reconciler.model.ids import FleetId, Region
+from reconciler.model.snapshot import CloudState
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.repository import Checkout
 from reconciler.ports.terraform import StateVersion, Terraform, TerraformPlanJson
@@ -53,10 +61,18 @@ class Applied:
 
 
 class Pipeline:
-    """Plan, apply and drift for one root module."""
+    """Plan, apply and drift for one root module.
+
+    `cloud` opens EC2 for a cluster's name, only when a plan touches a living fleet of it: any
+    other plan needs no EC2.
+    """
 
     def __init__(
-        self, terraform: Terraform, cloud: Cloud, checkout: Checkout, settings: PipelineSettings
+        self,
+        terraform: Terraform,
+        cloud: Callable[[str], Cloud],
+        checkout: Checkout,
+        settings: PipelineSettings,
     ) -> None:
         self._terraform = terraform
         self._cloud = cloud
@@ -172,10 +188,10 @@ class Pipeline:
                     "plan and approve again",
                 )
             planned = fleets(shown)
-            self._assert_allowed(shown, planned)
             if not self._moved(planned):
+                self._assert_allowed(shown, planned)
                 return Applied(message=self._terraform.apply(file), replans=replans)
-            self._terraform.plan(file)
+            file = self._terraform.plan(str(self._settings.plans.replanned_file)).file
         raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
 
     def _assert_allowed(self, shown: TerraformPlanJson, planned: tuple[PlannedFleet, ...]) -> None:
@@ -199,7 +215,7 @@ class Pipeline:
 
     def _live_target(self, fleet: PlannedFleet) -> int | None:
         try:
-            live = self._cloud.fleet(Region(fleet.region), FleetId(fleet.fleet_id))
+            live = self._cloud(_cluster(fleet)).fleet(Region(fleet.region), FleetId(fleet.fleet_id))
         except NotFound:
             return None
         return live.target_capacity
@@ -209,20 +225,31 @@ class Pipeline:
     ) -> tuple[dict[str, tuple[str, ...]], tuple[Finding, ...]]:
         """Live nodes of the fleets that would go; and what could not be seen of them."""
         going = [f for f in planned if f.fleet_id and f.step in {"delete", "replace"}]
-        if not going:
-            return {}, ()
-        regions = sorted({Region(fleet.region) for fleet in going})
-        try:
-            cloud = self._cloud.observe(regions)
-        except ObservationError as error:
-            return {}, tuple(_unseen(fleet, str(error)) for fleet in going)
-        nodes: dict[str, list[str]] = {fleet.fleet_id: [] for fleet in going}
-        for instance in cloud.instances:
-            if instance.fleet_id in nodes and not instance.gone:
-                nodes[instance.fleet_id].append(instance.private_dns_name or instance.id)
-        unseen = [f for f in going if f.region not in cloud.regions or not cloud.instances_known]
-        found = {fleet_id: tuple(sorted(names)) for fleet_id, names in nodes.items()}
-        return found, tuple(_unseen(fleet, "EC2 did not answer") for fleet in unseen)
+        nodes: dict[str, tuple[str, ...]] = {}
+        unseen: list[Finding] = []
+        for cluster in sorted({_cluster(fleet) for fleet in going}):
+            theirs = [fleet for fleet in going if _cluster(fleet) == cluster]
+            regions = sorted({Region(fleet.region) for fleet in theirs})
+            try:
+                cloud = self._cloud(cluster).observe(regions)
+            except (ObservationError, PortError) as error:
+                unseen += [_unseen(fleet, str(error)) for fleet in theirs]
+                continue
+            nodes |= {fleet.fleet_id: _nodes(cloud, fleet) for fleet in theirs}
+            blind = [f for f in theirs if f.region not in cloud.regions]
+            blind = theirs if not cloud.instances_known else blind
+            unseen += [_unseen(fleet, "EC2 did not answer") for fleet in blind]
+        return nodes, tuple(unseen)
+
+
+def _cluster(fleet: PlannedFleet) -> str:
+    return fleet.tags_before.get("cluster") or fleet.tags_after.get("cluster") or ""
+
+
+def _nodes(cloud: CloudState, fleet: PlannedFleet) -> tuple[str, ...]:
+    """Names of a fleet's living instances, as nodes where they have a name."""
+    living = [i for i in cloud.instances if i.fleet_id == fleet.fleet_id and not i.gone]
+    return tuple(sorted(i.private_dns_name or i.id for i in living))
 
 
 def _unseen(fleet: PlannedFleet, reason: str) -> Finding:

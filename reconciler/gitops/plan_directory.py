@@ -24,6 +24,11 @@ class PlanDirectory:
         self.path = path
 
     @property
+    def replanned_file(self) -> Path:
+        """Where an apply plans again when live capacity moved; the approved plan stays."""
+        return (self.path / "replanned.tfplan").resolve()
+
+    @property
     def plan_file(self) -> Path:
         """Where the saved plan lies."""
         return (self.path / PLAN).resolve()
@@ -83,7 +88,7 @@ def tree_sha256(module: Path, *, without: Path) -> str:
     digest = hashlib.sha256()
     for file in sorted(_files(module, without.resolve()), key=lambda f: f.relative_to(module)):
         name = file.relative_to(module).as_posix()
-        content = os.readlink(file) if file.is_symlink() else file_sha256(file)
+        content = str(file.readlink()) if file.is_symlink() else file_sha256(file)
         digest.update(f"{len(name)}:{name}{len(content)}:{content}".encode())
     return digest.hexdigest()
 

@@ -143,10 +143,9 @@ def _usd(value: Decimal | None) -> str:
 
 def _foot(report: PlanReport) -> list[str]:
     state = report.binding.state
-    return [
-        f"Digest {_code(report.binding.digest())}, state serial {state.serial},"
-        f" Terraform {_text(report.terraform_version)}.",
-    ]
+    digest = _code(report.binding.digest())
+    version = _text(report.terraform_version)
+    return [f"Digest {digest}, state serial {state.serial}, Terraform {version}."]
 
 
 def _more(count: int) -> list[str]:

@@ -1,0 +1,177 @@
+"""Wires the second loop and the pipeline stages to git, Terraform and EC2."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from reconciler import __version__
+from reconciler.adapters.git.checkout import GitCheckout
+from reconciler.adapters.git.repository import GitRepository
+from reconciler.adapters.git.settings import GitSettings
+from reconciler.adapters.system_clock import SystemClock, stop_on_signals
+from reconciler.adapters.terraform.cli import TerraformCli
+from reconciler.adapters.terraform.settings import TerraformSettings
+from reconciler.gitops.limits import ConfigFacts, config_facts
+from reconciler.gitops.pipeline import Pipeline, PipelineSettings
+from reconciler.gitops.plan_directory import PlanDirectory
+from reconciler.gitops.status import ClusterStatus, GitopsReport
+from reconciler.gitops.targets import DEFAULT_OUTPUT
+from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
+from reconciler.model.errors import ReconcilerError
+from reconciler.ports.cloud import Cloud
+
+TOKEN = "RECONCILER_GIT_TOKEN"  # noqa: S105 - a variable's name
+TOKEN_FILE = "RECONCILER_GIT_TOKEN_FILE"  # noqa: S105 - a variable's name
+USERNAME = "RECONCILER_GIT_USERNAME"
+AUTHOR_NAME = "RECONCILER_GIT_AUTHOR_NAME"
+AUTHOR_EMAIL = "RECONCILER_GIT_AUTHOR_EMAIL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitopsOptions:
+    """What `reconciler gitops` and `run --gitops` are told."""
+
+    repository: str
+    branch: str = "main"
+    configs: tuple[str, ...] = ("sectors.yaml",)
+    output: str = DEFAULT_OUTPUT
+    clone: Path | None = None
+    mode: Mode = "push"
+    poll_seconds: float = 30.0
+    cluster_name: str | None = None
+
+
+@contextmanager
+def gitops_loop(options: GitopsOptions) -> Iterator[GitopsLoop]:
+    """The second loop over a real remote; its local copy is let go of at the end."""
+    repository = GitRepository(_git_settings(options))
+    settings = GitopsSettings(
+        version=__version__,
+        branch=options.branch,
+        configs=options.configs,
+        output=options.output,
+        cluster_name=options.cluster_name,
+        mode=options.mode,
+        poll_seconds=options.poll_seconds,
+    )
+    try:
+        yield GitopsLoop(repository, SystemClock(), settings)
+    finally:
+        repository.close()
+
+
+def watch_until_stopped(options: GitopsOptions) -> None:
+    """Run the second loop until SIGTERM or SIGINT, logging what changes."""
+    clock = SystemClock()
+    with gitops_loop(options) as loop, stop_on_signals(clock.stop, [loop.stop]):
+        loop.watch(GitopsLog())
+
+
+class GitopsLog:
+    """Logs each turn of the second loop; a turn like the one before it only at debug level."""
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger("gitops")
+        self._last: object = None
+
+    def __call__(self, outcome: GitopsReport | ReconcilerError) -> None:
+        """Log one turn."""
+        if isinstance(outcome, ReconcilerError):
+            self._failure(outcome)
+            return
+        repeated = outcome.clusters == self._last
+        self._last = outcome.clusters
+        for status in outcome.clusters:
+            self._cluster(outcome, status, repeated=repeated)
+
+    def _failure(self, error: ReconcilerError) -> None:
+        repeated, self._last = str(error) == self._last, str(error)
+        say = self._log.debug if repeated else self._log.warning
+        say("gitops_turn_failed", reason=str(error), kind=type(error).__name__)
+
+    def _cluster(self, report: GitopsReport, status: ClusterStatus, *, repeated: bool) -> None:
+        facts = {
+            "cluster": status.cluster,
+            "config": status.target.config_path,
+            "state": status.state,
+            "tip": report.tip.short,
+            "commit": status.commit,
+            "branch": report.branch,
+            "reason": status.detail,
+        }
+        if repeated or status.state == "unchanged":
+            self._log.debug("gitops_config_seen", **facts)
+        elif status.healthy:
+            self._log.info("gitops_config_rendered", **facts)
+        else:
+            faults = [f"{p.line}:{p.column} {p.code}: {p.message}" for p in status.problems]
+            self._log.error("gitops_config_refused", faults=faults, **facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CiOptions:
+    """What `reconciler ci` is told."""
+
+    directory: Path
+    plan_directory: Path
+    config: Path | None = None
+    """The sector config; None: `sectors.yaml` beside the directory, when it is there."""
+    backend_config: tuple[str, ...] = ()
+    allow_types: tuple[str, ...] = ()
+    lock_timeout_seconds: int = 60
+
+
+def pipeline(options: CiOptions) -> Pipeline:
+    """The stages for one root module.
+
+    Raises:
+        ToolError: Terraform or the directory is missing.
+        ConfigError: The sector config has faults.
+    """
+    terraform = TerraformCli(
+        TerraformSettings(
+            directory=options.directory, lock_timeout_seconds=options.lock_timeout_seconds
+        )
+    )
+    settings = PipelineSettings(
+        module=options.directory,
+        plans=PlanDirectory(options.plan_directory),
+        backend_config=options.backend_config,
+        facts=facts_of(options),
+        allow_types=frozenset(options.allow_types),
+    )
+    return Pipeline(terraform, _ec2, GitCheckout(), settings)
+
+
+def _ec2(cluster: str) -> Cloud:
+    # boto3 is slow to load, and most plans touch no living fleet.
+    from reconciler.adapters.aws.ec2_fleet import Ec2FleetCloud  # noqa: PLC0415 - as above
+
+    return Ec2FleetCloud(cluster)
+
+
+def facts_of(options: CiOptions) -> ConfigFacts:
+    """What the sector config says, nothing when there is none beside the directory."""
+    file = options.config or options.directory.resolve().parent / "sectors.yaml"
+    if options.config is None and not file.is_file():
+        return ConfigFacts()
+    return config_facts(file.read_bytes(), name=str(file))
+
+
+def _git_settings(options: GitopsOptions) -> GitSettings:
+    users = os.environ  # noqa: TID251 - credentials and identity come from nowhere else
+    file = users.get(TOKEN_FILE, "")
+    return GitSettings(
+        url=options.repository,
+        branch=options.branch,
+        directory=options.clone,
+        token=users.get(TOKEN, ""),
+        token_file=Path(file) if file else None,
+        username=users.get(USERNAME, "x-access-token"),
+        author_name=users.get(AUTHOR_NAME, "fleet-reconciler"),
+        author_email=users.get(AUTHOR_EMAIL, "fleet-reconciler@localhost"),
+    )

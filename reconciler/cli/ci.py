@@ -1,0 +1,183 @@
+"""`reconciler ci`: what pipelines call."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.model.errors import InputError, ReconcilerError
+
+EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    add_completion=False,
+    help="What pipelines call: a checked plan, the apply of exactly that plan, a drift report.",
+)
+
+DirOption = Annotated[
+    Path, typer.Option("--dir", metavar="DIR", help="Root module, as `render` writes it.")
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Sector config, for limits, prices and allow_destroy."
+        " Default: sectors.yaml beside DIR, when it is there.",
+    ),
+]
+BackendOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backend-config", metavar="FILE|KEY=VALUE", help="For terraform init; repeatable."
+    ),
+]
+TypesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-type", metavar="TYPE", help="Resource type of your own in DIR; repeatable."
+    ),
+]
+LockOption = Annotated[
+    int, typer.Option("--lock-timeout", min=0, help="Seconds to wait for the state lock.")
+]
+DetailedOption = Annotated[
+    bool,
+    typer.Option("--detailed-exitcode", help="Exit code 0 without changes, 2 with, 1 on errors."),
+]
+
+
+@app.command("plan")
+def plan(  # noqa: PLR0913 - each is an option
+    directory: DirOption,
+    out: Annotated[
+        Path, typer.Option(metavar="PLAN", help="Folder for the plan, its report and summary.")
+    ],
+    *,
+    config: ConfigOption = None,
+    backend_config: BackendOption = None,
+    allow_type: TypesOption = None,
+    lock_timeout: LockOption = 60,
+    detailed_exitcode: DetailedOption = False,
+    output: OutputOption = None,
+) -> None:
+    """Plan, check the plan, and keep it with a Markdown summary (PLAN/summary.md).
+
+    Exit code 1 when the guard refuses the plan; such a plan is not kept.
+    """
+    from reconciler.gitops.plan_report import report_json  # noqa: PLC0415 - heavy
+    from reconciler.gitops.summary import summary  # noqa: PLC0415 - heavy
+
+    with _errors_exit_1(when=detailed_exitcode):
+        stages = _stages(directory, out, config, backend_config, allow_type, lock_timeout)
+        report = stages.plan()
+    if wanted(output) is Output.JSON:
+        print_json(report_json(report))
+    else:
+        sys.stdout.write(summary(report))
+    for finding in report.findings:
+        if finding.severity == "refused":
+            line = f"error: {finding.where}: {finding.code}: {finding.message}"
+            sys.stderr.write(" ".join(line.split()) + "\n")
+    if not report.allowed:
+        raise typer.Exit(1)
+    if detailed_exitcode and report.changes:
+        raise typer.Exit(2)
+
+
+@app.command("apply")
+def apply(  # noqa: PLR0913 - each is an option
+    directory: DirOption,
+    kept: Annotated[
+        Path, typer.Option("--plan", metavar="PLAN", help="Folder that `ci plan` wrote.")
+    ],
+    *,
+    digest: Annotated[
+        str, typer.Option(help="Digest that was approved; default: the one in PLAN.")
+    ] = "",
+    config: ConfigOption = None,
+    backend_config: BackendOption = None,
+    allow_type: TypesOption = None,
+    lock_timeout: LockOption = 60,
+    output: OutputOption = None,
+) -> None:
+    """Apply exactly the plan that `ci plan` kept, or nothing.
+
+    Refused when commit, files or state moved since. When only live capacity moved, the plan is
+    made again first, and applied if it still does the same.
+    """
+    stages = _stages(directory, kept, config, backend_config, allow_type, lock_timeout)
+    applied = stages.apply(digest=digest)
+    if wanted(output) is Output.JSON:
+        print_json({"message": applied.message, "replans": applied.replans})
+    else:
+        sys.stdout.write(applied.message + "\n")
+
+
+@app.command("drift")
+def drift(
+    directory: DirOption,
+    *,
+    backend_config: BackendOption = None,
+    lock_timeout: LockOption = 60,
+    detailed_exitcode: DetailedOption = False,
+    output: OutputOption = None,
+) -> None:
+    """Report what differs between config, state and EC2; changes nothing, takes no lock.
+
+    Capacity is no drift: it belongs to the capacity loop.
+    """
+    from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
+
+    with _errors_exit_1(when=detailed_exitcode), tempfile.TemporaryDirectory() as scratch:
+        stages = _stages(directory, Path(scratch), None, backend_config, None, lock_timeout)
+        report = stages.drift()
+    if wanted(output) is Output.JSON:
+        print_json(drift_json(report))
+    elif report.found:
+        rows = [(d.kind, d.fleet or d.address, d.type, d.detail) for d in report.drifts]
+        print_table(("kind", "fleet", "type", "detail"), rows)
+    else:
+        sys.stdout.write("no drift\n")
+    if detailed_exitcode and report.found:
+        raise typer.Exit(2)
+
+
+def _stages(
+    directory: Path,
+    plans: Path,
+    config: Path | None,
+    backend_config: list[str] | None,
+    allow_types: list[str] | None,
+    lock_timeout_seconds: int,
+) -> Any:
+    """The stages, wired."""
+    from reconciler.bootstrap.gitops import CiOptions, pipeline  # noqa: PLC0415 - heavy
+
+    return pipeline(
+        CiOptions(
+            directory=directory,
+            plan_directory=plans,
+            config=config,
+            backend_config=tuple(backend_config or ()),
+            allow_types=tuple(allow_types or ()),
+            lock_timeout_seconds=lock_timeout_seconds,
+        )
+    )
+
+
+@contextmanager
+def _errors_exit_1(*, when: bool) -> Iterator[None]:
+    """With --detailed-exitcode 2 means changes, so an invalid config must not end with 2."""
+    try:
+        yield
+    except ReconcilerError as error:
+        if not when or error.exit_code == 1:
+            raise
+        raise InputError(error.where, error.what, error.hint) from error

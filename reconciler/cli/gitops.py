@@ -1,0 +1,101 @@
+"""`reconciler gitops`: the second loop."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+
+EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets.git --branch main"
+
+
+def command(  # noqa: PLR0913 - each is an option
+    repository: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar="RECONCILER_GIT_REPOSITORY",
+            help="Config repository; credentials come from RECONCILER_GIT_TOKEN,"
+            " RECONCILER_GIT_TOKEN_FILE or ssh, never from the address.",
+        ),
+    ],
+    *,
+    branch: Annotated[
+        str, typer.Option(envvar="RECONCILER_GIT_BRANCH", help="Branch to follow.")
+    ] = "main",
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Sector config in the repository; repeatable; * matches one directory."
+            " Default: sectors.yaml.",
+        ),
+    ] = None,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder to render into, beside each config.")
+    ] = "terraform",
+    once: Annotated[bool, typer.Option("--once", help="Take one turn and end.")] = False,
+    interval: Annotated[
+        float, typer.Option(min=1.0, help="Seconds between polls of the remote.")
+    ] = 30.0,
+    mode: Annotated[
+        Literal["push", "pull-request"],
+        typer.Option(help="Commit to the branch itself, or to a branch for review."),
+    ] = "push",
+    clone: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the local copy here between runs.")
+    ] = None,
+    cluster_name: Annotated[
+        str | None, typer.Option(help="EKS cluster; for configs that name none.")
+    ] = None,
+    output: OutputOption = None,
+) -> None:
+    """Watch the config repository; validate, render, commit and push what changed.
+
+    Nothing is committed when nothing changed; an invalid config is reported and never rendered.
+    With --once: exit code 0, 2 with an invalid or missing config, 1 when the push failed.
+    """
+    from reconciler.bootstrap.gitops import (  # noqa: PLC0415 - heavy
+        GitopsOptions,
+        gitops_loop,
+        watch_until_stopped,
+    )
+    from reconciler.gitops.status import GitopsReport, report_json  # noqa: PLC0415 - heavy
+
+    options = GitopsOptions(
+        repository=repository,
+        branch=branch,
+        configs=tuple(config or ["sectors.yaml"]),
+        output=out,
+        clone=clone,
+        mode=mode,
+        poll_seconds=interval,
+        cluster_name=cluster_name,
+    )
+    if not once:
+        watch_until_stopped(options)
+        return
+    with gitops_loop(options) as loop:
+        report: GitopsReport = loop.once()
+    if wanted(output) is Output.JSON:
+        print_json(report_json(report))
+    else:
+        rows = [(s.target.config_path, s.state, (s.commit or "")[:12]) for s in report.clusters]
+        print_table(("config", "state", "commit"), rows)
+    _print_faults(report_json(report)["clusters"])
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
+
+
+def _print_faults(clusters: list[dict[str, object]]) -> None:
+    """What is wrong with each config, on stderr, in the form of all errors."""
+    for cluster in clusters:
+        faults = cluster["faults"]
+        if isinstance(faults, list) and faults:
+            for fault in faults:
+                place = f"{cluster['config']}:{fault['line']}:{fault['column']}"
+                sys.stderr.write(f"error: {place}: {fault['code']}: {fault['message']}\n")
+        elif cluster["state"] in {"missing", "held"}:
+            sys.stderr.write(f"error: {cluster['config']}: {cluster['detail']}\n")

@@ -1,0 +1,105 @@
+"""`reconciler sandbox up`: embedded AWS and a simulated cluster on loopback."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from typing import Annotated
+
+import typer
+
+from reconciler.cli.output import Output, OutputOption, wanted
+from reconciler.model.errors import ToolError
+from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.cluster.settings import ClusterSettings
+from reconciler.sandbox.joiner import JoinerSettings
+from reconciler.sandbox.stack import Sandbox, SandboxSettings
+
+_ENDING = (signal.SIGTERM, signal.SIGINT)
+
+EXAMPLE = "reconciler sandbox up -- kubectl get nodes"
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+
+@app.callback()
+def _group() -> None:
+    """Embedded AWS and a simulated cluster on loopback; nothing leaves this machine."""
+
+
+@app.command("up")
+def up(  # noqa: PLR0913 - one option per time that people want to change
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="Runs inside; its exit code is ours."),
+    ] = None,
+    *,
+    launch_seconds: Annotated[float, typer.Option(help="An instance's launch takes this.")] = 2.0,
+    join_seconds: Annotated[float, typer.Option(help="Running instance to Node object.")] = 1.0,
+    pod_start_seconds: Annotated[float, typer.Option(help="Bound pod to Running.")] = 0.0,
+    job_seconds: Annotated[float, typer.Option(help="How long a Job's pod runs.")] = 5.0,
+    region: Annotated[str, typer.Option(help="What AWS_REGION says.")] = "us-west-2",
+    cluster_name: Annotated[str, typer.Option(help="Only its instances join; empty: all.")] = "",
+    output: OutputOption = None,
+) -> None:
+    """Start the sandbox; stays until Ctrl-C, or runs a command in it.
+
+    Without a command the environment is printed, for `eval` or as JSON.
+    """
+    settings = SandboxSettings(
+        delays=Delays(launch_seconds=launch_seconds),
+        cluster=ClusterSettings(pod_start_seconds=pod_start_seconds, job_seconds=job_seconds),
+        joiner=JoinerSettings(cluster=cluster_name, join_seconds=join_seconds),
+        region=region,
+    )
+    raise typer.Exit(_run(settings, command or [], wanted(output)))
+
+
+def _run(settings: SandboxSettings, command: list[str], output: Output) -> int:
+    previous = {number: signal.signal(number, _interrupt) for number in _ENDING}
+    try:
+        with Sandbox(settings) as sandbox:
+            if command:
+                return _run_inside(sandbox, command)
+            _print_environment(sandbox.environment(), output)
+            while True:
+                signal.pause()
+    except KeyboardInterrupt:
+        return 130 if command else 0
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """SIGTERM takes the way of Ctrl-C; a second one does not disturb the cleaning up."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _run_inside(sandbox: Sandbox, command: list[str]) -> int:
+    environment = {**os.environ, **sandbox.environment()}  # noqa: TID251 - a child inherits ours
+    try:
+        child = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's own command
+    except OSError as error:
+        raise ToolError(command[0], error.strerror or str(error)) from error
+    try:
+        code = child.wait()
+    except BaseException:
+        child.terminate()
+        child.wait()
+        raise
+    return code if code >= 0 else 128 - code
+
+
+def _print_environment(environment: dict[str, str], output: Output) -> None:
+    if output is Output.JSON:
+        text = json.dumps(environment)
+    else:
+        lines = [f"export {key}={shlex.quote(value)}" for key, value in environment.items()]
+        text = "\n".join([*lines, "# Ctrl-C ends the sandbox."])
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,146 @@
+"""The Node object that an instance registers: labels, taints, capacity, allocatable.
+
+Source of the reservations: awslabs/amazon-eks-ami, nodeadm kubelet config (2024): CPU 6 % of the
+first core, 1 % of the second, 0.5 % of the next two, 0.25 % of the rest; memory 255 MiB + 11 MiB
+per pod; hard eviction at 100 MiB of memory and 10 % of the disk.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.model.errors import InputError
+from reconciler.model.fleet import InstanceType
+from reconciler.model.quantity import milli, whole
+from reconciler.sandbox.joiner.user_data import BootConfig
+
+_MIB = 2**20
+_GIB = 2**30
+_EVICTION_MEMORY = "100Mi"
+_DISK_RESERVED_BYTES = _GIB
+_DISK_EVICTION_PERCENT = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceFacts:
+    """What the instance's metadata service would tell."""
+
+    instance_id: str
+    state: str
+    instance_type: str
+    lifecycle: str
+    region: str
+    zone: str
+    private_ip: str
+    private_dns_name: str
+    image_id: str
+    user_data: str
+    tags: Mapping[str, str]
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "InstanceFacts":
+        """From one instance of the control API; absent texts are empty."""
+        texts = {
+            name: str(body.get(name) or "") for name in cls.__dataclass_fields__ if name != "tags"
+        }
+        return cls(**texts, tags=dict(body.get("tags") or {}))
+
+
+def eks_cpu_reserved_milli(cores: int) -> int:
+    """Milli-CPU that EKS keeps for the system."""
+    shares = [60, 10, 5, 5]
+    return int(sum(shares[:cores]) + max(0, cores - 4) * 2.5)
+
+
+def eks_memory_reserved_bytes(pods_max: int) -> int:
+    """Bytes that EKS keeps for the system."""
+    return (255 + 11 * pods_max) * _MIB
+
+
+def _disk_reserved(disk_bytes: int) -> int:
+    return disk_bytes * _DISK_EVICTION_PERCENT // 100 + _DISK_RESERVED_BYTES
+
+
+def _reserved(config: BootConfig, name: str, formula: int) -> int:
+    """Milli-CPU or bytes that are not for pods."""
+    read = milli if name == "cpu" else whole
+    kube = config.kube_reserved
+    own = formula if kube is None else read(kube.get(name, "0"))
+    return own + read(config.system_reserved.get(name, "0"))
+
+
+def resources(
+    kind: InstanceType, config: BootConfig, disk_bytes: int
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Capacity and allocatable, as the kubelet reports them."""
+    pods = config.max_pods or kind.pods_max
+    cores = kind.cpu_milli // 1000
+    cpu = kind.cpu_milli - _reserved(config, "cpu", eks_cpu_reserved_milli(cores))
+    eviction = config.eviction_hard.get("memory.available", _EVICTION_MEMORY)
+    if eviction.endswith("%"):
+        threshold = kind.memory_bytes * int(eviction[:-1]) // 100
+    else:
+        threshold = whole(eviction)
+    memory = kind.memory_bytes - threshold
+    memory -= _reserved(config, "memory", eks_memory_reserved_bytes(pods))
+    capacity = {
+        "cpu": str(cores),
+        "memory": f"{kind.memory_bytes // 1024}Ki",
+        "ephemeral-storage": str(disk_bytes),
+        "pods": str(pods),
+    }
+    allocatable = {
+        "cpu": f"{cpu}m",
+        "memory": f"{memory // 1024}Ki",
+        "ephemeral-storage": str(disk_bytes - _disk_reserved(disk_bytes)),
+        "pods": str(pods),
+    }
+    if kind.gpus:
+        capacity["nvidia.com/gpu"] = allocatable["nvidia.com/gpu"] = str(kind.gpus)
+    return capacity, allocatable
+
+
+def _labels(facts: InstanceFacts, kind: InstanceType, config: BootConfig) -> dict[str, str]:
+    """The user data's labels and the well-known ones of kubelet and cloud controller."""
+    return {
+        **config.labels,
+        "kubernetes.io/hostname": facts.private_dns_name,
+        "kubernetes.io/arch": kind.arch,
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": facts.instance_type,
+        "topology.kubernetes.io/region": facts.region,
+        "topology.kubernetes.io/zone": facts.zone,
+        "topology.ebs.csi.aws.com/zone": facts.zone,
+    }
+
+
+def node_object(
+    facts: InstanceFacts, config: BootConfig, types: Mapping[str, InstanceType], disk_bytes: int
+) -> dict[str, Any]:
+    """A v1 Node without conditions: the kubelet adds them.
+
+    Raises:
+        InputError: The instance type is in no catalogue.
+    """
+    kind = types.get(facts.instance_type)
+    if kind is None:
+        raise InputError(facts.instance_id, f"unknown instance type {facts.instance_type}")
+    capacity, allocatable = resources(kind, config, disk_bytes)
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": facts.private_dns_name, "labels": _labels(facts, kind, config)},
+        "spec": {
+            "providerID": f"aws:///{facts.zone}/{facts.instance_id}",
+            "taints": [dict(taint) for taint in config.taints],
+        },
+        "status": {
+            "capacity": capacity,
+            "allocatable": allocatable,
+            "addresses": [
+                {"type": "InternalIP", "address": facts.private_ip},
+                {"type": "InternalDNS", "address": facts.private_dns_name},
+                {"type": "Hostname", "address": facts.private_dns_name},
+            ],
+        },
+    }

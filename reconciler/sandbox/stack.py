@@ -1,0 +1,163 @@
+"""The whole sandbox: AWS and a cluster as child processes, and the joiner between them."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from reconciler.model.errors import ToolError, UsageError
+from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.process import AwsProcess
+from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.cluster.settings import ClusterSettings
+from reconciler.sandbox.joiner import Joiner, JoinerSettings
+from reconciler.sandbox.processes import start_child, stop_child
+
+_REGION = "us-west-2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxSettings:
+    """How fast the sandbox's parts are."""
+
+    delays: Delays = field(default_factory=Delays)
+    cluster: ClusterSettings = field(default_factory=ClusterSettings)
+    joiner: JoinerSettings = field(default_factory=JoinerSettings)
+    region: str = _REGION
+    """What AWS_REGION says."""
+    aws_port: int = 0
+    cluster_port: int = 0
+    """0 takes a free one."""
+
+
+class ClusterProcess:
+    """`python -m reconciler.sandbox.cluster` as a child that dies with this process.
+
+    Args:
+        settings: Of the cluster.
+        port: 0 takes a free one.
+    """
+
+    def __init__(self, settings: ClusterSettings, port: int = 0) -> None:
+        self._settings = settings
+        self._port = port
+        self._child: subprocess.Popen[bytes] | None = None
+        self.url = ""
+        self.kubeconfig = Path()
+        """The child's own file: it goes with the child, even when this process is killed."""
+
+    def start(self) -> None:
+        """Start it and wait until it serves.
+
+        Raises:
+            ToolError: It ended before it was ready.
+        """
+        argv = [sys.executable, "-m", "reconciler.sandbox.cluster", "--port", str(self._port)]
+        argv += ["--parent", str(os.getpid())]
+        for each in fields(ClusterSettings):
+            value = getattr(self._settings, each.name)
+            argv += ["--" + each.name.replace("_", "-"), str(value)]
+        self._child = start_child(argv)
+        assert self._child.stdout is not None
+        line = self._child.stdout.readline()
+        if not line:
+            self.stop()
+            raise ToolError("cluster process", "ended before it served")
+        facts = json.loads(line)
+        self.url, self.kubeconfig = str(facts["url"]), Path(facts["kubeconfig"])
+
+    def stop(self) -> None:
+        """End it and wait for it."""
+        child, self._child = self._child, None
+        if child is not None:
+            stop_child(child)
+
+
+class Sandbox:
+    """AWS and Kubernetes on loopback, from `start` to `stop`; also a context manager.
+
+    Start it from a thread that lives on: the kernel ends children with the thread that made them.
+    """
+
+    def __init__(self, settings: SandboxSettings | None = None) -> None:
+        self.settings = settings or SandboxSettings()
+        self._aws = AwsProcess(port=self.settings.aws_port, delays=self.settings.delays)
+        self._cluster: ClusterProcess | None = None
+        self._joiner: Joiner | None = None
+
+    @property
+    def aws_url(self) -> str:
+        """Endpoint of every AWS service."""
+        return self._aws.url
+
+    @property
+    def cluster_url(self) -> str:
+        """Address of the API server."""
+        return self._running().url
+
+    @property
+    def control(self) -> ControlClient:
+        """Faults and facts of the emulated AWS."""
+        return self._aws.control
+
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig that lives as long as the sandbox."""
+        return self._running().kubeconfig
+
+    def _running(self) -> ClusterProcess:
+        if self._cluster is None:
+            raise UsageError("sandbox", "is not started")
+        return self._cluster
+
+    def environment(self) -> dict[str, str]:
+        """What programs inside the sandbox need; the keys are no secrets, they open nothing."""
+        return {
+            "AWS_ENDPOINT_URL": self.aws_url,
+            "AWS_ACCESS_KEY_ID": "sandbox",
+            "AWS_SECRET_ACCESS_KEY": "sandbox",
+            "AWS_REGION": self.settings.region,
+            "AWS_DEFAULT_REGION": self.settings.region,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "KUBECONFIG": str(self.kubeconfig),
+        }
+
+    def start(self) -> Self:
+        """Start both processes and the joiner; nothing is left running when one of them fails."""
+        try:
+            self._aws.start()
+            self._cluster = ClusterProcess(self.settings.cluster, self.settings.cluster_port)
+            self._cluster.start()
+            self._joiner = Joiner(self._aws.url, self.kubeconfig, self.settings.joiner)
+            self._joiner.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End everything: no thread, process, port or file stays."""
+        if self._joiner is not None:
+            self._joiner.stop()
+            self._joiner = None
+        if self._cluster is not None:
+            self._cluster.stop()
+            self._cluster = None
+        self._aws.stop()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop, whatever happened."""
+        self.stop()

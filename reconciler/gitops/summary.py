@@ -159,7 +159,7 @@ def _text(text: str, length_max: int = _CELL_MAX) -> str:
         line = line[: length_max - 1] + "…"
     for mark in "\\`*_[]<>|@#!":
         line = line.replace(mark, f"\\{mark}" if mark not in "@<>" else _ENTITIES[mark])
-    return line
+    return line.replace("://", ":&#47;&#47;")
 
 
 _ENTITIES = {"@": "&#64;", "<": "&lt;", ">": "&gt;"}

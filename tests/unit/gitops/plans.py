@@ -1,0 +1,82 @@
+"""Hand-written plans of the fleets module, in the form of `terraform show -json`."""
+
+from typing import Any
+
+AWS = "registry.terraform.io/hashicorp/aws"
+
+
+def fleet_attributes(
+    name: str = "primary-small", target: int = 2, **changes: Any
+) -> dict[str, Any]:
+    """Attributes of a living aws_ec2_fleet."""
+    return {
+        "id": f"fleet-{name}",
+        "arn": f"arn:aws:ec2:us-west-2:123456789012:fleet/fleet-{name}",
+        "fulfilled_capacity": float(target),
+        "launch_template_config": [
+            {"override": [{"instance_type": "r5.xlarge"}, {"instance_type": "r4.xlarge"}]}
+        ],
+        "tags": {"cluster": "analytics", "fleet": name, "sector": "primary"},
+        "target_capacity_specification": [
+            {"default_target_capacity_type": "spot", "total_target_capacity": target}
+        ],
+        "terminate_instances": False,
+        **changes,
+    }
+
+
+def resource(
+    kind: str,
+    actions: list[str],
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    *,
+    key: str = "primary-small",
+) -> dict[str, Any]:
+    """One entry of `resource_changes` inside the fleets module."""
+    module = f'module.fleets.module.fleet["{key}"]'
+    return {
+        "address": f"{module}.{kind}.this",
+        "module_address": module,
+        "mode": "managed",
+        "type": kind,
+        "name": "this",
+        "provider_name": AWS,
+        "change": {"actions": actions, "before": before, "after": after, "after_unknown": {}},
+    }
+
+
+def fleet_change(actions: list[str], name: str = "primary-small", **after: Any) -> dict[str, Any]:
+    """A change of one fleet; `after` overrides its attributes."""
+    before = None if actions == ["create"] else fleet_attributes(name)
+    planned = None if actions == ["delete"] else fleet_attributes(name, **after)
+    if planned is not None and before is None:
+        del planned["id"], planned["arn"]
+    return resource("aws_ec2_fleet", actions, before, planned, key=name)
+
+
+def template_change(before_ami: str, after_ami: str, name: str = "primary-small") -> dict[str, Any]:
+    """A new AMI in one fleet's launch template."""
+    return resource(
+        "aws_launch_template",
+        ["update"],
+        {"id": "lt-1", "image_id": before_ami},
+        {"id": "lt-1", "image_id": after_ami},
+        key=name,
+    )
+
+
+def plan(*changes: dict[str, Any], **parts: Any) -> dict[str, Any]:
+    """A plan with these changes and a pinned provider."""
+    provider = {
+        "name": "aws",
+        "full_name": AWS,
+        "version_constraint": ">= 5.100.0, < 7.0.0",
+        "expressions": {"region": {"constant_value": "us-west-2"}},
+    }
+    return {
+        "format_version": "1.2",
+        "resource_changes": list(changes),
+        "configuration": {"provider_config": {"aws": provider}, "root_module": {}},
+        **parts,
+    }

@@ -1,0 +1,163 @@
+"""What a plan must not do."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.gitops.guard import GuardPolicy, guard, refused
+from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
+
+
+def codes(shown: dict[str, Any], policy: GuardPolicy | None = None) -> list[tuple[str, str]]:
+    """Severity and code of each finding."""
+    return [(f.severity, f.code) for f in guard(shown, policy or GuardPolicy())]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        fleet_change(["create"], target=5),
+        fleet_change(["no-op"]),
+        fleet_change(["update"], tags={"cluster": "analytics", "fleet": "primary-small", "a": "b"}),
+        template_change("ami-1", "ami-2"),
+    ],
+)
+def test_ordinary_change_passes(change: dict[str, Any]) -> None:
+    """A guard that cries wolf is switched off."""
+    assert codes(plan(change)) == []
+
+
+def test_destroyed_fleet_is_refused_and_names_its_nodes() -> None:
+    """Deleting a line of YAML must not take down a sector."""
+    policy = GuardPolicy(nodes={"fleet-primary-small": ("ip-10-0-0-1", "ip-10-0-0-2")})
+    (finding,) = guard(plan(fleet_change(["delete"])), policy)
+    assert (finding.severity, finding.code) == ("refused", "fleet/destroy")
+    assert "ip-10-0-0-1, ip-10-0-0-2" in finding.message
+    assert "allow_destroy" in finding.message
+
+
+@pytest.mark.parametrize("actions", [["delete", "create"], ["create", "delete"]])
+def test_replaced_fleet_is_refused_and_says_why(actions: list[str]) -> None:
+    """The provider replaces fleets for harmless-looking edits."""
+    (finding,) = guard(plan(fleet_change(actions, type="request")), GuardPolicy())
+    assert (finding.severity, finding.code) == ("refused", "fleet/replace")
+    assert "type" in finding.message
+
+
+def test_approved_destruction_of_a_fleet_with_nodes_is_a_warning() -> None:
+    """The reviewer approves it; the apply still waits for the drain."""
+    policy = GuardPolicy(allow_destroy=frozenset({"primary-small"}))
+    assert codes(plan(fleet_change(["delete"])), policy) == [("warning", "fleet/not-drained")]
+
+
+def test_approved_destruction_of_a_drained_fleet_passes() -> None:
+    """The last step of a removal must be possible."""
+    gone = resource("aws_ec2_fleet", ["delete"], fleet_attributes(target=0), None)
+    policy = GuardPolicy(allow_destroy=frozenset({"primary-small"}))
+    assert codes(plan(gone), policy) == []
+
+
+def test_approval_of_one_fleet_does_not_cover_another() -> None:
+    """`allow_destroy` names fleets, not intentions."""
+    policy = GuardPolicy(allow_destroy=frozenset({"primary-large"}))
+    assert codes(plan(fleet_change(["delete"])), policy) == [("refused", "fleet/destroy")]
+
+
+def test_fleet_that_would_take_its_nodes_along_is_refused_even_when_approved() -> None:
+    """`terminate_instances` kills every pod on every node at once."""
+    before = fleet_attributes(target=0, terminate_instances=True)
+    policy = GuardPolicy(allow_destroy=frozenset({"primary-small"}))
+    assert codes(plan(resource("aws_ec2_fleet", ["delete"], before, None)), policy) == [
+        ("refused", "fleet/terminates-instances")
+    ]
+
+
+def test_changed_target_capacity_is_refused() -> None:
+    """Terraform must never be the second writer of capacity."""
+    assert codes(plan(fleet_change(["update"], target=9))) == [("refused", "fleet/capacity")]
+
+
+@pytest.mark.parametrize("key", ["fleet", "cluster"])
+def test_changed_identity_tag_is_refused(key: str) -> None:
+    """The capacity loop would lose the fleet and think it missing."""
+    tags = {"cluster": "analytics", "fleet": "primary-small", key: "other"}
+    assert ("refused", "fleet/identity") in codes(plan(fleet_change(["update"], tags=tags)))
+
+
+def test_foreign_resource_is_refused_unless_allowed() -> None:
+    """A pull request must not smuggle an IAM user into the pipeline's account."""
+    shown = plan(resource("aws_iam_user", ["create"], None, {"name": "backdoor"}))
+    assert codes(shown) == [("refused", "resource/foreign")]
+    assert codes(shown, GuardPolicy(allow_types=frozenset({"aws_iam_user"}))) == []
+
+
+def test_foreign_resource_without_a_change_passes() -> None:
+    """What exists already beside the fleets is not this plan's business."""
+    assert codes(plan(resource("aws_vpc", ["no-op"], {"id": "vpc-1"}, {"id": "vpc-1"}))) == []
+
+
+def test_program_started_by_terraform_is_refused() -> None:
+    """A provisioner runs with the pipeline's credentials."""
+    nested = {
+        "resources": [{"address": "terraform_data.x", "provisioners": [{"type": "local-exec"}]}]
+    }
+    root = {"module_calls": {"inner": {"module": nested}}}
+    shown = plan(configuration={"root_module": root})
+    (finding,) = guard(shown, GuardPolicy())
+    assert (finding.code, finding.where) == (
+        "resource/provisioner",
+        "module.inner.terraform_data.x",
+    )
+
+
+@pytest.mark.parametrize(
+    ("provider", "code"),
+    [
+        ({"full_name": "registry.terraform.io/hashicorp/aws"}, "provider/unpinned"),
+        ({"full_name": "evil.example/x/aws", "version_constraint": "1.0"}, "provider/foreign"),
+    ],
+)
+def test_strange_provider_is_refused(provider: dict[str, str], code: str) -> None:
+    """A provider is a program with every credential of the pipeline."""
+    shown = plan(configuration={"provider_config": {"aws": provider}})
+    assert codes(shown) == [("refused", code)]
+
+
+def test_unfinished_plan_is_refused() -> None:
+    """Half a plan says nothing about the other half."""
+    assert codes(plan(errored=True)) == [("refused", "plan/errored")]
+
+
+def test_unknown_kind_of_action_counts_as_a_change() -> None:
+    """A future Terraform's new verb must not slip through as nothing."""
+    assert codes(plan(resource("aws_iam_user", ["adopt"], {}, {}))) == [
+        ("refused", "resource/foreign")
+    ]
+
+
+def test_failed_check_block_is_a_warning_with_its_message() -> None:
+    """The modules' own checks speak to the reviewer."""
+    check = {
+        "address": {"to_display": "check.strategy"},
+        "instances": [{"problems": [{"message": "not in force"}]}],
+    }
+    (finding,) = guard(plan(checks=[check]), GuardPolicy())
+    assert (finding.severity, finding.where, finding.message) == (
+        "warning",
+        "check.strategy",
+        "not in force",
+    )
+
+
+@pytest.mark.parametrize("shown", [{}, {"configuration": None}, {"resource_changes": [{}]}])
+def test_empty_plan_has_no_findings(shown: dict[str, Any]) -> None:
+    """A root without anything must not crash the pipeline."""
+    assert guard(shown, GuardPolicy()) == ()
+
+
+def test_refusals_come_first_and_in_a_stable_order() -> None:
+    """Two runs over the same plan must read the same."""
+    shown = plan(fleet_change(["delete"]), fleet_change(["delete"], "other"), complete=False)
+    found = guard(shown, GuardPolicy())
+    assert [f.where for f in found] == ["other", "primary-small", "plan"]
+    assert len(refused(found)) == 2

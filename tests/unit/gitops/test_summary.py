@@ -1,0 +1,140 @@
+"""A plan for reviewers."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from reconciler.gitops.binding import Binding, essence
+from reconciler.gitops.guard import GuardPolicy, guard
+from reconciler.gitops.limits import ConfigFacts, FleetLimits
+from reconciler.gitops.plan_report import PlanReport, approved_from, report_json
+from reconciler.gitops.planned import fleets
+from reconciler.gitops.summary import BYTES_MAX, summary
+from reconciler.ports.terraform import StateVersion
+from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
+
+FACTS = ConfigFacts(
+    cluster="analytics",
+    fleets={
+        "primary-small": FleetLimits(
+            min_capacity=1, max_capacity=10, usd_per_hour=Decimal("0.126")
+        ),
+        "primary-large": FleetLimits(min_capacity=2, max_capacity=4, usd_per_hour=Decimal(1)),
+    },
+    prices_as_of="2026-01-31",
+)
+
+
+def report(shown: dict[str, Any], *, facts: ConfigFacts = FACTS, subject: str = "") -> PlanReport:
+    """The report of a plan."""
+    return PlanReport(
+        binding=Binding(
+            commit="c" * 40,
+            tree_sha256="t",
+            plan_sha256="p",
+            state=StateVersion(lineage="l", serial=7),
+            targets={f.fleet_id: f.capacity_before or 0 for f in fleets(shown) if f.fleet_id},
+        ),
+        essence=essence(shown),
+        terraform_version="1.11.4",
+        changes=True,
+        fleets=fleets(shown),
+        counts={"create": 1},
+        findings=guard(shown, GuardPolicy()),
+        facts=facts,
+        subject=subject,
+    )
+
+
+def test_created_fleet_shows_tags_capacity_and_cost() -> None:
+    """A reviewer decides on these numbers."""
+    text = summary(report(plan(fleet_change(["create"], target=5))))
+    assert "### Created" in text
+    assert "| `primary-small` | 1 / 5 (new) / 10 | spot |" in text
+    assert "`cluster=analytics`" in text
+    assert "0.13 USD at min, 1.26 USD at max (prices of 2026-01-31)" in text
+    assert "state serial 7" in text
+
+
+def test_cost_is_over_all_fleets_after_the_apply() -> None:
+    """A sum over the changed fleets alone would hide the bill."""
+    shown = plan(fleet_change(["create"]), fleet_change(["no-op"], "primary-large"))
+    assert report(shown).usd_per_hour() == (Decimal("2.126"), Decimal("5.26"))
+
+
+def test_unknown_price_or_limit_makes_the_cost_unknown() -> None:
+    """An unknown price must never be added as nothing."""
+    shown = plan(fleet_change(["create"], "primary-nosuch"))
+    assert report(shown).usd_per_hour() == (None, None)
+    assert "unknown at min, unknown at max" in summary(report(shown))
+
+
+def test_new_ami_shows_the_fleet_as_changed() -> None:
+    """A new AMI reaches every node; "no change of the fleet" would mislead."""
+    shown = plan(fleet_change(["no-op"]), template_change("ami-1", "ami-2"))
+    text = summary(report(shown))
+    assert "### Changed" in text
+    assert "`ami-1` → `ami-2`" in text
+    assert "launch\\_template.image\\_id" in text
+
+
+def test_refusal_comes_before_everything_else() -> None:
+    """Nobody scrolls past a green list to find the red line."""
+    text = summary(report(plan(fleet_change(["delete"]))))
+    assert text.index("Refused") < text.index("### Destroyed")
+    assert "`fleet/destroy`" in text
+
+
+def test_changed_tag_shows_old_and_new_value() -> None:
+    """Tags steer cost reports and the capacity loop."""
+    tags = {"cluster": "analytics", "fleet": "primary-small", "sector": "primary", "team": "data"}
+    text = summary(report(plan(fleet_change(["update"], tags=tags))))
+    assert "`team: - → data`" in text
+
+
+def test_foreign_text_cannot_shape_the_summary() -> None:
+    """A commit subject or a tag must not fake an approval, a mention or a link."""
+    evil = "x\n## Approved\n<img src=x> [here](http://e) | @team `code` #1"
+    before = fleet_attributes(tags={"fleet": "a`|b", "cluster": "c", "note": evil})
+    shown = plan(resource("aws_ec2_fleet", ["delete"], before, None))
+    text = summary(report(shown, subject=evil))
+    assert "\n## Approved" not in text
+    headline = text.splitlines()[0]
+    assert "<img" not in headline
+    assert "http://" not in headline
+    assert "@team" not in headline
+    assert "\\[here\\]" in headline
+    row = next(line for line in text.splitlines() if line.startswith("| `a'"))
+    assert row.replace("\\|", "").count("|") == 7
+
+
+def test_huge_plan_is_cut_at_a_line_and_says_so() -> None:
+    """A forge refuses a comment that is too long, and then there is none."""
+    changes = [fleet_change(["create"], f"sector-{n}-{'x' * 200}") for n in range(2000)]
+    text = summary(report(plan(*changes)))
+    assert len(text.encode()) <= BYTES_MAX
+    assert "more" in text
+    assert "| fleet |" in text
+
+
+def test_report_reads_back_as_what_was_approved() -> None:
+    """Apply is held to what plan wrote."""
+    made = report(plan(fleet_change(["create"])))
+    approved = approved_from(json.dumps(report_json(made)), where="report.json")
+    assert approved.binding == made.binding
+    assert approved.digest == made.binding.digest()
+    assert approved.allowed
+
+
+def test_essence_ignores_live_capacity_only() -> None:
+    """A plan made again may stand for the approved one only if it does the same."""
+
+    def tagged(target: int, **more: Any) -> str:
+        before = fleet_attributes(target=target)
+        after = fleet_attributes(target=target, **more)
+        return essence(plan(resource("aws_ec2_fleet", ["update"], before, after)))
+
+    new_tags = {"fleet": "primary-small", "x": "y"}
+    assert tagged(2, tags=new_tags) == tagged(7, tags=new_tags)
+    assert tagged(2, tags=new_tags) != tagged(2, tags={"fleet": "primary-small", "x": "z"})
+    assert tagged(2, tags=new_tags) != tagged(2, tags=new_tags, terminate_instances=True)

@@ -7,13 +7,16 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterator
+from datetime import time
 from functools import cache
 from types import ModuleType
 from typing import Any, get_args
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from reconciler.config.schema import SectorConfig
+from reconciler.model.quantity import format_amount
 
 
 def json_schema() -> dict[str, Any]:
@@ -23,6 +26,9 @@ def json_schema() -> dict[str, Any]:
         shape = schema if model is SectorConfig else schema["$defs"][model.__name__]
         for key, text in descriptions(model).items():
             shape["properties"][key]["description"] = text
+        for name, field in model.model_fields.items():
+            if isinstance(as_written(name, field), str):
+                shape["properties"][field.alias or name]["default"] = as_written(name, field)
     _add_older_names(schema)
     for section in ("Terraform", "TerraformVariables"):
         taints = schema["$defs"][section]["properties"]["node_taints"]
@@ -42,6 +48,18 @@ def _add_older_names(schema: dict[str, Any]) -> None:
     fleet = schema["$defs"]["FleetEntry"]["properties"]
     text = "Kluster Fleet Manager's other name of `min_capacity`."
     fleet["capacity_min"] = dict(fleet["min_capacity"], description=text)
+
+
+def as_written(name: str, field: FieldInfo) -> Any:
+    """A field's default as a config would state it: quantities and times as texts."""
+    value = field.get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, time):
+        return "24:00" if name == "ends" else f"{value:%H:%M}"
+    if isinstance(value, int) and name.endswith("_milli"):
+        return format_amount("cpu", value)
+    if isinstance(value, int) and name.endswith("_bytes"):
+        return format_amount("memory", value)
+    return value
 
 
 def sections() -> tuple[type[BaseModel], ...]:

@@ -105,9 +105,8 @@ class Workspace:
         }
 
 
-@pytest.fixture
-def applied(server: AwsServer, ids: AccountIds, tmp_path: Path) -> Iterator[Workspace]:
-    """A spot fleet and an on-demand fleet, applied."""
+def make_workspace(server: AwsServer, ids: AccountIds, folder: Path, ec2: Any) -> Workspace:
+    """A spot fleet and an on-demand fleet of a cluster of their own, applied."""
     terraform = find_terraform()
     common = {
         "node_pool_kind": "memory",
@@ -118,32 +117,44 @@ def applied(server: AwsServer, ids: AccountIds, tmp_path: Path) -> Iterator[Work
         "instance_profile_name": "",
         "tags": {"environment": "production", "note": '${file("/etc/passwd")} "q" ü'},
     }
+    primary = {"sector_label": "primary", "node_pool_size": "small", "spot": True}
+    coordinate = {"sector_label": "coordinate", "node_pool_size": "medium", "spot": False}
     root = RootModule(
         cluster_name=f"cluster-{next(_CLUSTERS)}",
         region="us-west-2",
         fleets={
-            "primary-small": {
-                **common,
-                "sector_label": "primary",
-                "node_pool_size": "small",
-                "spot": True,
-            },
-            "coordinate-medium": {
-                **common,
-                "sector_label": "coordinate",
-                "node_pool_size": "medium",
-                "spot": False,
-            },
+            "primary-small": common | primary,
+            "coordinate-medium": common | coordinate,
         },
     )
-    write_rendered(render(root), tmp_path)
-    terraform.init(tmp_path)
-    session = boto3.Session("test", "test", region_name="us-west-2")
-    ec2 = session.client("ec2", endpoint_url=server.url)
-    workspace = Workspace(terraform=terraform, folder=tmp_path, server=server, ec2=ec2, root=root)
+    write_rendered(render(root), folder)
+    terraform.init(folder)
+    workspace = Workspace(terraform=terraform, folder=folder, server=server, ec2=ec2, root=root)
     workspace.apply()
-    yield workspace
-    ec2.close()
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def ec2(server: AwsServer) -> Iterator[Any]:
+    """EC2 as the capacity loop sees it."""
+    session = boto3.Session("test", "test", region_name="us-west-2")
+    client = session.client("ec2", endpoint_url=server.url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def applied(server: AwsServer, ids: AccountIds, tmp_path: Path, ec2: Any) -> Workspace:
+    """A workspace of the test's own, to apply changes to."""
+    return make_workspace(server, ids, tmp_path, ec2)
+
+
+@pytest.fixture(scope="module")
+def shared(
+    server: AwsServer, ids: AccountIds, tmp_path_factory: pytest.TempPathFactory, ec2: Any
+) -> Workspace:
+    """A workspace that tests only plan with; each renders what it wants planned."""
+    return make_workspace(server, ids, tmp_path_factory.mktemp("shared"), ec2)
 
 
 def scale(workspace: Workspace, total: int) -> None:
@@ -164,17 +175,18 @@ def targets(workspace: Workspace) -> dict[str, int]:
     }
 
 
-def test_plan_after_apply_and_after_scaling_is_empty(applied: Workspace) -> None:
+def test_plan_after_apply_and_after_scaling_is_empty(shared: Workspace) -> None:
     """A plan that is never empty hides the change that matters, or rolls capacity back."""
-    applied.assert_no_changes()
-    scale(applied, 5)
-    applied.assert_no_changes()
-    scale(applied, 0)
-    applied.assert_no_changes()
-    fleet = applied.fleets()["primary-small"]
-    assert fleet["Tags"]["note"] == '${file("/etc/passwd")} "q" ü'
-    assert fleet["Tags"]["Spot"] == "true"
-    assert applied.fleets()["coordinate-medium"]["Tags"]["Spot"] == "false"
+    unchanged = shared.with_variables()
+    unchanged.assert_no_changes()
+    scale(unchanged, 5)
+    unchanged.assert_no_changes()
+    scale(unchanged, 0)
+    unchanged.assert_no_changes()
+    tags = {name: fleet["Tags"] for name, fleet in unchanged.fleets().items()}
+    assert tags["primary-small"]["note"] == '${file("/etc/passwd")} "q" ü'
+    assert tags["primary-small"]["Spot"] == "true"
+    assert tags["coordinate-medium"]["Spot"] == "false"
 
 
 def test_apply_of_tags_and_image_leaves_capacity_and_nodes_alone(applied: Workspace) -> None:
@@ -210,16 +222,16 @@ def test_apply_of_another_subnet_modifies_with_the_live_capacity(
     changed.assert_no_changes()
 
 
-def test_another_allocation_strategy_is_a_warning_not_a_replacement(applied: Workspace) -> None:
+def test_another_allocation_strategy_is_a_warning_not_a_replacement(shared: Workspace) -> None:
     """EC2 cannot change it on a living fleet, and the provider would replace fleet and nodes."""
-    changed = applied.with_variables(spot_allocation_strategy="capacity-optimized")
+    changed = shared.with_variables(spot_allocation_strategy="capacity-optimized")
     printed = " ".join(changed.assert_no_changes().split())
     assert "is not the one it was created with" in printed
 
 
-def test_change_between_spot_and_on_demand_is_shown_as_a_replacement(applied: Workspace) -> None:
+def test_change_between_spot_and_on_demand_is_shown_as_a_replacement(shared: Workspace) -> None:
     """EC2 has no such change: a plan that hides the replacement would surprise with new nodes."""
-    changed = applied.with_variables(spot=False)
+    changed = shared.with_variables(spot=False)
     assert changed.planned_actions() == {
         "aws_ec2_fleet primary-small": ["delete", "create"],
         "aws_launch_template primary-small": ["update"],

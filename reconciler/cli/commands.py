@@ -2,6 +2,7 @@
 
 To add one: a line in `COMMANDS` and a file `reconciler/cli/<name>.py` (`-` becomes `_`) with
 - `command`, a function for typer, or `app`, a `typer.Typer` with sub-commands; and
+- `CLASS`, optional, typer's class for it when its arguments need parsing of their own; and
 - `EXAMPLE`, one or more command lines for the end of `--help`.
 Every command gets `-v`; heavy imports go inside the function.
 """
@@ -81,7 +82,8 @@ def load_command(name: str) -> Any:
     example = f"Example: {module.EXAMPLE}"
     if app is None:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
-        app.command(name, epilog=example)(module.command)
+        kind = getattr(module, "CLASS", None)
+        app.command(name, cls=kind, epilog=example)(module.command)
         built: Any = typer.main.get_command(app)
     else:
         built = typer.main.get_group(app)

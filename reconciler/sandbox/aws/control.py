@@ -7,6 +7,7 @@ GET    /_sandbox/capacity    {"limits": [...]}
 POST   /_sandbox/capacity    {"instance_type", "zone", "lifecycle", "code", "message", "remaining"}
 DELETE /_sandbox/capacity    the same first three, or an empty body for all
 POST   /_sandbox/terminate   {"instance_ids": [...], "reason": "user|spot-interruption|failure"}
+POST   /_sandbox/iam         {"enforced": true|false}: check signatures and IAM policies
 GET    /_sandbox/instances   ?since=N &wait_seconds=S -> {"change", "instances"}; waits for news
 """
 
@@ -21,6 +22,7 @@ from reconciler.model.errors import InputError
 from reconciler.sandbox.aws.call_log import CallLog, HttpRequest
 from reconciler.sandbox.aws.faults import CapacityLimit
 from reconciler.sandbox.aws.launcher import EndReason
+from reconciler.sandbox.aws.moto_surface import enforce_iam
 from reconciler.sandbox.aws.world import Ec2World
 
 PREFIX = "/_sandbox/"
@@ -46,6 +48,7 @@ class Control:
                 ("POST", "capacity"): self._post_capacity,
                 ("DELETE", "capacity"): self._delete_capacity,
                 ("POST", "terminate"): self._post_terminate,
+                ("POST", "iam"): self._post_iam,
                 ("GET", "instances"): self._get_instances,
             }
         )
@@ -111,6 +114,17 @@ class Control:
         if not isinstance(ids, list):
             raise InputError("terminate", "instance_ids is no list")
         return {"terminated": list(self.terminate(ids, reason))}
+
+    def enforce_iam(self, *, enforced: bool) -> None:
+        """Check signatures and IAM policies from now on, or stop doing so."""
+        enforce_iam(enforced=enforced)
+
+    def _post_iam(self, _query: Query, body: Body) -> Body:
+        enforced = body.get("enforced")
+        if not isinstance(enforced, bool):
+            raise InputError("iam", "enforced is neither true nor false")
+        self.enforce_iam(enforced=enforced)
+        return {"enforced": enforced}
 
     def _get_instances(self, query: Query, _body: Body) -> Body:
         try:

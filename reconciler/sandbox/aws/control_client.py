@@ -54,6 +54,10 @@ class ControlClient:
         """Start the log of calls afresh."""
         self._ask("DELETE", "calls")
 
+    def enforce_iam(self, *, enforced: bool) -> None:
+        """Let AWS check signatures and IAM policies, which prove what a policy suffices for."""
+        self._ask("POST", "iam", body={"enforced": enforced})
+
     def instances(
         self, *, since: int = -1, wait_seconds: float = 0.0
     ) -> tuple[int, Sequence[Mapping[str, Any]]]:

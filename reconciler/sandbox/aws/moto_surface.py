@@ -9,6 +9,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, cast
 
+from moto import settings
+from moto.core.authorization import ActionAuthenticatorMixin
 from moto.core.base_backend import BackendDict
 from moto.core.exceptions import ServiceException
 from moto.core.model_instances import reset_model_data
@@ -315,8 +317,15 @@ def new_fleet_id() -> str:
 
 def reset_moto() -> None:
     """Forget every resource of every account: moto's state is one per process."""
+    enforce_iam(enforced=False)
     BackendDict.reset()
     reset_model_data()
+
+
+def enforce_iam(*, enforced: bool) -> None:
+    """Check signatures and IAM policies of every call from now on, or take any credentials."""
+    settings.INITIAL_NO_AUTH_ACTION_COUNT = 0 if enforced else float("inf")
+    ActionAuthenticatorMixin.request_count = 0
 
 
 def _fault(error: Any) -> Ec2Fault:

@@ -44,10 +44,12 @@ def _finish(cycle: Cycle, node: Node, key: FleetKey) -> None:
     status = cycle.statuses[key]
     if counted(cycle.pods_on.get(node.name, ())) or protected(node):
         _give_back(cycle, node, "it is used again")
-    elif cycle.targets[key] - 1 < status.min:
+    elif not _already_lowered(cycle, key) and cycle.targets[key] - 1 < status.min:
         _give_back(cycle, node, f"the fleet is at its min_capacity of {status.min}")
     elif node.instance_id is not None and status.state != "missing":
-        cycle.targets[key] -= 1
+        lowered = _already_lowered(cycle, key)
+        if not lowered:
+            cycle.targets[key] -= 1
         cycle.actions.append(
             TerminateInstance(
                 instance=node.instance_id,
@@ -56,11 +58,28 @@ def _finish(cycle: Cycle, node: Node, key: FleetKey) -> None:
                 fleet_id=status.live.id if status.live else FleetId(""),
                 provider=status.settings.provider,
                 region=key.region,
-                decrement=True,
+                decrement=not lowered,
                 policy="scale-in",
                 because="drained and still empty",
             )
         )
+
+
+def _already_lowered(cycle: Cycle, key: FleetKey) -> bool:
+    """Whether the target was lowered for this node before, but the node was not ended.
+
+    A target below what has joined, counting what this plan ends, says so: after a crash between
+    the two steps the target must not go down twice.
+    """
+    status = cycle.statuses[key]
+    ending = sum(
+        1
+        for action in cycle.actions
+        if isinstance(action, TerminateInstance)
+        and not action.decrement
+        and (action.fleet, action.region) == (key.name, key.region)
+    )
+    return status.joined - ending > status.current
 
 
 def _give_back(cycle: Cycle, node: Node, because: str) -> None:

@@ -1,0 +1,105 @@
+"""Wires one planning cycle: from files, or from the live APIs."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from reconciler.adapters.files import FileCluster, open_cloud
+from reconciler.adapters.system_clock import SystemClock
+from reconciler.config.catalogue import load_catalogue
+from reconciler.config.environment import Flags, load_with_overrides
+from reconciler.config.schema import SectorConfig
+from reconciler.config.settings import planner_settings
+from reconciler.model.errors import UsageError
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.observer.observe import observe
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import PlannerSettings
+from reconciler.ports.cloud import Cloud
+from reconciler.ports.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What `reconciler plan` is told."""
+
+    config: str
+    flags: Flags
+    cluster_files: tuple[str, ...] = ()
+    """Empty: the live API server."""
+    aws_files: tuple[str, ...] = ()
+    now: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """The live sides of one cluster."""
+
+    config: SectorConfig
+    settings: PlannerSettings
+    cluster: Cluster
+    cloud: Cloud
+
+
+def resolved(config: SectorConfig) -> PlannerSettings:
+    """The planner's settings of a config."""
+    return planner_settings(config, load_catalogue())
+
+
+def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
+    """One planning cycle; nothing is changed.
+
+    Raises:
+        ConfigError: The config has faults.
+        UsageError: Flags that do not go together, or no cluster name.
+        InputError: A file that cannot be read.
+        PortError: A live API did not answer.
+    """
+    config = load_with_overrides(request.config, request.flags)
+    if request.cluster_files:
+        settings = resolved(config)
+        snapshot = _from_files(request, settings)
+    else:
+        if request.aws_files:
+            raise UsageError("--aws", "needs --cluster", "give both, or neither for the live APIs")
+        with live(config) as sides:
+            settings = sides.settings
+            snapshot = observe(sides.cluster, sides.cloud, settings.regions, SystemClock())
+    if request.now is not None:
+        snapshot = replace(snapshot, at=request.now)
+    return plan(snapshot, settings), snapshot, settings
+
+
+def _from_files(request: PlanRequest, settings: PlannerSettings) -> Snapshot:
+    cluster = FileCluster(request.cluster_files)
+    cloud = open_cloud(
+        request.aws_files,
+        cluster=settings.cluster,
+        home=settings.home_region,
+        groups=group_names(settings),
+    )
+    return observe(cluster, cloud, settings.regions, SystemClock())
+
+
+def group_names(settings: PlannerSettings) -> frozenset[str]:
+    """Auto Scaling groups that the config names."""
+    return frozenset(f.auto_scaling_group for f in settings.fleets() if f.auto_scaling_group)
+
+
+@contextmanager
+def live(config: SectorConfig) -> Iterator[Live]:
+    """The live API server and EC2; watches end with the block."""
+    # boto3 and the Kubernetes client are slow to load, and offline planning needs neither.
+    from reconciler.adapters.aws.ec2_fleet import Ec2FleetCloud  # noqa: PLC0415 - as above
+    from reconciler.adapters.kubernetes import KubernetesCluster, connect  # noqa: PLC0415
+
+    settings = resolved(config)
+    with closing(KubernetesCluster(connect(config.kubeconfig))) as cluster:
+        yield Live(
+            config=config,
+            settings=settings,
+            cluster=cluster,
+            cloud=Ec2FleetCloud(settings.cluster),
+        )

@@ -1,0 +1,80 @@
+"""A plan for people: what will be done, what cannot be, what it costs."""
+
+import sys
+
+from reconciler.cli.output import print_table
+from reconciler.model.actions import AnyAction, SetCapacity
+from reconciler.model.plan import Plan
+from reconciler.records.plan import action_to_json, encode_plan
+
+
+def print_plan(plan: Plan, *, as_json: bool) -> None:
+    """The contract's JSON, or tables."""
+    if as_json:
+        sys.stdout.write(encode_plan(plan, indent=True).decode() + "\n")
+        return
+    _fleets(plan)
+    _actions(plan)
+    _unplaceable(plan)
+    _sum(plan)
+
+
+def _fleets(plan: Plan) -> None:
+    rows = [
+        (
+            f.fleet,
+            f.region,
+            f.state,
+            f.joined,
+            f.launching,
+            f.current,
+            f.target,
+            f"{f.min}..{'' if f.max is None else f.max}",
+        )
+        for f in plan.fleets
+    ]
+    print_table(
+        ("fleet", "region", "state", "joined", "launching", "current", "target", "limits"), rows
+    )
+
+
+def _subject(action: AnyAction) -> str:
+    if isinstance(action, SetCapacity):
+        return f"{action.fleet} {action.from_capacity} -> {action.to_capacity}"
+    fields = action_to_json(action)
+    if "pod" in fields:
+        return f"{fields['namespace']}/{fields['pod']}"
+    return str(fields.get("node") or fields.get("instance"))
+
+
+def _actions(plan: Plan) -> None:
+    sys.stdout.write("\n")
+    if not plan.actions:
+        sys.stdout.write("Nothing to do.\n")
+        return
+    rows = [(action_to_json(a)["action"], _subject(a), a.policy, a.because) for a in plan.actions]
+    print_table(("action", "on", "policy", "because"), rows)
+
+
+def _unplaceable(plan: Plan) -> None:
+    if not plan.unplaceable:
+        return
+    sys.stdout.write("\n")
+    rows = [(str(u.pod), r.fleet, r.code, r.detail) for u in plan.unplaceable for r in u.reasons]
+    print_table(("unplaceable pod", "fleet", "code", "why"), rows)
+
+
+def _sum(plan: Plan) -> None:
+    cost = plan.cost
+    on_nodes = sum(1 for p in plan.placements if p.node is not None)
+    launching = sum(1 for p in plan.placements if p.launching is not None)
+    new = sum(1 for p in plan.placements if p.new_node is not None)
+    sys.stdout.write(
+        f"\nPods: {on_nodes} on nodes, {launching} on launching capacity, {new} on new nodes, "
+        f"{len(plan.unplaceable)} unplaceable.\n"
+        f"USD per hour: {cost.hourly_usd_before:.4f} -> {cost.hourly_usd_after:.4f} "
+        f"(at least {cost.hourly_usd_lower_bound:.4f}, gap {cost.gap:.2%}).\n"
+    )
+    if cost.unpriced:
+        names = ", ".join(cost.unpriced)
+        sys.stdout.write(f"No price is known for {names}: counted at a usual price.\n")

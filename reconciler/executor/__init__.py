@@ -1,0 +1,1 @@
+"""Carrying a plan out: in order, each action checked against the live object first."""

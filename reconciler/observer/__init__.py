@@ -1,0 +1,1 @@
+"""From ports to one Snapshot; decides nothing about it."""

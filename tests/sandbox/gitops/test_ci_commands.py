@@ -1,0 +1,226 @@
+"""`reconciler ci` as a process over real Terraform, local state and terraform_data only."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.git_remote import git
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.terraform,
+    pytest.mark.skipif(
+        shutil.which("terraform") is None,
+        reason="the terraform program is not on the PATH; install it to run these",
+    ),
+]
+TIMEOUT_SECONDS = 120
+ROOT = """
+variable "text" {
+  type = string
+}
+resource "terraform_data" "thing" {
+  input = var.text
+}
+"""
+SLOW = ROOT + (
+    'resource "terraform_data" "slow" {\n  provisioner "local-exec" {\n'
+    '    command = "touch started; exec sleep 60"\n  }\n}\n'
+)
+
+
+def reconciler(
+    *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The program as a pipeline calls it."""
+    return subprocess.run(
+        [sys.executable, "-c", "from reconciler.cli.main import main; main()", *arguments],
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},  # noqa: TID251 - the process inherits it
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A git checkout with a root module in `terraform/`."""
+    directory = tmp_path / "checkout"
+    (directory / "terraform").mkdir(parents=True)
+    git(tmp_path, "init", "-q", "-b", "main", "checkout")
+    (directory / ".gitignore").write_text(".terraform/\n.terraform.lock.hcl\n*.tfstate*\n")
+    (directory / "terraform" / "main.tf").write_text(ROOT)
+    set_text(directory, "one")
+    return directory
+
+
+def set_text(checkout: Path, text: str) -> str:
+    """Commit another value; the commit's name."""
+    values = checkout / "terraform" / "x.auto.tfvars.json"
+    values.write_text(json.dumps({"text": text}))
+    git(checkout, "add", "--all")
+    git(checkout, "commit", "-qm", f"Set {text}")
+    return git(checkout, "rev-parse", "HEAD")
+
+
+def planned(checkout: Path, *more: str) -> dict[str, Any]:
+    """A plan that was accepted; its report."""
+    done = reconciler("ci", "plan", "--dir", "terraform", "--out", "../plan", *more, cwd=checkout)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def applied(checkout: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    """The apply of the kept plan."""
+    return reconciler("ci", "apply", "--dir", "terraform", "--plan", "../plan", *more, cwd=checkout)
+
+
+def test_plan_is_kept_with_digest_and_summary_then_applied(checkout: Path) -> None:
+    """The way every change takes."""
+    report = planned(checkout)
+    kept = checkout.parent / "plan"
+    assert {p.name for p in kept.iterdir()} >= {"plan.tfplan", "report.json", "summary.md"}
+    assert json.loads((kept / "report.json").read_text()) == report
+    assert report["digest"] in (kept / "summary.md").read_text()
+    assert report["binding"]["commit"] == git(checkout, "rev-parse", "HEAD")
+    assert report["counts"] == {"create": 1}
+    assert kept.stat().st_mode & 0o077 == 0
+    done = applied(checkout, "--digest", report["digest"])
+    assert done.returncode == 0, done.stderr
+    assert "1 added" in json.loads(done.stdout)["message"]
+
+
+def test_detailed_exit_codes_are_terraforms_own(checkout: Path) -> None:
+    """Pipelines branch on 0, 1 and 2."""
+    plan = ("ci", "plan", "--dir", "terraform", "--out", "../plan", "--detailed-exitcode")
+    drift = ("ci", "drift", "--dir", "terraform", "--detailed-exitcode")
+    assert reconciler(*plan, cwd=checkout).returncode == 2
+    assert reconciler(*drift, cwd=checkout).returncode == 2
+    assert applied(checkout).returncode == 0
+    assert reconciler(*plan, cwd=checkout).returncode == 0
+    assert reconciler(*drift, cwd=checkout).returncode == 0
+    (checkout / "sectors.yaml").write_text("cluster: [")
+    assert reconciler(*plan, cwd=checkout).returncode == 1
+    assert reconciler(*plan[:-1], cwd=checkout).returncode == 2
+
+
+def test_apply_of_a_plan_from_another_commit_is_refused(checkout: Path) -> None:
+    """Merging twice in a row must not apply the first plan on top of the second config."""
+    planned(checkout)
+    set_text(checkout, "two")
+    done = applied(checkout)
+    assert done.returncode == 1
+    assert "the commit was" in done.stderr
+    assert not (checkout / "terraform" / "terraform.tfstate").exists()
+
+
+def test_apply_with_edited_files_is_refused(checkout: Path) -> None:
+    """Same commit, other files: a dirty runner."""
+    planned(checkout)
+    (checkout / "terraform" / "extra.tf").write_text("# edited\n")
+    done = applied(checkout)
+    assert done.returncode == 1
+    assert "the files of the root module" in done.stderr
+
+
+def test_apply_after_the_state_moved_is_refused(checkout: Path) -> None:
+    """Somebody applied in between: what was reviewed is no longer what would happen."""
+    planned(checkout)
+    second = reconciler("ci", "plan", "--dir", "terraform", "--out", "../other", cwd=checkout)
+    assert second.returncode == 0
+    other = reconciler("ci", "apply", "--dir", "terraform", "--plan", "../other", cwd=checkout)
+    assert other.returncode == 0, other.stderr
+    done = applied(checkout)
+    assert done.returncode == 1
+    assert "state" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("what", ["plan.tfplan", "report.json", "digest"])
+def test_apply_of_a_plan_that_was_tampered_with_is_refused(checkout: Path, what: str) -> None:
+    """An artifact store is not a safe place."""
+    planned(checkout)
+    kept = checkout.parent / "plan"
+    more: tuple[str, ...] = ()
+    if what == "plan.tfplan":
+        (kept / what).write_bytes((kept / what).read_bytes() + b"x")
+    elif what == "report.json":
+        text = (kept / what).read_text().replace('"serial": 0', '"serial": 1')
+        (kept / what).write_text(text)
+    else:
+        more = ("--digest", "0" * 64)
+    done = applied(checkout, *more)
+    assert done.returncode == 1
+    assert not (checkout / "terraform" / "terraform.tfstate").exists()
+
+
+def test_apply_without_a_plan_says_what_to_do(checkout: Path) -> None:
+    """A lost artifact must not end in a traceback."""
+    done = applied(checkout)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "ci plan" in done.stderr
+
+
+def test_plan_without_changes_applies_nothing(checkout: Path) -> None:
+    """A pipeline runs on every merge, most of which change no fleet."""
+    planned(checkout)
+    applied(checkout)
+    report = planned(checkout)
+    assert not report["changes"]
+    assert "No changes" in json.loads(applied(checkout).stdout)["message"]
+
+
+def test_refused_plan_leaves_nothing_to_apply(checkout: Path) -> None:
+    """A red pipeline must not leave a plan that somebody applies by hand."""
+    (checkout / "terraform" / "main.tf").write_text(SLOW)
+    set_text(checkout, "slow")
+    done = reconciler("ci", "plan", "--dir", "terraform", "--out", "../plan", cwd=checkout)
+    assert done.returncode == 1
+    assert "resource/provisioner" in done.stderr
+    assert not (checkout.parent / "plan" / "plan.tfplan").exists()
+    assert "Refused" in (checkout.parent / "plan" / "summary.md").read_text()
+    assert "guard refused" in applied(checkout).stderr
+
+
+def test_invalid_module_fails_with_its_place(checkout: Path) -> None:
+    """The author needs the line, not Terraform's whole output."""
+    (checkout / "terraform" / "main.tf").write_text('resource "terraform_data" "x" {\n no = 1\n}\n')
+    done = reconciler("ci", "plan", "--dir", "terraform", "--out", "../plan", cwd=checkout)
+    assert done.returncode == 1
+    assert "main.tf:2" in done.stderr
+
+
+def test_missing_terraform_is_one_line(checkout: Path, tmp_path: Path) -> None:
+    """A runner image without Terraform must say so."""
+    done = reconciler(
+        "ci",
+        "plan",
+        "--dir",
+        "terraform",
+        "--out",
+        "../plan",
+        cwd=checkout,
+        environment={"RECONCILER_TERRAFORM": str(tmp_path / "nowhere")},
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: terraform")
+    assert done.stderr.count("\n") == 1
+
+
+def test_summary_is_what_a_terminal_sees(checkout: Path) -> None:
+    """The same text on the laptop and in the pull request."""
+    done = reconciler(
+        "ci", "plan", "--dir", "terraform", "--out", "../plan", "-o", "table", cwd=checkout
+    )
+    assert done.stdout == (checkout.parent / "plan" / "summary.md").read_text()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from moto.core.exceptions import AccessDeniedError
 from moto.core.responses import ActionResult
 from moto.core.utils import convert_to_flask_response
 from moto.ec2.exceptions import EC2ClientError
@@ -58,5 +59,17 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
 
         return call
 
-    methods = {name: method(name, operation) for name, operation in operations.items()}
+    def authorize(response: Any, resource: str = "*") -> None:
+        """EC2's own word for what the other services call AccessDenied."""
+        try:
+            EC2Response._authenticate_and_authorize_normal_action(response, resource)  # noqa: SLF001 - the method we stand in for
+        except AccessDeniedError as error:
+            words = str(error.description)
+            error.description = words.replace("AccessDenied", "UnauthorizedOperation")
+            raise
+
+    methods: dict[str, Any] = {
+        name: method(name, operation) for name, operation in operations.items()
+    }
+    methods["_authenticate_and_authorize_normal_action"] = authorize
     return type("SandboxEc2Response", (EC2Response,), methods)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 import boto3
@@ -22,9 +23,9 @@ from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
 
 
-def client(service: str, url: str) -> Any:
-    """A boto3 client with dummy credentials."""
-    session: Any = boto3.Session("test", "test", region_name="us-west-2")
+def client(service: str, url: str, keys: tuple[str, str] = ("test", "test")) -> Any:
+    """A boto3 client, with dummy credentials unless told."""
+    session: Any = boto3.Session(*keys, region_name="us-west-2")
     return session.client(service, endpoint_url=url)
 
 
@@ -114,6 +115,38 @@ def test_s3_conditional_put_answers_412() -> None:
         s3.delete_object(Bucket="state", Key="lock")
         s3.put_object(Bucket="state", Key="lock", Body=b"two", IfNoneMatch="*")
         s3.close()
+
+
+def test_iam_policy_is_enforced_when_asked_for() -> None:
+    """The shipped policy is proved by what it refuses: our own operations must ask IAM too."""
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": ["ec2:DescribeFleets"], "Resource": "*"}],
+    }
+    with AwsProcess() as aws:
+        iam = client("iam", aws.url)
+        iam.create_user(UserName="reconciler")
+        iam.put_user_policy(
+            UserName="reconciler", PolicyName="least", PolicyDocument=json.dumps(policy)
+        )
+        key = iam.create_access_key(UserName="reconciler")["AccessKey"]
+        aws.control.enforce_iam(enforced=True)
+        ec2 = client("ec2", aws.url, (key["AccessKeyId"], key["SecretAccessKey"]))
+        assert ec2.describe_fleets()["Fleets"] == []
+        refusals: list[Callable[[], object]] = [
+            lambda: ec2.modify_fleet(FleetId="fleet-1"),
+            lambda: ec2.terminate_instances(InstanceIds=["i-0123456789abcdef0"]),
+            ec2.describe_instances,
+        ]
+        for refused in refusals:
+            with pytest.raises(ClientError) as caught:
+                refused()
+            assert caught.value.response["Error"]["Code"] == "UnauthorizedOperation"
+            assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
+        aws.control.enforce_iam(enforced=False)
+        iam.list_users()
+        iam.close()
+        ec2.close()
 
 
 def test_auto_scaling_group_launches_beside_fleets() -> None:

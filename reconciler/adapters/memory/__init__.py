@@ -1,0 +1,19 @@
+"""A small world in memory behind the ports Cluster, Cloud and Clock, for tests in virtual time."""
+
+from reconciler.adapters.memory.clock import ManualClock
+from reconciler.adapters.memory.cloud import MemoryCloud
+from reconciler.adapters.memory.cluster import MemoryCluster
+from reconciler.adapters.memory.faults import Call
+from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape
+from reconciler.adapters.memory.world import MemoryWorld
+
+__all__ = [
+    "BudgetShape",
+    "Call",
+    "Delays",
+    "FleetShape",
+    "ManualClock",
+    "MemoryCloud",
+    "MemoryCluster",
+    "MemoryWorld",
+]

@@ -1,0 +1,83 @@
+"""The Cloud port over the in-memory world."""
+
+from collections.abc import Sequence
+
+from reconciler.adapters.memory.fleets import FleetRecord
+from reconciler.adapters.memory.world import MemoryWorld
+from reconciler.model.errors import NotFound, Unavailable
+from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.ids import FleetId, InstanceId, Region
+from reconciler.model.snapshot import CloudState
+
+
+class MemoryCloud:
+    """EC2 of a world.
+
+    Args:
+        world: The world.
+    """
+
+    def __init__(self, world: MemoryWorld) -> None:
+        self._world = world
+        self._fleets = world.fleets
+        self.silent_regions: set[Region] = set()
+        """Regions that do not answer."""
+
+    def observe(self, regions: Sequence[Region]) -> CloudState:
+        """All fleets and instances of the regions that answer."""
+        with self._world.log.call("observe_cloud", ", ".join(regions)):
+            answering = [each for each in dict.fromkeys(regions) if not self._silent(each)]
+            if regions and not answering:
+                raise Unavailable(regions[0], "does not answer")
+            instances = sorted(
+                (i for i in self._fleets.instances.values() if i.region in answering),
+                key=lambda each: (each.region, each.id),
+            )
+            return CloudState(
+                fleets=tuple(
+                    self._fleets.fleet(record)
+                    for region in sorted(answering)
+                    for record in self._fleets.of_region(region)
+                ),
+                instances=tuple(instances),
+                regions=frozenset(answering),
+                instances_known=bool(instances),
+            )
+
+    def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
+        """One fleet, as it is."""
+        with self._world.log.call("fleet", fleet_id):
+            return self._fleets.fleet(self._record(region, fleet_id))
+
+    def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
+        """Make the fleet aim at `capacity`, ending none."""
+        with self._world.log.call("set_target_capacity", fleet_id, str(capacity)):
+            self._fleets.set_target(self._record(region, fleet_id), capacity)
+
+    def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
+        """The instances of these ids that are known."""
+        with self._world.log.call("instances", ", ".join(ids)):
+            self._require(region)
+            found = (self._fleets.instances.get(each) for each in sorted(set(ids)))
+            return tuple(each for each in found if each is not None and each.region == region)
+
+    def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
+        """End instances; those that are gone count as ended."""
+        with self._world.log.call("terminate_instances", ", ".join(ids)):
+            self._require(region)
+            for each in ids:
+                self._fleets.terminate(each)
+
+    def _silent(self, region: Region) -> bool:
+        return region in self.silent_regions
+
+    def _require(self, region: Region) -> None:
+        if self._silent(region):
+            raise Unavailable(region, "does not answer")
+
+    def _record(self, region: Region, fleet_id: FleetId) -> FleetRecord:
+        self._require(region)
+        record = self._fleets.records.get(fleet_id)
+        if record is None or record.shape.region != region:
+            raise NotFound(f"fleet {fleet_id}", f"is not in {region}")
+        return record

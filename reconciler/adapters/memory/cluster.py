@@ -1,0 +1,151 @@
+"""The Cluster port over the in-memory world."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import orjson
+
+from reconciler.adapters.memory.world import MemoryWorld
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.errors import NotFound, Refused
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.snapshot import ClusterState
+from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, assemble
+
+
+class MemoryCluster:
+    """The cluster of a world; waiting moves its clock.
+
+    Args:
+        world: The world.
+    """
+
+    def __init__(self, world: MemoryWorld) -> None:
+        self._world = world
+        self._objects = world.objects
+        self._frozen: ClusterState | None = None
+        self._closed = False
+
+    def freeze(self, *, frozen: bool = True) -> None:
+        """Have observations show the present state from now on (a stale cache), or live again."""
+        self._frozen = self._observe() if frozen else None
+
+    def observe(self) -> ClusterState:
+        """The world as it is."""
+        with self._world.log.call("observe_cluster", "cluster"):
+            self._objects.changed = False
+            return self._frozen or self._observe()
+
+    def _observe(self) -> ClusterState:
+        lease = {"metadata": {"name": LEASE_NAME, "annotations": self._world.lease_annotations}}
+        decoded = ObjectDecoder().decode("Lease", orjson.dumps(lease))
+        values: list[ClusterObject] = [
+            *self._objects.pods.values(),
+            *self._objects.nodes.values(),
+            *self._objects.budgets_now(),
+            *self._world.daemon_sets,
+        ]
+        if decoded is not None and decoded.value is not None:
+            values.append(decoded.value)
+        return assemble(values, relists=self._world.relists)
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:
+        """Move the clock to the next change, or by the whole time."""
+        clock = self._world.clock
+        left = timeout_seconds
+        while not (self._objects.changed or self._closed):
+            due = clock.next_due_seconds()
+            if due is None or due > left:
+                clock.advance(left)
+                break
+            clock.advance(due)
+            left -= due
+        return self._objects.changed and not self._closed
+
+    def taint_node(self, node: NodeName, taint: Taint) -> bool:
+        """Put the taint on the node, leaving all others."""
+        with self._world.log.call("taint_node", node, taint.key):
+            found = self._node(node)
+            if taint in found.taints:
+                return False
+            others = [t for t in found.taints if (t.key, t.effect) != (taint.key, taint.effect)]
+            self._objects.add_node(replace(found, taints=(*others, taint)))
+        return True
+
+    def untaint_node(self, node: NodeName, key: str) -> bool:
+        """Take every taint with this key off the node."""
+        with self._world.log.call("untaint_node", node, key):
+            found = self._node(node)
+            kept = tuple(taint for taint in found.taints if taint.key != key)
+            if kept == found.taints:
+                return False
+            self._objects.add_node(replace(found, taints=kept))
+        return True
+
+    def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations; None removes one."""
+        with self._world.log.call("annotate_node", node, ", ".join(sorted(annotations))):
+            found = self._node(node)
+            merged = _merged(found.annotations, annotations)
+            self._objects.add_node(replace(found, annotations=FrozenMap(merged)))
+
+    def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """End this very pod if every budget allows it."""
+        with self._world.log.call("evict_pod", str(pod), str(grace_seconds)):
+            found = self._objects.find(pod)
+            if found is None or found.deleting:
+                return False
+            budgets = self._objects.budgets_of(found)
+            if len(budgets) > 1:
+                raise Refused(f"pod {pod}", "more than one PodDisruptionBudget covers it")
+            if budgets and budgets[0].disruptions_allowed < 1 and not found.finished:
+                raise Refused(f"pod {pod}", f"budget {budgets[0].name} does not allow it now")
+            self._objects.stop_pod(found, grace_seconds)
+        return True
+
+    def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """End this very pod past any budget."""
+        with self._world.log.call("delete_pod", str(pod), str(grace_seconds)):
+            found = self._objects.find(pod)
+            if found is None:
+                return False
+            self._objects.stop_pod(found, grace_seconds)
+        return True
+
+    def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
+        """The pods that count on a node, whatever observations show."""
+        with self._world.log.call("counted_pods_on", node):
+            return tuple(
+                sorted(
+                    pod.key
+                    for pod in self._objects.pods_on(node)
+                    if not (pod.daemon or pod.mirror or pod.finished) and pod.spec.priority >= 0
+                )
+            )
+
+    def delete_node(self, node: NodeName) -> bool:
+        """Delete the Node object and its pods."""
+        with self._world.log.call("delete_node", node):
+            return self._objects.remove_node(node)
+
+    def remember(self, annotations: Mapping[str, str | None]) -> None:
+        """Keep annotations on the Lease."""
+        with self._world.log.call("remember", LEASE_NAME, ", ".join(sorted(annotations))):
+            self._world.lease_annotations = _merged(self._world.lease_annotations, annotations)
+            self._objects.touch()
+
+    def close(self) -> None:
+        """End all waits."""
+        self._closed = True
+
+    def _node(self, name: NodeName) -> Node:
+        found = self._objects.nodes.get(name)
+        if found is None:
+            raise NotFound(f"node {name}", "is gone")
+        return found
+
+
+def _merged(before: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    merged: dict[str, str | None] = {**before, **changes}
+    return {key: value for key, value in merged.items() if value is not None}

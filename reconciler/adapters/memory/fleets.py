@@ -1,0 +1,214 @@
+"""The EC2 half of the in-memory world: maintain fleets, their instances, the nodes they become."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from reconciler.adapters.memory.clock import ManualClock
+from reconciler.adapters.memory.pods import MemoryObjects
+from reconciler.adapters.memory.settings import Delays, FleetShape
+from reconciler.model.cluster import Node
+from reconciler.model.fleet import Fleet, FleetEvent, Instance
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+
+@dataclass(slots=True, kw_only=True)
+class FleetRecord:
+    """A fleet and its moods."""
+
+    id: FleetId
+    shape: FleetShape
+    target: int
+    state: str = "active"
+    errors: list[FleetEvent] = field(default_factory=list)
+    refusal_code: str | None = None
+    """With it, no launch succeeds."""
+    joins: bool = True
+    """Whether its instances become nodes."""
+    retry_planned: bool = False
+    version: str = "1"
+
+
+class MemoryFleets:
+    """Fleets that keep their target as EC2 does: what ends without lowering it is replaced.
+
+    Args:
+        clock: Virtual time.
+        delays: How long things take.
+        objects: The cluster that instances join.
+        cluster: The name in tags.
+    """
+
+    def __init__(
+        self, clock: ManualClock, delays: Delays, objects: MemoryObjects, cluster: str
+    ) -> None:
+        self._clock = clock
+        self._delays = delays
+        self._objects = objects
+        self._cluster = cluster
+        self._serial = 0
+        self.records: dict[FleetId, FleetRecord] = {}
+        self.instances: dict[InstanceId, Instance] = {}
+
+    def add(self, shape: FleetShape, target: int) -> FleetRecord:
+        """Terraform creates a fleet."""
+        fleet_id = FleetId(f"fleet-{len(self.records) + 1:012x}")
+        record = FleetRecord(id=fleet_id, shape=shape, target=target)
+        self.records[fleet_id] = record
+        self.fulfil(record)
+        return record
+
+    def set_target(self, record: FleetRecord, target: int) -> None:
+        """ModifyFleet without terminations."""
+        record.target, record.state = target, "modifying"
+
+        def done() -> None:
+            record.state = "active"
+
+        self._clock.call_later(self._delays.modify, done)
+        self.fulfil(record)
+
+    def members(self, record: FleetRecord) -> list[Instance]:
+        """The fleet's instances that still count."""
+        found = self.instances.values()
+        return [each for each in found if each.fleet_id == record.id and not each.gone]
+
+    def fulfil(self, record: FleetRecord) -> None:
+        """Launch what is missing; without capacity, note the error and try again later."""
+        missing = record.target - len(self.members(record))
+        for _ in range(max(0, missing)):
+            if record.refusal_code is not None:
+                self._refuse(record)
+                return
+            self._launch(record)
+
+    def _refuse(self, record: FleetRecord) -> None:
+        code = record.refusal_code or ""
+        record.errors.append(FleetEvent(at=self._clock.now(), code=code, message="no capacity"))
+        self._objects.touch()
+        if record.retry_planned:
+            return
+        record.retry_planned = True
+
+        def again() -> None:
+            record.retry_planned = False
+            self.fulfil(record)
+
+        self._clock.call_later(self._delays.launch_retry, again)
+
+    def _launch(self, record: FleetRecord) -> None:
+        self._serial += 1
+        shape = record.shape
+        instance = Instance(
+            id=InstanceId(f"i-{self._serial:017x}"),
+            region=shape.region,
+            fleet_id=record.id,
+            state="pending",
+            instance_type=shape.instance_type,
+            zone=shape.zone,
+            launched_at=self._clock.now(),
+            lifecycle=shape.lifecycle,
+            launch_template_version=record.version,
+            tags=FrozenMap({"cluster": self._cluster, "fleet": shape.name}),
+        )
+        self.instances[instance.id] = instance
+        self._objects.touch()
+        self._after(self._delays.launch, instance.id, lambda: self._run(instance.id, record))
+
+    def _run(self, instance_id: InstanceId, record: FleetRecord) -> None:
+        self._set_state(instance_id, "running")
+        if record.joins:
+            self._after(self._delays.join, instance_id, lambda: self._join(instance_id, record))
+
+    def _join(self, instance_id: InstanceId, record: FleetRecord) -> None:
+        shape, now = record.shape, self._clock.now()
+        name = NodeName(f"ip-{instance_id.removeprefix('i-').lstrip('0')}")
+        labels = {
+            **shape.labels,
+            HOSTNAME: name,
+            ZONE: shape.zone,
+            INSTANCE_TYPE: shape.instance_type,
+        }
+        self._objects.add_node(
+            Node(
+                name=name,
+                uid=f"node-{instance_id}",
+                provider_id=f"aws:///{shape.zone}/{instance_id}",
+                instance_id=instance_id,
+                labels=FrozenMap(labels),
+                taints=shape.taints,
+                ready_changed_at=now,
+                created_at=now,
+                allocatable=shape.allocatable,
+                capacity=shape.allocatable,
+            )
+        )
+
+    def terminate(self, instance_id: InstanceId) -> None:
+        """An instance ends, whoever asked; its fleet replaces it while it is below target."""
+        instance = self.instances.get(instance_id)
+        if instance is None or instance.gone:
+            return
+        self._set_state(instance_id, "shutting-down")
+        self._clock.call_later(self._delays.terminate, lambda: self._ended(instance_id))
+        record = self.records.get(instance.fleet_id) if instance.fleet_id else None
+        if record is not None:
+            self.fulfil(record)
+
+    def _ended(self, instance_id: InstanceId) -> None:
+        self._set_state(instance_id, "terminated")
+        for node in [n for n in self._objects.nodes.values() if n.instance_id == instance_id]:
+            down = replace(node, ready=False, ready_changed_at=self._clock.now())
+            self._objects.add_node(down)
+            if self._delays.node_gone is not None:
+                delete = partial(self._delete_node, node.name, instance_id)
+                self._clock.call_later(self._delays.node_gone, delete)
+
+    def _delete_node(self, name: NodeName, instance_id: InstanceId) -> None:
+        node = self._objects.nodes.get(name)
+        if node is not None and node.instance_id == instance_id:
+            self._objects.remove_node(name)
+
+    def _set_state(self, instance_id: InstanceId, state: str) -> None:
+        self.instances[instance_id] = replace(self.instances[instance_id], state=state)
+        self._objects.touch()
+
+    def _after(self, seconds: float, instance_id: InstanceId, call: Callable[[], None]) -> None:
+        """Do something later unless the instance is on its way out by then."""
+
+        def if_alive() -> None:
+            if not self.instances[instance_id].gone:
+                call()
+
+        self._clock.call_later(seconds, if_alive)
+
+    def fleet(self, record: FleetRecord) -> Fleet:
+        """The fleet as EC2 describes it."""
+        shape, members = record.shape, self.members(record)
+        status = "error" if record.refusal_code else "pending_fulfillment"
+        tags = {**shape.tags, "cluster": self._cluster, "fleet": shape.name}
+        return Fleet(
+            id=record.id,
+            name=shape.name,
+            provider="ec2-fleet",
+            region=shape.region,
+            state=record.state,
+            target_capacity=record.target,
+            fulfilled_capacity=float(len(members)),
+            activity_status="fulfilled" if len(members) >= record.target else status,
+            tags=FrozenMap(tags),
+            launch_template_id=f"lt-{record.id}",
+            launch_template_version=record.version,
+            instance_types=(shape.instance_type,),
+            capacity_errors=tuple(record.errors),
+        )
+
+    def of_region(self, region: Region) -> list[FleetRecord]:
+        """The region's fleets by name."""
+        found = [each for each in self.records.values() if each.shape.region == region]
+        return sorted(found, key=lambda each: (each.shape.name, each.id))

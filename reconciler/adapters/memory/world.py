@@ -1,0 +1,117 @@
+"""A whole small world in memory: a cluster and EC2 fleets under a clock that tests move."""
+
+from datetime import datetime
+
+from reconciler.adapters.memory.clock import ManualClock
+from reconciler.adapters.memory.faults import Call, CallLog
+from reconciler.adapters.memory.fleets import FleetRecord, MemoryFleets
+from reconciler.adapters.memory.pods import MemoryObjects
+from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape
+from reconciler.model.cluster import DaemonSet, Node, Pod
+from reconciler.model.errors import PortError
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+
+
+class MemoryWorld:
+    """What tests arrange and look at; the program sees it through MemoryCluster and MemoryCloud.
+
+    Args:
+        cluster: The name in tags.
+        delays: How long things take.
+        start: The first `now`.
+    """
+
+    def __init__(
+        self,
+        cluster: str = "analytics",
+        delays: Delays | None = None,
+        start: datetime | None = None,
+    ) -> None:
+        delays = delays or Delays()
+        self.clock = ManualClock(start) if start else ManualClock()
+        self.objects = MemoryObjects(self.clock, delays)
+        self.fleets = MemoryFleets(self.clock, delays, self.objects, cluster)
+        self.log = CallLog()
+        self.daemon_sets: list[DaemonSet] = []
+        self.lease_annotations: dict[str, str] = {}
+        self.relists = 2
+        """What observations say; 1 is a cluster that was listed only once."""
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every call that the program made, in order."""
+        return self.log.calls
+
+    def fail_next(
+        self, operation: str, error: PortError, *, times: int = 1, applied: bool = False
+    ) -> None:
+        """Make the next calls of a port's method fail; see CallLog.fail_next."""
+        self.log.fail_next(operation, error, times=times, applied=applied)
+
+    def add_fleet(self, shape: FleetShape, target: int = 0) -> FleetId:
+        """Terraform creates a fleet; returns its id."""
+        return self.fleets.add(shape, target).id
+
+    def add_node(self, node: Node) -> None:
+        """A node that no fleet made joins, or a node changes."""
+        self.objects.add_node(node)
+
+    def add_pod(self, pod: Pod) -> PodKey:
+        """A pod is created; returns its key with uid."""
+        return self.objects.add_pod(pod).key
+
+    def finish_pod(self, key: PodKey) -> None:
+        """A pod succeeds."""
+        self.objects.finish_pod(key)
+
+    def remove_pod(self, key: PodKey) -> None:
+        """A pod is deleted and not replaced."""
+        self.objects.remove_pod(key)
+
+    def add_budget(self, budget: BudgetShape) -> None:
+        """A budget is created."""
+        self.objects.budgets.append(budget)
+        self.objects.touch()
+
+    def refuse_launches(self, fleet_id: FleetId, code: str | None) -> None:
+        """EC2 has no capacity for a fleet from now on; None: it has again."""
+        record = self._record(fleet_id)
+        record.refusal_code = code
+        if code is None:
+            self.fleets.fulfil(record)
+
+    def never_join(self, fleet_id: FleetId, *, never: bool = True) -> None:
+        """Instances of a fleet do not become nodes (a bad AMI), or do so again."""
+        self._record(fleet_id).joins = not never
+
+    def end_instance(self, instance_id: InstanceId) -> None:
+        """An instance ends from outside: a spot interruption, a failure."""
+        self.fleets.terminate(instance_id)
+
+    def delete_fleet(self, fleet_id: FleetId) -> None:
+        """A fleet vanishes; its instances go on."""
+        del self.fleets.records[fleet_id]
+        self.objects.touch()
+
+    def pods(self) -> list[Pod]:
+        """All pods, by namespace and name."""
+        return [pod for _, pod in sorted(self.objects.pods.items())]
+
+    def nodes(self) -> list[Node]:
+        """All nodes, by name."""
+        return [self.objects.nodes[name] for name in sorted(self.objects.nodes)]
+
+    def node(self, name: NodeName) -> Node | None:
+        """One node, while it exists."""
+        return self.objects.nodes.get(name)
+
+    def target(self, fleet_id: FleetId) -> int:
+        """A fleet's target capacity."""
+        return self._record(fleet_id).target
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.advance(seconds)
+
+    def _record(self, fleet_id: FleetId) -> FleetRecord:
+        return self.fleets.records[fleet_id]

@@ -40,7 +40,9 @@ def use_colours(stream: TextIO | None = None) -> bool:
 
 def print_json(data: Any, *, indent: int | None = 2) -> None:
     """Print data as JSON with sorted keys."""
-    sys.stdout.write(json.dumps(data, indent=indent, sort_keys=True, ensure_ascii=False) + "\n")
+    ascii_only = (sys.stdout.encoding or "").lower() not in {"utf-8", "utf8"}
+    text = json.dumps(data, indent=indent, sort_keys=True, ensure_ascii=ascii_only)
+    sys.stdout.write(text + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -13,7 +13,6 @@ from reconciler.config.types import (
     Boolean,
     Bytes,
     Capacity,
-    CpuMilli,
     Expander,
     InitialCount,
     InstanceTypeName,
@@ -21,7 +20,9 @@ from reconciler.config.types import (
     Labels,
     Name,
     OverSubscription,
+    PositiveBytes,
     PositiveCount,
+    PositiveCpuMilli,
     PositiveSeconds,
     Price,
     Provider,
@@ -36,9 +37,9 @@ from reconciler.config.types import (
 class OwnSize(Section):
     """A size of your own beside the built-in tables."""
 
-    cpu_milli: CpuMilli = Field(alias="cpu")
+    cpu_milli: PositiveCpuMilli = Field(alias="cpu")
     """CPU of a node, as a Kubernetes quantity."""
-    memory_bytes: Bytes = Field(alias="memory")
+    memory_bytes: PositiveBytes = Field(alias="memory")
     """Memory of a node, as a Kubernetes quantity."""
     instance_types: tuple[InstanceTypeName, ...]
     """What EC2 may launch for it; at least one."""

@@ -48,7 +48,7 @@ def planner_settings(
             _sector(config, name, sector, catalogue, fleets, home_region)
             for name, sector in config.sectors.items()
         ),
-        default_sector=config.default_sector,
+        default_sector=config.default_sector or None,
         pod_namespace=config.pod_namespace,
         reserved=FrozenMap(
             {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}

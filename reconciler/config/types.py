@@ -163,9 +163,11 @@ _QUANTITY_SCHEMA: dict[str, Any] = {
 CpuMilli: TypeAlias = Annotated[
     int, BeforeValidator(partial(scalars.quantity, scale=1000)), WithJsonSchema(_QUANTITY_SCHEMA)
 ]
+PositiveCpuMilli: TypeAlias = Annotated[CpuMilli, AfterValidator(above_zero)]
 Bytes: TypeAlias = Annotated[
     int, BeforeValidator(scalars.quantity), WithJsonSchema(_QUANTITY_SCHEMA)
 ]
+PositiveBytes: TypeAlias = Annotated[Bytes, AfterValidator(above_zero)]
 _Milli: TypeAlias = Annotated[
     int,
     BeforeValidator(partial(scalars.quantity, scale=1000, scaled_max=1000 * scalars.QUANTITY_MAX)),

@@ -91,7 +91,7 @@ def check_default_sector(document: Document) -> Iterator[Problem]:
     """`default-sector/unknown`: pods without a sector would go nowhere."""
     default = document.root.text("default_sector")
     known = document.root.mapping("sectors").entries
-    if default is not None and default not in known:
+    if default and default not in known:
         message = f"default_sector {quoted(default)} names no sector"
         hint = f"; there are: {', '.join(list(known)[:12])}" if known else ""
         yield document.problem(DEFAULT_SECTOR, ("default_sector",), message + hint)

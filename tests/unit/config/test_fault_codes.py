@@ -371,3 +371,47 @@ def test_slack_hook_is_never_shown() -> None:
     assert "secret-word" not in repr(config)
     hook = config.notifications.slack_hook.get_secret_value()
     assert hook == "https://hooks.example/secret-word"
+
+
+def test_size_without_cpu_or_memory_is_out_of_range() -> None:
+    """A node that offers nothing would be asked for again and again."""
+    text = "sizes: {a: {cpu: 0, memory: 0, instance_types: [t3.small]}}\n"
+    assert [(code, path) for code, path, _, _ in found(text)] == [
+        ("config/range", "sizes.a.cpu"),
+        ("config/range", "sizes.a.memory"),
+    ]
+
+
+def test_empty_default_sector_is_none() -> None:
+    """Kluster Fleet Manager takes an empty name for none."""
+    assert found('default_sector: ""\n') == []
+
+
+@pytest.mark.parametrize("key", ["aws:name", "AWS:name", "Aws:"])
+def test_aws_prefix_is_reserved_in_any_case(key: str) -> None:
+    """EC2 refuses it in any case, in the middle of an apply."""
+    text = f"terraform: {{tags: {{'{key}': x}}}}\n"
+    assert [code for code, *_ in found(text)] == ["tags/reserved"]
+
+
+def test_label_that_the_kubelet_refuses_is_reserved() -> None:
+    """Nodes with it never join: the kubelet ends at once."""
+    refused = "{size: small, labels: {node-role.kubernetes.io/batch: x}}"
+    assert [code for code, *_ in found(with_fleets(refused))] == ["labels/reserved"]
+    allowed = "{size: small, labels: {node.kubernetes.io/pool: x, team.io/a: ''}}"
+    assert found(with_fleets(allowed)) == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "labels: {-bad: x}",
+        "labels: {good: bad value}",
+        "taints: [{key: 'a b', effect: NoSchedule}]",
+        "taints: [{key: a, value: 'b c', effect: NoSchedule}]",
+        "taints: [{key: fleet-reconciler.io/draining, effect: NoSchedule}]",
+    ],
+)
+def test_malformed_label_or_taint_is_a_name_fault(part: str) -> None:
+    """The API server would refuse the node."""
+    assert [c for c, *_ in found(with_fleets(f"{{size: small, {part}}}"))] == ["name/label"]

@@ -79,7 +79,7 @@ def load_command(name: str) -> Any:
     """Import a command and give it `-v`, its one-line help and its example."""
     module = import_module(module_of(name))
     app = getattr(module, "app", None)
-    example = f"Example: {module.EXAMPLE}"
+    example = example_text(module.EXAMPLE)
     if app is None:
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
         kind = getattr(module, "CLASS", None)
@@ -96,6 +96,12 @@ def load_command(name: str) -> Any:
         command.epilog = command.epilog or example
         _add_verbose(command)
     return built
+
+
+def example_text(example: str) -> str:
+    """The end of a help: the example on lines of its own, not wrapped, fit to be copied."""
+    lines = [f"  {line.strip()}" for line in example.strip().splitlines()]
+    return "\n".join(["\b", "Example:", *lines])
 
 
 def _add_verbose(command: Any) -> None:
@@ -125,6 +131,7 @@ def _only_verbose(
             "-v",
             "--verbose",
             count=True,
+            show_default=False,
             help="Say more; up to three times.",
             callback=lambda value: verbosity.raise_to(value or 0),
         ),
@@ -133,7 +140,10 @@ def _only_verbose(
     """A command that has nothing but `-v`."""
 
 
-def names(argv: Sequence[str]) -> str:
-    """The command that a command line calls, for messages: `reconciler plan`."""
+def where(argv: Sequence[str], error: Exception | None = None) -> str:
+    """The command that a command line calls, for messages: `reconciler ci plan`."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        return str(context.command_path)
     called = [word for word in argv if word in COMMANDS]
     return " ".join(["reconciler", *called[:1]])

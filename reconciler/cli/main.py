@@ -52,7 +52,7 @@ def build() -> Any:
         pretty_exceptions_enable=False,
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        epilog="Example: reconciler validate sectors.yaml",
+        epilog=commands.example_text("reconciler validate sectors.yaml"),
     )
     app.callback()(_root)
     root = typer.main.get_group(app)
@@ -90,7 +90,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _report_other(error: Exception, argv: Sequence[str]) -> int:
     """Report wrong usage, or an error that nobody expected."""
-    where = commands.names(argv)
+    where = commands.where(argv, error)
     if isinstance(error, commands.USAGE_ERROR):
         text = getattr(error, "format_message", error.__str__)().rstrip(".")
         if type(error).__name__ == "NoArgsIsHelpError":  # a group alone: its help is the answer

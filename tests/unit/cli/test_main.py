@@ -37,7 +37,7 @@ def test_help_lists_commands_without_importing_them(capsys: pytest.CaptureFixtur
     assert run(["--help"]) == 0
     out = capsys.readouterr().out
     assert "validate  " in out
-    assert "Example: " in out
+    assert "Example:\n" in out
     loaded = subprocess.run(
         [
             sys.executable,
@@ -67,7 +67,7 @@ def test_every_installed_command_has_an_example_and_takes_v() -> None:
     """A command without an example is used by trial and error."""
     for name in build().list_commands(None):
         command = commands.load_command(name)
-        assert "Example: " in command.epilog, name
+        assert "Example:\n" in command.epilog, name
         options = {option for parameter in command.params for option in parameter.opts}
         assert "-v" in options or hasattr(command, "commands"), name
 

@@ -39,7 +39,7 @@ def _finish(cycle: Cycle) -> Plan:
         cluster=settings.cluster,
         home_region=settings.home_region,
         actions=tuple(_in_order([*_capacity_actions(cycle), *cycle.actions])),
-        placements=tuple(sorted(cycle.placements, key=lambda p: p.pod)),
+        placements=tuple(sorted(cycle.placements, key=lambda p: (p.pod.namespace, p.pod.name))),
         held=tuple(sorted(cycle.held)),
         unplaceable=tuple(sorted([*cycle.unplaceable, *_homeless(cycle)], key=lambda u: u.pod)),
         ignored=tuple(_merged([*cycle.demand.ignored, *snapshot.cluster.ignored, *foreign])),

@@ -32,6 +32,9 @@ class FairPrices:
 
 def least_needs(problem: Problem) -> IntArray:
     """(items, dimensions): what a pod takes at the very least, over the offers that take it."""
+    if not problem.inflated:
+        served = problem.servable()[:, None]
+        return np.where(served, problem.needs[:, 0, :], 0)
     masked = np.where(problem.slots[:, :, None] > 0, problem.needs, np.iinfo(np.int64).max)
     least = masked.min(axis=1)
     return np.asarray(np.where(problem.servable()[:, None], least, 0))

@@ -13,7 +13,13 @@ import numpy as np
 from reconciler.planner.capacity.problem import Item, Offer
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.domains import SharedRules, Tallies, assign, shared_keys
+from reconciler.planner.placement.domains import (
+    Coordinates,
+    SharedRules,
+    Tallies,
+    assign,
+    shared_keys,
+)
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
@@ -33,38 +39,50 @@ class Dealt:
 
 
 class OfferTable:
-    """The offers as the filters see them."""
+    """The offers as the filters see them; answers are kept per class."""
 
     def __init__(self, sim: Simulation, offers: Sequence[Offer]) -> None:
         self._sim = sim
         self.offers = tuple(offers)
-        self.kinds = np.array([sim.kind_of(offer.node.row) for offer in offers], dtype=np.int64)
+        kinds = [sim.kind_of(offer.node.row) for offer in offers]
+        self._kinds, self._kind_at = np.unique(np.array(kinds, dtype=np.int64), return_inverse=True)
         width = len(sim.dimensions.names)
-        self._vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(-1, width)
-        self._over = np.array([o.over_subscription for o in offers], dtype=np.int64)
+        self.vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(-1, width)
+        self.over = np.array([o.over_subscription for o in offers], dtype=np.int64)
+        self.prices = np.array([o.node.nano_usd_per_hour for o in offers], dtype=np.int64)
         self._open = np.array([o.most > 0 for o in offers], dtype=np.bool_)
-        self._places: dict[str, IntArray] = {}
+        self._slots: dict[int, IntArray] = {}
+        self._places: dict[tuple[str, ...], tuple[list[Coordinates], IntArray]] = {}
+
+    def slots(self, pod_class: PodClass) -> IntArray:
+        """(offers,): pods that an empty node takes by static filters and size."""
+        known = self._slots.get(pod_class.number)
+        if known is None:
+            allowed = np.array(
+                [not self._sim.refusal(pod_class, int(k)) for k in self._kinds], dtype=np.bool_
+            )
+            room = resources.room(
+                self.vectors, self.vectors, self.over, pod_class.requests, pod_class.columns
+            )
+            known = np.where(allowed[self._kind_at], np.minimum(room, UNLIMITED), 0)
+            self._slots[pod_class.number] = known
+        return known
 
     def feasible(self, pod_class: PodClass) -> BoolArray:
-        """Offers that the static filters and the size of a node allow."""
-        known = {int(k): not self._sim.refusal(pod_class, int(k)) for k in set(self.kinds)}
-        allowed = np.array([known[int(k)] for k in self.kinds], dtype=np.bool_)
-        room = resources.room(
-            self._vectors, self._vectors, self._over, pod_class.requests, pod_class.columns
-        )
-        return np.asarray(allowed & (room > 0) & self._open)
+        """Offers that take the class and may be bought."""
+        return np.asarray((self.slots(pod_class) > 0) & self._open)
 
-    def places(self, keys: Sequence[str]) -> IntArray:
-        """(offers, keys): where a node of each offer would be."""
-        for key in keys:
-            if key not in self._places:
-                topology = self._sim.topologies[key]
-                at = [topology.place_of(offer.node.row.variants) for offer in self.offers]
-                self._places[key] = np.array(at, dtype=np.int64)
-        columns = [self._places[key] for key in keys]
-        if not columns:
-            return np.zeros((len(self.offers), 0), dtype=np.int64)
-        return np.stack(columns, axis=1)
+    def places(self, keys: tuple[str, ...]) -> tuple[list[Coordinates], IntArray]:
+        """The distinct places of the offers for these keys, and which one each offer is in."""
+        if keys not in self._places:
+            at = [
+                tuple(self._sim.topologies[k].place_of(o.node.row.variants) for k in keys)
+                for o in self.offers
+            ]
+            distinct = sorted(set(at))
+            number = {place: i for i, place in enumerate(distinct)}
+            self._places[keys] = distinct, np.array([number[p] for p in at], dtype=np.int64)
+        return self._places[keys]
 
 
 def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
@@ -81,7 +99,8 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
         feasible = table.feasible(pod_class)
         groups = caps.groups_of(pod_class)
         for amount, allowed in _parts(sim, pod_class, count, feasible, table, tallies):
-            items.append(Item(pod_class=pod_class, count=amount, feasible=allowed, groups=groups))
+            slots = np.where(allowed, table.slots(pod_class), 0)
+            items.append(Item(pod_class=pod_class, count=amount, slots=slots, groups=groups))
     return Dealt(items=tuple(items), caps=caps.values, singly=tuple(singly))
 
 
@@ -99,20 +118,18 @@ def _parts(
         return []
     if not keys:
         return [(count, feasible)]
-    at = table.places(keys)
-    usable = feasible.nonzero()[0]
-    prices = [table.offers[i].node.nano_usd_per_hour for i in usable]
-    cheapest: dict[tuple[int, ...], int] = {}
-    for i, price in zip(usable, prices, strict=True):
-        place = tuple(int(x) for x in at[i])
-        cheapest[place] = min(price, cheapest.get(place, price))
-    places = sorted(cheapest, key=lambda p: (cheapest[p], p))
+    distinct, where = table.places(keys)
+    cheapest = np.full(len(distinct), np.iinfo(np.int64).max)
+    np.minimum.at(cheapest, where[feasible], table.prices[feasible])
+    numbers = np.lexsort((np.arange(len(distinct)), cheapest))
+    numbers = numbers[: int((cheapest < np.iinfo(np.int64).max).sum())]
+    places = [distinct[number] for number in numbers]
     rules = SharedRules(sim, pod_class, keys, tallies)
     rules.open_domains(places)
     amounts = assign(rules, places, [UNLIMITED] * len(places), count)
     return [
-        (amount, feasible & np.asarray((at == np.array(place)).all(axis=1)))
-        for place, amount in zip(places, amounts, strict=True)
+        (amount, feasible & (where == number))
+        for number, amount in zip(numbers, amounts, strict=True)
         if amount
     ]
 

@@ -97,19 +97,22 @@ def best_offers(problem: Problem, weights: FloatArray, preferred: int | None) ->
     equals; capped ones where a pod itself is cheapest.
     """
     prices = np.maximum(problem.prices, 1).astype(np.float64)
-    value = problem.vectors.astype(np.float64) @ weights / prices
-    size = problem.prices
+    numbers = np.arange(len(prices))
+    value = np.round(problem.vectors.astype(np.float64) @ weights / prices, 6)
+    by_value = np.lexsort((numbers, -problem.prices, -value))
+    by_price = np.lexsort((numbers, problem.prices))
     orders: list[IntArray] = []
     for i, item in enumerate(problem.items):
         slots = problem.slots[i]
-        feasible = (slots > 0).nonzero()[0]
-        if item.groups:
-            rate = np.round(prices[feasible] / slots[feasible], 3)
-            order = feasible[np.lexsort((feasible, size[feasible], rate))]
+        if not item.groups:
+            order = by_value[slots[by_value] > 0]
+        elif slots.max(initial=0) <= 1:
+            order = by_price[slots[by_price] > 0]
         else:
-            rate = np.round(-value[feasible], 6)
-            order = feasible[np.lexsort((feasible, -size[feasible], rate))]
-        if preferred is not None and preferred in order:
+            rate = np.round(prices / np.maximum(slots, 1), 3)
+            order = np.lexsort((numbers, problem.prices, rate))
+            order = order[slots[order] > 0]
+        if preferred is not None and slots[preferred]:
             order = np.concatenate(([preferred], order[order != preferred]))
         orders.append(order)
     return orders
@@ -163,41 +166,3 @@ def _buy(bins: Bins, item: int, offer: int, count: int) -> int:
     amounts[-1] -= copies * slots - placed
     bins.put(item, nodes, amounts)
     return placed
-
-
-def right_size(problem: Problem, packing: Packing) -> Packing:
-    """Give every node the cheapest offer that still holds its pods, within the limits."""
-    if not len(packing.bins):
-        return packing
-    patterns, members, copies = np.unique(
-        np.column_stack([packing.bins, packing.amounts]),
-        axis=0,
-        return_inverse=True,
-        return_counts=True,
-    )
-    by_price = np.lexsort((np.arange(len(problem.prices)), problem.prices))
-    bought = np.bincount(packing.bins, minlength=len(problem.prices))
-    left = problem.limits - bought
-    chosen = patterns[:, 0].copy()
-    for p in np.argsort(-problem.prices[patterns[:, 0]], kind="stable"):
-        better = _cheaper(problem, patterns[p, 1:], int(patterns[p, 0]), by_price)
-        for offer in better:
-            if left[offer] >= copies[p]:
-                left[offer] -= copies[p]
-                left[chosen[p]] += copies[p]
-                chosen[p] = offer
-                break
-    return Packing(bins=chosen[members.reshape(-1)], amounts=packing.amounts)
-
-
-def _cheaper(problem: Problem, amounts: IntArray, offer: int, by_price: IntArray) -> IntArray:
-    """Offers cheaper than `offer` that hold these pods, cheapest first."""
-    items = amounts.nonzero()[0]
-    candidates: IntArray = by_price[problem.prices[by_price] < problem.prices[offer]]
-    if not len(candidates):
-        return candidates
-    load = np.einsum("i,iod->od", amounts[items], problem.needs[np.ix_(items, candidates)])
-    asked = problem.needs[items][:, offer, :].any(axis=0)
-    holds = (load <= problem.vectors[candidates])[:, asked].all(axis=1)
-    holds &= (problem.slots[np.ix_(items, candidates)] > 0).all(axis=0)
-    return np.asarray(candidates[holds])

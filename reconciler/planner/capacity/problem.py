@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.planner.new_nodes import NewNode
-from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
+from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources
 
@@ -31,8 +31,8 @@ class Item:
 
     pod_class: PodClass
     count: int
-    feasible: BoolArray
-    """Per offer: static filters and place allow it."""
+    slots: IntArray
+    """(offers,): how many an empty node takes; 0 where filters or place forbid it."""
     groups: tuple[int, ...] = ()
     """Hostname rules that it takes part in; see `Problem.caps`."""
 
@@ -47,8 +47,10 @@ class Problem:
     """(items,) pods."""
     needs: IntArray
     """(items, offers, dimensions): what one pod takes of each offer, inflated."""
+    inflated: bool
+    """Whether `needs` differ between offers."""
     slots: IntArray
-    """(items, offers): how many pods an empty node takes; 0 where not feasible."""
+    """(items, offers): how many pods an empty node takes; 0 where it takes none."""
     vectors: IntArray
     """(offers, dimensions)."""
     prices: IntArray
@@ -70,26 +72,25 @@ class Problem:
 
 
 def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence[int]) -> Problem:
-    """Work the numbers out; items that fit no offer have no slots."""
+    """Put the numbers side by side; an item has no slots on offers that do not take it."""
     dimensions = len(offers[0].vector) if offers else 0
     vectors = np.array([o.vector for o in offers], dtype=np.int64).reshape(len(offers), dimensions)
     over = np.array([o.over_subscription for o in offers], dtype=np.int64)
-    needs = np.zeros((len(items), len(offers), dimensions), dtype=np.int64)
+    requests = np.array([i.pod_class.requests for i in items], dtype=np.int64)
+    requests = requests.reshape(len(items), dimensions)
     slots = np.zeros((len(items), len(offers)), dtype=np.int64)
     membership = np.zeros((len(items), len(caps)), dtype=np.bool_)
     for i, item in enumerate(items):
-        requests, columns = item.pod_class.requests, item.pod_class.columns
-        needs[i] = resources.charged(requests, vectors, over)
-        room = resources.room(vectors, vectors, over, requests, columns)
-        slots[i] = np.where(item.feasible, np.minimum(room, UNLIMITED), 0)
+        slots[i] = item.slots
         for group in item.groups:
             membership[i, group] = True
-            slots[i] = np.minimum(slots[i], caps[group])
+            np.minimum(slots[i], caps[group], out=slots[i])
     return Problem(
         offers=tuple(offers),
         items=tuple(items),
         counts=np.array([item.count for item in items], dtype=np.int64),
-        needs=needs,
+        needs=_needs(requests, vectors, over),
+        inflated=bool(over.any()),
         slots=slots,
         vectors=vectors,
         prices=np.array([o.node.nano_usd_per_hour for o in offers], dtype=np.int64),
@@ -97,6 +98,17 @@ def state_problem(offers: Sequence[Offer], items: Sequence[Item], caps: Sequence
         caps=np.array(caps, dtype=np.int64),
         membership=membership,
     )
+
+
+def _needs(requests: IntArray, vectors: IntArray, over: IntArray) -> IntArray:
+    """(items, offers, dimensions): the same for all offers, unless some inflate requests."""
+    shape = (len(requests), *vectors.shape)
+    if not over.any():
+        return np.broadcast_to(requests[:, None, :], shape)
+    needs = np.empty(shape, dtype=np.int64)
+    for i, row in enumerate(requests):
+        needs[i] = resources.charged(row, vectors, over)
+    return needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

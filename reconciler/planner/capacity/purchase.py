@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.model.ids import FleetKey
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.bound import FairPrices, fair_prices
 from reconciler.planner.capacity.items import OfferTable, Want, deal
@@ -52,12 +53,11 @@ class Purchase:
 def buy(
     sim: Simulation,
     wants: Sequence[Want],
-    offers: Sequence[Offer],
+    table: OfferTable,
     expander: Expander,
     budget_nano_usd: int | None,
 ) -> Purchase:
-    """Serve `wants` from new nodes of `offers`; rows and reservations stay in the simulation."""
-    table = OfferTable(sim, offers)
+    """Serve `wants` from new nodes; rows and reservations stay in the simulation."""
     dealt = deal(sim, wants, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps)
     packing, over_budget = _pack(problem, expander, budget_nano_usd)
@@ -67,9 +67,9 @@ def buy(
     for pod_class, _, amount in purchase.taken:
         served[pod_class.number] = served.get(pod_class.number, 0) + amount
     rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
-    spent = purchase.nano_usd
-    money = None if budget_nano_usd is None else budget_nano_usd - spent
-    _Singles(sim, table, purchase, money).serve(rest)
+    if rest:
+        money = None if budget_nano_usd is None else budget_nano_usd - purchase.nano_usd
+        _Singles(sim, table, purchase, money).serve(rest)
     return purchase
 
 
@@ -153,8 +153,10 @@ class _Singles:
         self._table = table
         self._purchase = purchase
         self._money = money
-        bought = [node.key for _, node in purchase.rows]
-        self._left = [o.most - bought.count(o.node.key) for o in table.offers]
+        bought: dict[FleetKey, int] = {}
+        for _, node in purchase.rows:
+            bought[node.key] = bought.get(node.key, 0) + 1
+        self._left = [o.most - bought.get(o.node.key, 0) for o in table.offers]
 
     def serve(self, wants: Sequence[Want]) -> None:
         """Place each class as far as rows, limits and money go; the rest is left."""

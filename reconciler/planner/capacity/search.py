@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from reconciler.planner.capacity.bound import FairPrices
-from reconciler.planner.capacity.packing import best_offers, first_fit, item_order, right_size
+from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.problem import Packing, Problem
+from reconciler.planner.capacity.right_size import right_size
 from reconciler.planner.placement.arrays import IntArray
 
 _PREFERRED_MAX = 8

@@ -14,7 +14,11 @@ from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, nano_usd
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 from reconciler.planner.placement.filters import resources
-from reconciler.planner.policies.scale_up.fallback import may_use, moves_on
+from reconciler.planner.policies.scale_up.fallback import (
+    any_spot_without_fallback,
+    may_use,
+    moves_on,
+)
 from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.settings import SectorSettings
 
@@ -65,22 +69,31 @@ def _buy_tier(
 ) -> bool:
     """One purchase; whether money held something back."""
     settings = next(s for s in cycle.settings.sectors if s.name == sectors[0])
-    by_rule: dict[tuple[int, ...], list[WaitingClass]] = {}
-    for waiting in wanting:
-        allowed = tuple(i for i, s in enumerate(usable) if may_use(cycle, waiting, s))
-        by_rule.setdefault(allowed, []).append(waiting)
     over_budget = False
-    for allowed, classes in by_rule.items():
-        offers = [offer_of(cycle, usable[i]) for i in allowed]
+    for allowed, classes in _by_allowed(cycle, wanting, usable).items():
+        table = OfferTable(cycle.sim, [offer_of(cycle, usable[i]) for i in allowed])
         wants: list[Want] = [(w.pod_class, w.left) for w in classes]
-        if not offers:
-            continue
         purchase = buy(
-            cycle.sim, wants, offers, settings.expander, _budget(cycle, sectors, settings)
+            cycle.sim, wants, table, settings.expander, _budget(cycle, sectors, settings)
         )
         over_budget |= purchase.over_budget
         _record(cycle, classes, purchase)
     return over_budget
+
+
+def _by_allowed(
+    cycle: Cycle, wanting: Sequence[WaitingClass], usable: Sequence[FleetStatus]
+) -> dict[tuple[int, ...], list[WaitingClass]]:
+    """Classes by the fleets that they may use, some of which a missing fallback may close."""
+    everything = tuple(range(len(usable)))
+    if all(s.settings.spot for s in usable) or not any_spot_without_fallback(cycle):
+        return {everything: list(wanting)}
+    groups: dict[tuple[int, ...], list[WaitingClass]] = {}
+    for waiting in wanting:
+        allowed = tuple(i for i in everything if may_use(cycle, waiting, usable[i]))
+        groups.setdefault(allowed, []).append(waiting)
+    groups.pop((), None)
+    return groups
 
 
 def offer_of(cycle: Cycle, status: FleetStatus) -> Offer:
@@ -142,12 +155,9 @@ def _add_bound(
     """
     served = [(w.pod_class, w.done) for w in members if w.done]
     offers = [offer_of(cycle, s) for s in offered]
-    table = OfferTable(cycle.sim, [_without_limit(o) for o in offers])
-    items = [
-        Item(pod_class=pod_class, count=count, feasible=table.feasible(pod_class))
-        for pod_class, count in served
-    ]
-    problem = state_problem(table.offers, [i for i in items if i.feasible.any()], ())
+    table = OfferTable(cycle.sim, offers)
+    items = [Item(pod_class=c, count=count, slots=table.slots(c)) for c, count in served]
+    problem = state_problem(offers, [i for i in items if i.slots.any()], ())
     fair = fair_prices(problem)
     rows = len(free_before)
     open_rows = np.zeros(rows, dtype=np.bool_)
@@ -159,13 +169,3 @@ def _add_bound(
     credit = float((positive @ fair.weights).sum())
     bound = min(lower_bound(problem, fair, credit), spent_nano_usd)
     cycle.bound_nano_usd += bound
-
-
-def _without_limit(offer: Offer) -> Offer:
-    return Offer(
-        node=offer.node,
-        most=UNLIMITED,
-        vector=offer.vector,
-        over_subscription=offer.over_subscription,
-        priority=offer.priority,
-    )

@@ -15,6 +15,14 @@ def could_serve(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> boo
     return bool((waiting.pod_class.requests <= offered).all())
 
 
+def any_spot_without_fallback(cycle: Cycle) -> bool:
+    """Whether an unavailable spot fleet keeps its demand to itself at all."""
+    return any(
+        s.unavailable and s.settings.spot and not s.settings.spot_fallback
+        for s in cycle.inventory.fleets
+    )
+
+
 def may_use(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> bool:
     """On-demand fleets are closed to demand of an unavailable spot fleet without a fallback."""
     return status.settings.spot or blocking_spot_fleet(cycle, waiting, status) is None

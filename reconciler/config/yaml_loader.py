@@ -11,7 +11,17 @@ from typing import Any, Final
 import yaml
 
 from reconciler.config.faults import SYNTAX, quoted
-from reconciler.config.tree import Entry, Item, Mapping, Node, Place, Plain, Scalar, Sequence
+from reconciler.config.tree import (
+    Entry,
+    Item,
+    Mapping,
+    Node,
+    Place,
+    Plain,
+    Scalar,
+    Sequence,
+    dotted,
+)
 from reconciler.model.errors import Problem
 
 BYTES_MAX: Final = 1024 * 1024
@@ -95,10 +105,10 @@ def _place(event: yaml.events.Event) -> Place:
     return Place(line=mark.line + 1, column=mark.column + 1)
 
 
-def _problem(place: Place, message: str) -> Problem:
+def _problem(place: Place, message: str, path: str = "") -> Problem:
     """A syntax fault."""
     one_line = " ".join(message.split())
-    return Problem(line=place.line, column=place.column, path="", code=SYNTAX, message=one_line)
+    return Problem(line=place.line, column=place.column, path=path, code=SYNTAX, message=one_line)
 
 
 @dataclass(slots=True)
@@ -109,6 +119,8 @@ class _Composer:
     problems: list[Problem] = field(default_factory=list)
     _anchors: dict[str, Node | None] = field(default_factory=dict)
     """None while the anchored node is still being read: an alias to it would be endless."""
+    _path: list[int | str] = field(default_factory=list)
+    """Keys and indices down to what is being read."""
     _aliases: int = 0
     _expanded: int = 0
 
@@ -177,7 +189,7 @@ class _Composer:
             raise Unreadable(_problem(place, "half a surrogate pair is no character"))
         tag = (event.tag or "").removeprefix(_STANDARD_TAG)
         if tag not in {"", "!", "str", *_PLAIN_TAGS}:
-            self.problems.append(_problem(place, f"the tag {quoted(tag)} is not allowed"))
+            self._report(place, f"the tag {quoted(tag)} is not allowed")
         plain = tag in _PLAIN_TAGS or (not event.style and tag == "")
         return Scalar(place=place, text=Plain(text) if plain else text)
 
@@ -185,13 +197,19 @@ class _Composer:
         """Collections may carry their standard tag only."""
         tag = (event.tag or "").removeprefix(_STANDARD_TAG)
         if tag not in {"", "!", *_COLLECTION_TAGS}:
-            self.problems.append(_problem(_place(event), f"the tag {quoted(tag)} is not allowed"))
+            self._report(_place(event), f"the tag {quoted(tag)} is not allowed")
+
+    def _report(self, place: Place, message: str) -> None:
+        """Keep a fault that does not stop the reading."""
+        self.problems.append(_problem(place, message, dotted(tuple(self._path))))
 
     def _sequence(self, place: Place, depth: int) -> Sequence:
         """The items up to the end of the sequence."""
         sequence = Sequence(place=place)
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            self._path.append(len(sequence.items))
             node = self._node(event, depth + 1)
+            self._path.pop()
             sequence.items.append(Item(place=_place(event), value=node))
             sequence.weight += node.weight
         return sequence
@@ -203,12 +221,14 @@ class _Composer:
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             key = self._node(event, depth + 1)
             value_event = next(self.events)
+            self._path.append(str(key.text) if isinstance(key, Scalar) else "?")
             value = self._node(value_event, depth + 1)
             mapping.weight += value.weight + 1
             if isinstance(key, Scalar) and isinstance(key.text, Plain) and key.text == "<<":
                 merges.append(Item(place=_place(value_event), value=value))
             else:
                 self._add(mapping, key, Entry(place=_place(event), value=value))
+            self._path.pop()
         for merge in merges:
             self._merge(mapping, merge)
         return mapping
@@ -216,11 +236,11 @@ class _Composer:
     def _add(self, mapping: Mapping, key: Node, entry: Entry) -> None:
         """Add an entry; a second one of the same name is a fault and changes nothing."""
         if not isinstance(key, Scalar):
-            self.problems.append(_problem(entry.place, "a key must be a text"))
+            self._report(entry.place, "a key must be a text")
         elif key.text in mapping.entries:
             first = mapping.entries[key.text].place
             message = f"duplicate key {quoted(key.text)}, first on line {first.line}"
-            self.problems.append(_problem(entry.place, message))
+            self._report(entry.place, message)
         else:
             mapping.entries[str(key.text)] = entry
 
@@ -229,7 +249,7 @@ class _Composer:
         sources = merge.value.items if isinstance(merge.value, Sequence) else [merge]
         for source in sources:
             if not isinstance(source.value, Mapping):
-                self.problems.append(_problem(source.place, "a merge needs a mapping"))
+                self._report(source.place, "a merge needs a mapping")
                 continue
             for key, entry in source.value.entries.items():
                 mapping.entries.setdefault(key, entry)

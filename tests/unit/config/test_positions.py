@@ -71,4 +71,4 @@ def test_mapping_key_that_looks_like_another_type_keeps_its_text(key: str) -> No
 
 def test_quoted_and_plain_spelling_of_one_key_are_duplicates() -> None:
     """The second would silently win."""
-    assert found('cluster: a\n"cluster": b\n') == [("config/syntax", "", 2, 1)]
+    assert found('cluster: a\n"cluster": b\n') == [("config/syntax", "cluster", 2, 1)]

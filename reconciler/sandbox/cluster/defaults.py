@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reconciler.sandbox.cluster.resources import (
+    BUDGETS,
     CRON_JOBS,
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -229,6 +230,20 @@ def apply_defaults(resource: Resource, body: JsonObject) -> None:
         fill(body)
 
 
+_ALWAYS_COUNTED: dict[Resource, tuple[str, ...]] = {
+    REPLICA_SETS: ("replicas",),
+    STATEFUL_SETS: ("replicas", "availableReplicas"),
+    DAEMON_SETS: (
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+    ),
+    BUDGETS: ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"),
+}
+"""Numbers that the API server shows from the beginning, and that clients rely on."""
+
+
 def initial_status(resource: Resource, body: JsonObject) -> None:
     """Drop, in place, a status that the creator has no say in, and set the first one."""
     if resource.has_status and not resource.keeps_status_on_create:
@@ -236,4 +251,5 @@ def initial_status(resource: Resource, body: JsonObject) -> None:
     if resource is PODS:
         body["status"] = {"phase": "Pending", "qosClass": qos_class(body["spec"])}
     elif resource.has_status:
-        body.setdefault("status", {})
+        counts = dict.fromkeys(_ALWAYS_COUNTED.get(resource, ()), 0)
+        body["status"] = {**counts, **(body.get("status") or {})}

@@ -23,6 +23,8 @@ from reconciler.sandbox.cluster.settings import (
 from reconciler.sandbox.cluster.status import JsonObject
 from reconciler.sandbox.cluster.store import Change, Entry, Key
 
+_INSTANT = {"true", "false", "exit"}
+"""Commands that end at once."""
 _STARTED = "started"
 _ASKED = "asked"
 _RESTART_SECONDS_MAX = 300.0
@@ -201,10 +203,10 @@ class PodKubelet:
             seconds = _number_after(_command(pod), "sleep")
         if seconds is not None:
             return seconds
-        if (controller_of(pod) or {}).get("kind") == JOBS.kind:
-            return self._settings.job_seconds
-        code = _exit_code(pod)
-        return 0.0 if code or "true" in _command(pod) else None
+        if _INSTANT & set(_command(pod)):
+            return 0.0
+        job = (controller_of(pod) or {}).get("kind") == JOBS.kind
+        return self._settings.job_seconds if job else None
 
     def _restart(self, pod: Entry) -> None:
         now = self._api.now()

@@ -13,19 +13,20 @@ from reconciler.planner.placement.arrays import IntArray
 _PREFERRED_MAX = 8
 """Offers that are tried as the one to buy first; more cost time and find little."""
 _LARGE = 200_000
-"""Items x offers above which only the first candidates are tried."""
+"""Items x offers above which only the first candidate is tried."""
 
 
 def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
     """Packings to choose from, the most promising first."""
     worth = fair.items
     order = item_order(problem, worth)
-    by_size = sorted(order, key=lambda i: -float(worth[i]))
-    yield _sized(problem, order, best_offers(problem, fair.weights, None))
-    if by_size != order:
-        yield _sized(problem, by_size, best_offers(problem, fair.weights, None))
+    offers = best_offers(problem, fair.weights, None)
+    yield _sized(problem, order, offers)
     if problem.slots.size > _LARGE:
         return
+    by_size = sorted(order, key=lambda i: -float(worth[i]))
+    if by_size != order:
+        yield _sized(problem, by_size, offers)
     for offer in _promising(problem, fair):
         yield _sized(problem, order, best_offers(problem, fair.weights, int(offer)))
 

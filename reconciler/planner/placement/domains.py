@@ -64,9 +64,9 @@ class _Tally:
             )
         return self.counts.get(at, 0)
 
-    def add(self, at: int) -> None:
+    def add(self, at: int, amount: int) -> None:
         held = self.uncertain if at <= _UNCERTAIN else self.counts
-        held[at] = held.get(at, 0) + 1
+        held[at] = held.get(at, 0) + amount
 
 
 class SharedRules:
@@ -168,12 +168,24 @@ class SharedRules:
         ]
         return max(loads, default=0)
 
-    def take(self, place: Coordinates) -> None:
-        """Count one more pod of the class at the place."""
+    @property
+    def together(self) -> bool:
+        """Only affinity: once a place is found, all pods of the class may go there."""
+        return not (self._spread or self._anti)
+
+    def emptiest(self, places: Sequence[Coordinates], room: Sequence[int]) -> int | None:
+        """The allowed place with room that is least loaded, the earlier one among equals."""
+        for _, index in sorted((self.load(p), i) for i, p in enumerate(places) if room[i] > 0):
+            if self.allows(places[index]):
+                return index
+        return None
+
+    def take(self, place: Coordinates, amount: int) -> None:
+        """Count more pods of the class at the place."""
         for counter in self._feeds:
             at = place[self._axis[counter.topology.key]]
             if at != -1:
-                self._tally(counter).add(at)
+                self._tally(counter).add(at, amount)
 
 
 def assign(
@@ -188,17 +200,15 @@ def assign(
         count: Pods to assign; what is left over fits nowhere.
     """
     amounts = [0] * len(places)
-    for _ in range(count):
-        allowed = [
-            i
-            for i, place in enumerate(places)
-            if amounts[i] < capacities[i] and rules.allows(place)
-        ]
-        if not allowed:
+    left = count
+    while left > 0:
+        best = rules.emptiest(places, [c - a for c, a in zip(capacities, amounts, strict=True)])
+        if best is None:
             break
-        best = min(allowed, key=lambda i: (rules.load(places[i]), i))
-        rules.take(places[best])
-        amounts[best] += 1
+        taken = min(left, capacities[best] - amounts[best]) if rules.together else 1
+        rules.take(places[best], taken)
+        amounts[best] += taken
+        left -= taken
     return amounts
 
 

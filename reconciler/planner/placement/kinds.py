@@ -38,10 +38,11 @@ class NodeKind:
 
 def with_zone_aliases(labels: Labels) -> Labels:
     """The labels with every zone key present when one is."""
-    zone = next((labels[key] for key in sorted(ZONE_KEYS, reverse=True) if key in labels), None)
-    if zone is None:
+    known = sum(key in labels for key in ZONE_KEYS)
+    if known in {0, len(ZONE_KEYS)}:
         return labels
-    return Labels({**dict.fromkeys(ZONE_KEYS, zone), **labels})
+    zone = next((labels[key] for key in sorted(ZONE_KEYS, reverse=True) if key in labels), None)
+    return Labels({**dict.fromkeys(ZONE_KEYS, zone or ""), **labels})
 
 
 def projected(labels: Labels, keys: Iterable[str]) -> Labels:

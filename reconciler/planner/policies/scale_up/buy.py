@@ -40,17 +40,16 @@ def _buy_for(
     fleets = [s for s in cycle.inventory.fleets if s.settings.sector in sectors]
     tiers = max((len(s.settings.regions) for s in fleets), default=0)
     before = cycle.bought_nano_usd
-    offered: list[FleetStatus] = []
+    tables: list[OfferTable] = []
     over_budget = False
     for tier in range(tiers):
         usable = [s for s in fleets if _tier(s) == tier and not s.unavailable]
         wanting = [w for w in members if w.left and (tier == 0 or moves_on(cycle, w, fleets, tier))]
         if not usable or not wanting:
             continue
-        offered += usable
-        over_budget |= _buy_tier(cycle, sectors, wanting, usable)
+        over_budget |= _buy_tier(cycle, sectors, wanting, usable, tables)
     if cycle.bought_nano_usd > before:
-        _add_bound(cycle, members, offered, free_before, cycle.bought_nano_usd - before)
+        _add_bound(cycle, members, tables, free_before, cycle.bought_nano_usd - before)
     for waiting in members:
         if waiting.left:
             explain(cycle, waiting, fleets, over_budget=over_budget)
@@ -66,12 +65,14 @@ def _buy_tier(
     sectors: tuple[str, ...],
     wanting: list[WaitingClass],
     usable: Sequence[FleetStatus],
+    tables: list[OfferTable],
 ) -> bool:
-    """One purchase; whether money held something back."""
+    """One purchase; whether money held something back. Adds what was offered to `tables`."""
     settings = next(s for s in cycle.settings.sectors if s.name == sectors[0])
     over_budget = False
     for allowed, classes in _by_allowed(cycle, wanting, usable).items():
         table = OfferTable(cycle.sim, [offer_of(cycle, usable[i]) for i in allowed])
+        tables.append(table)
         wants: list[Want] = [(w.pod_class, w.left) for w in classes]
         purchase = buy(
             cycle.sim, wants, table, settings.expander, _budget(cycle, sectors, settings)
@@ -144,7 +145,7 @@ def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> No
 def _add_bound(
     cycle: Cycle,
     members: list[WaitingClass],
-    offered: list[FleetStatus],
+    tables: list[OfferTable],
     free_before: IntArray,
     spent_nano_usd: int,
 ) -> None:
@@ -154,8 +155,8 @@ def _add_bound(
     at the same fair prices, where at least one of the classes fits.
     """
     served = [(w.pod_class, w.done) for w in members if w.done]
-    offers = [offer_of(cycle, s) for s in offered]
-    table = OfferTable(cycle.sim, offers)
+    offers = [offer for table in tables for offer in table.offers]
+    table = tables[0] if len(tables) == 1 else OfferTable(cycle.sim, offers)
     items = [Item(pod_class=c, count=count, slots=table.slots(c)) for c, count in served]
     problem = state_problem(offers, [i for i in items if i.slots.any()], ())
     fair = fair_prices(problem)

@@ -1,0 +1,233 @@
+"""Nodes, budgets, storage, Leases: the values that decisions are made from."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from reconciler.model.cluster import CsiNode, Taint
+from reconciler.model.fleet import FleetMemory
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName, Region
+from reconciler.model.snapshot import Ignored
+from reconciler.records.kubernetes import encode_fleet_state
+from tests.unit.records.kube import decode, decode_node, node_json, object_json
+
+AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def test_node_offers_its_allocatable_and_names_its_instance() -> None:
+    """Capacity instead of allocatable would overfill every node."""
+    node = decode_node(
+        taints=[{"key": "spot", "effect": "NoSchedule"}], status={"capacity": {"cpu": "4"}}
+    )
+    assert node.allocatable == {"cpu": 3920, "memory": 28 * 1024**3, "pods": 58}
+    assert node.capacity == {"cpu": 4000}
+    assert node.instance_id == "i-0abc"
+    assert node.taints == (Taint(key="spot", effect="NoSchedule"),)
+    assert node.ready
+    assert node.ready_changed_at == datetime(2026, 1, 31, 11, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("status", ["False", "Unknown"])
+def test_node_whose_kubelet_is_not_well_is_not_ready(status: str) -> None:
+    """Pods would be promised to a dead node."""
+    assert not decode_node(status={"conditions": [{"type": "Ready", "status": status}]}).ready
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"taints": 5},
+        {"taints": [{"key": "a", "effect": "Sometimes"}]},
+        {"status": {"allocatable": {"cpu": "-4"}}},
+        {"status": {"allocatable": {"memory": "lots"}}},
+        {"metadata": {"labels": []}},
+    ],
+)
+def test_malformed_node_stands_for_itself(broken: dict[str, Any]) -> None:
+    """A node that vanishes from the picture has its instance called stuck and ended."""
+    state = decode(node_json(**broken))
+    (node,) = state.nodes
+    assert (node.name, node.unreadable, node.instance_id) == ("ip-10-0-0-7", True, "i-0abc")
+    assert state.ignored == (Ignored(code="unreadable", kind="Node", name="ip-10-0-0-7"),)
+
+
+def test_node_annotations_of_heartbeats_are_left_out() -> None:
+    """Each of them would wake the loop."""
+    annotations = {
+        "fleet-reconciler.io/unneeded-since": "t",
+        "csi.volume.kubernetes.io/nodeid": "x",
+    }
+    node = decode_node(metadata={"annotations": annotations})
+    assert node.annotations == {"fleet-reconciler.io/unneeded-since": "t"}
+
+
+@pytest.mark.parametrize(
+    ("api", "selector", "covers"),
+    [
+        ("policy/v1", {}, True),
+        ("policy/v1", None, False),
+        ("policy/v1beta1", {}, False),
+        ("policy/v1", {"matchLabels": {"app": "web"}}, True),
+    ],
+)
+def test_budget_selector_null_and_empty_differ(api: str, selector: Any, covers: bool) -> None:
+    """An empty selector guards the whole namespace."""
+    budget = object_json(
+        "PodDisruptionBudget",
+        api=api,
+        metadata={"namespace": "web"},
+        spec={"selector": selector},
+        status={"disruptionsAllowed": 2},
+    )
+    (found,) = decode(budget).budgets
+    assert found.disruptions_allowed == 2
+    assert (found.selector is not None and found.selector.matches({"app": "web"})) is covers
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}},
+        {"status": {"disruptionsAllowed": -1}},
+        {"status": {"disruptionsAllowed": "all"}},
+    ],
+)
+def test_malformed_budget_stands_for_itself(broken: dict[str, Any]) -> None:
+    """Skipping it would let evictions past it."""
+    budget = object_json(
+        "PodDisruptionBudget", "b", api="policy/v1", metadata={"namespace": "web"}, **broken
+    )
+    (found,) = decode(budget).budgets
+    assert (found.namespace, found.unreadable, found.disruptions_allowed) == ("web", True, 0)
+
+
+def test_budget_that_no_controller_has_counted_yet_allows_nothing() -> None:
+    """A fresh budget would be overrun before its first count."""
+    budget = object_json("PodDisruptionBudget", api="policy/v1", spec={"selector": {}})
+    assert decode(budget).budgets[0].disruptions_allowed == 0
+
+
+def test_in_tree_ebs_is_seen_as_the_csi_driver() -> None:
+    """Attach limits count per driver: migrated volumes are the driver's."""
+    volume = object_json(
+        "PersistentVolume",
+        spec={
+            "awsElasticBlockStore": {"volumeID": "aws://us-west-2a/vol-1"},
+            "capacity": {"storage": "8Gi"},
+            "claimRef": {"namespace": "db", "name": "data"},
+            "storageClassName": "gp2",
+        },
+    )
+    storage_class = object_json(
+        "StorageClass",
+        "gp2",
+        api="storage.k8s.io/v1",
+        provisioner="kubernetes.io/aws-ebs",
+        volumeBindingMode="WaitForFirstConsumer",
+        metadata={"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        allowedTopologies=[{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}],
+    )
+    state = decode(volume, storage_class)
+    assert state.volumes[0].csi_driver == "ebs.csi.aws.com"
+    assert state.volumes[0].volume_handle == "vol-1"
+    assert state.volumes[0].claim == ("db", "data")
+    assert state.volumes[0].capacity_bytes == 8 * 1024**3
+    (found,) = state.storage_classes
+    assert found.provisioner == "ebs.csi.aws.com"
+    assert found.default
+    assert found.wait_for_first_consumer
+    assert found.allowed_topologies[0].matches({"zone": "a"}, "n")
+
+
+@pytest.mark.parametrize(
+    ("spec", "annotations", "expected"),
+    [
+        ({}, {}, None),
+        ({"storageClassName": ""}, {}, ""),
+        ({}, {"volume.beta.kubernetes.io/storage-class": "old"}, "old"),
+    ],
+)
+def test_claim_tells_default_class_from_no_class(
+    spec: dict[str, Any], annotations: dict[str, str], expected: str | None
+) -> None:
+    """A claim without a class waits for a volume, one with the default class gets one made."""
+    claim = object_json(
+        "PersistentVolumeClaim",
+        spec=spec,
+        metadata={
+            "namespace": "db",
+            "annotations": {**annotations, "volume.kubernetes.io/selected-node": "n1"},
+        },
+    )
+    (found,) = decode(claim).claims
+    assert found.storage_class == expected
+    assert found.selected_node == "n1"
+
+
+def test_csi_node_without_a_count_has_no_limit() -> None:
+    """No limit known is not a limit of zero."""
+    drivers = [{"name": "ebs.csi.aws.com", "allocatable": {"count": 25}}, {"name": "efs"}]
+    node = object_json("CSINode", "n1", api="storage.k8s.io/v1", spec={"drivers": drivers})
+    limits = FrozenMap[str, int | None]({"ebs.csi.aws.com": 25, "efs": None})
+    assert decode(node).csi_nodes == (CsiNode(name=NodeName("n1"), limits=limits),)
+
+
+def test_daemonset_template_is_decoded_like_a_pod() -> None:
+    """What lands on each new node is taken off what it offers."""
+    template = {"spec": {"containers": [{"resources": {"limits": {"cpu": "100m"}}}]}}
+    daemon_set = object_json(
+        "DaemonSet",
+        api="apps/v1",
+        metadata={"namespace": "kube-system"},
+        spec={"template": template},
+    )
+    assert decode(daemon_set).daemon_sets[0].spec.requests == {"cpu": 100, "pods": 1}
+
+
+def lease(**annotations: str) -> dict[str, Any]:
+    """Our Lease."""
+    found = {key.replace("_", "-"): value for key, value in annotations.items()}
+    return object_json(
+        "Lease",
+        "fleet-reconciler",
+        api="coordination.k8s.io/v1",
+        metadata={
+            "namespace": "ops",
+            "annotations": {f"fleet-reconciler.io/{key}": value for key, value in found.items()},
+        },
+    )
+
+
+def test_lease_gives_back_what_was_remembered() -> None:
+    """A restart would forget which fleets have no capacity, and ask them again."""
+    memories = (
+        FleetMemory(
+            fleet="primary-small",
+            region=Region("us-west-2"),
+            unavailable_until=AT,
+            failures=2,
+            last_error_at=AT,
+            stuck_in_a_row=1,
+        ),
+    )
+    state = decode(
+        lease(last_drain="2026-01-31T12:00:00Z", fleet_state=encode_fleet_state(memories))
+    )
+    assert state.last_drain_at == AT
+    assert state.memories == memories
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"fleets":[{"fleet":1}]}', '{"fleets":5}'])
+def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) -> None:
+    """A typing error in an annotation must not stand in the way of every cycle."""
+    state = decode(lease(last_drain="soon", fleet_state=text))
+    assert (state.last_drain_at, state.memories) == (None, ())
+    assert [each.kind for each in state.ignored] == ["Lease"]
+
+
+def test_leases_of_others_are_nothing_to_us() -> None:
+    """Every node renews one."""
+    other = object_json("Lease", "ip-10-0-0-7", api="coordination.k8s.io/v1")
+    assert decode(other).ignored == ()

@@ -1,0 +1,95 @@
+"""A pod's size is what kube-scheduler takes it for."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.records.kube import container, decode, decode_pod, pod_json
+
+GIB = 1024**3
+
+
+def sidecar(**resources: Any) -> dict[str, Any]:
+    """A restartable init container."""
+    return {**container(**resources), "restartPolicy": "Always"}
+
+
+def test_containers_are_summed_and_the_pod_takes_a_slot() -> None:
+    """Two containers counted once would overfill every node."""
+    pod = decode_pod(containers=[container(cpu="500m", memory="1Gi"), container(cpu="1.5")])
+    assert pod.spec.requests == {"cpu": 2000, "memory": GIB, "pods": 1}
+
+
+def test_init_container_larger_than_the_rest_decides() -> None:
+    """A pod with a big init step would be bound nowhere on a node sized for its main step."""
+    pod = decode_pod(
+        containers=[container(cpu="1")], initContainers=[container(cpu="3"), container(cpu="2")]
+    )
+    assert pod.spec.requests["cpu"] == 3000
+
+
+def test_sidecar_adds_to_containers_and_to_later_init_containers_only() -> None:
+    """A sidecar runs beside what starts after it, not beside what ran before it."""
+    pod = decode_pod(
+        containers=[container(cpu="1")],
+        initContainers=[container(cpu="5"), sidecar(cpu="2"), container(cpu="4")],
+    )
+    assert pod.spec.requests["cpu"] == 6000
+    pod = decode_pod(containers=[container(cpu="1")], initContainers=[sidecar(cpu="2")])
+    assert pod.spec.requests["cpu"] == 3000
+
+
+def test_overhead_is_added_to_the_largest_moment() -> None:
+    """A sandboxed runtime's overhead is paid while starting as well."""
+    pod = decode_pod(initContainers=[container(cpu="3")], overhead={"cpu": "250m"})
+    assert pod.spec.requests["cpu"] == 3250
+
+
+def test_pod_level_resources_win_for_cpu_and_memory_only() -> None:
+    """Pod-level requests replace the containers' sum, but not their GPUs."""
+    pod = decode_pod(
+        containers=[container(**{"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"})],
+        resources={"requests": {"cpu": "4"}, "limits": {"memory": "9Gi", "hugepages-2Mi": "4Mi"}},
+    )
+    assert pod.spec.requests == {
+        "cpu": 4000,
+        "memory": GIB,
+        "nvidia.com/gpu": 1,
+        "hugepages-2Mi": 4 * 1024**2,
+        "pods": 1,
+    }
+
+
+def test_limit_stands_in_for_a_missing_request() -> None:
+    """A file that never went through the API server has no defaulted requests."""
+    resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
+    pod = decode_pod(containers=[{"resources": resources}])
+    assert pod.spec.requests == {"cpu": 1000, "memory": GIB, "pods": 1}
+
+
+def test_zero_requests_are_as_good_as_none() -> None:
+    """Specs that differ only in zeros would split one class of pods into two."""
+    pod = decode_pod(containers=[container(cpu="0", **{"nvidia.com/gpu": 0})])
+    assert pod.spec.requests == {"pods": 1}
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    ["NaN", "-1", "", "1 Gi", "1e999", "9" * 30, -1, 1e300, True, None, [], {}, float("nan")],
+)
+def test_quantity_that_is_none_makes_the_pod_unreadable(quantity: Any) -> None:
+    """A nonsense quantity must neither end the cycle nor count as nothing."""
+    state = decode(pod_json(containers=[container(cpu=quantity)], nodeName="n"), pod_json("ok"))
+    assert [(pod.key.name, pod.unreadable) for pod in state.pods] == [
+        ("ok", False),
+        ("web-1", True),
+    ]
+    assert [(each.code, each.kind, each.name) for each in state.ignored] == [
+        ("unreadable", "Pod", "web-1")
+    ]
+
+
+def test_bare_numbers_are_quantities() -> None:
+    """YAML turned into JSON by hand has numbers where kubectl has strings."""
+    pod = decode_pod(containers=[container(cpu=2, memory=1024), container(cpu=0.5)])
+    assert pod.spec.requests == {"cpu": 2500, "memory": 1024, "pods": 1}

@@ -21,6 +21,7 @@ from moto.ec2.utils import (
     random_fleet_id,
     random_spot_request_id,
 )
+from moto.sqs.models import sqs_backends
 
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState
@@ -320,6 +321,18 @@ def reset_moto() -> None:
     enforce_iam(enforced=False)
     BackendDict.reset()
     reset_model_data()
+
+
+def release_waiting_calls() -> None:
+    """End the long polls of SQS within a second, before their time."""
+    backends = [backend for account in sqs_backends.values() for backend in account.values()]
+    queues: list[Any] = [queue for backend in backends for queue in backend.queues.values()]
+    for queue in queues:
+        queue.wait_for_messages = _refuse_to_wait
+
+
+def _refuse_to_wait(_seconds: float) -> None:
+    raise ServiceException("ServiceUnavailable", "The server is stopping")
 
 
 def enforce_iam(*, enforced: bool) -> None:

@@ -16,7 +16,7 @@ from reconciler.sandbox.aws.faults import Faults
 from reconciler.sandbox.aws.fleet_responses import FleetOperations
 from reconciler.sandbox.aws.gateway import Gateway
 from reconciler.sandbox.aws.moto_http import MotoRequestHandler, create_application
-from reconciler.sandbox.aws.moto_surface import reset_moto
+from reconciler.sandbox.aws.moto_surface import release_waiting_calls, reset_moto
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.aws.world import Ec2World
 
@@ -77,6 +77,7 @@ class AwsServer:
         self.world.stop()
         self._http.shutdown()
         self._http.close_connections()
+        release_waiting_calls()
         self._http.server_close()
         self._thread.join()
         self._http = self._thread = None

@@ -43,6 +43,10 @@ def test_missing_capacity_shows_as_error_and_moves_to_other_pools(
     assert kinds == {"m5.2xlarge"}
     assert described(ec2, fleet)["ActivityStatus"] == "fulfilled"
     assert ("error", "InsufficientInstanceCapacity") in history(ec2, fleet)
+    records = ec2.describe_fleet_history(FleetId=fleet, StartTime="1970-01-01T00:00:00Z")
+    words = [r["EventInformation"].get("EventDescription", "") for r in records["HistoryRecords"]]
+    assert any("There is no Spot capacity available" in text for text in words)
+    assert any("Error Code: InsufficientInstanceCapacity" in text for text in words)
 
 
 def test_no_capacity_anywhere_is_activity_status_error_until_it_returns(

@@ -14,7 +14,8 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
@@ -61,6 +62,41 @@ def test_stop_does_not_wait_for_idle_or_waiting_clients() -> None:
         stopper.start()
         stopper.join(20)
         assert not stopper.is_alive()
+
+
+def test_stop_ends_a_long_poll_of_the_queue() -> None:
+    """The reconciler long-polls for interruptions all the time: the end must not wait 20 s."""
+    aws = AwsServer()
+    sqs = client("sqs", aws.start())
+    queue = sqs.create_queue(QueueName="interruptions")["QueueUrl"]
+    once = Config(retries={"total_max_attempts": 1})
+    patient = boto3.Session("test", "test", region_name="us-west-2").client(
+        "sqs", endpoint_url=aws.url, config=once
+    )
+    seen: list[BotoCoreError] = []
+
+    def poll() -> None:
+        try:
+            patient.receive_message(QueueUrl=queue, WaitTimeSeconds=20)
+        except BotoCoreError as error:
+            seen.append(error)
+
+    poller = threading.Thread(target=poll)
+    poller.start()
+    sqs.send_message(QueueUrl=queue, MessageBody="first")
+    poller.join(10)
+    poller = threading.Thread(target=poll)
+    poller.start()
+    sqs.get_queue_url(QueueName="interruptions")
+    stopper = threading.Thread(target=aws.stop)
+    stopper.start()
+    stopper.join(10)
+    poller.join(10)
+    assert not stopper.is_alive()
+    assert not poller.is_alive()
+    assert len(seen) == 1
+    sqs.close()
+    patient.close()
 
 
 def test_second_server_in_one_process_is_refused() -> None:

@@ -1,0 +1,358 @@
+"""The AWS CLI's answers become fleets and instances, and only ours."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from reconciler.model.errors import InputError
+from reconciler.model.ids import Region
+from reconciler.model.snapshot import CloudState, Ignored
+from reconciler.records.aws import decode_cloud, decode_spot_prices, split_answers
+
+HOME = Region("us-west-2")
+AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+STAMP = "2026-01-31T12:00:00Z"
+Json = dict[str, Any]
+
+
+def tags(**pairs: str) -> list[Json]:
+    """Tags as EC2 writes them."""
+    return [{"Key": key, "Value": value} for key, value in pairs.items()]
+
+
+def fleet_json(fleet_id: str = "fleet-1", **fields: Any) -> Json:
+    """A fleet of ours."""
+    return {
+        "FleetId": fleet_id,
+        "FleetState": "active",
+        "Type": "maintain",
+        "TargetCapacitySpecification": {"TotalTargetCapacity": 3},
+        "FulfilledCapacity": 2.0,
+        "CreateTime": STAMP,
+        "Tags": tags(fleet="primary-small", cluster="analytics"),
+        **fields,
+    }
+
+
+def instance_json(
+    instance_id: str = "i-1", fleet_id: str | None = "fleet-1", **fields: Any
+) -> Json:
+    """A running spot instance of the fleet."""
+    member = [{"Key": "aws:ec2:fleet-id", "Value": fleet_id}] if fleet_id else []
+    return {
+        "InstanceId": instance_id,
+        "State": {"Name": "running"},
+        "InstanceType": "r5.xlarge",
+        "Placement": {"AvailabilityZone": "us-west-2a"},
+        "LaunchTime": STAMP,
+        "InstanceLifecycle": "spot",
+        "Tags": [*member, {"Key": "aws:ec2launchtemplate:version", "Value": "4"}],
+        **fields,
+    }
+
+
+def reservations(*instances: Any) -> Json:
+    """A describe-instances answer."""
+    return {"Reservations": [{"Instances": list(instances)}]}
+
+
+def decode(*answers: Mapping[str, Any], **options: Any) -> CloudState:
+    """Answers of the home region."""
+    return decode_cloud([(HOME, answer) for answer in answers], cluster="analytics", **options)
+
+
+def test_fleet_and_its_instance_are_joined_by_tag() -> None:
+    """A node whose instance is not found would look gone."""
+    state = decode({"Fleets": [fleet_json()]}, reservations(instance_json()))
+    (fleet,), (instance,) = state.fleets, state.instances
+    assert (fleet.name, fleet.target_capacity, fleet.created_at) == ("primary-small", 3, AT)
+    assert (instance.fleet_id, instance.lifecycle, instance.zone) == (
+        fleet.id,
+        "spot",
+        "us-west-2a",
+    )
+    assert instance.launched_at == AT
+    assert instance.launch_template_version == "4"
+    assert state.instances_known
+    assert state.regions == {HOME}
+
+
+def test_boto3_and_cli_answers_decode_to_the_same() -> None:
+    """boto3 has datetimes where the CLI prints text."""
+    with_text = decode({"Fleets": [fleet_json()]}, reservations(instance_json()))
+    with_times = decode(
+        {"Fleets": [fleet_json(CreateTime=AT)]}, reservations(instance_json(LaunchTime=AT))
+    )
+    assert with_times == with_text
+
+
+@pytest.mark.parametrize(
+    ("found", "ours"),
+    [
+        (tags(fleet="f", cluster="analytics"), True),
+        ([*tags(fleet="f"), {"Key": "kubernetes.io/cluster/analytics", "Value": "owned"}], True),
+        (tags(fleet="f", cluster="other"), False),
+        (tags(cluster="analytics"), False),
+        ([], False),
+    ],
+)
+def test_only_tagged_fleets_are_ours(found: list[Json], ours: bool) -> None:
+    """Another cluster's fleet must never be scaled."""
+    assert bool(decode({"Fleets": [fleet_json(Tags=found)]}).fleets) is ours
+
+
+@pytest.mark.parametrize("fields", [{"FleetState": "deleted"}, {"Type": "instant"}])
+def test_ended_and_unmanageable_fleets_are_left_out(fields: Json) -> None:
+    """A deleted fleet beside its successor would make two of one name."""
+    assert decode({"Fleets": [fleet_json(**fields)]}).fleets == ()
+
+
+def test_foreign_instances_are_left_out() -> None:
+    """An account has instances that are none of our business."""
+    state = decode(
+        {"Fleets": [fleet_json()]},
+        reservations(
+            instance_json("i-other", "fleet-other"),
+            instance_json("i-bare", None),
+            instance_json("i-tagged", None, Tags=tags(cluster="analytics")),
+        ),
+    )
+    assert [each.id for each in state.instances] == ["i-tagged"]
+
+
+def test_fleet_instances_answer_gives_membership() -> None:
+    """A launch template without tags leaves members unmarked."""
+    members = {"FleetId": "fleet-1", "ActiveInstances": [{"InstanceId": "i-1"}]}
+    state = decode(
+        {"Fleets": [fleet_json()]}, reservations(instance_json(fleet_id=None, Tags=[])), members
+    )
+    assert [(each.id, each.fleet_id) for each in state.instances] == [("i-1", "fleet-1")]
+
+
+def test_fleet_instances_answer_alone_lists_members_but_proves_nobody_gone() -> None:
+    """One fleet's members say nothing about the nodes of the others."""
+    members = {
+        "FleetId": "fleet-1",
+        "ActiveInstances": [{"InstanceId": "i-1", "SpotInstanceRequestId": "sir-1"}],
+    }
+    state = decode({"Fleets": [fleet_json()]}, members)
+    assert [(e.id, e.state, e.lifecycle) for e in state.instances] == [("i-1", "running", "spot")]
+    assert state.instances[0].launched_at is None
+    assert not state.instances_known
+
+
+@pytest.mark.parametrize("answer", [{}, {"Reservations": []}, {"Reservations": None}])
+def test_empty_answers_prove_nobody_gone(answer: Json) -> None:
+    """An empty list must not make nodes look gone."""
+    assert not decode({"Fleets": [fleet_json()]}, answer).instances_known
+
+
+def test_history_errors_become_capacity_errors_of_their_fleet() -> None:
+    """Demand would wait for a fleet that EC2 cannot fill."""
+    records = [
+        {
+            "EventType": kind,
+            "Timestamp": STAMP,
+            "EventInformation": {"EventSubType": "allLaunchSpecsTemporarilyBlacklisted"},
+        }
+        for kind in ("error", "service-error", "instanceChange")
+    ]
+    worded = {
+        "EventType": "error",
+        "Timestamp": "2026-01-31T12:05:00Z",
+        "EventInformation": {"EventDescription": "r5.xlarge: InsufficientInstanceCapacity, sorry"},
+    }
+    history = {"FleetId": "fleet-1", "HistoryRecords": [worded, *records]}
+    (fleet,) = decode({"Fleets": [fleet_json()]}, history).fleets
+    assert [event.code for event in fleet.capacity_errors] == [
+        "allLaunchSpecsTemporarilyBlacklisted",
+        "InsufficientInstanceCapacity",
+    ]
+    assert fleet.capacity_errors[0].at == AT
+
+
+@pytest.mark.parametrize(("word", "number"), [("$Latest", "5"), ("$Default", "4"), ("3", "3")])
+def test_template_version_words_are_resolved(word: str, number: str) -> None:
+    """`$Latest` compared with a number would call every node outdated."""
+    specification = {"LaunchTemplateName": "nodes", "Version": word}
+    config = {"LaunchTemplateSpecification": specification, "Overrides": []}
+    versions = [
+        {
+            "LaunchTemplateId": "lt-1",
+            "LaunchTemplateName": "nodes",
+            "VersionNumber": each,
+            "DefaultVersion": each == 4,
+            "LaunchTemplateData": {"InstanceType": f"r{each}.xlarge"},
+        }
+        for each in (3, 4, 5)
+    ]
+    (fleet,) = decode(
+        {"Fleets": [fleet_json(LaunchTemplateConfigs=[config])]},
+        {"LaunchTemplateVersions": versions},
+    ).fleets
+    assert (fleet.launch_template_id, fleet.launch_template_version) == ("lt-1", number)
+    assert fleet.instance_types == (f"r{number}.xlarge",)
+
+
+def test_unreadable_fleet_is_reported_and_the_rest_goes_on() -> None:
+    """One odd entry must not cost the region."""
+    broken = fleet_json("fleet-2", TargetCapacitySpecification={"TotalTargetCapacity": -1})
+    state = decode({"Fleets": [broken, 7, fleet_json()]})
+    assert [fleet.id for fleet in state.fleets] == ["fleet-1"]
+    assert state.ignored == (
+        Ignored(code="unreadable", kind="Fleet"),
+        Ignored(code="unreadable", kind="Fleet", name="fleet-2"),
+    )
+
+
+@pytest.mark.parametrize(
+    "fields", [{"State": 5}, {"State": {"Name": "dreaming"}}, {"LaunchTime": "soon"}]
+)
+def test_unreadable_instance_stands_for_itself(fields: Json) -> None:
+    """Without it its node would look gone; with a launch time it might look stuck."""
+    state = decode({"Fleets": [fleet_json()]}, reservations(instance_json(**fields)))
+    (instance,) = state.instances
+    assert (instance.id, instance.state, instance.launched_at) == ("i-1", "running", None)
+    assert instance.fleet_id == "fleet-1"
+    assert state.ignored[0].name == "i-1"
+
+
+def test_same_fleet_twice_counts_once() -> None:
+    """Two files of one answer would double the capacity."""
+    assert len(decode({"Fleets": [fleet_json()]}, {"Fleets": [fleet_json()]}).fleets) == 1
+
+
+def group_json(name: str = "workers", **fields: Any) -> Json:
+    """An Auto Scaling group that Cluster Autoscaler would discover."""
+    return {
+        "AutoScalingGroupName": name,
+        "DesiredCapacity": 1,
+        "MinSize": 0,
+        "MaxSize": 5,
+        "CreatedTime": STAMP,
+        "Instances": [
+            {
+                "InstanceId": "i-1",
+                "LifecycleState": "InService",
+                "ProtectedFromScaleIn": True,
+                "AvailabilityZone": "us-west-2a",
+            }
+        ],
+        "Tags": [
+            {"Key": "k8s.io/cluster-autoscaler/enabled", "Value": "true"},
+            {"Key": "k8s.io/cluster-autoscaler/analytics", "Value": "owned"},
+        ],
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "named", "ours"),
+    [
+        (group_json()["Tags"], (), True),
+        (tags(KubernetesCluster="analytics", KubernetesRole="worker"), (), True),
+        (tags(KubernetesCluster="analytics", Role="minion"), (), True),
+        (tags(KubernetesCluster="analytics", Role="bastion"), (), False),
+        (tags(KubernetesCluster="other", Role="worker"), (), False),
+        ([], ("workers",), True),
+        (tags(fleet="primary-small", cluster="analytics"), (), True),
+    ],
+)
+def test_groups_are_found_by_tags_or_by_the_config(
+    found: list[Json], named: tuple[str, ...], ours: bool
+) -> None:
+    """A group that is not ours must never be scaled."""
+    state = decode({"AutoScalingGroups": [group_json(Tags=found)]}, groups=frozenset(named))
+    assert bool(state.fleets) is ours
+
+
+def test_group_carries_limits_members_and_errors() -> None:
+    """A group is a fleet with sizes of its own and protected members."""
+    activity = {
+        "AutoScalingGroupName": "workers",
+        "StatusCode": "Failed",
+        "StartTime": STAMP,
+        "Description": "Launching a new EC2 instance",
+        "StatusMessage": "Could not launch Spot Instances. UnfulfillableCapacity - sorry",
+    }
+    ending = {**activity, "Description": "Terminating EC2 instance: i-1"}
+    state = decode({"AutoScalingGroups": [group_json()]}, {"Activities": [activity, ending]})
+    (fleet,), (instance,) = state.fleets, state.instances
+    assert (fleet.provider, fleet.id, fleet.name) == ("asg", "workers", "workers")
+    assert (fleet.min_size, fleet.max_size, fleet.target_capacity) == (0, 5, 1)
+    assert [event.code for event in fleet.capacity_errors] == ["UnfulfillableCapacity"]
+    assert (instance.fleet_id, instance.protected) == ("workers", True)
+
+
+def test_node_group_says_what_a_node_of_an_empty_group_is() -> None:
+    """Scaling from zero needs labels, taints and types before there is a node."""
+    node_group = {
+        "nodegroup": {
+            "nodegroupName": "ng",
+            "resources": {"autoScalingGroups": [{"name": "workers"}]},
+            "labels": {"sector": "primary"},
+            "taints": [{"key": "gpu", "value": "yes", "effect": "NO_SCHEDULE"}],
+            "instanceTypes": ["g5.xlarge"],
+        }
+    }
+    (fleet,) = decode({"AutoScalingGroups": [group_json()]}, node_group).fleets
+    prefix = "k8s.io/cluster-autoscaler/node-template"
+    assert fleet.instance_types == ("g5.xlarge",)
+    assert fleet.tags[f"{prefix}/label/sector"] == "primary"
+    assert fleet.tags[f"{prefix}/taint/gpu"] == "yes:NoSchedule"
+
+
+def test_spot_price_is_the_latest_of_the_cheapest_zone() -> None:
+    """An old or dear zone's price would turn the plan to the wrong fleet."""
+
+    def price(usd: str, zone: str, minute: int, product: str = "Linux/UNIX") -> Json:
+        return {
+            "InstanceType": "r5.xlarge",
+            "AvailabilityZone": zone,
+            "ProductDescription": product,
+            "SpotPrice": usd,
+            "Timestamp": f"2026-01-31T12:{minute:02}:00Z",
+        }
+
+    ignored: list[Ignored] = []
+    history = [
+        price("0.01", "a", 1),
+        price("0.09", "a", 5),
+        price("0.08", "b", 2),
+        price("0.001", "b", 9, "Windows"),
+        price("NaN", "a", 9),
+        price("0", "a", 9),
+    ]
+    prices = decode_spot_prices([(HOME, {"SpotPriceHistory": history})], ignored)
+    assert prices == {(HOME, "r5.xlarge"): Decimal("0.08")}
+    assert len(ignored) == 2
+
+
+def test_file_says_its_region_or_is_from_home() -> None:
+    """Two regions' fleets of one name are two fleets."""
+    body = json.dumps([{"Fleets": []}, {"Fleets": [], "Region": "us-east-1"}]).encode()
+    assert [region for region, _ in split_answers(body, "f", HOME)] == ["us-west-2", "us-east-1"]
+
+
+@pytest.mark.parametrize(
+    ("body", "where", "what"),
+    [
+        (b"", "f", "is empty"),
+        (b"\xff\xfe", "f", "UTF-8"),
+        (b'{"Fleets": [}', "f:1:13", "is not JSON"),
+        (b'{"kind": "List", "items": []}', "f", "no answer"),
+        (b"5", "f", "no answer"),
+        (b'{"Fleets": [], "Region": 5}', "f", "Region"),
+        (b"[" * 200_000, "f", "nested too deeply"),
+    ],
+)
+def test_file_that_is_no_answer_says_where_and_why(body: bytes, where: str, what: str) -> None:
+    """A cluster's file given as `--aws` would make every fleet missing."""
+    with pytest.raises(InputError) as caught:
+        split_answers(body, "f", HOME)
+    assert caught.value.where == where
+    assert what in caught.value.what

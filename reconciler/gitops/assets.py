@@ -3,6 +3,7 @@
 In the wheel they lie in `reconciler/_assets`, in a source tree beside the package.
 """
 
+from collections.abc import Iterable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -14,15 +15,19 @@ MODULES = ("eks_fleet", "fleets")
 
 
 def assets_root() -> Traversable:
-    """The folder that has `templates/` and `terraform/`.
+    """The folder that has `templates/` and `terraform/`."""
+    package = files("reconciler")
+    return first_with_assets((package / "_assets", Path(__file__).parent.parent.parent))
+
+
+def first_with_assets(candidates: Iterable[Traversable]) -> Traversable:
+    """The first of the folders that has the assets.
 
     Raises:
-        InvariantViolated: The program was installed without them.
+        InvariantViolated: None has: the program was installed without them.
     """
-    package = files("reconciler")
-    source_tree = Path(__file__).parent.parent.parent
-    for candidate in (package / "_assets", source_tree):
-        if (candidate / "templates" / "root").is_dir():
+    for candidate in candidates:
+        if candidate.joinpath("templates", "root").is_dir():
             return candidate
     raise InvariantViolated(
         "installation", "templates and Terraform modules are missing", "install the wheel again"

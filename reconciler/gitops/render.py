@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from jinja2 import Environment, StrictUndefined, Undefined
+from jinja2 import Environment, StrictUndefined
 
 from reconciler.gitops.assets import MODULES, module_sources, read_template
 from reconciler.gitops.hcl import to_hcl
@@ -74,15 +74,8 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - the output is HCL, quoted by its own filter
     )
-    environment.filters["hcl"] = _hcl_filter
+    environment.filters["hcl"] = to_hcl
     return environment
-
-
-def _hcl_filter(value: Any) -> str:
-    """`| hcl`: the value as an HCL expression; an undefined one raises its own error."""
-    if isinstance(value, Undefined):
-        return str(value)
-    return to_hcl(value)
 
 
 def _template_values(root: RootModule) -> dict[str, Any]:

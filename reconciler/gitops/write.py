@@ -142,9 +142,9 @@ def _remove(directory: Path, path: str) -> None:
     target = directory / path
     if not target.parent.resolve().is_relative_to(directory.resolve()):
         return
-    target.unlink(missing_ok=True)
-    for parent in PurePosixPath(path).parents:
+    target.unlink()
+    for parent in PurePosixPath(path).parents[:-1]:
         folder = directory / parent
-        if folder == directory or not folder.is_dir() or any(folder.iterdir()):
+        if any(folder.iterdir()):
             break
         folder.rmdir()

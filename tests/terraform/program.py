@@ -40,12 +40,15 @@ class TerraformProgram:
 
     binary: str
 
-    def run(self, folder: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, folder: Path, *arguments: str, stdin: str = "", **extra: str
+    ) -> subprocess.CompletedProcess[str]:
         """One call; `extra` is more environment; output and exit code are the caller's to judge."""
         return subprocess.run(
             [self.binary, *arguments],
             cwd=folder,
             env=_environment() | extra,
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,

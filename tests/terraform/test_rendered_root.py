@@ -1,10 +1,16 @@
 """A rendered root as terraform sees it, without a cloud: literal texts, rules at var.fleets."""
 
+import base64
+import json
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconciler.gitops.hcl import to_hcl
 from tests.terraform.offline_root import OfflineRoot, make_fleet, make_offline_root
+from tests.terraform.program import find_terraform
 
 pytestmark = pytest.mark.terraform
 
@@ -76,3 +82,15 @@ def test_faulty_fleets_are_refused_when_planning(
 ) -> None:
     """A tfvars file edited by hand must meet the rules that `reconciler validate` enforces."""
     assert message in root.errors_of(fleets)
+
+
+def test_hcl_texts_are_read_back_as_they_were(tmp_path: Path) -> None:
+    """Every mix of what HCL gives a meaning to must come out of Terraform as it went in."""
+    pieces = ["$", "{", "}", "%", '"', "\\", "\n", "\t", "u0041", "~", "é", "\u2028", "😀"]
+    texts = ["".join(mix) for mix in product(pieces, repeat=3)]
+    (tmp_path / "main.tf").write_text(
+        "locals {\n  texts = [\n" + "".join(f"    {to_hcl(t)},\n" for t in texts) + "  ]\n}\n"
+    )
+    done = find_terraform().run(tmp_path, "console", stdin="base64encode(jsonencode(local.texts))")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(base64.b64decode(done.stdout.strip().strip('"'))) == texts

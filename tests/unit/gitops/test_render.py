@@ -2,13 +2,15 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconciler.gitops.assets import MODULES, module_sources
+from reconciler.gitops.assets import MODULES, first_with_assets, module_sources
 from reconciler.gitops.render import MANIFEST, TFVARS, render
 from reconciler.gitops.root_module import RootModule, S3Backend
+from reconciler.model.errors import InvariantViolated
 
 HOSTILE = '${file("/etc/passwd")} %{ if true } "q" \\ \' <&> \x7f ü😀'
 
@@ -138,3 +140,12 @@ def test_render_manifest_names_every_file() -> None:
     """A file that the manifest misses would stay behind when it is no longer rendered."""
     files = rendered(make_root())
     assert json.loads(files[MANIFEST]) == {"files": sorted(files)}
+
+
+def test_assets_of_an_installation_without_them_are_an_error(tmp_path: Path) -> None:
+    """An installation that lost its modules must say so, not render half a root."""
+    complete = tmp_path / "complete"
+    (complete / "templates" / "root").mkdir(parents=True)
+    assert first_with_assets([tmp_path / "missing", complete]) == complete
+    with pytest.raises(InvariantViolated, match="install the wheel again"):
+        first_with_assets([tmp_path / "missing", tmp_path])

@@ -90,6 +90,15 @@ def test_root_module_own_size_gives_its_instance_types(root: RootModule) -> None
     assert root.fleets["gpu-gpu-small"]["instance_types"] == ["g5.xlarge", "g4dn.xlarge"]
 
 
+def test_root_module_fleet_s_own_instance_types_win() -> None:
+    """A fleet narrowed to one type must not launch the other types of its size."""
+    root = root_of(
+        "{cluster: c, sectors: {p: {kind: cpu, fleets:"
+        " [{size: small, instance_types: [c7g.large]}]}}}"
+    )
+    assert root.fleets["p-small"]["instance_types"] == ["c7g.large"]
+
+
 def test_root_module_leaves_out_groups_and_other_regions_with_a_reason(root: RootModule) -> None:
     """A fleet of another Region would be made with subnets that do not exist here."""
     assert sorted(root.fleets) == ["gpu-gpu-small", "primary-medium", "primary-small"]

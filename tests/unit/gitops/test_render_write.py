@@ -126,3 +126,39 @@ def test_write_replaces_files_whole(tmp_path: Path) -> None:
         write_rendered(make_files(main="b"), tmp_path)
         assert reader.read() == "a"
     assert (tmp_path / "main.tf").stat().st_ino != before
+
+
+def test_write_where_a_folder_stands_is_refused(tmp_path: Path) -> None:
+    """A folder of the user's must not be taken apart to make room for a file."""
+    (tmp_path / "main.tf").mkdir()
+    with pytest.raises(UsageError, match="is a folder"):
+        write_rendered(make_files(main="a"), tmp_path)
+
+
+def test_write_replaces_a_link_instead_of_its_target(tmp_path: Path) -> None:
+    """A link that took the place of our file must not make us write elsewhere."""
+    folder, victim = tmp_path / "dir", tmp_path / "victim"
+    victim.write_text("mine")
+    write_rendered(make_files(main="a"), folder)
+    (folder / "main.tf").unlink()
+    (folder / "main.tf").symlink_to(victim)
+    write_rendered(make_files(main="b"), folder)
+    assert (victim.read_text(), (folder / "main.tf").read_text()) == ("mine", "b")
+    assert not (folder / "main.tf").is_symlink()
+
+
+def test_write_removes_nothing_behind_a_link_out_of_the_folder(tmp_path: Path) -> None:
+    """A folder replaced by a link must not let a render remove files elsewhere."""
+    folder, outside = tmp_path / "dir", tmp_path / "outside"
+    write_rendered(make_files(main="a", modules__x="b"), folder)
+    (folder / "modules").rename(outside)
+    (folder / "modules").symlink_to(outside, target_is_directory=True)
+    write_rendered(make_files(main="a"), folder)
+    assert (outside / "x.tf").read_text() == "b"
+
+
+def test_write_removes_folders_that_it_leaves_empty(tmp_path: Path) -> None:
+    """An empty module folder makes people look for what is gone."""
+    write_rendered(make_files(main="a", modules__deep__x="b"), tmp_path)
+    write_rendered(make_files(main="a"), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [MANIFEST, "main.tf"]

@@ -31,6 +31,15 @@ class Cluster(Protocol):
         """
         ...
 
+    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+        """Let a burst of changes come in before it is planned for as one.
+
+        Returns `window_seconds` after the first change since the last `observe`, later while
+        changes keep coming less than 0.1 s apart, after `longest_seconds` in any case; at once
+        when nothing changed or the program is asked to stop.
+        """
+        ...
+
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node, leaving all others.
 

@@ -1,1 +1,1 @@
-"""What leaves the program for people: log events, metric names, and what must never be in them."""
+"""What the program says about itself: names of events and metrics, logging, repeats, secrets."""

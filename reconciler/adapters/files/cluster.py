@@ -38,6 +38,9 @@ class FileCluster:
         """Files do not change: False at once."""
         return False
 
+    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+        """Files do not change: returns at once."""
+
     def taint_node(self, node: NodeName, taint: Taint) -> bool:  # noqa: ARG002 - part of the port
         """Refused."""
         _refuse(node)

@@ -15,17 +15,31 @@ SHRUNK_TO = 0.7
 """A list with less than this part of what was known is confirmed by another one."""
 
 
-class Bell:
-    """Wakes whoever waits for a change; rings between two waits are kept."""
+QUIET_SECONDS = 0.1
+"""A burst goes on while its rings come closer together than this."""
 
-    def __init__(self) -> None:
+
+class Bell:
+    """Wakes whoever waits for a change; rings between two waits are kept.
+
+    Args:
+        monotonic: A clock that never jumps.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._condition = threading.Condition()
+        self._monotonic = monotonic
         self._rung = False
+        self._first_at = 0.0
+        self._last_at = 0.0
         self._closed = False
 
     def ring(self) -> None:
         """Something that matters changed."""
         with self._condition:
+            self._last_at = self._monotonic()
+            if not self._rung:
+                self._first_at = self._last_at
             self._rung = True
             self._condition.notify_all()
 
@@ -45,6 +59,16 @@ class Bell:
         with self._condition:
             self._condition.wait_for(lambda: self._rung or self._closed, max(0.0, timeout_seconds))
             return self._rung and not self._closed
+
+    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+        """Let a burst come in; see ports.cluster."""
+        with self._condition:
+            while self._rung and not self._closed:
+                quiet_at = max(self._first_at + window_seconds, self._last_at + QUIET_SECONDS)
+                left = min(quiet_at, self._first_at + longest_seconds) - self._monotonic()
+                if left <= 0:
+                    return
+                self._condition.wait_for(lambda: self._closed, left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,10 @@ class KubernetesCluster:
         """Block until something that matters changed since the last `observe`."""
         return self._bell.wait(timeout_seconds)
 
+    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+        """Let a burst of changes come in."""
+        self._bell.gather(window_seconds, longest_seconds)
+
     def wake(self) -> None:
         """End all waits for good: the program is asked to stop."""
         self._bell.close()

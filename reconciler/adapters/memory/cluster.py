@@ -63,6 +63,11 @@ class MemoryCluster:
             left -= due
         return self._objects.changed and not self._closed
 
+    def gather(self, window_seconds: float, longest_seconds: float) -> None:  # noqa: ARG002 - part of the port
+        """Let the window pass: a burst in virtual time ends by itself."""
+        if self._objects.changed and not self._closed:
+            self._world.clock.advance(window_seconds)
+
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node, leaving all others."""
         with self._world.log.call("taint_node", node, taint.key):

@@ -1,0 +1,38 @@
+"""Names of log events: constant snake_case phrases, so that they can be searched and alerted on.
+
+Levels: error = a person must act; warning = the loop will retry; info = something changed;
+debug = why not.
+"""
+
+from typing import Final
+
+STARTED: Final = "reconciler_started"
+STOPPED: Final = "reconciler_stopped"
+STOP_FORCED: Final = "reconciler_stop_forced"
+LISTENING: Final = "http_listening"
+
+CYCLE_ENDED: Final = "cycle_ended"
+CYCLE_FAILED: Final = "cycle_failed"
+
+ACTION_APPLIED: Final = "action_applied"
+ACTION_ALREADY_DONE: Final = "action_already_done"
+ACTION_PLANNED: Final = "action_planned"
+"""Dry run: what would have been done."""
+ACTION_REFUSED: Final = "action_refused"
+ACTION_FAILED: Final = "action_failed"
+ACTION_OUTCOME_UNKNOWN: Final = "action_outcome_unknown"
+MEMORY_NOT_KEPT: Final = "memory_not_kept"
+
+POD_UNPLACEABLE: Final = "pod_unplaceable"
+PODS_UNPLACEABLE_MORE: Final = "pods_unplaceable_more"
+POD_PLACEABLE: Final = "pod_no_longer_unplaceable"
+NODE_HELD: Final = "node_held"
+FLEET_MISSING: Final = "fleet_missing"
+REGION_SILENT: Final = "region_silent"
+OBJECT_UNREADABLE: Final = "object_unreadable"
+
+CONFIG_RELOADED: Final = "config_reloaded"
+CONFIG_REFUSED: Final = "config_refused"
+CONFIG_NEEDS_RESTART: Final = "config_needs_restart"
+
+GITOPS_ENDED: Final = "gitops_ended"

@@ -1,0 +1,93 @@
+"""Logging of the whole process: structlog, JSON in production, one line per event on stderr."""
+
+import logging
+import sys
+from collections.abc import Iterable, MutableMapping
+from typing import Any, Final, TextIO
+
+import orjson
+import structlog
+
+from reconciler.telemetry.scrubbing import Scrubber
+
+_LEVELS: Final = (logging.INFO, logging.DEBUG)
+"""By verbosity; from -v on, also why nothing was done."""
+_FOREIGN_LEVELS: Final = (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
+"""By verbosity, for the libraries."""
+
+Event = MutableMapping[str, Any]
+
+
+def set_up_logging(
+    verbosity: int = 0, secrets: Iterable[str] = (), stream: TextIO | None = None
+) -> None:
+    """Send every event to stderr: JSON, or coloured text on a terminal.
+
+    Args:
+        verbosity: 0 to 3, as -v, -vv, -vvv.
+        secrets: Texts that never appear.
+        stream: Stands in for stderr.
+    """
+    out = stream if stream is not None else sys.stderr
+    scrubber = Scrubber(secrets)
+    terminal = out.isatty()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+            _exception_text if not terminal or verbosity < 3 else _unchanged,
+            _scrubbing(scrubber),
+            structlog.dev.ConsoleRenderer() if terminal else _as_json,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_of(_LEVELS, verbosity)),
+        logger_factory=structlog.PrintLoggerFactory(out),
+        cache_logger_on_first_use=False,
+    )
+    _take_over_foreign(_of(_FOREIGN_LEVELS, verbosity))
+
+
+def _of(levels: tuple[int, ...], verbosity: int) -> int:
+    return levels[min(max(verbosity, 0), len(levels) - 1)]
+
+
+def _unchanged(_logger: Any, _method: str, event: Event) -> Event:
+    return event
+
+
+def _exception_text(_logger: Any, _method: str, event: Event) -> Event:
+    """A traceback as text, so that it is scrubbed like any other."""
+    return structlog.processors.format_exc_info(_logger, _method, event)
+
+
+def _scrubbing(scrubber: Scrubber) -> Any:
+    def scrub(_logger: Any, _method: str, event: Event) -> Event:
+        return {key: scrubber.entry(key, value) for key, value in event.items()}
+
+    return scrub
+
+
+def _as_json(_logger: Any, _method: str, event: Event) -> str:
+    """One line; keys in their order, what JSON does not know as text."""
+    return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+class _ToStructlog(logging.Handler):
+    """What libraries say through the standard library, as events of ours."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass one record on."""
+        try:
+            structlog.get_logger().log(
+                record.levelno, "library_message", logger=record.name, message=record.getMessage()
+            )
+        except Exception:  # noqa: BLE001 - logging must never end the program
+            self.handleError(record)
+
+
+def _take_over_foreign(level: int) -> None:
+    root = logging.getLogger()
+    for handler in [each for each in root.handlers if isinstance(each, _ToStructlog)]:
+        root.removeHandler(handler)
+    root.addHandler(_ToStructlog())
+    root.setLevel(level)

@@ -1,0 +1,59 @@
+"""Names of metrics; docs/metrics.md says what each means and what to alert on."""
+
+from typing import Final
+
+PREFIX: Final = "fleet_reconciler"
+
+
+def _name(rest: str) -> str:
+    return f"{PREFIX}_{rest}"
+
+
+BUILD_INFO: Final = _name("build_info")
+CYCLES: Final = _name("cycles_total")
+CYCLE_SECONDS: Final = _name("cycle_seconds")
+ACTIONS: Final = _name("actions_total")
+REACTION_SECONDS: Final = _name("reaction_seconds")
+PODS_PENDING: Final = _name("pods_pending")
+PODS_UNPLACEABLE: Final = _name("pods_unplaceable")
+FLEET_TARGET: Final = _name("fleet_target_nodes")
+FLEET_CURRENT: Final = _name("fleet_current_nodes")
+FLEET_JOINED: Final = _name("fleet_joined_nodes")
+FLEET_LAUNCHING: Final = _name("fleet_launching_nodes")
+COST_BEFORE: Final = _name("cost_before_usd_per_hour")
+COST_AFTER: Final = _name("cost_after_usd_per_hour")
+COST_LOWER_BOUND: Final = _name("cost_lower_bound_usd_per_hour")
+COST_GAP: Final = _name("cost_gap_ratio")
+NODES_HELD: Final = _name("nodes_held")
+LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
+ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
+CONFIG_RELOADS: Final = _name("config_reloads_total")
+CONFIG_ERRORS: Final = _name("config_errors_total")
+CONFIG_VALID: Final = _name("config_valid")
+DRY_RUN: Final = _name("dry_run")
+
+ALL: Final = (
+    BUILD_INFO,
+    CYCLES,
+    CYCLE_SECONDS,
+    ACTIONS,
+    REACTION_SECONDS,
+    PODS_PENDING,
+    PODS_UNPLACEABLE,
+    FLEET_TARGET,
+    FLEET_CURRENT,
+    FLEET_JOINED,
+    FLEET_LAUNCHING,
+    COST_BEFORE,
+    COST_AFTER,
+    COST_LOWER_BOUND,
+    COST_GAP,
+    NODES_HELD,
+    LAST_SUCCESS_AGE,
+    ERRORS_IN_A_ROW,
+    CONFIG_RELOADS,
+    CONFIG_ERRORS,
+    CONFIG_VALID,
+    DRY_RUN,
+)
+"""Every metric of ours, for the test that compares them with the documentation."""

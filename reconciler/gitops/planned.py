@@ -38,7 +38,8 @@ class PlannedResource:
         if self.step not in {"update", "replace"}:
             return ()
         names = set(self.before) | set(self.after)
-        return tuple(sorted(n for n in names if self.before.get(n) != self.after.get(n)))
+        pairs = ((name, self.before.get(name), self.after.get(name)) for name in names)
+        return tuple(sorted(n for n, a, b in pairs if a != b and not (_blank(a) and _blank(b))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +193,11 @@ def _tags(attributes: Mapping[str, Any]) -> Labels:
 
 def _first(blocks: Any) -> Mapping[str, Any]:
     return as_mapping(blocks[0]) if isinstance(blocks, list) and blocks else {}
+
+
+def _blank(value: Any) -> bool:
+    """Whether it says nothing: providers turn an absent list into an empty one at will."""
+    return value is None or value in ("", [], {})
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

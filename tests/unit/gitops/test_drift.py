@@ -29,6 +29,12 @@ def test_changed_tag_is_drift() -> None:
     assert (drift.kind, drift.detail) == ("changed-outside", "tags")
 
 
+def test_empty_instead_of_absent_is_no_drift() -> None:
+    """Providers fill in empty lists; nobody changed anything."""
+    assert kinds(outside(fleet_attributes(context=None), fleet_attributes(context=[]))) == []
+    assert kinds(outside(fleet_attributes(flag=None), fleet_attributes(flag=False))) != []
+
+
 def test_deleted_fleet_is_gone() -> None:
     """A fleet that vanished must be reported before its pods are missed."""
     assert kinds(outside(fleet_attributes(), None)) == [("gone", "primary-small")]

@@ -161,27 +161,27 @@ variable "tags" {
       for key in keys(var.tags) : key
       if contains(["Name", "Spot", "cluster", "fleet", "kind", "managed", "name", "sector", "size", "kubernetes.io/cluster/${var.cluster_name}"], key)
     ]) == 0
-    error_message = "tags must not use reserved keys: Name, Spot, cluster, fleet, kind, managed, name, sector, size and kubernetes.io/cluster/<cluster_name> are set by the module."
+    error_message = "tags must not use reserved keys (${join(", ", [for key in keys(var.tags) : key if contains(["Name", "Spot", "cluster", "fleet", "kind", "managed", "name", "sector", "size", "kubernetes.io/cluster/${var.cluster_name}"], key)])}): Name, Spot, cluster, fleet, kind, managed, name, sector, size and kubernetes.io/cluster/<cluster_name> are set by the module."
   }
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : !startswith(lower(key), "aws:")])
-    error_message = "tags must not use keys that begin with aws: (reserved by AWS)."
+    error_message = "tags must not use keys that begin with aws: (${join(", ", [for key in keys(var.tags) : key if startswith(lower(key), "aws:")])}); AWS reserves them."
   }
 
   validation {
     condition     = length(var.tags) <= 42
-    error_message = "tags may have at most 42 entries: EC2 takes 50 and the module sets 8."
+    error_message = "tags may have at most 42 entries, not ${length(var.tags)}: EC2 takes 50 and the module sets 8."
   }
 
   validation {
     condition     = alltrue([for key in keys(var.tags) : length(split("", key)) >= 1 && length(split("", key)) <= 128])
-    error_message = "tags must have keys of 1 to 128 characters."
+    error_message = "tags must have keys of 1 to 128 characters (${join(", ", [for key in keys(var.tags) : substr(key, 0, 20) if length(split("", key)) > 128])})."
   }
 
   validation {
     condition     = alltrue([for value in values(var.tags) : value == null ? false : length(split("", value)) <= 256])
-    error_message = "tags must have values of at most 256 characters."
+    error_message = "tags must have values of at most 256 characters (${join(", ", [for key, value in var.tags : key if value == null ? true : length(split("", value)) > 256])})."
   }
 
   validation {
@@ -424,7 +424,7 @@ variable "node_labels" {
 
   validation {
     condition     = alltrue([for key in keys(var.node_labels) : !contains(["sector", "fleet", "size", "pool_size", "kind", "lifecycle"], key)])
-    error_message = "node_labels must not use reserved keys: sector, fleet, size, pool_size, kind and lifecycle are set by the module."
+    error_message = "node_labels must not use reserved keys (${join(", ", [for key in keys(var.node_labels) : key if contains(["sector", "fleet", "size", "pool_size", "kind", "lifecycle"], key)])}): sector, fleet, size, pool_size, kind and lifecycle are set by the module."
   }
 
   validation {

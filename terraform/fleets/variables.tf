@@ -57,7 +57,7 @@ variable "fleets" {
       for name, fleet in var.fleets :
       name == join("-", compact([fleet.sector_label, fleet.node_pool_size, fleet.zone]))
     ])
-    error_message = "fleets must be named <sector_label>-<node_pool_size>, with a zone <sector_label>-<node_pool_size>-<zone>."
+    error_message = "fleets must be named <sector_label>-<node_pool_size>, with a zone <sector_label>-<node_pool_size>-<zone> (${join(", ", [for name, fleet in var.fleets : name if name != join("-", compact([fleet.sector_label, fleet.node_pool_size, fleet.zone]))])})."
   }
 
   validation {
@@ -74,14 +74,23 @@ variable "fleets" {
         if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size
       ]) == 1
     ])
-    error_message = "fleets must not have the same sector_label and node_pool_size both with and without zone: the one without zone covers every zone."
+    error_message = "fleets must not have the same sector_label and node_pool_size both with and without zone (${join(", ", [
+      for name, fleet in var.fleets : name if fleet.zone == "" && length([
+        for other in values(var.fleets) : other
+        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size
+      ]) > 1
+    ])}): the one without zone covers every zone."
   }
 
   validation {
     condition = length(distinct([
       for fleet in values(var.fleets) : "${fleet.sector_label}/${fleet.node_pool_kind}"
     ])) == length(distinct(values(var.fleets)[*].sector_label))
-    error_message = "fleets of one sector_label must have one node_pool_kind."
+    error_message = "fleets of one sector_label must have one node_pool_kind (${join(", ", [
+      for sector in distinct(values(var.fleets)[*].sector_label) : sector if length(distinct([
+        for fleet in values(var.fleets) : fleet.node_pool_kind if fleet.sector_label == sector
+      ])) > 1
+    ])})."
   }
 
   validation {
@@ -113,18 +122,26 @@ variable "fleets" {
       for key in flatten([for fleet in values(var.fleets) : keys(fleet.tags)]) :
       !contains(["Name", "Spot", "cluster", "fleet", "kind", "managed", "name", "sector", "size", "kubernetes.io/cluster/${var.cluster_name}"], key)
     ])
-    error_message = "fleets must not use reserved keys in tags: Name, Spot, cluster, fleet, kind, managed, name, sector, size and kubernetes.io/cluster/<cluster_name> are set by the module."
+    error_message = "fleets must not use reserved keys in tags (${join(", ", distinct(flatten([
+      for name, fleet in var.fleets : [
+        for key in keys(fleet.tags) : "${name}: ${key}" if contains(["Name", "Spot", "cluster", "fleet", "kind", "managed", "name", "sector", "size", "kubernetes.io/cluster/${var.cluster_name}"], key)
+      ]
+    ])))}): Name, Spot, cluster, fleet, kind, managed, name, sector, size and kubernetes.io/cluster/<cluster_name> are set by the module."
   }
 
   validation {
     condition = alltrue([
       for key in flatten([for fleet in values(var.fleets) : keys(fleet.tags)]) : !startswith(lower(key), "aws:")
     ])
-    error_message = "fleets must not use keys that begin with aws: in tags (reserved by AWS)."
+    error_message = "fleets must not use keys that begin with aws: in tags (${join(", ", distinct(flatten([
+      for name, fleet in var.fleets : [
+        for key in keys(fleet.tags) : "${name}: ${key}" if startswith(lower(key), "aws:")
+      ]
+    ])))}); AWS reserves them."
   }
 
   validation {
     condition     = alltrue([for fleet in values(var.fleets) : length(fleet.tags) <= 42])
-    error_message = "fleets may have at most 42 entries in tags: EC2 takes 50 and the module sets 8."
+    error_message = "fleets may have at most 42 entries in tags (${join(", ", [for name, fleet in var.fleets : name if length(fleet.tags) > 42])}): EC2 takes 50 and the module sets 8."
   }
 }

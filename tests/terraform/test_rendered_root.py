@@ -59,18 +59,18 @@ def test_hostile_tags_are_planned_literally(root: OfflineRoot) -> None:
                 "primary-small": make_fleet(),
                 "primary-small-us-west-2a": make_fleet(zone="us-west-2a"),
             },
-            "both with and without zone",
+            "both with and without zone (primary-small)",
         ),
         (
             {
                 "primary-small": make_fleet(),
                 "primary-medium": make_fleet(node_pool_size="medium", node_pool_kind="cpu"),
             },
-            "of one sector_label must have one node_pool_kind",
+            "of one sector_label must have one node_pool_kind (primary)",
         ),
         (
             {"primary-small": make_fleet(tags={"Spot": "no", "aws:x": "y"})},
-            "must not use reserved keys in tags",
+            "must not use reserved keys in tags (primary-small: Spot)",
         ),
         ({"other-small": make_fleet()}, "must be named <sector_label>-<node_pool_size>"),
         ({"primary-small": make_fleet(ami="")}, "ami must be the id of a machine image"),

@@ -1,19 +1,14 @@
 """The order of execution: one failure ends only what depends on it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
-from reconciler.executor.handlers import Sides, carry_out
-from reconciler.model.actions import AnyAction, SetCapacity
-from reconciler.model.errors import (
-    Conflict,
-    NotFound,
-    OutcomeUnknown,
-    PortError,
-    Refused,
-    Throttled,
-)
-from reconciler.model.outcome import Outcome, OutcomeKind
+from reconciler.executor.handlers import SingleAction, carry_out
+from reconciler.executor.sides import Sides
+from reconciler.executor.terminations import end_together
+from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
+from reconciler.model.errors import PortError
+from reconciler.model.outcome import Outcome, kind_of_error
 
 Report = Callable[[Outcome], None]
 
@@ -30,59 +25,96 @@ def subject_of(action: AnyAction) -> str:
     """What an action is about: later actions on the same subject depend on it."""
     if isinstance(action, SetCapacity):
         return f"fleet {action.region}/{action.fleet}"
+    if isinstance(action, TerminateInstance) and action.node is None:
+        return f"instance {action.instance}"
     return f"node {action.node}"
 
 
-class LiveExecutor:
-    """Acts on the live cluster and cloud."""
+def in_steps(actions: Iterable[AnyAction]) -> Iterator[tuple[AnyAction, ...]]:
+    """The actions in order, terminations that lower the same fleet's target taken together.
 
-    def __init__(self, sides: Sides, monotonic_seconds: Callable[[], float]) -> None:
+    A fleet is modified once for all of them; what lies between keeps its place, and nothing is
+    moved ahead of an earlier action on the same subject.
+    """
+    left = list(actions)
+    while left:
+        first = left.pop(0)
+        group = [first]
+        if isinstance(first, TerminateInstance) and first.decrement:
+            busy: set[str] = set()
+            for each in list(left):
+                if _ends_with(first, each) and subject_of(each) not in busy:
+                    group.append(each)
+                    left.remove(each)
+                else:
+                    busy.add(subject_of(each))
+        yield tuple(group)
+
+
+def _ends_with(first: TerminateInstance, other: AnyAction) -> bool:
+    return (
+        isinstance(other, TerminateInstance)
+        and other.decrement
+        and (other.provider, other.region, other.fleet_id)
+        == (first.provider, first.region, first.fleet_id)
+    )
+
+
+class LiveExecutor:
+    """Acts on the live cluster and cloud.
+
+    Args:
+        sides: What is acted on.
+        monotonic_seconds: A clock that never jumps.
+        stopping: Whether the program is asked to stop: what has not begun is then left.
+    """
+
+    def __init__(
+        self,
+        sides: Sides,
+        monotonic_seconds: Callable[[], float],
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._sides = sides
         self._monotonic_seconds = monotonic_seconds
+        self._stopping = stopping
 
     def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
         """Carry the actions out; after a failure its subject is left alone until the next plan."""
         failed: dict[str, str] = {}
         outcomes: list[Outcome] = []
-        for action in actions:
-            subject = subject_of(action)
-            if subject in failed:
-                outcome = Outcome(
-                    action=action,
-                    kind="refused",
-                    detail=f"an earlier step failed: {failed[subject]}",
-                )
-            else:
-                outcome = self._try(action)
-            if outcome.kind in {"refused", "failed", "unknown"}:
-                failed.setdefault(subject, outcome.detail)
-            outcomes.append(outcome)
-            report(outcome)
+        for step in in_steps(actions):
+            if self._stopping():
+                break
+            for outcome in self._step(step, failed):
+                if not outcome.settled:
+                    failed.setdefault(subject_of(outcome.action), outcome.detail)
+                outcomes.append(outcome)
+                report(outcome)
         return tuple(outcomes)
 
-    def _try(self, action: AnyAction) -> Outcome:
+    def _step(self, step: Sequence[AnyAction], failed: dict[str, str]) -> Iterator[Outcome]:
+        """The outcomes of one step, those of what depends on a failure first."""
+        ready = [each for each in step if subject_of(each) not in failed]
+        for action in step:
+            if action not in ready:
+                why = f"an earlier step failed: {failed[subject_of(action)]}"
+                yield Outcome(action=action, kind="refused", detail=why)
+        endings = [each for each in ready if isinstance(each, TerminateInstance)]
+        if endings:
+            yield from end_together(endings, self._sides, self._monotonic_seconds)
+        for single in ready:
+            if not isinstance(single, TerminateInstance):
+                yield self._try(single)
+
+    def _try(self, action: SingleAction) -> Outcome:
         began = self._monotonic_seconds()
-        kind: OutcomeKind
-        detail = ""
         try:
-            kind = carry_out(action, self._sides)
+            kind, detail = carry_out(action, self._sides), ""
         except PortError as error:
-            kind, detail = _kind_of(error), str(error)
-        return Outcome(
-            action=action,
-            kind=kind,
-            detail=detail,
-            seconds=self._monotonic_seconds() - began,
-        )
-
-
-def _kind_of(error: PortError) -> OutcomeKind:
-    """Refused: planning afresh will settle it. Failed: someone may have to look."""
-    if isinstance(error, OutcomeUnknown):
-        return "unknown"
-    if isinstance(error, Refused | Conflict | NotFound | Throttled):
-        return "refused"
-    return "failed"
+            kind, detail = kind_of_error(error), str(error)
+        seconds = self._monotonic_seconds() - began
+        return Outcome(action=action, kind=kind, detail=detail, seconds=seconds)
 
 
 class DryRunExecutor:

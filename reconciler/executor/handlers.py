@@ -3,36 +3,26 @@
 Every handler is idempotent: done twice, or half and then again, it comes to the same end.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
+from reconciler.executor.sides import Sides
 from reconciler.model.actions import (
     AnnotateNode,
-    AnyAction,
     DeleteNode,
     DeletePod,
     EvictPod,
     SetCapacity,
     TaintNode,
-    TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.errors import Conflict, NotFound, Refused
-from reconciler.model.fleet import Provider
+from reconciler.model.errors import Conflict, NotFound
 from reconciler.model.outcome import OutcomeKind
-from reconciler.ports.cloud import Cloud
-from reconciler.ports.cluster import Cluster
+
+SingleAction = (
+    SetCapacity | TaintNode | UntaintNode | AnnotateNode | EvictPod | DeletePod | DeleteNode
+)
+"""Everything but terminations, which are carried out together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
-    """What actions act on."""
-
-    cluster: Cluster
-    clouds: Mapping[Provider, Cloud]
-
-
-def carry_out(action: AnyAction, sides: Sides) -> OutcomeKind:  # noqa: PLR0911 - one per kind of action
+def carry_out(action: SingleAction, sides: Sides) -> OutcomeKind:  # noqa: PLR0911 - one per kind
     """Do one action.
 
     Raises:
@@ -41,8 +31,6 @@ def carry_out(action: AnyAction, sides: Sides) -> OutcomeKind:  # noqa: PLR0911 
     match action:
         case SetCapacity():
             return _set_capacity(action, sides)
-        case TerminateInstance():
-            return _terminate(action, sides)
         case TaintNode():
             return _done(changed=sides.cluster.taint_node(action.node, action.taint))
         case UntaintNode():
@@ -72,23 +60,6 @@ def _set_capacity(action: SetCapacity, sides: Sides) -> OutcomeKind:
             action.fleet, f"its target is {live}, the plan was made from {action.from_capacity}"
         )
     cloud.set_target_capacity(action.region, action.id, action.to_capacity)
-    return "applied"
-
-
-def _terminate(action: TerminateInstance, sides: Sides) -> OutcomeKind:
-    """Lower the target first, so that the fleet does not replace what ends (behaviour, 5)."""
-    cloud = sides.clouds[action.provider]
-    live = cloud.instances(action.region, [action.instance])
-    if not live or live[0].gone:
-        return "already-done"
-    if action.node is not None:
-        remaining = sides.cluster.counted_pods_on(action.node)
-        if remaining:
-            raise Refused(action.node, f"{remaining[0]} runs there now")
-    if action.decrement:
-        fleet = cloud.fleet(action.region, action.fleet_id)
-        cloud.set_target_capacity(action.region, action.fleet_id, max(0, fleet.target_capacity - 1))
-    cloud.terminate_instances(action.region, [action.instance])
     return "applied"
 
 

@@ -72,6 +72,8 @@ class GitopsLoop:
         self._clock = clock
         self._settings = settings
         self._forge = forge
+        self._settled: GitopsReport | None = None
+        """The last turn, when taking it again from the same commit could not come to more."""
         self._woken = threading.Event()
         self._stopped = threading.Event()
 
@@ -130,6 +132,15 @@ class GitopsLoop:
 
     def _attempt(self) -> GitopsReport:
         tip = self._repository.fetch()
+        if self._settled is not None and self._settled.tip == tip:
+            return self._settled
+        report = self._turn(tip)
+        # Once proposed is enough: a branch that a reviewer deleted must not come back by itself.
+        pushed = report.branch == self._settings.branch
+        self._settled = None if pushed else report
+        return report
+
+    def _turn(self, tip: Commit) -> GitopsReport:
         files = {file.path: file.blob for file in self._repository.files(tip.id)}
         targets = find_targets(tuple(files), self._settings.configs, self._settings.output)
         drafts, newest = [], tip.id

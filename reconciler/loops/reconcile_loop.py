@@ -1,11 +1,12 @@
 """The capacity loop: observe, plan, act, report, wait; nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
-from reconciler.model.errors import ConfigError, InvariantViolated, ReconcilerError
+from reconciler.loops.memory import to_remember
+from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -13,6 +14,8 @@ from reconciler.ports.clock import Clock
 
 BATCH_SECONDS = 0.5
 """From the first event to the plan, so that a burst is planned as one."""
+BATCH_MAX_SECONDS = 2.0
+"""A burst that does not end is planned for all the same."""
 BACKOFF_SECONDS = 1.0
 BACKOFF_MAX_SECONDS = 60.0
 
@@ -26,6 +29,8 @@ class CycleReport:
     plan: Plan | None = None
     outcomes: tuple[Outcome, ...] = ()
     error: ReconcilerError | None = None
+    unkept: PortError | None = None
+    """Why what must outlive a restart could not be kept; None when it was, or nothing was to be."""
     observe_seconds: float = 0.0
     plan_seconds: float = 0.0
     act_seconds: float = 0.0
@@ -33,13 +38,15 @@ class CycleReport:
     @property
     def settled(self) -> bool:
         """Nothing failed and nothing was left to be done again."""
-        return self.error is None and all(
-            o.kind in {"applied", "already-done", "dry-run"} for o in self.outcomes
-        )
+        return self.error is None and all(outcome.settled for outcome in self.outcomes)
 
 
 class Reporter(Protocol):
     """Who hears of cycles: log, metrics, status page, notifications."""
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
+        """Before anything of the plan is carried out."""
+        ...
 
     def cycle_ended(self, report: CycleReport) -> None:
         """After every cycle, failed ones too."""
@@ -56,6 +63,14 @@ class Changes(Protocol):
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Block until something changed since the last observation; False after the time."""
         ...
+
+    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+        """Let the burst that began come in, see ports.cluster."""
+        ...
+
+
+def _keep_nothing(_annotations: Mapping[str, str | None]) -> None:
+    """For loops that have nowhere to keep anything."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,8 +89,11 @@ class ReconcileLoop:
     sleep_seconds: Callable[[], float]
     """The longest pause between cycles."""
     errors_in_a_row_max: int = 100
+    remember: Callable[[Mapping[str, str | None]], None] = _keep_nothing
+    """Keeps annotations where they survive a restart."""
     _cycles: int = field(default=0)
     _errors_in_a_row: int = field(default=0)
+    _troubled_in_a_row: int = field(default=0)
 
     def run(self) -> None:
         """Cycle until `stopping`.
@@ -95,12 +113,12 @@ class ReconcileLoop:
         self._cycles += 1
         try:
             report = self._cycle()
-            self._errors_in_a_row = 0
         except (InvariantViolated, ConfigError):
             raise
         except ReconcilerError as error:
-            self._errors_in_a_row += 1
             report = CycleReport(number=self._cycles, error=error)
+        self._errors_in_a_row = 0 if report.error is None else self._errors_in_a_row + 1
+        self._troubled_in_a_row = 0 if report.settled else self._troubled_in_a_row + 1
         self.reporter.cycle_ended(report)
         return report
 
@@ -111,30 +129,45 @@ class ReconcileLoop:
         observed = now()
         plan = self.plan(snapshot)
         planned = now()
+        self.reporter.plan_made(snapshot, plan)
         outcomes: tuple[Outcome, ...] = ()
+        unkept: PortError | None = None
         if self.may_act() and not self.stopping():
             outcomes = self.executor.execute(plan.actions, self.reporter.action_ended)
+            unkept = self._keep(to_remember(snapshot, plan, outcomes))
         return CycleReport(
             number=self._cycles,
             snapshot=snapshot,
             plan=plan,
             outcomes=outcomes,
+            unkept=unkept,
             observe_seconds=observed - began,
             plan_seconds=planned - observed,
             act_seconds=now() - planned,
         )
 
-    def _pause(self, report: CycleReport) -> None:
-        """Wait for the next event and let its burst gather; sooner again after trouble."""
-        if report.error is not None:
-            self.clock.wait_seconds(self._backoff(self._errors_in_a_row))
-            return
-        longest = self.sleep_seconds()
-        if not report.settled:
-            longest = min(longest, BACKOFF_SECONDS)
-        if self.changes.wait_for_change(longest) and not self.stopping():
-            self.clock.wait_seconds(BATCH_SECONDS)
+    def _keep(self, annotations: Mapping[str, str | None]) -> PortError | None:
+        """Keep what must outlive a restart; what cannot be kept holds nothing up."""
+        if not annotations:
+            return None
+        try:
+            self.remember(annotations)
+        except PortError as error:
+            return error
+        return None
 
-    @staticmethod
-    def _backoff(failures: int) -> float:
-        return float(min(BACKOFF_MAX_SECONDS, BACKOFF_SECONDS * 2 ** min(failures - 1, 10)))
+    def _pause(self, report: CycleReport) -> None:
+        """Wait for the next event and let its burst gather; not long after trouble."""
+        longest = self.sleep_seconds()
+        if report.error is not None:
+            self.clock.wait_seconds(self._backoff(longest))
+            return
+        if not report.settled:
+            longest = self._backoff(longest)
+        if self.changes.wait_for_change(longest) and not self.stopping():
+            self.changes.gather(BATCH_SECONDS, BATCH_MAX_SECONDS)
+
+    def _backoff(self, longest: float) -> float:
+        """1 s, doubling with each cycle in a row that had trouble, up to the usual pause."""
+        doubled = BACKOFF_SECONDS * 2.0 ** min(self._troubled_in_a_row - 1, 10)
+        return min(doubled, longest, BACKOFF_MAX_SECONDS)

@@ -4,6 +4,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.model.actions import AnyAction
+from reconciler.model.errors import (
+    Conflict,
+    NotFound,
+    OutcomeUnknown,
+    PortError,
+    Refused,
+    Throttled,
+)
 
 OutcomeKind = Literal["applied", "already-done", "refused", "failed", "unknown", "dry-run"]
 
@@ -20,3 +28,17 @@ class Outcome:
     kind: OutcomeKind
     detail: str = ""
     seconds: float = 0.0
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to be tried again."""
+        return self.kind in {"applied", "already-done", "dry-run"}
+
+
+def kind_of_error(error: PortError) -> OutcomeKind:
+    """Refused: planning afresh will settle it. Failed: someone may have to look."""
+    if isinstance(error, OutcomeUnknown):
+        return "unknown"
+    if isinstance(error, Refused | Conflict | NotFound | Throttled):
+        return "refused"
+    return "failed"

@@ -17,7 +17,7 @@ from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 
-_ENDING = (signal.SIGTERM, signal.SIGINT)
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 EXAMPLE = "reconciler sandbox up -- kubectl get nodes"
 

@@ -4,12 +4,11 @@ import ctypes
 import os
 import signal
 import subprocess
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from types import FrameType
+from collections.abc import Mapping, Sequence
 
 _PR_SET_PDEATHSIG = 1
 """Linux prctl(2)."""
+_ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _STOP_SECONDS = 10.0
 
 
@@ -55,18 +54,15 @@ def stop_child(child: subprocess.Popen[bytes]) -> None:
         child.stdout.close()
 
 
-def on_stop_signals(stop: Callable[[], None]) -> None:
-    """Call `stop` on SIGTERM and SIGINT."""
+def hold_stop_signals() -> None:
+    """Let SIGTERM, SIGINT and SIGHUP wait for `wait_for_stop`; before any thread is started.
 
-    def handler(_number: int, _frame: FrameType | None) -> None:
-        stop()
-
-    signal.signal(signal.SIGTERM, handler)
-    signal.signal(signal.SIGINT, handler)
+    Handlers would not do: one that runs while the main thread is inside a lock deadlocks on it,
+    and a signal between "ready" and "waiting" would end the process without cleaning up.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
 
 
 def wait_for_stop() -> None:
-    """Return when SIGTERM or SIGINT arrives."""
-    stopped = threading.Event()
-    on_stop_signals(stopped.set)
-    stopped.wait()
+    """Return when one of them arrives, or has arrived since they are held."""
+    signal.sigwait(_ENDING)

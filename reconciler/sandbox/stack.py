@@ -50,18 +50,22 @@ class ClusterProcess:
         self.kubeconfig = Path()
         """The child's own file: it goes with the child, even when this process is killed."""
 
-    def start(self) -> None:
-        """Start it and wait until it serves.
-
-        Raises:
-            ToolError: It ended before it was ready.
-        """
+    def launch(self) -> None:
+        """Start it, without waiting."""
         argv = [sys.executable, "-m", "reconciler.sandbox.cluster", "--port", str(self._port)]
         argv += ["--parent", str(os.getpid())]
         for each in fields(ClusterSettings):
             value = getattr(self._settings, each.name)
             argv += ["--" + each.name.replace("_", "-"), str(value)]
         self._child = start_child(argv)
+
+    def wait_until_ready(self) -> None:
+        """Wait until it serves.
+
+        Raises:
+            ToolError: It ended instead.
+        """
+        assert self._child is not None
         assert self._child.stdout is not None
         line = self._child.stdout.readline()
         if not line:
@@ -129,9 +133,10 @@ class Sandbox:
     def start(self) -> Self:
         """Start both processes and the joiner; nothing is left running when one of them fails."""
         try:
-            self._aws.start()
             self._cluster = ClusterProcess(self.settings.cluster, self.settings.cluster_port)
-            self._cluster.start()
+            self._cluster.launch()
+            self._aws.start()
+            self._cluster.wait_until_ready()
             self._joiner = Joiner(self._aws.url, self.kubeconfig, self.settings.joiner)
             self._joiner.start()
         except BaseException:

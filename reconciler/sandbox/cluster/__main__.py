@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reconciler.sandbox.cluster.server import ClusterServer
 from reconciler.sandbox.cluster.settings import ClusterSettings
-from reconciler.sandbox.processes import die_with_parent, wait_for_stop
+from reconciler.sandbox.processes import die_with_parent, hold_stop_signals, wait_for_stop
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -26,6 +26,7 @@ def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     options = vars(_parser().parse_args())
     port, kubeconfig, parent = (options.pop(name) for name in ("port", "kubeconfig", "parent"))
+    hold_stop_signals()
     if parent:
         die_with_parent(parent)
     with ClusterServer(ClusterSettings(**options), port=port) as server:

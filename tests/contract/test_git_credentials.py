@@ -1,0 +1,69 @@
+"""Tokens reach the remote through git's askpass, and nobody else."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.git.repository import GitRepository
+from reconciler.adapters.git.settings import GitSettings
+from reconciler.model.errors import Forbidden
+from reconciler.ports.repository import FileChange
+from tests.git_http import git_over_http
+from tests.git_remote import git, make_remote
+
+TOKEN = "t0k3n-for-tests"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A person's clone of a remote with one commit."""
+    return make_remote(tmp_path, {"sectors.yaml": "cluster: one\n"})
+
+
+def test_token_opens_fetch_and_push(work: Path) -> None:
+    """The loop in a cluster has nothing but a token."""
+    with git_over_http(work.parent, TOKEN) as url:
+        port = GitRepository(GitSettings(url=url, token=TOKEN))
+        made = port.commit(port.fetch().id, [FileChange(path="a", content=b"x")], "Rendered")
+        assert made is not None
+        port.push(made.id)
+        assert port.fetch() == made
+        port.close()
+    assert git(work.parent / "remote.git", "rev-parse", "main") == made.id
+
+
+def test_token_file_is_read_anew_after_a_rotation(work: Path, tmp_path: Path) -> None:
+    """A rotated Secret must not need a restart."""
+    file = tmp_path / "token"
+    file.write_text("old")
+    with git_over_http(work.parent, TOKEN) as url:
+        port = GitRepository(GitSettings(url=url, token_file=file))
+        with pytest.raises(Forbidden):
+            port.fetch()
+        file.write_text(TOKEN)
+        assert port.fetch().subject == "First config"
+        port.close()
+
+
+@pytest.mark.parametrize("token", ["", "wr0ng-token-value"])
+def test_missing_or_wrong_token_is_forbidden_and_never_shown(work: Path, token: str) -> None:
+    """An operator must be sent to the credentials, without reading them in the log."""
+    with git_over_http(work.parent, TOKEN) as url:
+        port = GitRepository(GitSettings(url=url, token=token))
+        with pytest.raises(Forbidden) as caught:
+            port.fetch()
+        port.close()
+    assert "check the token" in str(caught.value)
+    assert not token or token not in str(caught.value)
+
+
+def test_token_stays_out_of_files_and_arguments(work: Path, tmp_path: Path) -> None:
+    """A local copy on a shared volume must hold no secret."""
+    copy = tmp_path / "copy.git"
+    with git_over_http(work.parent, TOKEN) as url:
+        port = GitRepository(GitSettings(url=url, token=TOKEN, directory=copy))
+        port.fetch()
+        port.close()
+    files = [file for file in copy.rglob("*") if file.is_file()]
+    assert files
+    assert not [file for file in files if TOKEN.encode() in file.read_bytes()]

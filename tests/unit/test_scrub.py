@@ -1,0 +1,37 @@
+"""Secrets never reach a log."""
+
+import pytest
+
+from reconciler.telemetry.scrub import scrub, secrets_of
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "AKIAIOSFODNN7EXAMPLE",
+        "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        "glpat-abcdefghij0123456789",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_text_that_looks_like_a_key_is_masked(secret: str) -> None:
+    """Vendors quote keys in their errors."""
+    assert scrub(f"refused {secret} for you") == "refused *** for you"
+
+
+def test_password_of_an_address_is_masked() -> None:
+    """Git repeats the address it was given."""
+    assert scrub("fatal: https://bot:hunter2@example.com/x") == "fatal: https://***@example.com/x"
+
+
+def test_secrets_of_the_environment_are_known_by_their_names() -> None:
+    """The longest goes first, so that no half of it is left."""
+    environment = {
+        "AWS_SECRET_ACCESS_KEY": "hunter2",
+        "MY_TOKEN": "hunter2hunter2",
+        "RECONCILER_GIT_TOKEN_FILE": "/run/secrets/token",
+        "HOME": "/home/ada",
+        "SHORT_TOKEN": "abc",
+    }
+    assert secrets_of(environment) == ("hunter2hunter2", "hunter2")
+    assert scrub("a hunter2hunter2 b hunter2", secrets_of(environment)) == "a *** b ***"

@@ -1,0 +1,161 @@
+"""Clouds that the Cloud port's contract is checked on: in memory, and EC2's API over HTTP."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import boto3
+import pytest
+
+from reconciler.adapters.aws import Clients, Ec2FleetCloud
+from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryWorld
+from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.ids import FleetId, InstanceId, Region
+from reconciler.ports.cloud import Cloud
+from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
+from reconciler.sandbox.aws.clock import ManualClock
+from reconciler.sandbox.aws.faults import CapacityLimit
+from reconciler.sandbox.aws.server import AwsServer
+from reconciler.sandbox.aws.values import Delays as AwsDelays
+
+CLUSTER = "analytics"
+HOME = Region("us-west-2")
+AWAY = Region("us-east-1")
+_NUMBERS = count(1)
+
+
+class CloudWorld(ABC):
+    """What a test arranges behind the port; time is virtual."""
+
+    port: Cloud
+    cluster = CLUSTER
+
+    @abstractmethod
+    def add_fleet(self, name: str, target: int) -> FleetId:
+        """A maintain fleet of ours in the home region."""
+
+    @abstractmethod
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+
+    @abstractmethod
+    def refuse_launches(self, fleet_id: FleetId, code: str) -> None:
+        """EC2 has no capacity from now on."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything."""
+
+    def members(self, fleet_id: FleetId) -> list[Instance]:
+        """The fleet's instances that still count, by observation."""
+        found = self.port.observe([HOME]).instances
+        return [each for each in found if each.fleet_id == fleet_id and not each.gone]
+
+    def observed(self, fleet_id: FleetId) -> Fleet:
+        """The fleet, by observation."""
+        return next(each for each in self.port.observe([HOME]).fleets if each.id == fleet_id)
+
+
+class InMemory(CloudWorld):
+    """The twin that simulations run on."""
+
+    def __init__(self) -> None:
+        self._world = MemoryWorld(CLUSTER, Delays(launch=20, terminate=10, modify=5))
+        self.port = MemoryCloud(self._world)
+
+    def add_fleet(self, name: str, target: int) -> FleetId:
+        """See CloudWorld."""
+        return self._world.add_fleet(FleetShape(name=name, region=HOME), target)
+
+    def advance(self, seconds: float) -> None:
+        """See CloudWorld."""
+        self._world.advance(seconds)
+
+    def refuse_launches(self, fleet_id: FleetId, code: str) -> None:
+        """See CloudWorld."""
+        self._world.refuse_launches(fleet_id, code)
+
+    def close(self) -> None:
+        """See CloudWorld."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmulatedAws:
+    """A running server, which several worlds share: starting one takes seconds."""
+
+    server: AwsServer
+    clock: ManualClock
+    ids: AccountIds
+
+
+@contextmanager
+def emulated_aws() -> Iterator[EmulatedAws]:
+    """Start the emulated AWS and point boto3 at it."""
+    clock = ManualClock()
+    delays = AwsDelays(launch_seconds=20, terminate_seconds=10, modify_seconds=5, retry_seconds=60)
+    with AwsServer(clock=clock, delays=delays) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", server.url)
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        yield EmulatedAws(server=server, clock=clock, ids=bootstrap_account(server.url))
+
+
+class OverHttp(CloudWorld):
+    """The real adapter, boto3 and all, against the emulated AWS."""
+
+    def __init__(self, emulated: EmulatedAws) -> None:
+        self.server, self._clock = emulated.server, emulated.clock
+        self.cluster = f"analytics-{next(_NUMBERS)}"
+        self._ids = emulated.ids
+        self._ec2: Any = boto3.Session(region_name=HOME).client("ec2")
+        self._clients = Clients()
+        self.port = Ec2FleetCloud(self.cluster, self._clients, self._clock.now)
+
+    def add_fleet(
+        self, name: str, target: int, cluster: str | None = None, kind: str = "maintain"
+    ) -> FleetId:
+        """See CloudWorld; of another cluster on request."""
+        cluster = cluster or self.cluster
+        tags = [{"Key": "fleet", "Value": name}, {"Key": "cluster", "Value": cluster}]
+        data = {
+            "ImageId": self._ids.ami,
+            "TagSpecifications": [{"ResourceType": "instance", "Tags": tags}],
+        }
+        template = self._ec2.create_launch_template(
+            LaunchTemplateName=f"{cluster}-{name}", LaunchTemplateData=data
+        )["LaunchTemplate"]["LaunchTemplateId"]
+        subnet = next(iter(self._ids.subnet_ids.values()))
+        config = {
+            "LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "$Latest"},
+            "Overrides": [{"InstanceType": "r5.xlarge", "SubnetId": subnet}],
+        }
+        answer = self._ec2.create_fleet(
+            Type=kind,
+            LaunchTemplateConfigs=[config],
+            TargetCapacitySpecification={
+                "TotalTargetCapacity": target,
+                "DefaultTargetCapacityType": "spot",
+            },
+            TagSpecifications=[{"ResourceType": "fleet", "Tags": tags}],
+        )
+        return FleetId(answer["FleetId"])
+
+    def advance(self, seconds: float) -> None:
+        """See CloudWorld."""
+        self._clock.advance(seconds)
+
+    def refuse_launches(self, fleet_id: FleetId, code: str) -> None:
+        """See CloudWorld."""
+        self.server.faults.limit(CapacityLimit(code=code))
+
+    def close(self) -> None:
+        """See CloudWorld."""
+        self._clients.close()
+        self._ec2.close()
+        self.server.faults.clear()
+
+
+UNKNOWN = InstanceId("i-0123456789abcdef0")

@@ -1,0 +1,165 @@
+"""What every Cloud promises; a difference between the twins is a bug in one of them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from reconciler.model.errors import NotFound
+from reconciler.model.ids import FleetId
+from tests.contract.cloud_worlds import (
+    AWAY,
+    HOME,
+    UNKNOWN,
+    CloudWorld,
+    EmulatedAws,
+    InMemory,
+    OverHttp,
+    emulated_aws,
+)
+
+
+@pytest.fixture(scope="module")
+def emulated() -> Iterator[EmulatedAws]:
+    """EC2's API on loopback."""
+    with emulated_aws() as running:
+        yield running
+
+
+@pytest.fixture(params=["memory", "http"])
+def world(request: pytest.FixtureRequest, emulated: EmulatedAws) -> Iterator[CloudWorld]:
+    """An account without fleets of the cluster."""
+    made = InMemory() if request.param == "memory" else OverHttp(emulated)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def over_http(emulated: EmulatedAws) -> Iterator[OverHttp]:
+    """The real adapter's world, for what memory does not have."""
+    made = OverHttp(emulated)
+    yield made
+    made.close()
+
+
+def test_fleet_and_members_are_observed(world: CloudWorld) -> None:
+    """A fleet that is not seen is reported missing, and its pods wait."""
+    fleet_id = world.add_fleet("primary-small", 2)
+    world.advance(60)
+    state = world.port.observe([HOME, AWAY])
+    (fleet,) = state.fleets
+    assert (fleet.id, fleet.name, fleet.region) == (fleet_id, "primary-small", HOME)
+    assert (fleet.state, fleet.target_capacity, fleet.fulfilled_capacity) == ("active", 2, 2.0)
+    assert fleet.instance_types == ("r5.xlarge",)
+    assert fleet.tags["cluster"] == world.cluster
+    assert [(i.state, i.lifecycle, i.fleet_id) for i in state.instances] == [
+        ("running", "spot", fleet_id)
+    ] * 2
+    assert all(each.launched_at is not None for each in state.instances)
+    assert {i.launch_template_version for i in state.instances} == {fleet.launch_template_version}
+    assert state.regions == {HOME, AWAY}
+    assert state.instances_known
+
+
+def test_raised_target_launches_and_lowered_target_ends_nothing(world: CloudWorld) -> None:
+    """EC2 would pick victims itself, pods and all."""
+    fleet_id = world.add_fleet("primary-small", 1)
+    world.port.set_target_capacity(HOME, fleet_id, 3)
+    world.advance(60)
+    assert len(world.members(fleet_id)) == 3
+    world.port.set_target_capacity(HOME, fleet_id, 1)
+    world.advance(60)
+    assert world.port.fleet(HOME, fleet_id).target_capacity == 1
+    assert len(world.members(fleet_id)) == 3
+
+
+def test_fleet_is_modifying_for_a_while_and_keeps_the_new_target(world: CloudWorld) -> None:
+    """A fleet read too early must not look unchanged."""
+    fleet_id = world.add_fleet("primary-small", 1)
+    world.advance(60)
+    world.port.set_target_capacity(HOME, fleet_id, 2)
+    assert world.port.fleet(HOME, fleet_id).state == "modifying"
+    assert world.port.fleet(HOME, fleet_id).target_capacity == 2
+    world.advance(60)
+    assert world.port.fleet(HOME, fleet_id).state == "active"
+
+
+def test_terminated_instance_is_replaced_unless_the_target_went_down_first(
+    world: CloudWorld,
+) -> None:
+    """Terminating before lowering buys a new node for each that is ended."""
+    fleet_id = world.add_fleet("primary-small", 2)
+    world.advance(60)
+    first, second = (each.id for each in world.members(fleet_id))
+    world.port.terminate_instances(HOME, [first])
+    world.advance(60)
+    assert len(world.members(fleet_id)) == 2
+    world.port.set_target_capacity(HOME, fleet_id, 1)
+    world.port.terminate_instances(HOME, [second])
+    world.advance(60)
+    assert len(world.members(fleet_id)) == 1
+    states = {each.id: each.state for each in world.port.instances(HOME, [first, second])}
+    assert set(states.values()) <= {"terminated"}
+
+
+def test_ending_what_has_ended_is_done_already(world: CloudWorld) -> None:
+    """A plan carried out twice must not fail the second time."""
+    fleet_id = world.add_fleet("primary-small", 1)
+    world.advance(60)
+    (member,) = world.members(fleet_id)
+    world.port.terminate_instances(HOME, [member.id])
+    world.advance(60)
+    world.port.terminate_instances(HOME, [member.id, UNKNOWN])
+    world.port.terminate_instances(HOME, [])
+
+
+def test_one_unknown_instance_does_not_save_the_others(world: CloudWorld) -> None:
+    """EC2 fails the whole call for one id that it has forgotten."""
+    fleet_id = world.add_fleet("primary-small", 1)
+    world.advance(60)
+    (member,) = world.members(fleet_id)
+    world.port.set_target_capacity(HOME, fleet_id, 0)
+    world.port.terminate_instances(HOME, [UNKNOWN, member.id])
+    world.advance(60)
+    assert world.members(fleet_id) == []
+
+
+def test_unknown_ids_are_left_out(world: CloudWorld) -> None:
+    """Asking after an instance that is gone is how its end is noticed."""
+    fleet_id = world.add_fleet("primary-small", 1)
+    world.advance(60)
+    (member,) = world.members(fleet_id)
+    found = world.port.instances(HOME, [UNKNOWN, member.id])
+    assert [each.id for each in found] == [member.id]
+    assert world.port.instances(HOME, []) == ()
+
+
+def test_missing_capacity_shows_as_an_error_of_the_fleet(world: CloudWorld) -> None:
+    """Demand would wait for a fleet that EC2 cannot fill."""
+    fleet_id = world.add_fleet("primary-small", 0)
+    world.refuse_launches(fleet_id, "InsufficientInstanceCapacity")
+    world.port.set_target_capacity(HOME, fleet_id, 2)
+    world.advance(120)
+    fleet = world.observed(fleet_id)
+    assert "InsufficientInstanceCapacity" in {event.code for event in fleet.capacity_errors} | {
+        word for event in fleet.capacity_errors for word in event.message.split()
+    }
+    assert fleet.fulfilled_capacity == 0
+
+
+def test_fleet_that_is_gone_is_not_found(world: CloudWorld) -> None:
+    """The executor must tell a vanished fleet from a failure."""
+    gone = FleetId("fleet-00000000-0000-0000-0000-000000000000")
+    with pytest.raises(NotFound):
+        world.port.fleet(HOME, gone)
+    with pytest.raises(NotFound):
+        world.port.set_target_capacity(HOME, gone, 1)
+
+
+def test_other_clusters_fleets_are_invisible(over_http: OverHttp) -> None:
+    """Scaling a neighbour's fleet would be the worst of all mistakes."""
+    foreign = over_http.add_fleet("primary-small", 1, cluster="neighbour")
+    over_http.advance(60)
+    state = over_http.port.observe([HOME])
+    assert (state.fleets, state.instances) == ((), ())
+    with pytest.raises(NotFound):
+        over_http.port.fleet(HOME, foreign)

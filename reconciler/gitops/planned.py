@@ -88,7 +88,12 @@ def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
     found = resources(plan)
     templates = {r.module: r for r in found if r.type == LAUNCH_TEMPLATE}
     region = provider_region(plan)
-    planned = [_fleet(r, templates.get(r.module), region) for r in found if r.type == FLEET]
+    live = _refreshed(plan)
+    planned = [
+        _fleet(r, templates.get(r.module), region, live.get(r.address) or r.before)
+        for r in found
+        if r.type == FLEET
+    ]
     return tuple(sorted(planned, key=lambda fleet: (fleet.name, fleet.address)))
 
 
@@ -105,6 +110,22 @@ def provider_region(plan: TerraformPlanJson) -> str:
         if isinstance(value, str):
             return value
     return ""
+
+
+def _refreshed(plan: TerraformPlanJson) -> dict[str, Mapping[str, Any]]:
+    """Attributes by address as the plan's own refresh found them.
+
+    `before` is not enough: of a resource that left the configuration Terraform plans the end from
+    the state as it was stored, and a fleet that was drained since would still seem to be full.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    pending = [as_mapping(_at(plan, "prior_state", "values", "root_module"))]
+    while pending:
+        module = pending.pop()
+        pending += [as_mapping(child) for child in module.get("child_modules", [])]
+        for entry in module.get("resources", []):
+            found[str(entry.get("address", ""))] = as_mapping(entry.get("values"))
+    return found
 
 
 def _resource(entry: Mapping[str, Any]) -> PlannedResource:
@@ -135,7 +156,10 @@ def _idle(actions: Sequence[str]) -> bool:
 
 
 def _fleet(
-    resource: PlannedResource, template: PlannedResource | None, region: str
+    resource: PlannedResource,
+    template: PlannedResource | None,
+    region: str,
+    live: Mapping[str, Any],
 ) -> PlannedFleet:
     before, after = resource.before, resource.after
     shown = after or before
@@ -149,7 +173,7 @@ def _fleet(
         step=resource.step,
         fleet_id=str(before.get("id") or ""),
         region=_region(before) or _region(after) or region,
-        capacity_before=_capacity(before),
+        capacity_before=_capacity(live) if before else None,
         capacity_after=_capacity(after),
         spot=_is_spot(shown),
         tags_before=_tags(before),

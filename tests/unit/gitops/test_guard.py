@@ -57,6 +57,16 @@ def test_approved_destruction_of_a_drained_fleet_passes() -> None:
     assert codes(plan(gone), policy) == []
 
 
+def test_fleet_drained_since_the_last_apply_counts_as_drained() -> None:
+    """Of a fleet that left the config Terraform shows the stored capacity, not the live one."""
+    change = fleet_change(["delete"])
+    refreshed = {"address": change["address"], "values": fleet_attributes(target=0)}
+    child = {"child_modules": [{"resources": [refreshed]}]}
+    shown = plan(change, prior_state={"values": {"root_module": child}})
+    policy = GuardPolicy(allow_destroy=frozenset({"primary-small"}))
+    assert codes(shown, policy) == []
+
+
 def test_approval_of_one_fleet_does_not_cover_another() -> None:
     """`allow_destroy` names fleets, not intentions."""
     policy = GuardPolicy(allow_destroy=frozenset({"primary-large"}))

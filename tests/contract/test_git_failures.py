@@ -1,0 +1,111 @@
+"""What git's and Terraform's messages are taken for."""
+
+import pytest
+
+from reconciler.adapters.git.failures import failure
+from reconciler.adapters.terraform import failures as terraform
+from reconciler.adapters.terraform.program import Finished
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    ReconcilerError,
+    ToolError,
+    Unavailable,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "said"),
+    [
+        ("fatal: write error: No space left on device", ToolError, "no space left"),
+        ("fatal: couldn't find remote ref refs/heads/main", NotFound, "branch main"),
+        ("git@github.com: Permission denied (publickey).", Forbidden, "Permission denied"),
+        ("remote: Repository not found.\nfatal: repository 'x' not found", NotFound, "not found"),
+        ("fatal: unable to access 'x': Could not resolve host: y", Unavailable, "resolve"),
+        ("fatal: unable to access 'x': The requested URL returned error: 503", Unavailable, "503"),
+        ('Timeout: the command "git fetch" did not complete in 60 secs.', Unavailable, "in time"),
+        ("fatal: the remote end hung up unexpectedly", Unavailable, "hung up"),
+        ("fatal: bad object refs/remotes/origin/followed", ToolError, "bad object"),
+        ("", ToolError, "without a word"),
+    ],
+)
+def test_failed_fetch_is_told_apart(text: str, expected: type[ReconcilerError], said: str) -> None:
+    """The class decides whether the loop waits, asks for help or starts over."""
+    error = failure("fetch", "git fetch x", "main", text)
+    assert type(error) is expected
+    assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (" ! [rejected]  a -> main (fetch first)\nerror: failed to push some refs", Conflict),
+        (" ! [rejected]  a -> main (non-fast-forward)", Conflict),
+        ("! [remote rejected] a -> main (cannot lock ref 'refs/heads/main': is at b)", Conflict),
+        ("remote: error: GH006: Protected branch update failed", Forbidden),
+        ("! [remote rejected] a -> main (pre-receive hook declined)", Forbidden),
+        ("fatal: the remote end hung up unexpectedly", OutcomeUnknown),
+        ('Timeout: the command "git push" did not complete in 60 secs.', OutcomeUnknown),
+        ("fatal: unable to access 'x': Could not resolve host: y", Unavailable),
+    ],
+)
+def test_failed_push_is_told_apart(text: str, expected: type[ReconcilerError]) -> None:
+    """A lost reply is no refusal: the commit may have arrived."""
+    assert type(failure("push", "git push x", "main", text)) is expected
+
+
+def finished(**parts: object) -> Finished:
+    """A failed call of Terraform."""
+    facts: dict[str, object] = {"status": 1, "out": "", "error": "", **parts}
+    return Finished(**facts)  # type: ignore[arg-type] # a test varies single fields
+
+
+TWO_ERRORS = "│ Error: One\n│ \n│ first\n╷\n│ Error: Two\n"
+LOCKED = """
+╷
+│ Error: Error acquiring the state lock
+│
+│ Error message: operation error S3: PutObject, PreconditionFailed
+│ Lock Info:
+│   ID:        0f1c-77
+│   Who:       ada@laptop
+╵
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "said"),
+    [
+        (LOCKED, Conflict, "locked by ada@laptop (wait, or when that run is dead: "),
+        (LOCKED, Conflict, "terraform force-unlock 0f1c-77)"),
+        ("│ Error: Saved plan is stale\n", Conflict, "plan again"),
+        ("│ Error: No valid credential sources found\n", Forbidden, "AWS credentials"),
+        ("│ Error: Failed to query available provider packages\n", ToolError, "PLUGIN_DIR"),
+        (TWO_ERRORS, ToolError, "Error: One first / Error: Two"),
+        ("", ToolError, "exit code 1"),
+    ],
+)  # fmt: skip
+def test_failed_terraform_is_told_apart(
+    text: str, expected: type[ReconcilerError], said: str
+) -> None:
+    """The message must say what to do next in one line."""
+    error = terraform.failure("plan", finished(error=text), text)
+    assert type(error) is expected
+    assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"killed": True}, "may still be locked"),
+        ({"interrupted_by": "SIGTERM"}, "released its lock"),
+        ({"timed_out": True}, "longer than its limit"),
+    ],
+)
+def test_stopped_terraform_says_whether_the_lock_is_free(
+    parts: dict[str, object], said: str
+) -> None:
+    """Whoever comes next must know whether to unlock by hand."""
+    assert said in str(terraform.failure("apply", finished(**parts), ""))

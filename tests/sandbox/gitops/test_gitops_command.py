@@ -1,0 +1,84 @@
+"""`reconciler gitops` as a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.git_remote import git, make_remote, write_and_push
+
+pytestmark = pytest.mark.sandbox
+
+TIMEOUT_SECONDS = 120
+PROGRAM = [sys.executable, "-c", "from reconciler.cli.main import main; main()", "gitops"]
+CONFIG = "cluster: one\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+_ENVIRONMENT = dict(os.environ)  # noqa: TID251 - the process needs PATH and HOME
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A person's clone of a config repository."""
+    return make_remote(tmp_path, {"sectors.yaml": CONFIG})
+
+
+def gitops(repository: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """One turn of the second loop."""
+    return subprocess.run(
+        [*PROGRAM, "--once", "--repository", repository, *more],
+        env=_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+
+
+def test_once_commits_and_prints_what_it_did(work: Path) -> None:
+    """A cron job reads this."""
+    done = gitops(str(work.parent / "remote.git"), "--output", "json")
+    assert done.returncode == 0, done.stderr
+    (cluster,) = json.loads(done.stdout)["clusters"]
+    assert (cluster["cluster"], cluster["state"]) == ("one", "committed")
+    assert git(work.parent / "remote.git", "rev-parse", "main") == cluster["commit"]
+    table = gitops(str(work.parent / "remote.git"), "--output", "table")
+    assert "unchanged" in table.stdout
+
+
+def test_invalid_config_exits_2_with_every_fault_and_its_place(work: Path) -> None:
+    """The author must be able to mend all of it in one go."""
+    write_and_push(work, "sectors.yaml", "cluster: one\nnosuch: 1\nsleep_interval: -1\n", "Break")
+    done = gitops(str(work.parent / "remote.git"))
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert [line.split(": ")[1] for line in lines] == ["sectors.yaml:2:1", "sectors.yaml:3:1"]
+
+
+def test_missing_repository_is_one_line_and_exit_1(tmp_path: Path) -> None:
+    """A mistyped address must not look like a bug."""
+    done = gitops(str(tmp_path / "nowhere.git"))
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: git fetch")
+    assert done.stderr.count("\n") == 1
+
+
+def test_sigterm_ends_the_watch_in_order(work: Path) -> None:
+    """A rolling update must not wait for a kill, nor end in a half-made commit."""
+    remote = str(work.parent / "remote.git")
+    with subprocess.Popen(
+        [*PROGRAM, "--repository", remote, "--interval", "3600"],
+        env=_ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=TIMEOUT_SECONDS)
+    assert "gitops_config_rendered" in first
+    assert process.returncode == 0, first + rest
+    assert "Render terraform" in git(Path(remote), "log", "-1", "--format=%s", "main")

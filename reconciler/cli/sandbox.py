@@ -30,7 +30,7 @@ def _group() -> None:
 
 
 @app.command("up")
-def up(  # noqa: PLR0913 - one option per time that people want to change
+def up(
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND...]", help="Runs inside; its exit code is ours."),

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 
@@ -54,15 +55,22 @@ def stop_child(child: subprocess.Popen[bytes]) -> None:
         child.stdout.close()
 
 
-def hold_stop_signals() -> None:
-    """Let SIGTERM, SIGINT and SIGHUP wait for `wait_for_stop`; before any thread is started.
+class StopSignals:
+    """SIGTERM, SIGINT and SIGHUP, noticed from the moment this exists; main thread only.
 
-    Handlers would not do: one that runs while the main thread is inside a lock deadlocks on it,
-    and a signal between "ready" and "waiting" would end the process without cleaning up.
+    The interpreter writes a byte for each signal, in whatever thread the kernel delivers it.
+    Neither of the usual ways would do: a handler that sets a `threading.Event` can deadlock on
+    the event's own lock, and blocked signals still kill the process through threads that
+    libraries have started before (numpy's).
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
 
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._writer.settimeout(0)
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        for number in _ENDING:
+            signal.signal(number, lambda _number, _frame: None)
 
-def wait_for_stop() -> None:
-    """Return when one of them arrives, or has arrived since they are held."""
-    signal.sigwait(_ENDING)
+    def wait(self) -> None:
+        """Return when one of them has arrived."""
+        self._reader.recv(1)

@@ -20,12 +20,12 @@ from urllib.parse import parse_qs
 
 from reconciler.model.errors import InputError
 from reconciler.sandbox.aws.call_log import CallLog, HttpRequest
+from reconciler.sandbox.aws.control_client import PREFIX
 from reconciler.sandbox.aws.faults import CapacityLimit
 from reconciler.sandbox.aws.launcher import EndReason
 from reconciler.sandbox.aws.moto_surface import enforce_iam
 from reconciler.sandbox.aws.world import Ec2World
 
-PREFIX = "/_sandbox/"
 _WAIT_SECONDS_MAX = 60.0
 
 Body = Mapping[str, Any]

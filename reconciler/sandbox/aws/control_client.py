@@ -7,8 +7,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from reconciler.model.errors import InputError, Unavailable
-from reconciler.sandbox.aws.control import PREFIX
 
+PREFIX = "/_sandbox/"
+"""Path of the control API; it stands here, so that a client need not load the emulator."""
 _TIMEOUT_SECONDS = 90.0
 """Longer than the longest wait that the control API allows."""
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from reconciler.sandbox.aws.call_log import CallLog, HttpRequest, read_call
 from reconciler.sandbox.aws.clock import Clock
-from reconciler.sandbox.aws.control import PREFIX, Control
+from reconciler.sandbox.aws.control import Control
+from reconciler.sandbox.aws.control_client import PREFIX
 from reconciler.sandbox.aws.world import Ec2World
 
 _LOG = logging.getLogger(__name__)

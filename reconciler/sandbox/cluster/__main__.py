@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reconciler.sandbox.cluster.server import ClusterServer
 from reconciler.sandbox.cluster.settings import ClusterSettings
-from reconciler.sandbox.processes import die_with_parent, hold_stop_signals, wait_for_stop
+from reconciler.sandbox.processes import StopSignals, die_with_parent
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -26,7 +26,7 @@ def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     options = vars(_parser().parse_args())
     port, kubeconfig, parent = (options.pop(name) for name in ("port", "kubeconfig", "parent"))
-    hold_stop_signals()
+    signals = StopSignals()
     if parent:
         die_with_parent(parent)
     with ClusterServer(ClusterSettings(**options), port=port) as server:
@@ -37,7 +37,7 @@ def main() -> int:
         line = {"url": server.url, "kubeconfig": str(kubeconfig), "token": server.token}
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
-        wait_for_stop()
+        signals.wait()
     return 0
 
 

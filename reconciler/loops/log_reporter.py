@@ -1,0 +1,164 @@
+"""The capacity loop in the log: one line per action, a summary per cycle, refusals once."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import structlog
+
+from reconciler.loops.describe import describe
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.outcome import Outcome, OutcomeKind
+from reconciler.model.plan import Plan, Reason, Unplaceable
+from reconciler.model.snapshot import Snapshot
+from reconciler.telemetry import events
+from reconciler.telemetry.repeats import Repeats
+
+LINES_MAX = 50
+"""Pods named one by one per cycle; the rest is counted."""
+
+_EVENTS: Final[Mapping[OutcomeKind, tuple[str, str]]] = {
+    "applied": (events.ACTION_APPLIED, "info"),
+    "already-done": (events.ACTION_ALREADY_DONE, "debug"),
+    "dry-run": (events.ACTION_PLANNED, "info"),
+    "refused": (events.ACTION_REFUSED, "warning"),
+    "failed": (events.ACTION_FAILED, "error"),
+    "unknown": (events.ACTION_OUTCOME_UNKNOWN, "warning"),
+}
+
+
+class LogReporter:
+    """A Reporter that logs.
+
+    Args:
+        monotonic_seconds: For what is said again only after a while.
+        summary_seconds: The longest silence: `max_logging_interval`.
+    """
+
+    def __init__(
+        self,
+        monotonic_seconds: Callable[[], float],
+        summary_seconds: Callable[[], float],
+    ) -> None:
+        self._log: Any = structlog.get_logger()
+        self._monotonic_seconds = monotonic_seconds
+        self._summary_seconds = summary_seconds
+        self._repeats = Repeats(monotonic_seconds)
+        self._summary_at: float | None = None
+        self._unplaceable: dict[str, tuple[Reason, ...]] = {}
+        self._seen: tuple[Any, ...] = ()
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
+        """Log what the plan found wrong, once per change."""
+        self._log_unplaceable(plan.unplaceable)
+        self._log_findings(snapshot, plan)
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """Log one action with decision, reason, before and after."""
+        event, level = _EVENTS[outcome.kind]
+        text = describe(outcome.action)
+        if not self._repeats.is_news(event, text.name, text.subject, text.before, text.after):
+            level = "debug"
+        detail = {"detail": outcome.detail} if outcome.detail else {}
+        self._say(level)(
+            event,
+            action=text.name,
+            policy=outcome.action.policy,
+            **text.facts,
+            before=text.before,
+            after=text.after,
+            reason=outcome.action.because,
+            seconds=round(outcome.seconds, 3),
+            **detail,
+        )
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """Log the cycle: at once when something changed, else now and then."""
+        if report.unkept is not None and self._repeats.is_news(events.MEMORY_NOT_KEPT):
+            self._log.warning(events.MEMORY_NOT_KEPT, reason=str(report.unkept))
+        if report.error is not None:
+            self._log_failure(report)
+            return
+        if report.plan is None:
+            return
+        seen = _what_matters(report.plan)
+        changed = bool(report.outcomes) or seen != self._seen
+        self._seen = seen
+        due = self._summary_is_due()
+        if changed or due:
+            self._summary_at = self._monotonic_seconds()
+        self._say("info" if changed or due else "debug")(
+            events.CYCLE_ENDED, **summary(report, report.plan)
+        )
+
+    def _say(self, level: str) -> Any:
+        return getattr(self._log, level)
+
+    def _log_failure(self, report: CycleReport) -> None:
+        error = report.error
+        news = self._repeats.is_news(events.CYCLE_FAILED, type(error).__name__, str(error))
+        self._say("warning" if news else "debug")(
+            events.CYCLE_FAILED,
+            cycle=report.number,
+            kind=type(error).__name__,
+            reason=str(error),
+        )
+
+    def _summary_is_due(self) -> bool:
+        if self._summary_at is None:
+            return True
+        return self._monotonic_seconds() - self._summary_at >= self._summary_seconds()
+
+    def _log_unplaceable(self, found: tuple[Unplaceable, ...]) -> None:
+        now = {f"{each.pod}/{each.pod.uid}": each for each in found}
+        fresh = [each for key, each in now.items() if self._unplaceable.get(key) != each.reasons]
+        for each in fresh[:LINES_MAX]:
+            reasons = [f"{r.fleet or '-'} ({r.region}): {r.code}: {r.detail}" for r in each.reasons]
+            self._log.warning(events.POD_UNPLACEABLE, pod=str(each.pod), reasons=reasons)
+        if len(fresh) > LINES_MAX:
+            self._log.warning(events.PODS_UNPLACEABLE_MORE, pods=len(fresh) - LINES_MAX)
+        for key in [key for key in self._unplaceable if key not in now][:LINES_MAX]:
+            self._log.info(events.POD_PLACEABLE, pod=key.rpartition("/")[0])
+        self._unplaceable = {key: each.reasons for key, each in now.items()}
+
+    def _log_findings(self, snapshot: Snapshot, plan: Plan) -> None:
+        """Missing fleets, held nodes, silent regions, unreadable objects: now and then."""
+        answered = snapshot.cloud.regions if snapshot.cloud is not None else frozenset()
+        for fleet in plan.fleets:
+            news = fleet.state == "missing" and fleet.region in answered
+            if news and self._repeats.is_news(events.FLEET_MISSING, fleet.fleet, fleet.region):
+                self._log.warning(events.FLEET_MISSING, fleet=fleet.fleet, region=fleet.region)
+        for held in plan.held[:LINES_MAX]:
+            if self._repeats.is_news(events.NODE_HELD, held.node, held.code):
+                self._log.warning(events.NODE_HELD, node=held.node, code=held.code)
+        unreadable = [each for each in plan.ignored if each.code == "unreadable"]
+        for each in unreadable[:LINES_MAX]:
+            silent = each.kind == "Region"
+            event = events.REGION_SILENT if silent else events.OBJECT_UNREADABLE
+            name = each.name or f"{each.namespace}/{each.pod}"
+            if self._repeats.is_news(event, each.kind, each.namespace, name):
+                self._log.warning(event, object_kind=each.kind, name=name)
+
+
+def _what_matters(plan: Plan) -> tuple[Any, ...]:
+    """What a summary is worth a line for when it changes."""
+    targets = tuple((f.fleet, f.region, f.target, f.joined, f.state) for f in plan.fleets)
+    return targets, len(plan.placements), len(plan.unplaceable), len(plan.held)
+
+
+def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
+    """One cycle in numbers."""
+    troubled = sum(1 for each in report.outcomes if not each.settled)
+    return {
+        "cycle": report.number,
+        "cluster": plan.cluster,
+        "actions": len(report.outcomes),
+        "troubled": troubled,
+        "pods_placed": len(plan.placements),
+        "pods_unplaceable": len(plan.unplaceable),
+        "nodes_joined": sum(fleet.joined for fleet in plan.fleets),
+        "nodes_launching": sum(fleet.launching for fleet in plan.fleets),
+        "usd_per_hour": round(plan.cost.hourly_usd_after, 4),
+        "observe_seconds": round(report.observe_seconds, 3),
+        "plan_seconds": round(report.plan_seconds, 3),
+        "act_seconds": round(report.act_seconds, 3),
+    }

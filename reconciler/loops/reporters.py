@@ -1,0 +1,34 @@
+"""Several reporters as one."""
+
+from collections.abc import Sequence
+
+from reconciler.loops.reconcile_loop import CycleReport, Reporter
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+
+
+class Reporters:
+    """Tells each of several reporters, in order.
+
+    Args:
+        reporters: Who is told.
+    """
+
+    def __init__(self, reporters: Sequence[Reporter]) -> None:
+        self._reporters = tuple(reporters)
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
+        """A plan was made."""
+        for each in self._reporters:
+            each.plan_made(snapshot, plan)
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """An action ended."""
+        for each in self._reporters:
+            each.action_ended(outcome)
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """A cycle ended."""
+        for each in self._reporters:
+            each.cycle_ended(report)

@@ -1,0 +1,1 @@
+"""Health checks, metrics and a status page over HTTP; nothing here can change anything."""

@@ -1,0 +1,159 @@
+"""What the running program last did and knows, kept for whoever asks over HTTP."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.errors import ConfigError, ReconcilerError
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.ports.clock import Clock
+
+RECENT_ACTIONS_MAX: Final = 100
+ALIVE_SECONDS: Final = 180.0
+"""Beside three pauses: a cycle whose calls all run into their time limits may take this long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigInForce:
+    """The config that plans are made with, and what is wrong with the one on disk."""
+
+    file: str = ""
+    cluster: str = ""
+    regions: tuple[str, ...] = ()
+    dry_run: bool = False
+    sleep_seconds: float = 20.0
+    loaded_at: datetime | None = None
+    faults: tuple[str, ...] = ()
+    """Empty when the file on disk is the one in force."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastAction:
+    """One action that ended."""
+
+    at: datetime
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Everything at one moment; immutable."""
+
+    version: str
+    started_at: datetime
+    config: ConfigInForce = ConfigInForce()
+    plan: Plan | None = None
+    last_cycle: CycleReport | None = None
+    """Without snapshot and plan, which would keep a whole cluster in memory."""
+    cycles: int = 0
+    errors_in_a_row: int = 0
+    succeeded_at: datetime | None = None
+    turned_seconds: float = 0.0
+    """Monotonic time at which the loop last began or ended a cycle."""
+    succeeded_seconds: float | None = None
+    actions: tuple[PastAction, ...] = ()
+    """The last ones, newest first."""
+    second_loop: str = ""
+    """What the second loop's last turn came to; empty when it does not run."""
+
+
+class StatusBoard:
+    """A Reporter that remembers. One thread writes, any thread reads.
+
+    Args:
+        clock: For when things happened.
+        version: Of this program.
+        synced: Whether the caches of the cluster are complete and fresh.
+    """
+
+    def __init__(self, clock: Clock, version: str, synced: Callable[[], bool]) -> None:
+        self._clock = clock
+        self._synced = synced
+        self._lock = threading.Lock()
+        self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
+        self._view = View(
+            version=version, started_at=clock.now(), turned_seconds=clock.monotonic_seconds()
+        )
+
+    @property
+    def view(self) -> View:
+        """The present state."""
+        with self._lock:
+            return replace(self._view, actions=tuple(reversed(self._actions)))
+
+    def is_alive(self) -> bool:
+        """Whether the loop turned lately; failed cycles count, a stuck one does not."""
+        view = self._view
+        bound = ALIVE_SECONDS + 3 * view.config.sleep_seconds
+        return self._clock.monotonic_seconds() - view.turned_seconds < bound
+
+    def is_ready(self) -> bool:
+        """Whether plans can be made: the caches are complete and fresh."""
+        return self._synced()
+
+    def success_age_seconds(self) -> float | None:
+        """Since the last cycle without an error; None before the first."""
+        succeeded = self._view.succeeded_seconds
+        return None if succeeded is None else self._clock.monotonic_seconds() - succeeded
+
+    def config_loaded(self, config: ConfigInForce) -> None:
+        """A config came into force."""
+        with self._lock:
+            self._view = replace(self._view, config=config)
+
+    def config_refused(self, error: ReconcilerError) -> None:
+        """The file on disk cannot be used; the last good one stays in force."""
+        faults: tuple[str, ...] = (str(error),)
+        if isinstance(error, ConfigError):
+            faults = tuple(f"{p.line}:{p.column}: {p.code}: {p.message}" for p in error.problems)
+        with self._lock:
+            config = replace(self._view.config, faults=faults)
+            self._view = replace(self._view, config=config)
+
+    def config_mended(self) -> None:
+        """The file on disk is again what is in force."""
+        with self._lock:
+            self._view = replace(self._view, config=replace(self._view.config, faults=()))
+
+    def second_loop_ended(self, text: str) -> None:
+        """The second loop took a turn."""
+        with self._lock:
+            self._view = replace(self._view, second_loop=text)
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
+        """A plan was made and is about to be carried out."""
+        with self._lock:
+            turned = self._clock.monotonic_seconds()
+            self._view = replace(self._view, plan=plan, turned_seconds=turned)
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """An action ended."""
+        with self._lock:
+            self._actions.append(PastAction(at=self._clock.now(), outcome=outcome))
+            self._view = replace(self._view, turned_seconds=self._clock.monotonic_seconds())
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """A cycle ended, whatever came of it."""
+        now = self._clock.monotonic_seconds()
+        with self._lock:
+            view = replace(
+                self._view,
+                last_cycle=replace(report, snapshot=None, plan=None),
+                cycles=report.number,
+                turned_seconds=now,
+            )
+            if report.error is None:
+                self._view = replace(
+                    view,
+                    errors_in_a_row=0,
+                    succeeded_seconds=now,
+                    succeeded_at=self._clock.now(),
+                )
+            else:
+                self._view = replace(view, errors_in_a_row=view.errors_in_a_row + 1)

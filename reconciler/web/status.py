@@ -1,0 +1,101 @@
+"""The status as JSON: what `/api/status` answers and `reconciler status` prints."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from reconciler.loops.describe import describe
+from reconciler.loops.log_reporter import summary
+from reconciler.model.plan import Plan
+from reconciler.records.plan import plan_to_json
+from reconciler.records.times import rfc3339
+from reconciler.web.board import PastAction, StatusBoard, View
+
+Json = dict[str, Any]
+
+LISTED_MAX = 200
+"""Pods and nodes that are named; totals count all."""
+
+
+def status_json(board: StatusBoard) -> Json:
+    """The present state of the program."""
+    view = board.view
+    age = board.success_age_seconds()
+    return {
+        "version": view.version,
+        "cluster": view.config.cluster,
+        "regions": list(view.config.regions),
+        "dry_run": view.config.dry_run,
+        "alive": board.is_alive(),
+        "ready": board.is_ready(),
+        "started_at": rfc3339(view.started_at),
+        "last_success_at": _time(view.succeeded_at),
+        "last_success_age_seconds": None if age is None else round(age, 3),
+        "cycle": _cycle(view),
+        "config": {
+            "file": view.config.file,
+            "loaded_at": _time(view.config.loaded_at),
+            "valid": not view.config.faults,
+            "faults": list(view.config.faults),
+        },
+        "second_loop": view.second_loop or None,
+        "plan": None if view.plan is None else _plan(view.plan),
+        "actions": [_past(each) for each in view.actions],
+    }
+
+
+def pending_pods(plan: Plan) -> int:
+    """Pods of ours without a node: those that have a place to go to and those that have none."""
+    return sum(1 for p in plan.placements if p.moved_from is None) + len(plan.unplaceable)
+
+
+def unplaceable_by_code(plan: Plan) -> dict[str, int]:
+    """Pods by each code that one of their reasons has, sorted by code."""
+    codes = Counter(code for each in plan.unplaceable for code in {r.code for r in each.reasons})
+    return dict(sorted(codes.items()))
+
+
+def _cycle(view: View) -> Json:
+    report = view.last_cycle
+    cycle: Json = {"number": view.cycles, "errors_in_a_row": view.errors_in_a_row, "error": None}
+    if report is None:
+        return cycle
+    if view.plan is not None:
+        cycle |= summary(report, view.plan)
+        del cycle["cluster"], cycle["cycle"]
+    return cycle | {"error": None if report.error is None else str(report.error)}
+
+
+def _plan(plan: Plan) -> Json:
+    """The last plan, without the places of single pods."""
+    full = plan_to_json(plan)
+    return {
+        "at": full["at"],
+        "actions": full["actions"][:LISTED_MAX],
+        "fleets": full["fleets"],
+        "cost": full["cost"],
+        "held": full["held"][:LISTED_MAX],
+        "unplaceable": full["unplaceable"][:LISTED_MAX],
+        "pods_pending": pending_pods(plan),
+        "pods_unplaceable": len(plan.unplaceable),
+        "unplaceable_by_code": unplaceable_by_code(plan),
+    }
+
+
+def _past(past: PastAction) -> Json:
+    action, text = past.outcome.action, describe(past.outcome.action)
+    return {
+        "at": rfc3339(past.at),
+        "action": text.name,
+        "subject": text.subject,
+        "before": text.before,
+        "after": text.after,
+        "outcome": past.outcome.kind,
+        "detail": past.outcome.detail,
+        "policy": action.policy,
+        "because": action.because,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else rfc3339(moment)

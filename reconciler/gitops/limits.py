@@ -1,5 +1,6 @@
 """What the sector config says about each fleet's size and price, for plan summaries."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -7,6 +8,8 @@ from decimal import Decimal
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config
 from reconciler.config.settings import planner_settings
+from reconciler.gitops.render import render
+from reconciler.gitops.root_module import root_module_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,8 @@ class ConfigFacts:
     allow_destroy: frozenset[str] = frozenset()
     prices_as_of: str = ""
     """Date of the catalogue's prices."""
+    rendered: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each file that the config renders to, by path in the root module."""
 
 
 def config_facts(
@@ -55,4 +60,8 @@ def config_facts(
         },
         allow_destroy=settings.allow_destroy,
         prices_as_of=catalogue.as_of,
+        rendered={
+            file.path: hashlib.sha256(file.content).hexdigest()
+            for file in render(root_module_of(config, cluster_name=cluster_name))
+        },
     )

@@ -12,6 +12,7 @@ from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, resources
+from reconciler.gitops.render import TFVARS
 from reconciler.model.errors import (
     Conflict,
     NotFound,
@@ -101,7 +102,9 @@ class Pipeline:
             changes=saved.changes,
             fleets=planned,
             counts=_counts(shown),
-            findings=tuple(sorted({*guard(shown, self._settings.policy(nodes)), *blind})),
+            findings=tuple(
+                sorted({*guard(shown, self._settings.policy(nodes)), *blind, *self._stale()})
+            ),
             facts=self._settings.facts,
             subject=self._subject(),
         )
@@ -167,6 +170,19 @@ class Pipeline:
             state=state,
             targets={f.fleet_id: f.capacity_before or 0 for f in planned if f.fleet_id},
         )
+
+    def _stale(self) -> tuple[Finding, ...]:
+        """Rendered files that are not what the config renders to."""
+        module, rendered = self._settings.module, self._settings.facts.rendered
+        if not (module / TFVARS).is_file():
+            return ()
+        other = sorted(path for path, sha in rendered.items() if file_sha256(module / path) != sha)
+        if not other:
+            return ()
+        more = f" and {len(other) - 3} more" if len(other) > 3 else ""
+        message = f"{', '.join(other[:3])}{more}: not what the sector config renders to (now)"
+        found = Finding(severity="warning", code="render/stale", where=module.name, message=message)
+        return (found,)
 
     def _subject(self) -> str:
         checkout = self._checkout.state(str(self._settings.module))

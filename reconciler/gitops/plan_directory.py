@@ -11,6 +11,7 @@ from reconciler.gitops.summary import summary
 from reconciler.model.errors import InputError
 
 PLAN = "plan.tfplan"
+REPLANNED = "replanned.tfplan"
 REPORT = "report.json"
 SUMMARY = "summary.md"
 LOCK = ".terraform.lock.hcl"
@@ -26,7 +27,7 @@ class PlanDirectory:
     @property
     def replanned_file(self) -> Path:
         """Where an apply plans again when live capacity moved; the approved plan stays."""
-        return (self.path / "replanned.tfplan").resolve()
+        return (self.path / REPLANNED).resolve()
 
     @property
     def plan_file(self) -> Path:
@@ -36,7 +37,7 @@ class PlanDirectory:
     def prepare(self) -> None:
         """Make it, and remove an older plan from it, so that a failure leaves none to apply."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name in (PLAN, REPORT, SUMMARY, LOCK):
+        for name in (PLAN, REPLANNED, REPORT, SUMMARY, LOCK):
             (self.path / name).unlink(missing_ok=True)
 
     def keep(self, report: PlanReport, module: Path) -> None:

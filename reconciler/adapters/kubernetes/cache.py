@@ -117,7 +117,12 @@ class Cache:
 
     def wait_synced(self, timeout_seconds: float) -> bool:
         """Wait for the first full list; whether there is one."""
-        return self._listed.wait(timeout_seconds)
+        self._listed.wait(timeout_seconds)
+        return self.synced
+
+    def stop_waiting(self) -> None:
+        """End all waits for the first full list, now and later."""
+        self._listed.set()
 
     @property
     def lists_agreeing(self) -> int:

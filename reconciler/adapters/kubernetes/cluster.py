@@ -94,6 +94,8 @@ class KubernetesCluster:
     def wake(self) -> None:
         """End all waits for good: the program is asked to stop."""
         self._bell.close()
+        for reflector in self._reflectors:
+            reflector.cache.stop_waiting()
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node, leaving all others."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from reconciler.adapters.kubernetes.cache import Cache, Held, Key
 from reconciler.adapters.kubernetes.errors import Gone
@@ -20,6 +20,8 @@ PAGE_OBJECTS = 1000
 WATCH_SECONDS = 40
 """A watch ends by itself that often: the server's bookmarks come once a minute, too rarely to
 tell a quiet cluster from a dead connection within the 60 s that an observation may be old."""
+WATCH_SECONDS_MIN = 1.0
+"""A server or proxy that ends watches sooner than that is not asked again at once."""
 SILENCE_SECONDS = WATCH_SECONDS + 10.0
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 15.0
@@ -35,7 +37,7 @@ class _MetadataWire(Struct, rename="camel"):
 
 
 class _HeaderWire(Struct, rename="camel"):
-    metadata: _MetadataWire
+    metadata: _MetadataWire = field(default_factory=_MetadataWire)
     code: int | None = None
     message: str | None = None
 
@@ -85,8 +87,11 @@ class Reflector(threading.Thread):
             try:
                 if not version or self._confirmation_due():
                     version = self._list()
+                began = self._monotonic()
                 version = self._watch(version)
                 pause_seconds = BACKOFF_SECONDS
+                if self._monotonic() - began < WATCH_SECONDS_MIN:
+                    self._stopping.wait(pause_seconds)
             except Gone:
                 version = ""
             except PortError as error:
@@ -206,4 +211,4 @@ def _header(raw: Raw) -> _HeaderWire:
     try:
         return _HEADER.decode(raw)
     except (ValueError, RecursionError):
-        return _HeaderWire(metadata=_MetadataWire())
+        return _HeaderWire()

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import orjson
+import yaml
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
@@ -188,6 +189,17 @@ class Transport:
         self._client.close()
 
 
+_UNUSABLE = (
+    ConfigException,
+    yaml.YAMLError,
+    OSError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+)
+
+
 def connect(kubeconfig: str | None = None, context: str | None = None) -> Transport:
     """Connect as kubectl would: the file, $KUBECONFIG or ~/.kube/config, else as a pod.
 
@@ -197,9 +209,9 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> Transp
     configuration = client.Configuration()
     try:
         _configure(configuration, kubeconfig, context)
-    except (ConfigException, OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+    except _UNUSABLE as error:
         # What the client's loader does with a broken file depends on where it is broken.
-        text = str(error) or type(error).__name__
+        text = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
             kubeconfig or "kubeconfig",
             f"cannot be used: {text}"[:300],

@@ -93,7 +93,7 @@ class ScriptedTerraform:
         self.tags: dict[str, str] = NEW_TAGS
         self.state = StateVersion(lineage="one", serial=3)
         self.plans: list[dict[str, Any]] = []
-        self.applied: list[str] = []
+        self.applied: list[int | None] = []
 
     def version(self) -> str:
         """Some version."""
@@ -127,11 +127,9 @@ class ScriptedTerraform:
 
     def apply(self, file: str) -> str:
         """Keep which target would have been sent to EC2."""
-        change = self.show_json(file)["resource_changes"][0]["change"]
-        after = change["after"] or {
-            "target_capacity_specification": [{"total_target_capacity": -1}]
-        }
-        self.applied.append(after["target_capacity_specification"][0]["total_target_capacity"])
+        after = self.show_json(file)["resource_changes"][0]["change"]["after"]
+        blocks = after["target_capacity_specification"] if after else [{}]
+        self.applied.append(blocks[0].get("total_target_capacity"))
         return "Apply complete!"
 
 

@@ -1,0 +1,244 @@
+"""The real Cloud adapter on bad days: throttling, missing rights, lost replies."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qs
+
+import pytest
+from botocore.config import Config
+
+from reconciler.adapters.aws import Clients, Ec2FleetCloud
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    PortError,
+    Refused,
+    Throttled,
+    Unavailable,
+)
+from reconciler.model.ids import FleetId, InstanceId, Region
+from tests.contract.scripted import Answer, Request, scripted_server
+
+HOME = Region("us-west-2")
+AWAY = Region("us-east-1")
+FLEET = FleetId("fleet-1")
+GONE, ALIVE = InstanceId("i-00000000000000001"), InstanceId("i-00000000000000002")
+IMPATIENT = Config(
+    retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=2, read_timeout=2
+)
+Ec2Script = Callable[[str, dict[str, list[str]]], Answer | None]
+
+
+def xml(action: str, content: str = "") -> Answer:
+    """EC2's answer to an action."""
+    return Answer(body=f"<{action}Response>{content}</{action}Response>".encode())
+
+
+def refusal(code: str, status: int = 400) -> Answer:
+    """EC2's error."""
+    errors = f"<Errors><Error><Code>{code}</Code><Message>no</Message></Error></Errors>"
+    return Answer(status, f"<Response>{errors}<RequestID>r</RequestID></Response>".encode())
+
+
+def instances(*ids: str, state: str = "running") -> Answer:
+    """A DescribeInstances answer."""
+    items = "".join(
+        f"<item><instanceId>{each}</instanceId>"
+        f"<instanceState><name>{state}</name></instanceState></item>"
+        for each in ids
+    )
+    found = f"<item><instancesSet>{items}</instancesSet></item>" if ids else ""
+    return xml("DescribeInstances", f"<reservationSet>{found}</reservationSet>")
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Callable[[Ec2Script], "Scripted"]:
+    """Makes the adapter over a scripted EC2."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    return lambda script: Scripted(script, monkeypatch)
+
+
+class Scripted:
+    """The adapter, and what it asked for."""
+
+    def __init__(self, script: Ec2Script, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._script = script
+        self._monkeypatch = monkeypatch
+        self.asked: list[str] = []
+
+    def _answer(self, request: Request) -> Answer | None:
+        parameters = parse_qs(request.body.decode())
+        action = parameters["Action"][0]
+        self.asked.append(action)
+        return self._script(action, parameters)
+
+    @contextmanager
+    def open(self) -> Iterator[Ec2FleetCloud]:
+        """Serve and connect."""
+        with scripted_server(self._answer) as url:
+            self._monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+            adapter = Ec2FleetCloud("analytics", Clients(IMPATIENT))
+            try:
+                yield adapter
+            finally:
+                adapter.close()
+
+
+Make = Callable[[Ec2Script], Scripted]
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "error"),
+    [
+        ("RequestLimitExceeded", 503, Throttled),
+        ("Throttling", 400, Throttled),
+        ("UnauthorizedOperation", 403, Forbidden),
+        ("AuthFailure", 401, Forbidden),
+        ("InvalidFleetId.NotFound", 400, NotFound),
+        ("FleetNotInModifiableState", 400, Conflict),
+        ("IncorrectState", 400, Conflict),
+        ("InvalidParameterValue", 400, Refused),
+        ("InternalError", 500, OutcomeUnknown),
+        ("Unavailable", 503, Unavailable),
+    ],
+)
+def test_error_code_decides_the_next_step(
+    cloud: Make, code: str, status: int, error: type[PortError]
+) -> None:
+    """A throttled call repeated at once throttles the whole account."""
+    with (
+        cloud(lambda *_: refusal(code, status)).open() as port,
+        pytest.raises(error, match="fleet-1"),
+    ):
+        port.set_target_capacity(HOME, FLEET, 3)
+
+
+def test_lost_reply_to_a_change_is_an_unknown_outcome(cloud: Make) -> None:
+    """The target may have been set: it must be read before it is set again."""
+    with cloud(lambda *_: None).open() as port:
+        with pytest.raises(OutcomeUnknown):
+            port.set_target_capacity(HOME, FLEET, 3)
+        with pytest.raises(Unavailable):
+            port.fleet(HOME, FLEET)
+
+
+def test_unreachable_endpoint_changed_nothing(cloud: Make) -> None:
+    """Nothing was sent: the change can simply be tried again."""
+    with cloud(lambda *_: None).open() as port:
+        pass
+    with pytest.raises(Unavailable):
+        port.set_target_capacity(HOME, FLEET, 3)
+
+
+def test_target_is_absolute_and_ends_nothing(cloud: Make) -> None:
+    """The provider's default would pick victims itself."""
+    seen: list[dict[str, list[str]]] = []
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
+        seen.append(parameters)
+        return xml(action, "<return>true</return>")
+
+    with cloud(script).open() as port:
+        port.set_target_capacity(HOME, FLEET, 3)
+    assert seen[0]["ExcessCapacityTerminationPolicy"] == ["no-termination"]
+    assert seen[0]["TargetCapacitySpecification.TotalTargetCapacity"] == ["3"]
+
+
+def terminating(denied: str, *left: str, state: str = "running") -> Ec2Script:
+    """Refuses to end `denied`; of the instances asked after, only `left` exist."""
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
+        if action == "DescribeInstances":
+            return instances(*left, state=state)
+        asked = {value for key, values in parameters.items() for value in values if "Id." in key}
+        return refusal("UnauthorizedOperation", 403) if denied in asked else xml(action)
+
+    return script
+
+
+@pytest.mark.parametrize("left", [(), (ALIVE,)])
+def test_denied_end_of_an_instance_that_is_gone_counts_as_done(
+    cloud: Make, left: tuple[str, ...]
+) -> None:
+    """Rights scoped by tag deny what has no tags any more; retrying would never end."""
+    scripted = cloud(terminating(GONE, *left))
+    with scripted.open() as port:
+        port.terminate_instances(HOME, [GONE, *map(InstanceId, left)])
+    ended = scripted.asked.count("TerminateInstances")
+    assert ended == 1 + len(left)
+
+
+def test_denied_end_of_a_living_instance_is_forbidden(cloud: Make) -> None:
+    """A missing right must be told, not taken for done."""
+    with cloud(terminating(GONE, GONE)).open() as port, pytest.raises(Forbidden):
+        port.terminate_instances(HOME, [GONE])
+
+
+def test_denied_end_of_an_instance_that_is_ending_counts_as_done(cloud: Make) -> None:
+    """EC2 shows a terminated instance for an hour."""
+    with cloud(terminating(GONE, GONE, state="terminated")).open() as port:
+        port.terminate_instances(HOME, [GONE])
+
+
+def by_region(silent: frozenset[str]) -> Ec2Script:
+    """Answers with nothing; no connection of silent regions is answered."""
+
+    def script(action: str, _parameters: dict[str, list[str]]) -> Answer | None:
+        return None if action in silent else xml(action)
+
+    return script
+
+
+def test_no_region_answering_is_an_error(cloud: Make) -> None:
+    """An empty answer would make every fleet missing."""
+    with (
+        cloud(by_region(frozenset({"DescribeFleets"}))).open() as port,
+        pytest.raises(Unavailable),
+    ):
+        port.observe([HOME, AWAY])
+
+
+def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
+    """One call per fleet and cycle would use up the account's requests."""
+
+    def fleet(fleet_id: str, fulfilled: int) -> str:
+        return (
+            f"<item><fleetId>{fleet_id}</fleetId><fleetState>active</fleetState>"
+            "<type>maintain</type>"
+            f"<fulfilledCapacity>{fulfilled}</fulfilledCapacity><targetCapacitySpecification>"
+            "<totalTargetCapacity>2</totalTargetCapacity></targetCapacitySpecification><tagSet>"
+            "<item><key>cluster</key><value>analytics</value></item>"
+            "<item><key>fleet</key><value>f</value></item></tagSet></item>"
+        )
+
+    asked: list[str] = []
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer:
+        if action == "DescribeFleets":
+            return xml(action, f"<fleetSet>{fleet('fleet-a', 2)}{fleet('fleet-b', 1)}</fleetSet>")
+        if action == "DescribeFleetHistory":
+            asked.extend(parameters["FleetId"])
+        return xml(action)
+
+    scripted = cloud(script)
+    with scripted.open() as port:
+        state = port.observe([HOME])
+    assert [fleet.id for fleet in state.fleets] == ["fleet-a", "fleet-b"]
+    assert asked == ["fleet-b"]
+    assert scripted.asked.count("DescribeFleets") == 1
+    assert scripted.asked.count("DescribeInstances") == 1
+
+
+def test_without_credentials_it_is_forbidden(cloud: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator reads what is missing instead of a traceback."""
+    with cloud(lambda *_: None).open() as port:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+        monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+        with pytest.raises(Forbidden, match="credentials"):
+            port.observe([HOME])

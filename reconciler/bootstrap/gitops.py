@@ -23,6 +23,9 @@ from reconciler.gitops.targets import DEFAULT_OUTPUT
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
 from reconciler.model.errors import ReconcilerError
 from reconciler.ports.cloud import Cloud
+from reconciler.telemetry import events
+from reconciler.telemetry.logging import set_up_logging
+from reconciler.telemetry.scrub import secrets_of
 
 TOKEN = "RECONCILER_GIT_TOKEN"  # noqa: S105 - a variable's name
 TOKEN_FILE = "RECONCILER_GIT_TOKEN_FILE"  # noqa: S105 - a variable's name
@@ -64,8 +67,9 @@ def gitops_loop(options: GitopsOptions) -> Iterator[GitopsLoop]:
         repository.close()
 
 
-def watch_until_stopped(options: GitopsOptions) -> None:
-    """Run the second loop until SIGTERM or SIGINT, logging what changes."""
+def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> None:
+    """Run the second loop until SIGTERM or SIGINT, logging what changes to stderr."""
+    set_up_logging(verbosity, secrets_of(os.environ))  # noqa: TID251 - masked, not read
     clock = SystemClock()
     with gitops_loop(options) as loop, stop_on_signals(clock.stop, [loop.stop]):
         loop.watch(GitopsLog())
@@ -91,7 +95,7 @@ class GitopsLog:
     def _failure(self, error: ReconcilerError) -> None:
         repeated, self._last = str(error) == self._last, str(error)
         say = self._log.debug if repeated else self._log.warning
-        say("gitops_turn_failed", reason=str(error), kind=type(error).__name__)
+        say(events.GITOPS_TURN_FAILED, reason=str(error), kind=type(error).__name__)
 
     def _cluster(self, report: GitopsReport, status: ClusterStatus, *, repeated: bool) -> None:
         facts = {
@@ -104,12 +108,12 @@ class GitopsLog:
             "reason": status.detail,
         }
         if repeated or status.state == "unchanged":
-            self._log.debug("gitops_config_seen", **facts)
+            self._log.debug(events.GITOPS_CONFIG_SEEN, **facts)
         elif status.healthy:
-            self._log.info("gitops_config_rendered", **facts)
+            self._log.info(events.GITOPS_CONFIG_RENDERED, **facts)
         else:
             faults = [f"{p.line}:{p.column} {p.code}: {p.message}" for p in status.problems]
-            self._log.error("gitops_config_refused", faults=faults, **facts)
+            self._log.error(events.GITOPS_CONFIG_REFUSED, faults=faults, **facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from reconciler.cli import verbosity
 from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
 
 EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets.git --branch main"
@@ -75,7 +76,7 @@ def command(  # noqa: PLR0913 - each is an option
         cluster_name=cluster_name,
     )
     if not once:
-        watch_until_stopped(options)
+        watch_until_stopped(options, verbosity.current())
         return
     with gitops_loop(options) as loop:
         report: GitopsReport = loop.once()

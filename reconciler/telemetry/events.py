@@ -36,3 +36,7 @@ CONFIG_REFUSED: Final = "config_refused"
 CONFIG_NEEDS_RESTART: Final = "config_needs_restart"
 
 GITOPS_ENDED: Final = "gitops_ended"
+GITOPS_TURN_FAILED: Final = "gitops_turn_failed"
+GITOPS_CONFIG_SEEN: Final = "gitops_config_seen"
+GITOPS_CONFIG_RENDERED: Final = "gitops_config_rendered"
+GITOPS_CONFIG_REFUSED: Final = "gitops_config_refused"

@@ -34,7 +34,7 @@ def main() -> int:
             kubeconfig = server.kubeconfig
         else:
             server.write_kubeconfig(kubeconfig)
-        line = {"url": server.url, "kubeconfig": str(kubeconfig), "token": server.token}
+        line = {"url": server.url, "kubeconfig": str(kubeconfig)}
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
         signals.wait()

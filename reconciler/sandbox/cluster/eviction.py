@@ -5,8 +5,9 @@ Source: pkg/registry/core/pod/storage/eviction.go of Kubernetes 1.36.
 
 from typing import Any
 
-from reconciler.sandbox.cluster.api import Api, is_true, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time
+from reconciler.sandbox.cluster.conditions import is_true, set_condition
 from reconciler.sandbox.cluster.resources import BUDGETS, PODS
 from reconciler.sandbox.cluster.selectors import labels_of, selector_of
 from reconciler.sandbox.cluster.status import (

@@ -9,10 +9,11 @@ from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from reconciler.sandbox.cluster.api import Api, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time, parse_time
-from reconciler.sandbox.cluster.controllers.owned import controller_of, is_finished, is_going
+from reconciler.sandbox.cluster.conditions import set_condition
 from reconciler.sandbox.cluster.node_kubelet import is_kubelet_stopped
+from reconciler.sandbox.cluster.owned import controller_of, is_finished, is_going
 from reconciler.sandbox.cluster.resources import JOBS, NODES, PODS
 from reconciler.sandbox.cluster.settings import (
     DURATION,

@@ -3,9 +3,10 @@
 from collections.abc import Hashable, Iterable
 from datetime import timedelta
 
-from reconciler.sandbox.cluster.api import Api, get_condition, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_micro_time, format_time, parse_time
-from reconciler.sandbox.cluster.controllers.owned import is_going
+from reconciler.sandbox.cluster.conditions import get_condition, set_condition
+from reconciler.sandbox.cluster.owned import is_going
 from reconciler.sandbox.cluster.resources import LEASES, NODES
 from reconciler.sandbox.cluster.settings import KUBELET, KUBELET_STOPPED, ClusterSettings
 from reconciler.sandbox.cluster.status import ApiError, JsonObject

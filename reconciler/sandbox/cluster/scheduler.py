@@ -14,10 +14,11 @@ from reconciler.model.cluster import Pod
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.simulation import Simulation
-from reconciler.sandbox.cluster.api import Api, get_condition, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time
-from reconciler.sandbox.cluster.controllers.owned import delete_pod
+from reconciler.sandbox.cluster.conditions import get_condition, set_condition
 from reconciler.sandbox.cluster.events import Recorder
+from reconciler.sandbox.cluster.owned import delete_pod
 from reconciler.sandbox.cluster.reasons import unschedulable_message
 from reconciler.sandbox.cluster.resources import PODS
 from reconciler.sandbox.cluster.scheduler_view import SchedulerView

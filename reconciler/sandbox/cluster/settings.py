@@ -37,7 +37,7 @@ class ClusterSettings:
     """Between heartbeats of a node's conditions when nothing changed."""
     bookmark_seconds: float = 10.0
     """Between bookmarks of a quiet watch (API server: about 60)."""
-    watch_log_length: int = 20_000
+    watch_log_length: int = 10_000
     """Changes that a watch may lag behind, per resource type; beyond it is 410 Expired."""
     events_max: int = 5_000
     """Event objects kept; the oldest go (API server: by age, 1 h)."""

@@ -111,7 +111,7 @@ class Store:
         snapshots_max: Paged lists that may be under way at once; the oldest then expires.
     """
 
-    def __init__(self, seed: str, *, log_length: int = 20_000, snapshots_max: int = 64) -> None:
+    def __init__(self, seed: str, *, log_length: int = 10_000, snapshots_max: int = 64) -> None:
         self.lock = threading.RLock()
         """Held by `api` over read-modify-write sequences; re-entrant."""
         self._namespace = uuid.uuid5(uuid.NAMESPACE_URL, seed)

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from reconciler.sandbox.cluster.api import is_true
 from reconciler.sandbox.cluster.clock import Now, parse_time
+from reconciler.sandbox.cluster.conditions import is_true
 from reconciler.sandbox.cluster.resources import (
     BUDGETS,
     DAEMON_SETS,

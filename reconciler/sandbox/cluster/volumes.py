@@ -8,7 +8,7 @@ from typing import cast
 
 from reconciler.model.quantity import parse_quantity
 from reconciler.sandbox.cluster.api import Api
-from reconciler.sandbox.cluster.controllers.owned import is_going
+from reconciler.sandbox.cluster.owned import is_going
 from reconciler.sandbox.cluster.resources import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,

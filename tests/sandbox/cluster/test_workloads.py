@@ -71,6 +71,52 @@ def test_pod_of_job_runs_as_long_as_its_annotation_says(make_cluster: MakeCluste
     assert ended(kube, "j", "Complete").status.succeeded == 1
 
 
+def test_evicted_pod_of_job_is_counted_and_replaced(cluster: Kube) -> None:
+    """Scale-in leaves running jobs alone because this costs them their work."""
+    cluster.batch.create_namespaced_job("default", job("j", ["sleep", "3600"]))
+    first = cluster.until(cluster.core.list_namespaced_pod, is_ready, "default")
+    body = {"metadata": {"name": first.metadata.name}}
+    path = f"/api/v1/namespaces/default/pods/{first.metadata.name}/eviction"
+    assert cluster.ask("POST", path, body).code == 201
+    counted = cluster.until(
+        cluster.batch.list_namespaced_job,
+        lambda j: j.status.failed == 1 and j.status.ready == 1,
+        "default",
+    )
+    assert counted.status.active == 1
+    cluster.until_gone(cluster.core.list_namespaced_pod, first.metadata.name, "default")
+
+
+def test_recreate_ends_old_pods_before_new_ones_start(cluster: Kube) -> None:
+    """Two versions of a single writer would run at once."""
+    body = workload("web", 2, strategy={"type": "Recreate"})
+    cluster.apps.create_namespaced_deployment("default", body)
+    available(cluster, "web", 2)
+    old = {p.metadata.name for p in pods_of(cluster)}
+    patch = {"spec": {"template": {"metadata": {"labels": {"v": "2"}}}}}
+    cluster.apps.patch_namespaced_deployment("web", "default", patch)
+    created = cluster.until(
+        cluster.core.list_namespaced_pod, lambda p: p.metadata.name not in old, "default"
+    )
+    gone = {p.metadata.name for p in pods_of(cluster)}
+    assert not gone & old
+    assert created.metadata.labels["v"] == "2"
+
+
+def test_container_that_ends_is_restarted_and_counted(make_cluster: MakeCluster) -> None:
+    """The descheduler judges pods by their restarts."""
+    kube = make_cluster(restart_seconds=0.05)
+    add_node(kube, "a")
+    body = pod_body("p")
+    body["metadata"]["annotations"] = {"sandbox.fleet-reconciler.io/duration": "0.05"}
+    kube.core.create_namespaced_pod("default", body)
+    kube.until(
+        kube.core.list_namespaced_pod,
+        lambda p: any(c.restart_count >= 2 for c in p.status.container_statuses or []),
+        "default",
+    )
+
+
 def test_rollout_replaces_pods_without_going_below_the_minimum(cluster: Kube) -> None:
     """Consolidation measures itself against availability during rollouts."""
     body = workload("web", 4, strategy={"rollingUpdate": {"maxUnavailable": 1, "maxSurge": 1}})

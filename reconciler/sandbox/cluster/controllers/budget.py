@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from typing import cast
 
-from reconciler.sandbox.cluster.api import Api, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time, parse_time
+from reconciler.sandbox.cluster.conditions import set_condition
 from reconciler.sandbox.cluster.controllers.deployment import share
-from reconciler.sandbox.cluster.controllers.owned import (
+from reconciler.sandbox.cluster.owned import (
     controller_of,
     is_going,
     is_ready,

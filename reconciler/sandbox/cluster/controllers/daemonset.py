@@ -16,7 +16,7 @@ from reconciler.planner.placement.filters import node_affinity, taints
 from reconciler.planner.placement.kinds import NodeKind, with_zone_aliases
 from reconciler.records.kubernetes import ObjectDecoder
 from reconciler.sandbox.cluster.api import Api
-from reconciler.sandbox.cluster.controllers.owned import (
+from reconciler.sandbox.cluster.owned import (
     create_pod,
     delete_pod,
     is_finished,

@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import orjson
 
-from reconciler.sandbox.cluster.api import Api, get_condition, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time
-from reconciler.sandbox.cluster.controllers.owned import (
+from reconciler.sandbox.cluster.conditions import get_condition, set_condition
+from reconciler.sandbox.cluster.owned import (
     is_finished,
     is_going,
     owned,

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import cast
 
 from reconciler.sandbox.cluster.api import FOREGROUND, ORPHAN, Api
-from reconciler.sandbox.cluster.controllers.owned import is_going
+from reconciler.sandbox.cluster.owned import is_going
 from reconciler.sandbox.cluster.resources import CATALOGUE, NAMESPACES, SERVICE_ACCOUNTS, Resource
 from reconciler.sandbox.cluster.status import JsonObject
 from reconciler.sandbox.cluster.store import Change, Entry, Key

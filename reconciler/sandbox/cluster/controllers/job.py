@@ -8,9 +8,10 @@ from collections.abc import Hashable, Iterable
 from datetime import timedelta
 from typing import cast
 
-from reconciler.sandbox.cluster.api import Api, is_true, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time, parse_time
-from reconciler.sandbox.cluster.controllers.owned import (
+from reconciler.sandbox.cluster.conditions import is_true, set_condition
+from reconciler.sandbox.cluster.owned import (
     create_pod,
     delete_pod,
     is_active,

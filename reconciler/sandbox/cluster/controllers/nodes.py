@@ -8,11 +8,12 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Taint, Toleration
 from reconciler.sandbox.cluster.admission import NOT_READY_TAINT
-from reconciler.sandbox.cluster.api import Api, get_condition, set_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time, parse_time
-from reconciler.sandbox.cluster.controllers.owned import is_finished, is_going
+from reconciler.sandbox.cluster.conditions import get_condition, set_condition
 from reconciler.sandbox.cluster.events import Recorder
 from reconciler.sandbox.cluster.node_kubelet import is_kubelet_stopped
+from reconciler.sandbox.cluster.owned import is_finished, is_going
 from reconciler.sandbox.cluster.resources import NODES, PODS
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.cluster.status import JsonObject

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import cast
 
 from reconciler.sandbox.cluster.api import Api
-from reconciler.sandbox.cluster.controllers.owned import (
+from reconciler.sandbox.cluster.owned import (
     available_in,
     create_pod,
     delete_pod,

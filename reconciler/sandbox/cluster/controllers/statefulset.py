@@ -7,7 +7,7 @@ from typing import cast
 import orjson
 
 from reconciler.sandbox.cluster.api import Api
-from reconciler.sandbox.cluster.controllers.owned import (
+from reconciler.sandbox.cluster.owned import (
     available_in,
     create_pod,
     delete_pod,

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import orjson
 
-from reconciler.sandbox.cluster.api import Api, get_condition
+from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import parse_time
+from reconciler.sandbox.cluster.conditions import get_condition
 from reconciler.sandbox.cluster.resources import PODS, Resource
 from reconciler.sandbox.cluster.status import ApiError, JsonObject
 from reconciler.sandbox.cluster.store import Entry, Key

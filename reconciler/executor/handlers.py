@@ -51,7 +51,7 @@ def _done(*, changed: bool) -> OutcomeKind:
 
 def _set_capacity(action: SetCapacity, sides: Sides) -> OutcomeKind:
     """Only from the target that the plan was made from: another writer means planning again."""
-    cloud = sides.clouds[action.provider]
+    cloud = sides.cloud(action.provider)
     live = cloud.fleet(action.region, action.id).target_capacity
     if live == action.to_capacity:
         return "already-done"

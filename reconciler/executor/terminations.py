@@ -25,7 +25,7 @@ def end_together(
     ends: Ends = {}
     ready = [each for each in actions if _may_end(each, sides, ends)]
     if ready:
-        ends.update(dict.fromkeys(ready, _end(ready, sides.clouds[ready[0].provider])))
+        ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider))))
     seconds = monotonic_seconds() - began
     for action in actions:
         kind, detail = ends[action]
@@ -35,7 +35,7 @@ def end_together(
 def _may_end(action: TerminateInstance, sides: Sides, ends: Ends) -> bool:
     """Whether the instance lives and nothing that counts runs on it; if not, its end is noted."""
     try:
-        live = sides.clouds[action.provider].instances(action.region, [action.instance])
+        live = sides.cloud(action.provider).instances(action.region, [action.instance])
         if not live or live[0].gone:
             ends[action] = "already-done", ""
             return False

@@ -116,11 +116,6 @@ class StatusBoard:
             config = replace(self._view.config, faults=faults)
             self._view = replace(self._view, config=config)
 
-    def config_mended(self) -> None:
-        """The file on disk is again what is in force."""
-        with self._lock:
-            self._view = replace(self._view, config=replace(self._view.config, faults=()))
-
     def second_loop_ended(self, text: str) -> None:
         """The second loop took a turn."""
         with self._lock:

@@ -1,5 +1,6 @@
 """boto3 clients, one per service and region, with limits on time and repetition."""
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,13 @@ CONFIG = Config(
     max_pool_connections=10,
     user_agent_extra=f"fleet-reconciler/{__version__}",
 )
+
+
+def home_region() -> str | None:
+    """The region of the AWS settings: environment or profile; None when they name none."""
+    stated = os.environ.get("AWS_REGION", "")  # noqa: TID251 - the SDKs' variable, which boto3 skips
+    with translated("AWS settings", changing=False):
+        return stated or boto3.session.Session().region_name
 
 
 class Clients:

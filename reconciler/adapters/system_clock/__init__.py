@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
 
@@ -34,19 +35,29 @@ class SystemClock:
         self.stop.wait(max(0.0, seconds))
 
 
+@dataclass(slots=True)
+class Stopped:
+    """By which signal the program was asked to stop."""
+
+    number: int | None = None
+    """None until then."""
+
+
 @contextmanager
 def stop_on_signals(
     stop: threading.Event, wake: Sequence[Callable[[], None]] = ()
-) -> Iterator[None]:
+) -> Iterator[Stopped]:
     """Set `stop` at the first SIGTERM or SIGINT; a second one has its usual, immediate effect.
 
     Args:
         stop: The event to set.
         wake: Called after that, to end waits that do not look at the event themselves.
     """
+    stopped = Stopped()
     before = {int(number): signal.getsignal(number) for number in STOP_SIGNALS}
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
+        stopped.number = number
         signal.signal(number, before[number])
         # Not here: the handler runs between any two steps of the main thread, which may hold
         # the event's own lock at this moment.
@@ -60,7 +71,7 @@ def stop_on_signals(
     for number in STOP_SIGNALS:
         signal.signal(number, on_signal)
     try:
-        yield
+        yield stopped
     finally:
         for restored, handler in before.items():
             signal.signal(restored, handler)

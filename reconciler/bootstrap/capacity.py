@@ -1,0 +1,259 @@
+"""Wires the capacity loop: live cluster and cloud, executor, reporters, HTTP, signals."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from reconciler import __version__
+from reconciler.adapters.aws import Ec2FleetCloud, home_region
+from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.system_clock import SystemClock, stop_on_signals
+from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.bootstrap.gitops import GitopsOptions, gitops_loop
+from reconciler.bootstrap.second_loop import SecondLoop
+from reconciler.bootstrap.stopping import StopDeadline, exit_code_of
+from reconciler.config.environment import Flags
+from reconciler.executor.executor import DryRunExecutor, Executor, LiveExecutor, Report
+from reconciler.executor.sides import Sides
+from reconciler.loops.log_reporter import LogReporter
+from reconciler.loops.reconcile_loop import ReconcileLoop
+from reconciler.loops.reporters import Reporters
+from reconciler.model.actions import AnyAction
+from reconciler.model.errors import ReconcilerError
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.observer.observe import observe
+from reconciler.planner.planner import plan
+from reconciler.telemetry import events
+from reconciler.telemetry.logging import set_up_logging
+from reconciler.web.board import ConfigInForce, StatusBoard
+from reconciler.web.metrics import Metrics
+from reconciler.web.routes import Routes
+from reconciler.web.server import WebServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What `reconciler run` is told."""
+
+    config: str
+    flags: Flags
+    once: bool = False
+    gitops: GitopsOptions | None = None
+    """None: the second loop runs elsewhere, or not at all."""
+
+
+def run_capacity_loop(options: RunOptions) -> int:
+    """Run the capacity loop until it is told to stop, or for one cycle.
+
+    Returns:
+        The exit code: 0; 130 after SIGINT; with `once`, 1 when an action came to nothing.
+
+    Raises:
+        ConfigError: The config has faults; nothing was touched.
+        UsageError: Flags or variables make no sense, or no cluster is named.
+        ReconcilerError: The port is taken; more failed cycles in a row than allowed.
+    """
+    source = ConfigSource(options.config, options.flags, home_region)
+    hook = source.config.notifications.slack_hook.get_secret_value()
+    set_up_logging(source.config.verbosity, secrets=[hook] if hook else [])
+    clock = SystemClock()
+    capacity = Capacity(source, clock)
+    deadline = StopDeadline(lambda: exit_code_of(stopped))
+    with (
+        stop_on_signals(clock.stop, [capacity.wake, deadline.arm]) as stopped,
+        ExitStack() as stack,
+    ):
+        if not options.once:
+            server = stack.enter_context(WebServer(source.config.listen, capacity.routes))
+            capacity.log_start(server.address)
+        loop = stack.enter_context(capacity.loop())
+        if options.once:
+            code = _once(loop)
+        else:
+            stack.enter_context(_second_loop(options.gitops, capacity))
+            loop.run()
+            code = 0
+    structlog.get_logger().info(events.STOPPED, signal=stopped.number)
+    return code or exit_code_of(stopped)
+
+
+def _once(loop: ReconcileLoop) -> int:
+    report = loop.run_once()
+    if report.error is not None:
+        raise report.error
+    return 0 if report.settled else 1
+
+
+@contextmanager
+def _second_loop(options: GitopsOptions | None, capacity: "Capacity") -> Iterator[None]:
+    """The second loop beside the block; what ends it by failure ends the block too."""
+    if options is None:
+        yield
+        return
+    with gitops_loop(options) as loop:
+        second = SecondLoop(loop, capacity.board.second_loop_ended, capacity.stop)
+        second.start()
+        try:
+            yield
+        finally:
+            second.stop()
+    if second.failure is not None:
+        raise second.failure
+
+
+class ConfiguredExecutor:
+    """Acts, or in a dry run only says what it would do; the config may change that at any time.
+
+    Args:
+        live: Who acts.
+        source: Whose config says which.
+    """
+
+    def __init__(self, live: Executor, source: ConfigSource) -> None:
+        self._live = live
+        self._dry = DryRunExecutor()
+        self._source = source
+
+    def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
+        """Carry the actions out, or not."""
+        executor = self._dry if self._source.config.dry_run else self._live
+        return executor.execute(actions, report)
+
+
+class Capacity:
+    """The parts of one running capacity loop.
+
+    Args:
+        source: Its config.
+        clock: Its time; the clock's `stop` ends it.
+    """
+
+    def __init__(self, source: ConfigSource, clock: SystemClock) -> None:
+        self._log = structlog.get_logger()
+        self._source = source
+        self._clock = clock
+        self._cluster: KubernetesCluster | None = None
+        self._loop: ReconcileLoop | None = None
+        self.board = StatusBoard(clock, __version__, self._is_synced)
+        self._metrics = Metrics(self.board, clock, __version__)
+        self.routes = Routes(self.board, self._metrics)
+        self._show_config()
+
+    def log_start(self, address: str) -> None:
+        """Say what begins, and where it can be asked."""
+        settings = self._source.settings
+        self._log.info(
+            events.STARTED,
+            version=__version__,
+            cluster=settings.cluster,
+            regions=list(settings.regions),
+            fleets=len(settings.fleets()),
+            dry_run=self._source.config.dry_run,
+            listen=address,
+        )
+
+    @contextmanager
+    def loop(self) -> Iterator[ReconcileLoop]:
+        """The loop over the live cluster and cloud; watches end with the block."""
+        config, cluster_name = self._source.config, self._source.settings.cluster
+        with (
+            closing(KubernetesCluster(connect(config.kubeconfig))) as cluster,
+            closing(Ec2FleetCloud(cluster_name)) as cloud,
+        ):
+            self._cluster = cluster
+            self._loop = self._made(cluster, cloud)
+            if self._clock.stop.is_set():  # the signal came before there was anything to wake
+                cluster.wake()
+            yield self._loop
+
+    def wake(self) -> None:
+        """End the loop's waits for good."""
+        if self._cluster is not None:
+            self._cluster.wake()
+
+    def stop(self) -> None:
+        """End the loop."""
+        self._clock.stop.set()
+        self.wake()
+
+    def _made(self, cluster: KubernetesCluster, cloud: Ec2FleetCloud) -> ReconcileLoop:
+        clock, source = self._clock, self._source
+        live = LiveExecutor(
+            Sides(cluster=cluster, clouds={"ec2-fleet": cloud}),
+            clock.monotonic_seconds,
+            stopping=clock.stop.is_set,
+        )
+
+        def observe_now() -> Snapshot:
+            self._follow_config()
+            return observe(cluster, cloud, source.settings.regions, clock)
+
+        def plan_now(snapshot: Snapshot) -> Plan:
+            return plan(snapshot, source.settings)
+
+        def remember(annotations: Mapping[str, str | None]) -> None:
+            if not source.config.dry_run:
+                cluster.remember(annotations)
+
+        log = LogReporter(
+            clock.monotonic_seconds, lambda: source.config.max_logging_interval_seconds
+        )
+        return ReconcileLoop(
+            observe=observe_now,
+            plan=plan_now,
+            executor=ConfiguredExecutor(live, source),
+            changes=cluster,
+            clock=clock,
+            reporter=Reporters([self.board, self._metrics, log]),
+            may_act=lambda: True,
+            stopping=clock.stop.is_set,
+            sleep_seconds=self._pause_seconds,
+            errors_in_a_row_max=source.config.critical_error_threshold,
+            remember=remember,
+        )
+
+    def _is_synced(self) -> bool:
+        return self._cluster is not None and self._cluster.synced
+
+    def _pause_seconds(self) -> float:
+        """Each cycle looks at the config file, so none is further off than its interval."""
+        config = self._source.config
+        return min(config.sleep_interval_seconds, config.config_refresh_interval_seconds)
+
+    def _follow_config(self) -> None:
+        """Take a changed config over; one that cannot be used is reported and not followed."""
+        before = self._source.config
+        try:
+            changed = self._source.refresh()
+        except ReconcilerError as error:
+            self._log.error(events.CONFIG_REFUSED, file=self._source.path, faults=faults_of(error))
+            self.board.config_refused(error)
+            self._metrics.config_refused()
+            return
+        if not changed:
+            return
+        self._log.info(events.CONFIG_RELOADED, file=self._source.path)
+        self._metrics.config_loaded()
+        self._show_config()
+        if self._loop is not None:
+            self._loop.errors_in_a_row_max = self._source.config.critical_error_threshold
+        fixed = self._source.fixed_changes(before)
+        if fixed:
+            self._log.warning(events.CONFIG_NEEDS_RESTART, keys=list(fixed))
+
+    def _show_config(self) -> None:
+        config, settings = self._source.config, self._source.settings
+        self.board.config_loaded(
+            ConfigInForce(
+                file=self._source.path,
+                cluster=settings.cluster,
+                regions=tuple(settings.regions),
+                dry_run=config.dry_run,
+                sleep_seconds=self._pause_seconds(),
+                loaded_at=self._clock.now(),
+            )
+        )

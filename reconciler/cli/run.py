@@ -1,0 +1,163 @@
+"""`reconciler run`: the capacity loop."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from reconciler.cli import verbosity
+from reconciler.config.loader import DEFAULT_FILE
+from reconciler.model.errors import ConfigError, UsageError
+
+EXAMPLE = "reconciler run --config sectors.yaml --kubeconfig ~/.kube/config --dry-run -v"
+
+FLAGS: Final = (
+    "cluster_name",
+    "regions",
+    "kubeconfig",
+    "pod_namespace",
+    "idle_threshold",
+    "type_idle_threshold",
+    "instance_init_time",
+    "sleep",
+    "slack_hook",
+    "listen",
+    "dry_run",
+)
+"""Options that are keys of the config too."""
+
+ConfigOption = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config; read again on change."
+    ),
+]
+ClusterOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over the file's.")]
+RegionsOption = Annotated[
+    str | None, typer.Option(help="Regions, comma separated, the preferred first.")
+]
+KubeconfigOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+]
+NamespaceOption = Annotated[str | None, typer.Option(help="Only its pods are demand.")]
+IdleOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Remove empty nodes after this long.")
+]
+TypeIdleOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Keep spares of each type this long.")
+]
+InitOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="From launch to Ready before it is stuck.")
+]
+SleepOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Longest pause between cycles.")
+]
+SlackOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Better in RECONCILER_SLACK_HOOK: others see arguments."),
+]
+ListenOption = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="Health checks, metrics, status page.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Change nothing, only say.")]
+OnceOption = Annotated[bool, typer.Option("--once", help="Take one cycle and end.")]
+GitopsOption = Annotated[bool, typer.Option("--gitops", help="Run the second loop beside.")]
+RepositoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", envvar="RECONCILER_GIT_REPOSITORY", help="Second loop: config repository."
+    ),
+]
+BranchOption = Annotated[
+    str, typer.Option(envvar="RECONCILER_GIT_BRANCH", help="Second loop: branch to follow.")
+]
+GitopsConfigOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATH", help="Second loop: sector config in it; repeatable."),
+]
+OutOption = Annotated[str, typer.Option(metavar="DIR", help="Second loop: folder to render into.")]
+IntervalOption = Annotated[
+    float, typer.Option(min=1.0, help="Second loop: seconds between polls of the remote.")
+]
+ModeOption = Annotated[
+    Literal["push", "pull-request"], typer.Option(help="Second loop: how it commits.")
+]
+CloneOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Second loop: keeps its local copy here.")
+]
+
+
+def command(
+    ctx: typer.Context,
+    *,
+    config: ConfigOption = DEFAULT_FILE,
+    cluster_name: ClusterOption = None,  # noqa: ARG001 - read by its name, as all of FLAGS
+    regions: RegionsOption = None,  # noqa: ARG001 - as above
+    kubeconfig: KubeconfigOption = None,  # noqa: ARG001 - as above
+    pod_namespace: NamespaceOption = None,  # noqa: ARG001 - as above
+    idle_threshold: IdleOption = None,  # noqa: ARG001 - as above
+    type_idle_threshold: TypeIdleOption = None,  # noqa: ARG001 - as above
+    instance_init_time: InitOption = None,  # noqa: ARG001 - as above
+    sleep: SleepOption = None,  # noqa: ARG001 - as above
+    slack_hook: SlackOption = None,  # noqa: ARG001 - as above
+    listen: ListenOption = None,  # noqa: ARG001 - as above
+    dry_run: DryRunOption = False,  # noqa: ARG001 - as above
+    once: OnceOption = False,
+    gitops: GitopsOption = False,
+    repository: RepositoryOption = None,  # noqa: ARG001 - read by `_second_loop`
+    branch: BranchOption = "main",  # noqa: ARG001 - as above
+    gitops_config: GitopsConfigOption = None,  # noqa: ARG001 - as above
+    out: OutOption = "terraform",  # noqa: ARG001 - as above
+    interval: IntervalOption = 30.0,  # noqa: ARG001 - as above
+    mode: ModeOption = "push",  # noqa: ARG001 - as above
+    clone: CloneOption = None,  # noqa: ARG001 - as above
+) -> None:
+    """Keep the fleets as large as the pods need, until SIGTERM or Ctrl-C.
+
+    Flags win over RECONCILER_… variables, these over the file. AWS keys come from boto3's own
+    chain. An invalid config ends it with exit code 2 before anything is touched.
+    """
+    from reconciler.bootstrap.capacity import RunOptions, run_capacity_loop  # noqa: PLC0415 - heavy
+
+    given: dict[str, Any] = ctx.params
+    flags = {name.replace("_", "-"): given[name] for name in FLAGS}
+    options = RunOptions(
+        config=config,
+        flags={**flags, "verbosity": verbosity.current()},
+        once=once,
+        gitops=_second_loop(given) if gitops else None,
+    )
+    try:
+        code = run_capacity_loop(options)
+    except ConfigError as error:
+        _print_faults(config, error)
+        raise typer.Exit(error.exit_code) from None
+    if code:
+        raise typer.Exit(code)
+
+
+def _second_loop(given: dict[str, Any]) -> Any:
+    """The second loop's options; UsageError when they do not go together."""
+    from reconciler.bootstrap.gitops import GitopsOptions  # noqa: PLC0415 - heavy
+
+    if given["once"] or not given["repository"]:
+        what = "goes without --once" if given["once"] else "needs --repository"
+        raise UsageError("--gitops", what, "reconciler gitops --help tells more")
+    return GitopsOptions(
+        repository=given["repository"],
+        branch=given["branch"],
+        configs=tuple(given["gitops_config"] or ["sectors.yaml"]),
+        output=given["out"],
+        clone=given["clone"],
+        mode=given["mode"],
+        poll_seconds=given["interval"],
+        cluster_name=given["cluster_name"],
+    )
+
+
+def _print_faults(file: str, error: ConfigError) -> None:
+    """Every fault in the form of all errors."""
+    for p in error.problems:
+        line = " ".join(f"error: {file}:{p.line}:{p.column}: {p.code}: {p.message}".split())
+        sys.stderr.write(line + "\n")

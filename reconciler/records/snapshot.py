@@ -4,11 +4,10 @@ What planning does not read and people put secrets into is left out, rather than
 what looks like one: env values, commands and arguments, foreign annotations, messages, user data.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
-
-import orjson
 
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
@@ -152,5 +151,5 @@ def _order(found: Json) -> tuple[str, str, str]:
 
 
 def _dump(value: Json) -> bytes:
-    options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-    return orjson.dumps(value, option=options)
+    """The standard library's writer: what a server sent may be beyond 64 bits or strict Unicode."""
+    return (json.dumps(value, sort_keys=True, indent=1) + "\n").encode()

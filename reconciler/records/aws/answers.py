@@ -1,12 +1,15 @@
 """Files with the AWS CLI's answers, split into answers with their regions."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from reconciler.model.errors import InputError
 from reconciler.model.ids import Region
 from reconciler.records.aws.state import ANSWER_KEYS
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 HINT = "aws ec2 describe-fleets --output json writes such a file"
 
@@ -47,7 +50,7 @@ def _values(body: bytes, where: str) -> list[Any]:
         position = _skip_space(text, 0)
         while position < len(text):
             value, position = decoder.raw_decode(text, position)
-            values.append(value)
+            values.append(_printable(value) if _SURROGATE.search(text) else value)
             position = _skip_space(text, position)
     except json.JSONDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
@@ -55,6 +58,19 @@ def _values(body: bytes, where: str) -> list[Any]:
     except RecursionError:
         raise InputError(where, "is nested too deeply for an answer of AWS", HINT) from None
     return values
+
+
+def _printable(value: Any) -> Any:
+    """The value with halves of surrogate pairs, which no output can carry, replaced."""
+    match value:
+        case dict():
+            return {_printable(key): _printable(each) for key, each in value.items()}
+        case list():
+            return [_printable(each) for each in value]
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case _:
+            return value
 
 
 def _skip_space(text: str, position: int) -> int:

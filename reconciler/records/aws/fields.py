@@ -78,10 +78,17 @@ def moment_of(value: Any) -> datetime | None:
         case bool():
             raise ValueError("a truth value is no time")
         case int() | float():
-            moment = datetime.fromtimestamp(value, UTC)
+            moment = _from_seconds(value)
         case _:
             raise ValueError(f"{type(value).__name__} is no time")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _from_seconds(seconds: float) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OSError, OverflowError) as error:
+        raise ValueError(f"{seconds!r} s is no time") from error
 
 
 def error_code_in(text: str, otherwise: str) -> str:

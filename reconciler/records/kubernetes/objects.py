@@ -159,7 +159,9 @@ def _stand_in(kind: str, found: dict[str, Any], key: PodKey) -> ClusterObject | 
                 uid=key.uid,
                 provider_id=provider_id,
                 instance_id=instance_id_of(provider_id),
-                labels=labels_of({k: v for k, v in labels.items() if isinstance(v, str)}),
+                labels=labels_of(
+                    {k: _text(labels, k) for k, v in labels.items() if isinstance(v, str)}
+                ),
                 ready=False,
                 unreadable=True,
             )
@@ -181,5 +183,6 @@ def _mapping(parent: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _text(parent: dict[str, Any], key: str) -> str:
+    """A text that can be printed: half a surrogate pair cannot."""
     value = parent.get(key)
-    return value if isinstance(value, str) else ""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""

@@ -356,3 +356,12 @@ def test_file_that_is_no_answer_says_where_and_why(body: bytes, where: str, what
         split_answers(body, "f", HOME)
     assert caught.value.where == where
     assert what in caught.value.what
+
+
+def test_half_a_surrogate_pair_does_not_reach_the_output() -> None:
+    """One odd tag would make the whole plan unprintable."""
+    body = b'{"Fleets": [{"FleetId": "f-\\ud800", "Tags": [{"Key": "\\ud83d\\ude00"}]}]}'
+    ((_, answer),) = split_answers(body, "f", HOME)
+    text = json.dumps(answer, ensure_ascii=False).encode()
+    assert b"\xf0\x9f\x98\x80" in text
+    assert decode(answer).ignored[0].name.encode()

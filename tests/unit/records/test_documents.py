@@ -111,3 +111,13 @@ def test_file_that_is_no_cluster_says_where_and_why(body: bytes, where: str, wha
     assert caught.value.where == where
     assert what in caught.value.what
     assert "\n" not in str(caught.value)
+
+
+def test_half_a_surrogate_pair_makes_an_object_unreadable_and_printable() -> None:
+    """One odd name would make the whole plan unprintable."""
+    body = (
+        b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a\\ud800"},"spec":{"nodeName":"n"}}'
+    )
+    state = decode_body(body)
+    assert state.pods[0].unreadable
+    assert state.ignored[0].name.encode() == b"a?"

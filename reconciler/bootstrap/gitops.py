@@ -1,5 +1,6 @@
 """Wires the second loop and the pipeline stages to git, Terraform and EC2."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,13 +16,15 @@ from reconciler.adapters.git.settings import GitSettings
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
+from reconciler.config.loader import read_config_bytes
 from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
+from reconciler.gitops.render import TFVARS
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.ports.cloud import Cloud
 from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
@@ -124,6 +127,8 @@ class CiOptions:
     plan_directory: Path
     config: Path | None = None
     """The sector config; None: `sectors.yaml` beside the directory, when it is there."""
+    reads_config: bool = True
+    """False for stages that judge nothing, and so must not fail for a faulty config."""
     backend_config: tuple[str, ...] = ()
     allow_types: tuple[str, ...] = ()
     lock_timeout_seconds: int = 60
@@ -144,8 +149,8 @@ def pipeline(options: CiOptions) -> Pipeline:
     settings = PipelineSettings(
         module=options.directory,
         plans=PlanDirectory(options.plan_directory),
-        backend_config=options.backend_config,
-        facts=facts_of(options),
+        backend_config=tuple(_backend_setting(each) for each in options.backend_config),
+        facts=facts_of(options) if options.reads_config else ConfigFacts(),
         allow_types=frozenset(options.allow_types),
     )
     return Pipeline(terraform, _ec2, GitCheckout(), settings)
@@ -163,7 +168,26 @@ def facts_of(options: CiOptions) -> ConfigFacts:
     file = options.config or options.directory.resolve().parent / "sectors.yaml"
     if options.config is None and not file.is_file():
         return ConfigFacts()
-    return config_facts(file.read_bytes(), name=str(file))
+    content = read_config_bytes(file)
+    try:
+        return config_facts(content, name=str(file))
+    except UsageError:
+        # A config without a cluster's name: the render was told one.
+        return config_facts(content, name=str(file), cluster_name=_rendered_name(options.directory))
+
+
+def _rendered_name(directory: Path) -> str | None:
+    """The cluster's name in a rendered root module; None when there is none."""
+    try:
+        name = json.loads((directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return name if isinstance(name, str) else None
+
+
+def _backend_setting(value: str) -> str:
+    """A file is named from where the command was given; Terraform runs in the root module."""
+    return value if "=" in value else str(Path(value).resolve())
 
 
 def _git_settings(options: GitopsOptions) -> GitSettings:

@@ -54,7 +54,7 @@ DetailedOption = Annotated[
 
 
 @app.command("plan")
-def plan(  # noqa: PLR0913 - each is an option
+def plan(
     directory: DirOption,
     out: Annotated[
         Path, typer.Option(metavar="PLAN", help="Folder for the plan, its report and summary.")
@@ -75,7 +75,9 @@ def plan(  # noqa: PLR0913 - each is an option
     from reconciler.gitops.summary import summary  # noqa: PLC0415 - heavy
 
     with _errors_exit_1(when=detailed_exitcode):
-        stages = _stages(directory, out, config, backend_config, allow_type, lock_timeout)
+        stages = _stages(
+            directory, out, backend_config, lock_timeout, config=config, allow_types=allow_type
+        )
         report = stages.plan()
     if wanted(output) is Output.JSON:
         print_json(report_json(report))
@@ -92,7 +94,7 @@ def plan(  # noqa: PLR0913 - each is an option
 
 
 @app.command("apply")
-def apply(  # noqa: PLR0913 - each is an option
+def apply(
     directory: DirOption,
     kept: Annotated[
         Path, typer.Option("--plan", metavar="PLAN", help="Folder that `ci plan` wrote.")
@@ -112,7 +114,9 @@ def apply(  # noqa: PLR0913 - each is an option
     Refused when commit, files or state moved since. When only live capacity moved, the plan is
     made again first, and applied if it still does the same.
     """
-    stages = _stages(directory, kept, config, backend_config, allow_type, lock_timeout)
+    stages = _stages(
+        directory, kept, backend_config, lock_timeout, config=config, allow_types=allow_type
+    )
     applied = stages.apply(digest=digest)
     if wanted(output) is Output.JSON:
         print_json({"message": applied.message, "replans": applied.replans})
@@ -136,7 +140,7 @@ def drift(
     from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
 
     with _errors_exit_1(when=detailed_exitcode), tempfile.TemporaryDirectory() as scratch:
-        stages = _stages(directory, Path(scratch), None, backend_config, None, lock_timeout)
+        stages = _stages(directory, Path(scratch), backend_config, lock_timeout, reads_config=False)
         report = stages.drift()
     if wanted(output) is Output.JSON:
         print_json(drift_json(report))
@@ -152,10 +156,11 @@ def drift(
 def _stages(
     directory: Path,
     plans: Path,
-    config: Path | None,
     backend_config: list[str] | None,
-    allow_types: list[str] | None,
     lock_timeout_seconds: int,
+    *,
+    allow_types: list[str] | None = None,
+    **judging: Any,
 ) -> Any:
     """The stages, wired."""
     from reconciler.bootstrap.gitops import CiOptions, pipeline  # noqa: PLC0415 - heavy
@@ -164,10 +169,10 @@ def _stages(
         CiOptions(
             directory=directory,
             plan_directory=plans,
-            config=config,
             backend_config=tuple(backend_config or ()),
-            allow_types=tuple(allow_types or ()),
             lock_timeout_seconds=lock_timeout_seconds,
+            allow_types=tuple(allow_types or ()),
+            **judging,
         )
     )
 

@@ -12,7 +12,7 @@ from reconciler.cli.output import Output, OutputOption, print_json, print_table,
 EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets.git --branch main"
 
 
-def command(  # noqa: PLR0913 - each is an option
+def command(
     repository: Annotated[
         str,
         typer.Option(

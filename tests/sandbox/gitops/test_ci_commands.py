@@ -224,3 +224,31 @@ def test_summary_is_what_a_terminal_sees(checkout: Path) -> None:
         "ci", "plan", "--dir", "terraform", "--out", "../plan", "-o", "table", cwd=checkout
     )
     assert done.stdout == (checkout.parent / "plan" / "summary.md").read_text()
+
+
+def test_drift_is_reported_even_when_the_config_is_broken(checkout: Path) -> None:
+    """The nightly report must not fall silent because of a typo."""
+    (checkout / "sectors.yaml").write_text("cluster: [")
+    done = reconciler("ci", "drift", "--dir", "terraform", "-o", "json", cwd=checkout)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["drift"]
+
+
+def test_backend_file_is_found_from_where_the_command_was_given(checkout: Path) -> None:
+    """Terraform runs in the root module, the person does not."""
+    (checkout / "terraform" / "backend.tf").write_text('terraform {\n  backend "local" {}\n}\n')
+    (checkout / "backend.hcl").write_text(f'path = "{checkout.parent}/kept.state"\n')
+    set_text(checkout, "three")
+    planned(checkout, "--backend-config", "backend.hcl")
+    done = applied(checkout, "--backend-config", "backend.hcl")
+    assert done.returncode == 0, done.stderr
+    assert (checkout.parent / "kept.state").is_file()
+
+
+def test_config_without_a_cluster_takes_the_rendered_name(checkout: Path) -> None:
+    """A Kluster Fleet Manager config names no cluster; its plan must be judged all the same."""
+    text = "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+    (checkout / "sectors.yaml").write_text(text)
+    (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"cluster_name": "blue"}')
+    set_text(checkout, "four")
+    assert planned(checkout)["cluster"] == "blue"

@@ -219,6 +219,13 @@ def test_foreign_directory_is_never_wiped(url: str, tmp_path: Path) -> None:
     port.close()
 
 
+def test_directory_that_cannot_be_written_is_a_tool_error(url: str, tmp_path: Path) -> None:
+    """A read-only or full disk must reach the operator as such."""
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ToolError, match="cannot be written"):
+        GitRepository(GitSettings(url=url, directory=tmp_path / "file" / "copy.git")).fetch()
+
+
 def test_two_processes_in_one_directory_are_kept_apart(url: str, tmp_path: Path) -> None:
     """Two loops in one copy would pull each other's index away."""
     settings = GitSettings(url=url, directory=tmp_path / "copy.git")

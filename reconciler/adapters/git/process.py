@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import git
@@ -34,7 +35,6 @@ _CONFIG = {
     "submodule.recurse": "false",
     "push.recurseSubmodules": "no",
     "push.gpgSign": "false",
-    "transfer.fsckObjects": "true",
 }
 """Set in the local copy itself, so that no file of the user can turn them on again."""
 
@@ -50,6 +50,10 @@ class GitProcess:
 
     def initialise(self) -> None:
         """Make an empty bare repository, without template hooks, with our settings."""
+        with _disk_errors():
+            self._make()
+
+    def _make(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self.directory / MARKER).touch()
         self.run("init", "--quiet", "--bare", "--template=", str(self.directory))
@@ -113,7 +117,7 @@ class GitProcess:
         extra: Mapping[str, str],
     ) -> tuple[int, bytes, str]:
         environment = {**self._environment, "GIT_DIR": str(self.directory), **extra}
-        with tempfile.TemporaryFile() as feed:
+        with _disk_errors(), tempfile.TemporaryFile() as feed:
             feed.write(stdin)
             feed.seek(0)
             try:
@@ -135,6 +139,16 @@ class GitProcess:
         return status, _bytes(out), scrub(_bytes(error).decode(errors="replace"), self._secrets)
 
 
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """A full or read-only disk is told as such, and is no end of the loop."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be written: {error.strerror or type(error).__name__}"
+        raise ToolError("the local copy of the repository", what, "see --clone") from error
+
+
 def _bytes(output: object) -> bytes:
     return output if isinstance(output, bytes) else str(output or "").encode()
 
@@ -152,6 +166,7 @@ def _environment(settings: GitSettings, private: Path) -> Mapping[str, str]:
         "GIT_HTTP_LOW_SPEED_LIMIT": "1000",
         "GIT_HTTP_LOW_SPEED_TIME": "30",
         "GIT_TRACE_CURL": "0",
+        "GIT_LITERAL_PATHSPECS": "1",
         "GIT_AUTHOR_NAME": settings.author_name,
         "GIT_AUTHOR_EMAIL": settings.author_email,
         "GIT_COMMITTER_NAME": settings.author_name,

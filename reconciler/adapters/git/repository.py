@@ -241,8 +241,11 @@ def _checked(path: str) -> str:
 
 def _lock(directory: Path) -> int:
     """Hold the directory for this process; a second writer would pull it from under our feet."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(f"{directory}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(f"{directory}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ToolError(str(directory), f"cannot be written: {error.strerror}") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

@@ -16,6 +16,8 @@ from reconciler.sandbox.cluster.resources import (
     DAEMON_SETS,
     DEPLOYMENTS,
     JOBS,
+    LEASES,
+    NAMESPACES,
     NODES,
     PODS,
     REPLICA_SETS,
@@ -64,47 +66,86 @@ def _ready_of(replicas: Cell) -> Cell:
     return lambda body: f"{ready(body)}/{replicas(body)}"
 
 
+def _node_roles(body: JsonObject) -> str:
+    prefix = "node-role.kubernetes.io/"
+    labels = body["metadata"].get("labels") or {}
+    roles = sorted(key.removeprefix(prefix) for key in labels if key.startswith(prefix))
+    return ",".join(roles) or "<none>"
+
+
+def _node_address(body: JsonObject) -> str:
+    addresses = (body.get("status") or {}).get("addresses") or []
+    return next((str(a["address"]) for a in addresses if a["type"] == "InternalIP"), "<none>")
+
+
+def _job_status(body: JsonObject) -> str:
+    for kind in ("Complete", "Failed", "Suspended"):
+        if is_true(body, kind):
+            return kind
+    return "Running"
+
+
+def _job_completions(body: JsonObject) -> str:
+    succeeded = (body.get("status") or {}).get("succeeded", 0)
+    wanted = body["spec"].get("completions")
+    return f"{succeeded}/{wanted if wanted is not None else 1}"
+
+
+_NO = "<none>"
+_AGE = "Age"
 _REPLICAS = _path("spec", "replicas", default=1)
-_COLUMNS: dict[Resource, dict[str, Cell]] = {
+_COLUMNS: dict[Resource, dict[str, Cell | None]] = {
     PODS: {
         "Ready": _pod_ready,
         "Status": _pod_status,
         "Restarts": _pod_restarts,
-        "Node": _path("spec", "nodeName", default="<none>"),
+        _AGE: None,
+        "IP": _path("status", "podIP", default=_NO),
+        "Node": _path("spec", "nodeName", default=_NO),
+        "Nominated Node": _path("status", "nominatedNodeName", default=_NO),
     },
     NODES: {
         "Status": _node_status,
-        "Fleet": _path("metadata", "labels", "fleet", default="<none>"),
+        "Roles": _node_roles,
+        _AGE: None,
         "Version": _path("status", "nodeInfo", "kubeletVersion"),
+        "Internal-IP": _node_address,
     },
+    NAMESPACES: {"Status": _path("status", "phase"), _AGE: None},
     DEPLOYMENTS: {
         "Ready": _ready_of(_REPLICAS),
         "Up-to-date": _path("status", "updatedReplicas", default=0),
         "Available": _path("status", "availableReplicas", default=0),
+        _AGE: None,
     },
-    STATEFUL_SETS: {"Ready": _ready_of(_REPLICAS)},
+    STATEFUL_SETS: {"Ready": _ready_of(_REPLICAS), _AGE: None},
     REPLICA_SETS: {
         "Desired": _REPLICAS,
         "Current": _path("status", "replicas", default=0),
         "Ready": _path("status", "readyReplicas", default=0),
+        _AGE: None,
     },
     DAEMON_SETS: {
         "Desired": _path("status", "desiredNumberScheduled", default=0),
         "Current": _path("status", "currentNumberScheduled", default=0),
         "Ready": _path("status", "numberReady", default=0),
+        "Up-to-date": _path("status", "updatedNumberScheduled", default=0),
+        "Available": _path("status", "numberAvailable", default=0),
+        _AGE: None,
     },
-    JOBS: {
-        "Status": lambda body: "Complete" if is_true(body, "Complete") else "Running",
-        "Completions": lambda body: (
-            f"{body.get('status', {}).get('succeeded', 0)}/{body['spec'].get('completions', 1)}"
-        ),
-    },
+    JOBS: {"Status": _job_status, "Completions": _job_completions, _AGE: None},
     BUDGETS: {
         "Min Available": _path("spec", "minAvailable", default="N/A"),
         "Max Unavailable": _path("spec", "maxUnavailable", default="N/A"),
         "Allowed Disruptions": _path("status", "disruptionsAllowed", default=0),
+        _AGE: None,
     },
+    LEASES: {"Holder": _path("spec", "holderIdentity"), _AGE: None},
 }
+"""Columns after the name, in kubectl's order; None is the age."""
+_WIDE = {"IP", "Node", "Nominated Node", "Internal-IP"}
+"""Columns that only `-o wide` shows."""
+_ONLY_AGE: dict[str, Cell | None] = {_AGE: None}
 
 
 def _age(body: JsonObject, now: datetime) -> str:
@@ -117,25 +158,25 @@ def _age(body: JsonObject, now: datetime) -> str:
 
 
 def _row(resource: Resource, body: JsonObject, now: datetime) -> JsonObject:
-    columns = _COLUMNS.get(resource, {})
-    cells = [body["metadata"]["name"], *(cell(body) for cell in columns.values()), _age(body, now)]
+    columns = _COLUMNS.get(resource, _ONLY_AGE).values()
+    cells = [_age(body, now) if cell is None else cell(body) for cell in columns]
     partial = {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": body["metadata"],
     }
-    return {"cells": cells, "object": partial}
+    return {"cells": [body["metadata"]["name"], *cells], "object": partial}
 
 
 def _definitions(resource: Resource) -> list[JsonObject]:
-    names = ["Name", *_COLUMNS.get(resource, {}), "Age"]
+    names = ["Name", *_COLUMNS.get(resource, _ONLY_AGE)]
     return [
         {
             "name": name,
             "type": "string",
             "format": "name" if name == "Name" else "",
             "description": "",
-            "priority": 0,
+            "priority": int(name in _WIDE),
         }
         for name in names
     ]

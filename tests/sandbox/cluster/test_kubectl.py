@@ -70,9 +70,13 @@ def test_drain_moves_pods_within_their_budget(cluster: Kube, tmp_path: Path) -> 
 def test_get_prints_columns_and_describe_prints_events(cluster: Kube, tmp_path: Path) -> None:
     """Names and ages alone tell nobody what goes on."""
     nodes = kubectl(cluster, tmp_path, "get", "nodes")
-    assert nodes.splitlines()[0].split() == ["NAME", "STATUS", "FLEET", "VERSION", "AGE"]
+    assert nodes.splitlines()[0].split() == ["NAME", "STATUS", "ROLES", "AGE", "VERSION"]
     cluster.apps.create_namespaced_deployment("default", workload("web", 1))
     available(cluster, "web", 1)
+    wide = kubectl(cluster, tmp_path, "get", "pods", "-o", "wide")
+    assert wide.splitlines()[0].split()[:7] == [
+        "NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE",
+    ]  # fmt: skip
     (pod,) = cluster.core.list_namespaced_pod("default").items
     assert "Scheduled" in kubectl(cluster, tmp_path, "describe", "pod", pod.metadata.name)
     kubectl(cluster, tmp_path, "wait", "--for=condition=Ready", f"pod/{pod.metadata.name}")

@@ -1,0 +1,105 @@
+"""EC2 Fleets as the eks_fleet module makes them, directly through boto3."""
+
+import base64
+import json
+from typing import Any
+
+import boto3
+
+from reconciler.sandbox.aws.bootstrap import bootstrap_account
+
+REGION = "us-west-2"
+CLUSTER = "analytics"
+SIZES = {
+    "small": ("r5.xlarge", "m5.2xlarge"),
+    "medium": ("r5.2xlarge", "m5.4xlarge"),
+}
+
+
+def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -> str:
+    """A maintain fleet `primary-<size>` whose instances join as its nodes; returns its id."""
+    ids = bootstrap_account(url, REGION)
+    ec2 = boto3.Session("sandbox", "sandbox", region_name=REGION).client("ec2", endpoint_url=url)
+    fleet = f"primary-{size}"
+    tags = {
+        "Name": f"{cluster}-{fleet}",
+        "Spot": "true",
+        "cluster": cluster,
+        "fleet": fleet,
+        "kind": "memory",
+        f"kubernetes.io/cluster/{cluster}": "owned",
+        "sector": "primary",
+        "size": size,
+    }
+    pairs = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
+    try:
+        template = ec2.create_launch_template(
+            LaunchTemplateName=f"{cluster}-{fleet}",
+            LaunchTemplateData={
+                "ImageId": ids.ami,
+                "UserData": user_data(cluster, fleet, size),
+                "SecurityGroupIds": [ids.security_group_id],
+                "TagSpecifications": [{"ResourceType": "instance", "Tags": pairs}],
+            },
+        )["LaunchTemplate"]["LaunchTemplateId"]
+        overrides: Any = [
+            {"InstanceType": name, "SubnetId": subnet}
+            for name in SIZES[size]
+            for subnet in ids.subnet_ids.values()
+        ]
+        answer = ec2.create_fleet(
+            Type="maintain",
+            ExcessCapacityTerminationPolicy="no-termination",
+            ReplaceUnhealthyInstances=False,
+            TerminateInstancesWithExpiration=False,
+            SpotOptions={"AllocationStrategy": "lowestPrice"},
+            LaunchTemplateConfigs=[
+                {
+                    "LaunchTemplateSpecification": {
+                        "LaunchTemplateId": template,
+                        "Version": "$Latest",
+                    },
+                    "Overrides": overrides,
+                }
+            ],
+            TargetCapacitySpecification={
+                "TotalTargetCapacity": target,
+                "DefaultTargetCapacityType": "spot",
+            },
+            TagSpecifications=[{"ResourceType": "fleet", "Tags": pairs}],  # type: ignore[list-item] # the stubs want literals
+        )
+        return answer["FleetId"]
+    finally:
+        ec2.close()
+
+
+def user_data(cluster: str, fleet: str, size: str) -> str:
+    """AL2023 user data, base64, in the shape that the eks_fleet module renders."""
+    labels = {
+        "sector": "primary",
+        "fleet": fleet,
+        "size": size,
+        "pool_size": size,
+        "kind": "memory",
+        "lifecycle": "Ec2Spot",
+    }
+    flag = "--node-labels=" + ",".join(f"{key}={value}" for key, value in labels.items())
+    config = {
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {
+            "cluster": {
+                "name": cluster,
+                "apiServerEndpoint": "https://cluster.test",
+                "certificateAuthority": "Y2E=",
+                "cidr": "172.20.0.0/16",
+            },
+            "kubelet": {"config": {}, "flags": [flag]},
+        },
+    }
+    text = (
+        'MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="BOUNDARY"\n\n'
+        "--BOUNDARY\nContent-Type: application/node.eks.aws\n\n"
+        f"{json.dumps(config)}\n--BOUNDARY--\n"
+    )
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,52 @@
+"""Pods in, nodes out: the main job of the program, and its restart in the middle."""
+
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from tests.sandbox.capacity.world import Program, World
+
+pytestmark = pytest.mark.sandbox
+
+
+def test_pending_pods_become_nodes_and_idle_nodes_go_again(
+    program: Callable[..., Program], world: World
+) -> None:
+    """If any link of the chain broke, pods would wait for ever or nodes would cost for ever."""
+    running = program()
+    running.until_ready()
+    world.add_pods([f"job-{n}" for n in range(6)], cpu="1500m", seconds=3)
+    world.until_pods(lambda phases: set(phases.values()) == {"Succeeded"})
+    raised = running.until_event(
+        "action_applied", lambda e: e["action"] == "set-capacity" and e["policy"] == "scale-up"
+    )
+    assert raised["before"] == 0
+    assert raised["reason"]
+    world.until_idle()
+    kinds = [each["action"] for each in running.events("action_applied")]
+    assert kinds.index("taint-node") < kinds.index("terminate-instance")
+    status, text = running.get("/metrics")
+    assert status == 200
+    assert 'policy="scale-in"' in text
+    assert "fleet_reconciler_reaction_seconds_count 6.0" in text
+    code, seconds = running.end()
+    assert (code, seconds < 2) == (0, True)
+
+
+def test_killed_in_the_middle_converges_after_restart(
+    program: Callable[..., Program], world: World
+) -> None:
+    """State that lived only in the process would strand capacity when its node goes."""
+    first = program()
+    first.until_ready()
+    world.add_pods([f"late-{n}" for n in range(4)], cpu="1500m", seconds=3)
+    first.until_event("action_applied", lambda e: e["action"] == "set-capacity")
+    first.end(signal.SIGKILL)
+    second = program()
+    world.until_pods(lambda phases: set(phases.values()) == {"Succeeded"})
+    second.until_event("action_applied", lambda e: e["action"] == "taint-node")
+    second.end(signal.SIGKILL)
+    third = program()
+    world.until_idle()
+    assert third.end()[0] == 0

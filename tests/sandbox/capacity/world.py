@@ -1,0 +1,220 @@
+"""One sandbox for the tests of this folder, and the real program as a process in it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, Self
+
+import boto3
+from kubernetes import client, config, watch
+
+from reconciler.sandbox.stack import Sandbox
+from tests.sandbox.capacity.fleets import REGION
+
+DEADLINE_SECONDS = 60.0
+CONFIG = """\
+cluster: analytics
+regions: [us-west-2]
+sleep_interval: 1
+default_sector: primary
+max_logging_interval: 5
+listen: 127.0.0.1:0
+scale_in: {idle_threshold: 2s}
+sectors:
+  primary:
+    kind: memory
+    fleets:
+    - {size: small, min_capacity: 0, max_capacity: 20}
+    - {size: medium, min_capacity: 0, max_capacity: 20}
+"""
+
+
+class Program:
+    """`reconciler run` as a process; its log is read as it comes."""
+
+    def __init__(self, sandbox: Sandbox, config_file: Path, *arguments: str) -> None:
+        self._log_path = config_file.parent / f"log-{time.monotonic_ns()}.jsonl"
+        environment = {**os.environ, **sandbox.environment(), "NO_COLOR": "1"}
+        with self._log_path.open("wb") as log:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "reconciler", "run"),
+                    *("--config", str(config_file)),
+                    *arguments,
+                ],
+                env=environment,
+                stderr=log,
+                stdout=subprocess.DEVNULL,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    @property
+    def log_text(self) -> str:
+        """Everything on stderr so far."""
+        return self._log_path.read_text()
+
+    def events(self, name: str | None = None) -> list[dict[str, Any]]:
+        """The log's events so far."""
+        found = [json.loads(line) for line in self.log_text.splitlines() if line.startswith("{")]
+        return [each for each in found if name is None or each["event"] == name]
+
+    def until_event(self, name: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first event of this name that satisfies `holds`."""
+
+        def look() -> dict[str, Any] | None:
+            return next((each for each in self.events(name) if holds(each)), None)
+
+        found = self._until(look, f"no event {name} in time")
+        assert isinstance(found, dict)
+        return found
+
+    def address(self) -> str:
+        """Where it listens."""
+        return str(self.until_event("reconciler_started", lambda _: True)["listen"])
+
+    def get(self, path: str) -> tuple[int, str]:
+        """An HTTP GET of the running program."""
+        connection = HTTPConnection(self.address(), timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def until_ready(self) -> None:
+        """Wait for the first plan."""
+        self.until_event("cycle_ended", lambda _: True)
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, float]:
+        """Signal it; its exit code and how long it took."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        code = self.process.wait(timeout=20)
+        return code, time.monotonic() - began
+
+    def _until(self, look: Callable[[], Any], complaint: str) -> Any:
+        return until(look, lambda: f"{complaint}\n{self.log_text[-4000:]}", self.process)
+
+
+def until(
+    look: Callable[[], Any],
+    complaint: Callable[[], str],
+    process: subprocess.Popen[bytes] | None = None,
+) -> Any:
+    """What `look` finds, asked again until it is something."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        found = look()
+        if found:
+            return found
+        if process is not None:
+            try:
+                process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+    raise AssertionError(complaint())
+
+
+class World:
+    """The sandbox seen by its users: pods through kubectl's API, fleets through EC2's."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        make: Any = config.new_client_from_config
+        self.api: Any = make(config_file=str(sandbox.kubeconfig))
+        self.core: Any = client.CoreV1Api(self.api)
+        session = boto3.Session("sandbox", "sandbox", region_name=REGION)
+        self.ec2 = session.client("ec2", endpoint_url=sandbox.aws_url)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.api.rest_client.pool_manager.clear()
+        self.ec2.close()
+
+    def targets(self) -> dict[str, int]:
+        """Target capacity by fleet."""
+        return {
+            _tag(fleet["Tags"], "fleet"): fleet["TargetCapacitySpecification"][
+                "TotalTargetCapacity"
+            ]
+            for fleet in self.ec2.describe_fleets()["Fleets"]
+        }
+
+    def instance_states(self) -> list[str]:
+        """The state of every instance that EC2 still shows."""
+        pages = self.ec2.describe_instances()["Reservations"]
+        return [i["State"]["Name"] for page in pages for i in page["Instances"]]
+
+    def nodes(self) -> list[Any]:
+        """Node objects."""
+        return list(self.core.list_node().items)
+
+    def add_pods(self, names: Sequence[str], cpu: str, seconds: int | None = None) -> None:
+        """Pods without a controller, which end by themselves after `seconds`."""
+        for name in names:
+            annotations = (
+                {} if seconds is None else {"sandbox.fleet-reconciler.io/duration": str(seconds)}
+            )
+            container = {
+                "name": "main",
+                "image": "batch:1",
+                "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}},
+            }
+            body = {
+                "metadata": {"name": name, "annotations": annotations},
+                "spec": {"containers": [container], "restartPolicy": "Never"},
+            }
+            self.core.create_namespaced_pod("default", body)
+
+    def until_pods(self, holds: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Watch pods until their phases by name satisfy `holds`."""
+        listed = self.core.list_namespaced_pod("default")
+        phases = {pod.metadata.name: pod.status.phase for pod in listed.items}
+        stream = watch.Watch()
+        if holds(phases):
+            return
+        version = listed.metadata.resource_version
+        for event in stream.stream(
+            self.core.list_namespaced_pod,
+            "default",
+            resource_version=version,
+            timeout_seconds=int(DEADLINE_SECONDS),
+        ):
+            pod = event["object"]
+            phases[pod.metadata.name] = pod.status.phase
+            if holds(phases):
+                stream.stop()
+                return
+        raise AssertionError(f"pods: {phases}")
+
+    def until_idle(self) -> None:
+        """Wait until there is no node, no living instance and every target is 0."""
+
+        def idle() -> bool:
+            living = [s for s in self.instance_states() if s != "terminated"]
+            return not self.nodes() and not living and not any(self.targets().values())
+
+        until(idle, lambda: f"{self.targets()} {self.instance_states()} {len(self.nodes())} nodes")
+
+    def remove_pods(self) -> None:
+        """Delete every pod of the default namespace."""
+        self.core.delete_collection_namespaced_pod("default", grace_period_seconds=0)
+
+
+def _tag(tags: Sequence[Any], key: str) -> str:
+    return next(str(tag["Value"]) for tag in tags if tag["Key"] == key)

@@ -48,3 +48,16 @@ def module_sources(module: str) -> dict[str, bytes]:
         if entry.is_file() and entry.name.endswith(".tf")
     }
     return dict(sorted(sources.items()))
+
+
+def example_files(name: str) -> dict[str, bytes]:
+    """The files of one folder of examples by name, sorted."""
+    root = assets_root()
+    folder = root.joinpath("examples", name)
+    if not folder.is_dir():
+        folder = root.joinpath("docs", "examples", name)
+    return {
+        entry.name: entry.read_bytes()
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.is_file()
+    }

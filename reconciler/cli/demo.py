@@ -1,0 +1,38 @@
+"""`reconciler demo`: the main job end to end in the sandbox."""
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLE = "reconciler demo --out demo-report"
+
+
+def command(
+    *,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the report.")] = Path(
+        "demo-report"
+    ),
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV of pods (pod, cpu_milli, memory_mib, creation_s, deletion_s; .gz too)"
+            " to run instead of the example manifests.",
+        ),
+    ] = None,
+) -> None:
+    """Commit, render, plan, apply, scale up, run pods, scale in, plan again: all on real parts.
+
+    Needs git and Terraform; everything listens on loopback and is gone at the end.
+    """
+    from reconciler.demo.narrator import Narrator  # noqa: PLC0415 - rich and boto3 are slow
+    from reconciler.demo.requirements import check_requirements  # noqa: PLC0415 - as above
+    from reconciler.demo.story import Demo  # noqa: PLC0415 - as above
+    from reconciler.demo.workloads import example_waves, trace_waves  # noqa: PLC0415 - as above
+
+    check_requirements()
+    waves = trace_waves(trace) if trace else example_waves()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    Demo(Narrator(), waves, out).run()

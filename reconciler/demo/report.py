@@ -1,0 +1,83 @@
+"""One screen of result, and the same as JSON and SVG in a folder."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from reconciler.demo.measures import Reaction, Spending, percentile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What the demo has to show."""
+
+    commits: tuple[str, ...]
+    """One line each, newest first."""
+    planned: str
+    applied: str
+    fleets: tuple[str, ...]
+    pods: int
+    nodes_most: int
+    raises: int
+    reaction: Reaction
+    spending: Spending
+    last_plan_empty: bool
+    seconds: float
+
+
+def facts(result: Result) -> list[tuple[str, str]]:
+    """The lines of the final screen."""
+    raised, bound = result.reaction.raised, result.reaction.bound
+    spending = result.spending
+    return [
+        ("committed", "\n".join(result.commits)),
+        ("planned", result.planned),
+        ("applied", result.applied),
+        ("fleets", ", ".join(result.fleets)),
+        ("pods", f"{result.pods} ran, {result.reaction.found_room} of them on nodes already there"),
+        (
+            "pending to ModifyFleet",
+            (
+                f"p50 {percentile(raised, 0.5):.2f} s, p99 {percentile(raised, 0.99):.2f} s "
+                f"({result.raises} calls)"
+            ),
+        ),
+        (
+            "pending to a node",
+            (
+                f"p50 {percentile(bound, 0.5):.1f} s, p99 {percentile(bound, 0.99):.1f} s "
+                "(with the sandbox's launch and join times)"
+            ),
+        ),
+        ("nodes at most", str(result.nodes_most)),
+        (
+            "cost at the peak",
+            (
+                f"{spending.hourly_usd:.3f} USD per hour; what was bought is within "
+                f"{spending.gap:.1%} of the proven lower bound"
+            ),
+        ),
+        ("last terraform plan", "empty" if result.last_plan_empty else "NOT EMPTY"),
+        ("time", f"{result.seconds:.0f} s"),
+    ]
+
+
+def show(console: Console, result: Result, drawing: str) -> None:
+    """Print the final screen."""
+    table = Table(show_header=False, box=None, padding=(0, 1))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in facts(result):
+        table.add_row(name, value)
+    console.print()
+    console.print(drawing, markup=False)
+    console.print(Panel(table, title="fleet-reconciler demo", expand=False))
+
+
+def write_json(result: Result, file: Path) -> None:
+    """The numbers for programs."""
+    file.write_text(json.dumps(asdict(result), indent=2, sort_keys=True) + "\n")

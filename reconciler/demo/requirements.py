@@ -1,0 +1,19 @@
+"""What the demo needs beside Python, and what still works without it."""
+
+import shutil
+
+from reconciler.model.errors import ToolError
+
+
+def check_requirements() -> None:
+    """Complain before anything is started.
+
+    Raises:
+        ToolError: A program is missing.
+    """
+    for program, without in (
+        ("git", "validate, render, plan and run work without it"),
+        ("terraform", "validate, render, plan, run and the second loop work without it"),
+    ):
+        if shutil.which(program) is None:
+            raise ToolError(program, "is not on the PATH; the demo needs it", without)

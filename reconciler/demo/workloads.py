@@ -1,0 +1,140 @@
+"""What the demo's cluster is asked to run: the example manifests, or Jobs made from a trace."""
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reconciler.gitops.assets import example_files
+from reconciler.model.errors import InputError
+from reconciler.sandbox.cluster.settings import DURATION
+
+TRACE_PODS_MAX = 400
+TRACE_SECONDS = 20.0
+"""A trace is squeezed into this long."""
+_COLUMNS = ("pod", "cpu_milli", "memory_mib", "creation_s", "deletion_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """Manifests that are applied together, so long after the first ones."""
+
+    name: str
+    after_seconds: float
+    objects: tuple[dict[str, Any], ...]
+
+
+def example_config() -> str:
+    """The sector config of the examples."""
+    return example_files("demo")["sectors.yaml"].decode()
+
+
+def example_waves() -> tuple[Wave, ...]:
+    """The example manifests, one wave per file, two seconds apart."""
+    files = sorted((n, b) for n, b in example_files("demo").items() if n != "sectors.yaml")
+    return tuple(
+        Wave(name=name, after_seconds=2.0 * i, objects=tuple(yaml.safe_load_all(body)))
+        for i, (name, body) in enumerate(files)
+    )
+
+
+def trace_waves(path: Path) -> tuple[Wave, ...]:
+    """Jobs of one pod each, from a CSV of pods with their times (seconds) and requests.
+
+    The first 400 pods that ask for no GPU are taken; arrivals and run times are squeezed into 20
+    seconds. Pods with more memory than 6 GiB per CPU go to sector `data`, others to `batch`.
+
+    Raises:
+        InputError: The file cannot be read or lacks a column.
+    """
+    rows = [row for row in _rows(path) if not _number(path, row, "gpu")]
+    rows = sorted(rows, key=lambda r: _number(path, r, "creation_s"))[:TRACE_PODS_MAX]
+    if not rows:
+        raise InputError(str(path), "has no pods without a GPU")
+    first = _number(path, rows[0], "creation_s")
+    span = max(1.0, _number(path, rows[-1], "creation_s") - first)
+    jobs = [(_squeezed(path, row, first, span), _job(path, row, i)) for i, row in enumerate(rows)]
+    seconds = sorted({at for at, _ in jobs})
+    return tuple(
+        Wave(
+            name=f"trace +{at:.0f} s",
+            after_seconds=at,
+            objects=tuple(j for a, j in jobs if a == at),
+        )
+        for at in seconds
+    )
+
+
+def _squeezed(path: Path, row: dict[str, str], first: float, span: float) -> float:
+    """When a pod arrives in the demo, in whole seconds."""
+    return round((_number(path, row, "creation_s") - first) / span * TRACE_SECONDS)
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    try:
+        body = path.read_bytes()
+        text = (gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body).decode()
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error)) from error
+    except (UnicodeDecodeError, EOFError) as error:
+        raise InputError(str(path), "is not a CSV text") from error
+    reader = csv.DictReader(io.StringIO(text))
+    missing = [column for column in _COLUMNS if column not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(str(path), f"has no column {missing[0]}", ", ".join(_COLUMNS))
+    yield from reader
+
+
+def _number(path: Path, row: dict[str, str], column: str) -> float:
+    try:
+        return float(row.get(column) or 0)
+    except ValueError as error:
+        raise InputError(str(path), f"{column} of {row.get('pod')} is not a number") from error
+
+
+def _job(path: Path, row: dict[str, str], number: int) -> dict[str, Any]:
+    cpu = max(50, int(_number(path, row, "cpu_milli")))
+    memory = max(64, int(_number(path, row, "memory_mib")))
+    lifetime = _number(path, row, "deletion_s") - _number(path, row, "creation_s")
+    seconds = str(round(min(12.0, max(3.0, lifetime / 3600)), 1))
+    sector = "data" if memory / cpu * 1000 > 6 * 1024 else "batch"
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"trace-{number:04d}", "namespace": "trace"},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": {DURATION: seconds}},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "nodeSelector": {"sector": sector},
+                    "containers": [
+                        {
+                            "name": "work",
+                            "image": "registry.example.com/work:1",
+                            "command": ["sleep", seconds],
+                            "resources": {"requests": {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}},
+                        }
+                    ],
+                },
+            }
+        },
+    }
+
+
+def expected_pods(waves: Iterable[Wave]) -> int:
+    """How many pods the manifests ask for, DaemonSets' left out."""
+    total = 0
+    for wave in waves:
+        for each in wave.objects:
+            spec = each.get("spec", {})
+            if each["kind"] == "Job":
+                total += int(spec.get("completions", 1))
+            elif each["kind"] == "Deployment":
+                total += int(spec.get("replicas", 1))
+    return total

@@ -42,6 +42,9 @@ def up(
     job_seconds: Annotated[float, typer.Option(help="How long a Job's pod runs.")] = 5.0,
     region: Annotated[str, typer.Option(help="What AWS_REGION says.")] = "us-west-2",
     cluster_name: Annotated[str, typer.Option(help="Only its instances join; empty: all.")] = "",
+    auto_scaling_groups: Annotated[
+        bool, typer.Option(help="Instances of Auto Scaling groups join too.")
+    ] = False,
     output: OutputOption = None,
 ) -> None:
     """Start the sandbox; stays until Ctrl-C, or runs a command in it.
@@ -51,7 +54,11 @@ def up(
     settings = SandboxSettings(
         delays=Delays(launch_seconds=launch_seconds),
         cluster=ClusterSettings(pod_start_seconds=pod_start_seconds, job_seconds=job_seconds),
-        joiner=JoinerSettings(cluster=cluster_name, join_seconds=join_seconds),
+        joiner=JoinerSettings(
+            cluster=cluster_name,
+            join_seconds=join_seconds,
+            group_regions=(region,) if auto_scaling_groups else (),
+        ),
         region=region,
     )
     raise typer.Exit(_run(settings, command or [], wanted(output)))

@@ -35,7 +35,9 @@ def sandbox() -> Iterator[Sandbox]:
     """A fast one for all tests of this module."""
     settings = SandboxSettings(
         delays=Delays(launch_seconds=0.1, terminate_seconds=0.1, modify_seconds=0.1),
-        joiner=JoinerSettings(cluster="analytics", join_seconds=0.1, remove_seconds=0.5),
+        joiner=JoinerSettings(
+            cluster="analytics", join_seconds=0.1, remove_seconds=0.5, group_regions=("us-west-2",)
+        ),
     )
     with Sandbox(settings) as running:
         yield running
@@ -125,6 +127,45 @@ def test_instance_joins_as_ready_node_and_leaves_with_its_end(
 
 def _is_new(node: Any) -> bool:
     return any(t.key == "node.kubernetes.io/not-ready" for t in node.spec.taints or [])
+
+
+def test_instance_of_auto_scaling_group_joins(core: Any, sandbox: Sandbox, ec2: Any) -> None:
+    """Managed node groups would get capacity that no pod ever runs on."""
+    user_data = MIME.format(kind="application/node.eks.aws", text=NODE_CONFIG)
+    data = {
+        "ImageId": "ami-0123456789abcdef0",
+        "InstanceType": "m5.xlarge",
+        "UserData": base64.b64encode(user_data.encode()).decode(),
+    }
+    ec2.create_launch_template(LaunchTemplateName="group", LaunchTemplateData=data)
+    groups: Any = boto3.client(
+        "autoscaling",
+        endpoint_url=sandbox.aws_url,
+        aws_access_key_id="sandbox",
+        aws_secret_access_key="sandbox",
+        region_name="us-west-2",
+    )
+    groups.create_auto_scaling_group(
+        AutoScalingGroupName="group",
+        LaunchTemplate={"LaunchTemplateName": "group", "Version": "$Latest"},
+        MinSize=0,
+        MaxSize=3,
+        DesiredCapacity=1,
+        AvailabilityZones=["us-west-2a"],
+        Tags=[{"Key": "cluster", "Value": "analytics", "PropagateAtLaunch": True}],
+    )
+    make: Any = watch.Watch
+    stream = make()
+    found: list[str] = []
+    for event in stream.stream(core.list_node, timeout_seconds=DEADLINE_SECONDS):
+        labels = event["object"].metadata.labels
+        if labels["node.kubernetes.io/instance-type"] == "m5.xlarge" and is_ready(event["object"]):
+            found.append(event["object"].spec.provider_id.rpartition("/")[2])
+            stream.stop()
+            break
+    answer = groups.describe_auto_scaling_groups(AutoScalingGroupNames=["group"])
+    groups.close()
+    assert [i["InstanceId"] for i in answer["AutoScalingGroups"][0]["Instances"]] == found
 
 
 def test_command_inside_gets_environment_and_gives_its_exit_code() -> None:

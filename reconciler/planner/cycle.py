@@ -18,8 +18,8 @@ from reconciler.planner.demand import Demand, Wish, find_demand
 from reconciler.planner.inventory import FleetStatus, Inventory, take_inventory
 from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.filters.volumes import VolumeResolver
 from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec, Simulation
+from reconciler.planner.placement.volumes import VolumeResolver
 from reconciler.planner.settings import PlannerSettings
 
 

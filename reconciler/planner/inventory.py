@@ -77,6 +77,15 @@ def is_draining(node: Node) -> bool:
     return any(taint.key == DRAINING_TAINT for taint in node.taints)
 
 
+VOLUNTARY_DRAINS = frozenset({"scale-in", "consolidation", "max-capacity"})
+"""Drains for other reasons (interruption, expiry, stuck) end with the node gone."""
+
+
+def drain_reasons(node: Node) -> frozenset[str]:
+    """The policies whose draining taint the node carries."""
+    return frozenset(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
+
+
 def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
     """Not Ready and younger than `instance_init_time`: counts as launching."""
     if node.ready or node.created_at is None:

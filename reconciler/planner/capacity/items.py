@@ -138,7 +138,9 @@ class _Caps:
     """Hostname rules as caps: at most so many pods of a group on one new node.
 
     A new node starts empty and other new nodes may stay without pods of the group, so a spread
-    by hostname allows maxSkew of them and an anti-affinity one. Both err on the strict side.
+    by hostname allows maxSkew of them and an anti-affinity one. Only classes that obey a rule and
+    count for it are capped: others are as many as they like, and where the two meet on a node the
+    filters decide when they are placed.
     """
 
     def __init__(self, sim: Simulation, classes: Sequence[PodClass]) -> None:
@@ -146,18 +148,14 @@ class _Caps:
         self._users: dict[int, set[int]] = {}
         for pod_class in classes:
             links = sim.links(pod_class)
-            for counter in [c for c, _ in links.anti] + links.held_against:
-                self._note(id(counter), counter.topology.key, pod_class, 1)
+            for counter, itself in links.anti:
+                if itself:
+                    self._note(id(counter), counter.topology.key, pod_class, 1)
             for rule in links.spread:
                 if rule.counts_itself:
                     self._note(
                         id(rule.counter), rule.counter.topology.key, pod_class, rule.max_skew
                     )
-        for pod_class in classes:
-            links = sim.links(pod_class)
-            for fed in [*links.feeds, *(c for c, _, _ in links.feeds_eligible)]:
-                if id(fed) in self._limits:
-                    self._users[id(fed)].add(pod_class.number)
         self._numbers = {counter: i for i, counter in enumerate(self._limits)}
         self.values = tuple(self._limits.values())
 

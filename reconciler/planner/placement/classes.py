@@ -15,8 +15,8 @@ from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.selectors import LabelSelector, NodeSelector, Requirement
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.dimensions import Dimensions
-from reconciler.planner.placement.filters.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
 from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
 
 
 @dataclass(slots=True, eq=False)

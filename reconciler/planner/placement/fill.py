@@ -10,6 +10,7 @@ from reconciler.planner.placement.domains import (
     coordinates_of_rows,
     shared_keys,
 )
+from reconciler.planner.placement.filters import inter_pod_affinity
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
 
@@ -69,10 +70,16 @@ def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
 
 
 def local_room(sim: Simulation, pod_class: PodClass) -> IntArray:
-    """`Simulation.room` without the rules on domains that rows share."""
+    """`Simulation.room` without the rules on how domains that rows share are filled.
+
+    Anti-affinity counts by any key: whatever domain a row turns out to be in, it is one.
+    """
     room = np.where(sim.admitted(pod_class), sim.resource_room(pod_class), 0)
     links = sim.links(pod_class)
-    return room if links.plain else sim.counter_room(links.only(HOSTNAME), room)
+    if links.plain:
+        return room
+    room = inter_pod_affinity.anti_affinity_room(links, room)
+    return sim.counter_room(links.only(HOSTNAME), room)
 
 
 def _fill_places(

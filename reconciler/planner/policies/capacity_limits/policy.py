@@ -1,26 +1,37 @@
 """min_capacity is bought before demand, so that demand can use it."""
 
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.inventory import VOLUNTARY_DRAINS, FleetStatus, drain_reasons
 
 
 def propose(cycle: Cycle) -> None:
     """Raise every fleet below its minimum; the new nodes take demand before more is bought.
 
-    The minimum is held against the target without draining nodes, which are on their way out.
     A target above the maximum that EC2 has not served yet is taken back.
     """
     for status in cycle.inventory.fleets:
-        if status.state == "missing" or status.unavailable:
+        if status.state == "missing":
             continue
-        short = status.min - (cycle.targets[status.key] - len(status.draining))
-        if short > 0:
-            limit = status.max if status.max is not None else status.min
-            target = min(cycle.targets[status.key] + short, max(limit, status.min))
-            first = cycle.sim.add_row(
-                cycle.offers[status.key].row, target - cycle.targets[status.key]
-            )
-            for row in range(first, cycle.sim.rows):
-                cycle.seat_new_row(row, status.key)
-            cycle.targets[status.key] = target
-        elif status.max is not None and status.current > max(status.max, status.joined):
+        if status.max is not None and status.current > max(status.max, status.joined):
             cycle.targets[status.key] = max(status.max, status.joined)
+        elif not status.unavailable:
+            _raise_to_minimum(cycle, status)
+
+
+def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:
+    """Ask for what is missing beyond the nodes that EC2 holds or owes already.
+
+    A node whose drain can be called off is not replaced: scale-in takes it back. One that leaves
+    for another reason is, as far as the maximum allows.
+    """
+    ending = sum(1 for node in status.draining if not drain_reasons(node) <= VOLUNTARY_DRAINS)
+    short = status.min - (status.held - ending)
+    target = max(status.current, status.min, status.held + short if short > 0 else 0)
+    if status.max is not None:
+        target = min(target, max(status.max, status.min, status.current))
+    cycle.targets[status.key] = target
+    coming = target - status.held
+    if coming > 0:
+        first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
+        for row in range(first, cycle.sim.rows):
+            cycle.seat_new_row(row, status.key)

@@ -68,18 +68,17 @@ def _finish(cycle: Cycle, node: Node, key: FleetKey) -> None:
 def _already_lowered(cycle: Cycle, key: FleetKey) -> bool:
     """Whether the target was lowered for this node before, but the node was not ended.
 
-    A target below what has joined, counting what this plan ends, says so: after a crash between
-    the two steps the target must not go down twice.
+    More nodes than the target asks for, when all that this plan ends are gone, say so: after a
+    crash between the two steps the target must not go down twice. A target that this plan raises
+    for nodes to come asks for them on top of all that have joined.
     """
-    status = cycle.statuses[key]
     ending = sum(
         1
         for action in cycle.actions
         if isinstance(action, TerminateInstance)
-        and not action.decrement
         and (action.fleet, action.region) == (key.name, key.region)
     )
-    return status.joined - ending > status.current
+    return cycle.statuses[key].joined - ending > cycle.targets[key]
 
 
 def _give_back(cycle: Cycle, node: Node, because: str) -> None:

@@ -5,12 +5,9 @@ import numpy as np
 from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, AnnotateNode, UntaintNode
 from reconciler.model.cluster import Node
 from reconciler.planner.cycle import Cycle, node_row
-from reconciler.planner.inventory import is_draining
+from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_class
-
-_VOLUNTARY = frozenset({"scale-in", "consolidation", "max-capacity"})
-"""Drains for other reasons (interruption, expiry, stuck) end with the node gone."""
 
 
 def take_back_draining(cycle: Cycle) -> None:
@@ -36,10 +33,9 @@ def take_back_draining(cycle: Cycle) -> None:
 
 
 def _may_return(cycle: Cycle, node: Node) -> bool:
-    reasons = {t.value for t in node.taints if t.key == DRAINING_TAINT}
     return (
         is_draining(node)
-        and reasons <= _VOLUNTARY
+        and drain_reasons(node) <= VOLUNTARY_DRAINS
         and node.ready
         and not node.deleting
         and node.name in cycle.inventory.fleet_of_node

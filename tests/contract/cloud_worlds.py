@@ -106,6 +106,8 @@ def emulated_aws() -> Iterator[EmulatedAws]:
 class OverHttp(CloudWorld):
     """The real adapter, boto3 and all, against the emulated AWS."""
 
+    port: Ec2FleetCloud
+
     def __init__(self, emulated: EmulatedAws) -> None:
         self.server, self._clock = emulated.server, emulated.clock
         self.cluster = f"analytics-{next(_NUMBERS)}"

@@ -115,6 +115,8 @@ class InMemory(ClusterWorld):
 class OverHttp(ClusterWorld):
     """The real adapter against the sandbox's API server."""
 
+    port: KubernetesCluster
+
     def __init__(self) -> None:
         self.server = ClusterServer().start()
         self.transport: Transport = connect(str(self.server.kubeconfig))

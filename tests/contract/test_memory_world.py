@@ -1,0 +1,130 @@
+"""The in-memory world behaves as the real one where simulations rely on it."""
+
+from datetime import timedelta
+
+import pytest
+
+from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
+from reconciler.model.cluster import Owner, Pod, PodSpec
+from reconciler.model.errors import OutcomeUnknown, Throttled, Unavailable
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId, PodKey, Region
+
+HOME, AWAY = Region("us-west-2"), Region("us-east-1")
+
+
+class Arranged:
+    """A world with one fleet and a Deployment's pod."""
+
+    def __init__(self, target: int = 1) -> None:
+        self.world = MemoryWorld(delays=Delays(launch=10, join=10, terminate=5, node_gone=5))
+        self.cluster = MemoryCluster(self.world)
+        self.cloud = MemoryCloud(self.world)
+        resources = FrozenMap({"cpu": 4000, "pods": 10})
+        self.fleet: FleetId = self.world.add_fleet(
+            FleetShape(name="primary-small", region=HOME, allocatable=resources), target
+        )
+        self.pod: PodKey = self.world.add_pod(
+            Pod(
+                key=PodKey(namespace="web", name="api-1"),
+                spec=PodSpec(requests=FrozenMap({"cpu": 1000, "pods": 1})),
+                owner=Owner(kind="ReplicaSet", name="api"),
+            )
+        )
+
+
+def test_launched_instance_joins_and_the_pod_is_bound() -> None:
+    """A simulation in which nothing binds proves nothing."""
+    arranged = Arranged()
+    arranged.world.advance(15)
+    assert arranged.world.nodes() == []
+    arranged.world.advance(10)
+    (node,) = arranged.world.nodes()
+    assert [pod.node_name for pod in arranged.world.pods()] == [node.name]
+    assert node.instance_id == arranged.cloud.observe([HOME]).instances[0].id
+
+
+def test_interrupted_instance_takes_its_node_and_is_replaced() -> None:
+    """The fleet keeps its target, and the Deployment its replicas."""
+    arranged = Arranged()
+    arranged.world.advance(30)
+    (node,) = arranged.world.nodes()
+    assert node.instance_id is not None
+    arranged.world.end_instance(node.instance_id)
+    arranged.world.advance(60)
+    (successor,) = arranged.world.nodes()
+    assert successor.name != node.name
+    (pod,) = arranged.world.pods()
+    assert (pod.node_name, pod.key == arranged.pod) == (successor.name, False)
+
+
+def test_fleet_without_capacity_launches_when_there_is_some_again() -> None:
+    """Recovery must not need a new target."""
+    arranged = Arranged(target=0)
+    arranged.world.refuse_launches(arranged.fleet, "InsufficientInstanceCapacity")
+    arranged.cloud.set_target_capacity(HOME, arranged.fleet, 2)
+    arranged.world.advance(200)
+    assert len(arranged.cloud.fleet(HOME, arranged.fleet).capacity_errors) > 1
+    arranged.world.refuse_launches(arranged.fleet, None)
+    arranged.world.advance(60)
+    assert len(arranged.world.nodes()) == 2
+
+
+def test_bad_image_never_joins() -> None:
+    """Instances that run and never become nodes are what stuck ones look like."""
+    arranged = Arranged(target=0)
+    arranged.world.never_join(arranged.fleet)
+    arranged.cloud.set_target_capacity(HOME, arranged.fleet, 1)
+    arranged.world.advance(3600)
+    assert arranged.world.nodes() == []
+    assert [each.state for each in arranged.cloud.observe([HOME]).instances] == ["running"]
+
+
+@pytest.mark.parametrize("applied", [False, True])
+def test_injected_failure_shows_before_or_after_the_change(applied: bool) -> None:
+    """A lost reply and a refused call look alike to the caller and differ in the world."""
+    arranged = Arranged(target=0)
+    error = OutcomeUnknown("x", "lost") if applied else Throttled("x", "slow")
+    arranged.world.fail_next("set_target_capacity", error, applied=applied)
+    with pytest.raises(type(error)):
+        arranged.cloud.set_target_capacity(HOME, arranged.fleet, 3)
+    assert arranged.world.target(arranged.fleet) == (3 if applied else 0)
+    arranged.cloud.set_target_capacity(HOME, arranged.fleet, 1)
+    assert [call.operation for call in arranged.world.calls] == ["set_target_capacity"] * 2
+
+
+def test_frozen_observation_is_stale_while_the_world_moves_on() -> None:
+    """Lists lag behind; what is decided from them is checked at the object."""
+    arranged = Arranged()
+    arranged.cluster.freeze()
+    arranged.world.advance(60)
+    assert arranged.cluster.observe().nodes == ()
+    (node,) = arranged.world.nodes()
+    assert len(arranged.cluster.counted_pods_on(node.name)) == 1
+    arranged.cluster.freeze(frozen=False)
+    assert len(arranged.cluster.observe().nodes) == 1
+
+
+def test_waiting_for_a_change_moves_the_clock_to_it_and_no_further() -> None:
+    """A loop in virtual time must see each change at its moment."""
+    arranged = Arranged()
+    arranged.cluster.observe()
+    assert arranged.cluster.wait_for_change(60)
+    assert arranged.world.clock.monotonic_seconds() == 10
+    arranged.world.advance(60)
+    arranged.cluster.observe()
+    before = arranged.world.clock.now()
+    assert not arranged.cluster.wait_for_change(60)
+    assert arranged.world.clock.now() - before == timedelta(seconds=60)
+
+
+def test_silent_region_is_left_out_until_none_is_left() -> None:
+    """A region that does not answer makes its fleets unknown, not missing."""
+    arranged = Arranged()
+    arranged.cloud.silent_regions.add(HOME)
+    state = arranged.cloud.observe([HOME, AWAY])
+    assert state.fleets == ()
+    assert state.regions == {AWAY}
+    arranged.cloud.silent_regions.add(AWAY)
+    with pytest.raises(Unavailable):
+        arranged.cloud.observe([HOME, AWAY])

@@ -1,0 +1,56 @@
+"""A snapshot taken live and read from its files is the picture that the loop had."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from reconciler.adapters.files import FileCluster, open_cloud
+from reconciler.records.snapshot import (
+    CLUSTER_FILE,
+    cloud_snapshot_files,
+    encode_cluster_snapshot,
+)
+from tests.contract import cloud_worlds, cluster_worlds
+
+
+def test_cluster_snapshot_reads_back_to_what_was_observed(tmp_path: Path) -> None:
+    """A bug report that plans differently from the cluster it came from helps nobody."""
+    world = cluster_worlds.OverHttp()
+    try:
+        world.add_node("node-a")
+        world.bound_pod()
+        world.add_daemon("agent")
+        world.add_budget("guard", {"app": "web"}, 0)
+        world.port.remember({"fleet-reconciler.io/last-drain": "2026-01-31T12:00:00Z"})
+        live = world.until(
+            lambda s: s.last_drain_at is not None and sum(pod.ready for pod in s.pods) == 2
+        )
+        path = tmp_path / CLUSTER_FILE
+        path.write_bytes(encode_cluster_snapshot(world.port.raw()))
+    finally:
+        world.close()
+    assert FileCluster([str(path)]).observe() == replace(live, relists=1)
+
+
+def test_cloud_snapshot_reads_back_to_what_was_observed(tmp_path: Path) -> None:
+    """Histories and template versions must survive the files, errors above all."""
+    with cloud_worlds.emulated_aws() as emulated:
+        world = cloud_worlds.OverHttp(emulated)
+        fleet_id = world.add_fleet("primary-small", 1)
+        world.advance(60)
+        world.refuse_launches(fleet_id, "InsufficientInstanceCapacity")
+        world.port.set_target_capacity(cloud_worlds.HOME, fleet_id, 3)
+        world.advance(120)
+        regions = [cloud_worlds.HOME, cloud_worlds.AWAY]
+        live = world.port.observe(regions)
+        paths = []
+        for region, answers in world.port.raw(regions).items():
+            for name, body in cloud_snapshot_files(region, answers).items():
+                path = tmp_path / name
+                path.write_bytes(body)
+                paths.append(str(path))
+        cluster = world.cluster
+        world.close()
+    offline = open_cloud(paths, cluster=cluster, home=cloud_worlds.HOME)
+    assert offline is not None
+    assert live.fleets[0].capacity_errors
+    assert offline.observe(regions) == live

@@ -5,7 +5,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 from reconciler.model.errors import InputError, Unavailable
-from reconciler.web.server import host_and_port
+from reconciler.web.address import host_and_port
 
 TIMEOUT_SECONDS = 10.0
 BODY_MAX_BYTES = 64 * 1024**2

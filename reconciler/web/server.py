@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.web.address import host_and_port
 from reconciler.web.routes import Answer, Routes
 
 SILENCE_SECONDS: Final = 5.0
@@ -88,19 +89,6 @@ class WebServer:
     ) -> None:
         """Stop, whatever happened."""
         self.stop()
-
-
-def host_and_port(listen: str) -> tuple[str, int]:
-    """The two parts of `HOST:PORT`.
-
-    Raises:
-        UsageError: There are no such two parts.
-    """
-    host, _, port = listen.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise UsageError("--listen", f"{listen!r} is no HOST:PORT", "for example 127.0.0.1:9235")
-    return host, int(port)
 
 
 class _HttpServer(ThreadingHTTPServer):

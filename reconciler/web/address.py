@@ -1,0 +1,16 @@
+"""`HOST:PORT`, as `listen` has it."""
+
+from reconciler.model.errors import UsageError
+
+
+def host_and_port(listen: str) -> tuple[str, int]:
+    """The two parts of `HOST:PORT`.
+
+    Raises:
+        UsageError: There are no such two parts.
+    """
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
+        raise UsageError("--listen", f"{listen!r} is no HOST:PORT", "for example 127.0.0.1:9235")
+    return host, int(port)

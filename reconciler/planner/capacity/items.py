@@ -92,16 +92,26 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
     items: list[Item] = []
     singly: list[Want] = []
     for pod_class, count in wants:
-        links = sim.links(pod_class)
-        if any(c.topology.key == HOSTNAME for c in links.affinity):
+        feasible = table.feasible(pod_class)
+        if _goes_singly(sim, pod_class, feasible, table):
             singly.append((pod_class, count))
             continue
-        feasible = table.feasible(pod_class)
         groups = caps.groups_of(pod_class)
         for amount, allowed in _parts(sim, pod_class, count, feasible, table, tallies):
             slots = np.where(allowed, table.slots(pod_class), 0)
             items.append(Item(pod_class=pod_class, count=amount, slots=slots, groups=groups))
     return Dealt(items=tuple(items), caps=caps.values, singly=tuple(singly))
+
+
+def _goes_singly(
+    sim: Simulation, pod_class: PodClass, feasible: BoolArray, table: OfferTable
+) -> bool:
+    """Whether the class must be near pods on one node, or in a zone that EC2 has yet to choose."""
+    keys = tuple(sorted({c.topology.key for c in sim.links(pod_class).affinity}))
+    if not keys or HOSTNAME in keys:
+        return bool(keys)
+    distinct, where = table.places(keys)
+    return any(min(distinct[number]) < -1 for number in np.unique(where[feasible]))
 
 
 def _parts(

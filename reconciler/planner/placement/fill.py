@@ -13,6 +13,7 @@ from reconciler.planner.placement.domains import (
 from reconciler.planner.placement.filters import inter_pod_affinity
 from reconciler.planner.placement.kinds import HOSTNAME
 from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.placement.topology import uncertain_rows
 
 _ROUNDS_MAX = 64
 """A hostname spread frees room as the emptiest rows fill; more rounds than this gain nothing."""
@@ -43,6 +44,8 @@ def fill(
     """Place up to `count` pods on rows of `among`; (row, amount) in the order they were taken."""
     links = sim.links(pod_class)
     keys = shared_keys(links)
+    if keys and links.affinity:
+        return _fill_near(sim, pod_class, count, among, order, keys)
     if keys:
         return _fill_places(sim, pod_class, count, among, order, keys)
     taken: list[tuple[int, int]] = []
@@ -80,6 +83,31 @@ def local_room(sim: Simulation, pod_class: PodClass) -> IntArray:
         return room
     room = inter_pod_affinity.anti_affinity_room(links, room)
     return sim.counter_room(links.only(HOSTNAME), room)
+
+
+def _fill_near(
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    among: BoolArray,
+    order: IntArray,
+    keys: tuple[str, ...],
+) -> list[tuple[int, int]]:
+    """Rows whose zone is known together; then the others one by one, as each is its own zone."""
+    unknown = np.zeros(sim.rows, dtype=np.bool_)
+    for counter in sim.links(pod_class).affinity:
+        unknown |= uncertain_rows(counter.topology)
+    taken = _fill_places(sim, pod_class, count, among & ~unknown, order, keys)
+    count -= sum(amount for _, amount in taken)
+    for row in order[(among & unknown)[order]].tolist():
+        if count <= 0:
+            break
+        alone = np.zeros(sim.rows, dtype=np.bool_)
+        alone[row] = True
+        parts = _fill_places(sim, pod_class, count, alone, order, keys)
+        taken += parts
+        count -= sum(amount for _, amount in parts)
+    return taken
 
 
 def _fill_places(

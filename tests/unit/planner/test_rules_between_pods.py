@@ -96,3 +96,24 @@ def test_large_pod_joins_the_small_pod_that_it_wants_to_be_near() -> None:
     made = plan(make_snapshot(large, small), make_settings(make_fleet_settings()))
     assert made.fleets[0].target == 1
     assert made.unplaceable == ()
+
+
+@pytest.mark.parametrize("target", [0, 2])
+def test_zonal_affinity_shares_a_node_where_the_zone_is_open(target: int) -> None:
+    """Pods that must be in one zone would be promised two nodes that may be in different ones."""
+    fleet = make_fleet_settings(zones=ZONES)
+    pods = make_pods(4, cpu="1500m", labels={"app": "a"}, pod_affinity=(near(ZONE, app="a"),))
+    made = plan(
+        make_snapshot(*pods, cloud=make_cloud(make_fleet(fleet, target))), make_settings(fleet)
+    )
+    assert len(set(seats(made))) == 1
+    assert [u.reasons[0].code for u in made.unplaceable] == ["zone", "zone"]
+
+
+def test_zonal_affinity_uses_many_nodes_of_a_fleet_in_one_zone() -> None:
+    """The advice to give a fleet a `zone` would not help."""
+    fleet = make_fleet_settings(zone=ZONES[0])
+    pods = make_pods(4, cpu="1500m", labels={"app": "a"}, pod_affinity=(near(ZONE, app="a"),))
+    made = plan(make_snapshot(*pods), make_settings(fleet))
+    assert made.fleets[0].target == 2
+    assert made.unplaceable == ()

@@ -354,6 +354,35 @@ def test_pages_of_a_list_add_up(tmp_path: Path) -> None:
         assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
 
 
+def test_page_that_comes_too_late_is_made_up_by_a_whole_list(tmp_path: Path) -> None:
+    """A list that outlives its snapshot on the server would never be complete."""
+
+    def script(request: Request) -> Answer:
+        if "watch=1" in request.path or not request.path.startswith("/api/v1/pods"):
+            return ApiScript()(request) if "watch=1" not in request.path else Answer(lines=())
+        if "continue=" in request.path:
+            return json_answer({"kind": "Status", "code": 410}, 410)
+        pods = [{"metadata": {"name": name, "namespace": "web"}, "spec": {}} for name in "ab"]
+        paged = "limit=" in request.path
+        metadata = {"resourceVersion": "7", **({"continue": "more"} if paged else {})}
+        return json_answer({"metadata": metadata, "items": pods[:1] if paged else pods})
+
+    with watching(tmp_path, script) as cluster:
+        assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
+
+
+def test_kubeconfig_variable_beats_the_pod_one_happens_to_run_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sandbox on a build machine in Kubernetes would act on the build cluster."""
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, "http://127.0.0.1:1"))
+    transport = connect()
+    assert transport.host == "http://127.0.0.1:1"
+    transport.close()
+
+
 def test_closed_cluster_leaves_no_thread(tmp_path: Path) -> None:
     """A program that is asked to stop would hang on its watches."""
     before = threading.active_count()

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 from kubernetes.client.exceptions import ApiException
+from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 
 from reconciler.model.errors import (
@@ -52,13 +53,15 @@ def of_status(
 def of_failure(where: str, error: Exception, *, changing: bool) -> PortError:
     """The error that a request without an answer stands for."""
     what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
-    not_sent = isinstance(error, NewConnectionError | ConnectTimeoutError | ApiException)
+    not_sent = isinstance(
+        error, NewConnectionError | ConnectTimeoutError | ApiException | ConfigException
+    )
     if changing and not not_sent:
         return OutcomeUnknown(where, what, "it may have been carried out")
     return Unavailable(where, what)
 
 
-FAILURES = (HTTPError, ApiException, OSError)
+FAILURES = (HTTPError, ApiException, ConfigException, OSError)
 """What the client's transport raises when there is no answer."""
 
 

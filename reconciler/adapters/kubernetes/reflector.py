@@ -12,7 +12,7 @@ from reconciler.adapters.kubernetes.cache import Cache, Held, Key
 from reconciler.adapters.kubernetes.errors import Gone
 from reconciler.adapters.kubernetes.kinds import Kind
 from reconciler.adapters.kubernetes.transport import Stream, Transport
-from reconciler.model.errors import PortError, Unavailable
+from reconciler.model.errors import Unavailable
 from reconciler.records.interning import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, decode_page
 
@@ -79,27 +79,32 @@ class Reflector(threading.Thread):
         self._stream: Stream | None = None
         self._stream_lock = threading.Lock()
         self._listed_at = 0.0
+        self._version = ""
+        """From where to watch on; empty: a list is needed."""
 
     def run(self) -> None:
         """List and watch until stopped; every failure is waited out, longer each time."""
-        version, pause_seconds = "", BACKOFF_SECONDS
+        pause_seconds = BACKOFF_SECONDS
         while not self._stopping.is_set():
+            began = self._monotonic()
             try:
-                if not version or self._confirmation_due():
-                    version = self._list()
-                began = self._monotonic()
-                version = self._watch(version)
-                pause_seconds = BACKOFF_SECONDS
-                if self._monotonic() - began < WATCH_SECONDS_MIN:
-                    self._stopping.wait(pause_seconds)
-            except Gone:
-                version = ""
-            except PortError as error:
-                self.cache.failed(str(error))
-                if not isinstance(error, Unavailable):
-                    version = ""
+                if not self._version or self._confirmation_due():
+                    self._list()
+                self._watch()
+            except Exception as error:  # noqa: BLE001 - a dead thread would be a cluster gone blind
+                self._give_way(error)
                 self._stopping.wait(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
+                continue
+            pause_seconds = BACKOFF_SECONDS
+            if self._monotonic() - began < WATCH_SECONDS_MIN:
+                self._stopping.wait(pause_seconds)
+
+    def _give_way(self, error: Exception) -> None:
+        """Note a failure; unless only the connection broke, what is known is listed anew."""
+        self.cache.failed(str(error) or type(error).__name__)
+        if isinstance(error, Gone) or not isinstance(error, Unavailable):
+            self._version = ""
 
     def stop(self) -> None:
         """End the thread; `join` afterwards."""
@@ -119,12 +124,18 @@ class Reflector(threading.Thread):
         left = CONFIRM_SECONDS - (self._monotonic() - self._listed_at)
         return max(1, min(WATCH_SECONDS, round(left)))
 
-    def _list(self) -> str:
-        """Take a full list, page by page; returns the version to watch from."""
+    def _list(self) -> None:
+        """Take a full list, page by page; in one piece when a page comes too late."""
         found: dict[Key, Held] = {}
         query = {"limit": str(PAGE_OBJECTS), **self._selection()}
         while True:
-            reply = self._transport.expect("GET", self.kind.path, query=query)
+            try:
+                reply = self._transport.expect("GET", self.kind.path, query=query)
+            except Gone:
+                if "continue" not in query:
+                    raise
+                found, query = {}, self._selection()
+                continue
             self.cache.heard()
             try:
                 page = decode_page(reply.body)
@@ -136,7 +147,8 @@ class Reflector(threading.Thread):
             if not page.continue_token:
                 self.cache.replace(found)
                 self._listed_at = self._monotonic()
-                return page.resource_version
+                self._version = page.resource_version
+                return
             query["continue"] = page.continue_token
 
     def _take(self, raw: Raw, found: dict[Key, Held]) -> None:
@@ -150,12 +162,12 @@ class Reflector(threading.Thread):
         else:
             found[key] = Held(version, self._decoder.decode(self.kind.name, raw))
 
-    def _watch(self, version: str) -> str:
-        """Follow changes until the watch ends; returns the version to go on from."""
+    def _watch(self) -> None:
+        """Follow changes until the watch ends."""
         query = {
             "watch": "1",
             "allowWatchBookmarks": "true",
-            "resourceVersion": version,
+            "resourceVersion": self._version,
             "timeoutSeconds": str(self._watch_seconds()),
             **self._selection(),
         }
@@ -168,7 +180,7 @@ class Reflector(threading.Thread):
             self.cache.heard()
             for line in stream.lines():
                 self.cache.heard()
-                version = self._apply(line) or version
+                self._version = self._apply(line) or self._version
         except Unavailable:
             if not self._stopping.is_set():
                 raise
@@ -176,7 +188,6 @@ class Reflector(threading.Thread):
             with self._stream_lock:
                 self._stream = None
             stream.close()
-        return version
 
     def _apply(self, line: bytes) -> str:
         """Carry one event into the cache; returns the version that it brings."""

@@ -4,6 +4,7 @@ The client's typed models cost fifty times what decoding into the model costs; i
 what is hard: kubeconfig, exec plugins, in-cluster tokens that rotate, TLS, proxies.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -201,7 +202,7 @@ _UNUSABLE = (
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None) -> Transport:
-    """Connect as kubectl would: the file, $KUBECONFIG or ~/.kube/config, else as a pod.
+    """Connect with the file or $KUBECONFIG; else as a pod does, else with ~/.kube/config.
 
     Raises:
         InputError: There is no usable configuration.
@@ -227,6 +228,8 @@ def _configure(
 ) -> None:
     load_in_cluster: Any = config.load_incluster_config
     load_file: Any = config.load_kube_config
+    # A person who sets KUBECONFIG means it, also in a shell that happens to run in some pod.
+    kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")  # noqa: TID251 - kubectl's own variable
     if kubeconfig is None and context is None:
         try:
             load_in_cluster(client_configuration=configuration)

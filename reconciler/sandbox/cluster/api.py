@@ -14,6 +14,7 @@ from reconciler.sandbox.cluster.clock import Now, format_time
 from reconciler.sandbox.cluster.conditions import set_condition
 from reconciler.sandbox.cluster.defaults import apply_defaults, initial_status
 from reconciler.sandbox.cluster.resources import NAMESPACES, PODS, Resource
+from reconciler.sandbox.cluster.shapes import check_shape
 from reconciler.sandbox.cluster.status import (
     STALE,
     ApiError,
@@ -70,6 +71,7 @@ class Api:
             ApiError: 400, 403, 404 (namespace), 409, 422.
         """
         with self.store.transaction():
+            check_shape(resource, body)
             self._identify(resource, namespace, body)
             try:
                 apply_defaults(resource, body)
@@ -168,6 +170,7 @@ class Api:
 
     def _write(self, old: Entry, body: JsonObject, *, subresource: str, dry_run: bool) -> Entry:
         resource = old.resource
+        check_shape(resource, body)
         metadata = body.get("metadata")
         if not isinstance(metadata, dict):
             raise bad_request("metadata must be an object")

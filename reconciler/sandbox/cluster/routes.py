@@ -1,5 +1,6 @@
 """From requests to verbs, and from their results to answers."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from reconciler.sandbox.cluster.status import (
     ApiError,
     JsonObject,
     bad_request,
+    internal_error,
     method_not_allowed,
     no_such_path,
     success,
@@ -33,6 +35,7 @@ from reconciler.sandbox.cluster.watching import (
     watch,
 )
 
+_LOG = logging.getLogger(__name__)
 _WATCH_SECONDS_DEFAULT = 1800
 """A watch without timeoutSeconds ends after this (the API server: 30 to 60 min)."""
 _HEALTH = {("healthz",), ("livez",), ("readyz",)}
@@ -74,6 +77,10 @@ class Router:
                 headers["Retry-After"] = str(error.retry_after_seconds)
             body = orjson.dumps(error.status())
             return Response(code=error.code, body=body, headers=headers)
+        except Exception as error:  # noqa: BLE001 - the last boundary: an answer, never a reset
+            _LOG.exception("request_failed method=%s path=%s", request.method, request.path)
+            fault = internal_error(f"{type(error).__name__}: {error}")
+            return Response(code=fault.code, body=orjson.dumps(fault.status()))
 
     def _answer(self, request: Request) -> Response:
         target = read_target(request.path)

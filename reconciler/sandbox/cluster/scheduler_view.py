@@ -14,8 +14,8 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.placement.classes import ClassTable
-from reconciler.planner.placement.filters.volumes import VolumeResolver
 from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.placement.volumes import VolumeResolver
 from reconciler.records.kubernetes import ObjectDecoder
 from reconciler.sandbox.cluster.resources import (
     CSI_NODES,

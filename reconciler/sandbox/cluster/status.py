@@ -118,6 +118,11 @@ def forbidden(resource: Resource, name: str, why: str) -> ApiError:
     return ApiError(403, "Forbidden", message, _details(resource, name))
 
 
+def internal_error(message: str) -> ApiError:
+    """500 for what nobody foresaw."""
+    return ApiError(500, "InternalError", f"Internal error occurred: {message}", {})
+
+
 def unauthorized() -> ApiError:
     """401 for a missing or wrong bearer token."""
     return ApiError(401, "Unauthorized", "Unauthorized")

@@ -14,6 +14,7 @@ from reconciler.sandbox.cluster.resources import (
     DEPLOYMENTS,
     JOBS,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
@@ -152,6 +153,15 @@ def _budget(body: JsonObject) -> Iterator[Fault]:
         yield "spec", "Invalid value: minAvailable and maxUnavailable cannot be both set"
 
 
+def _claim(body: JsonObject) -> Iterator[Fault]:
+    requests = (body["spec"].get("resources") or {}).get("requests") or {}
+    if "storage" not in requests:
+        yield "spec.resources[storage]", "Required value"
+    yield from _quantities("spec.resources.requests", requests)
+    if not body["spec"].get("accessModes"):
+        yield "spec.accessModes", "Required value: at least 1 access mode is required"
+
+
 def _node(body: JsonObject) -> Iterator[Fault]:
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate((body.get("spec") or {}).get("taints") or ()):
@@ -176,6 +186,7 @@ _RULES: dict[Resource, Callable[[JsonObject], Iterator[Fault]]] = {
     DAEMON_SETS: _workload,
     JOBS: _job,
     BUDGETS: _budget,
+    PERSISTENT_VOLUME_CLAIMS: _claim,
 }
 
 

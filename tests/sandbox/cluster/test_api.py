@@ -73,6 +73,8 @@ def test_request_without_token_is_unauthorized(kube: Kube) -> None:
         ({"metadata": {"name": "p"}, "spec": {"containers": []}}, 422, "Invalid"),
         (pod_body("p", cpu="many"), 422, "Invalid"),
         (pod_body("p", priorityClassName="none"), 403, "Forbidden"),
+        (pod_body("p", tolerations="all"), 400, "BadRequest"),
+        ({"metadata": {"name": "p", "labels": ["a"]}, "spec": {}}, 400, "BadRequest"),
         ({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "p"}}, 400, "BadRequest"),
     ],
 )
@@ -82,6 +84,16 @@ def test_bad_pod_is_refused_with_status(
     """Bad manifests would show up much later, as pods that nothing can plan for."""
     answer = kube.ask("POST", PODS, body)
     assert (answer.code, answer.body["reason"], answer.body["code"]) == (code, reason, code)
+
+
+def test_null_means_not_said(kube: Kube) -> None:
+    """Clients that write every field send nulls for most of them."""
+    body = pod_body("p", tolerations=None, nodeSelector=None)
+    body["metadata"]["creationTimestamp"] = None
+    answer = kube.ask("POST", PODS, body)
+    assert answer.code == 201
+    assert "nodeSelector" not in answer.body["spec"]
+    assert len(answer.body["spec"]["tolerations"]) == 2
 
 
 def test_object_in_missing_namespace_is_not_found(kube: Kube) -> None:

@@ -43,11 +43,12 @@ def draw_svg(moments: Sequence[Moment], began: datetime, file: Path) -> None:
 
 
 def draw_text(moments: Sequence[Moment], began: datetime, width: int) -> str:
-    """Nodes in all and pending pods over seconds, in characters without colours."""
+    """Ready nodes and pending pods over seconds, in characters without colours."""
     seconds = [(moment.at - began).total_seconds() for moment in moments]
     plotext.clear_figure()
     plotext.theme("clear")
-    plotext.plotsize(min(max(width, 60), 100), 16)
-    plotext.plot(seconds, [sum(moment.nodes.values()) for moment in moments], label="Ready nodes")
-    plotext.xlabel("seconds")
-    return str(plotext.build())
+    plotext.plotsize(min(max(width, 60), 100), 14)
+    nodes = [sum(moment.nodes.values()) for moment in moments]
+    plotext.plot(seconds, nodes, label="Ready nodes", marker="braille")
+    plotext.xlabel("seconds since the demo began")
+    return str(plotext.uncolorize(plotext.build())).rstrip()

@@ -1,14 +1,22 @@
 """One screen of result, and the same as JSON and SVG in a folder."""
 
+import io
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console, Group
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
 from reconciler.demo.measures import Reaction, Spending, percentile
+
+_PICTURE_COLUMNS = 116
+_PICTURE = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+"""Rich's own frame without the fonts that it would load from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +74,26 @@ def facts(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-def show(console: Console, result: Result, drawing: str) -> None:
-    """Print the final screen."""
+def _screen(result: Result, drawing: str) -> Group:
     table = Table(show_header=False, box=None, padding=(0, 1))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, value in facts(result):
         table.add_row(name, value)
+    return Group(Text(drawing), Panel(table, title="fleet-reconciler demo", expand=False))
+
+
+def show(console: Console, result: Result, drawing: str) -> None:
+    """Print the final screen."""
     console.print()
-    console.print(drawing, markup=False)
-    console.print(Panel(table, title="fleet-reconciler demo", expand=False))
+    console.print(_screen(result, drawing))
+
+
+def write_svg(result: Result, drawing: str, file: Path) -> None:
+    """The final screen as a picture."""
+    recorder = Console(record=True, width=_PICTURE_COLUMNS, file=io.StringIO())
+    recorder.print(_screen(result, drawing))
+    file.write_text(recorder.export_svg(title="reconciler demo", code_format=_PICTURE))
 
 
 def write_json(result: Result, file: Path) -> None:

@@ -14,13 +14,13 @@ from reconciler.config.loader import parse_config
 from reconciler.demo.account import Account
 from reconciler.demo.commands import environment, reconciler, start_reconciler
 from reconciler.demo.config_repository import ConfigRepository
-from reconciler.demo.follower import Follower, Moment, wall_clock
+from reconciler.demo.follower import Follower, wall_clock
 from reconciler.demo.kube import apply_objects, delete_objects
 from reconciler.demo.measures import percentile, reaction, spending
 from reconciler.demo.narrator import Narrator
 from reconciler.demo.pipeline import Pipeline
 from reconciler.demo.plots import draw_svg, draw_text
-from reconciler.demo.report import Result, show, write_json
+from reconciler.demo.report import Result, show, write_json, write_svg
 from reconciler.demo.workloads import Wave, example_config, expected_pods
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.joiner import JoinerSettings
@@ -222,8 +222,9 @@ class Demo:
         draw_svg(follower.moments, self._began, self.out / "nodes.svg")
         write_json(result, self.out / "report.json")
         drawing = draw_text(follower.moments, self._began, self.narrator.console.width)
+        write_svg(result, drawing, self.out / "report.svg")
         show(self.narrator.console, result, drawing)
-        self.narrator.say(f"report: {self.out}/report.json, {self.out}/nodes.svg")
+        self.narrator.say(f"written to {self.out}: report.json, report.svg, nodes.svg")
 
 
 def _planned(report: Mapping[str, Any]) -> str:

@@ -99,10 +99,9 @@ def test_instance_joins_as_ready_node_and_leaves_with_its_end(
     core: Any, ec2: Any, sandbox: Sandbox
 ) -> None:
     """Without it no capacity that is launched ever takes a pod."""
-    launch(ec2, "foreign", "other", MIME.format(kind="application/node.eks.aws", text=NODE_CONFIG))
-    fleet = launch(
-        ec2, "primary", "analytics", MIME.format(kind="application/node.eks.aws", text=NODE_CONFIG)
-    )
+    user_data = MIME.format(kind="application/node.eks.aws", text=NODE_CONFIG)
+    foreign = launch(ec2, "foreign", "other", user_data)
+    fleet = launch(ec2, "primary", "analytics", user_data)
     make: Any = watch.Watch
     stream = make()
     joined = ""
@@ -110,6 +109,8 @@ def test_instance_joins_as_ready_node_and_leaves_with_its_end(
     for event in stream.stream(core.list_node, timeout_seconds=DEADLINE_SECONDS):
         node = event["object"]
         seen.append(event["type"])
+        if node.metadata.labels["node.kubernetes.io/instance-type"] != "r5.xlarge":
+            continue  # of the other test
         if not joined and is_ready(node) and not _is_new(node):
             joined = node.metadata.name
             assert node.metadata.labels["fleet"] == "primary-small"
@@ -121,8 +122,10 @@ def test_instance_joins_as_ready_node_and_leaves_with_its_end(
             stream.stop()
             break
     assert seen[-1] == "DELETED"
-    names = {node.metadata.labels.get("fleet") for node in core.list_node().items}
-    assert names <= {"primary-small"}
+    others = ec2.describe_fleet_instances(FleetId=foreign)["ActiveInstances"]
+    nodes = {node.spec.provider_id.rpartition("/")[2] for node in core.list_node().items}
+    assert others
+    assert not nodes & {member["InstanceId"] for member in others}
 
 
 def _is_new(node: Any) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from reconciler.planner.capacity.bound import FairPrices
+from reconciler.planner.capacity.exact import exact
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.capacity.right_size import right_size
@@ -29,6 +30,9 @@ def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
         yield _sized(problem, by_size, offers)
     for offer in _promising(problem, fair):
         yield _sized(problem, order, best_offers(problem, fair.weights, int(offer)))
+    found = exact(problem)
+    if found is not None:
+        yield found
 
 
 def _promising(problem: Problem, fair: FairPrices) -> IntArray:

@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_SINCE
 from reconciler.model.cluster import (
     CsiNode,
     HostPort,
@@ -51,6 +52,11 @@ from tests.builders import (
 
 ZONES = ("us-west-2a", "us-west-2b")
 APPS = ("a", "b", "c")
+PROTECTIONS = (
+    DO_NOT_DISRUPT,
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+    "karpenter.sh/do-not-disrupt",
+)
 SIZES = {
     "small": {"cpu": 2, "memory": "8Gi", "pods": 5, "price": "0.10"},
     "medium": {"cpu": 4, "memory": "16Gi", "pods": 10, "price": "0.19"},
@@ -97,6 +103,8 @@ class Mix:
     """Nodes that are unready, cordoned, draining; fleets that fail."""
     clouds: bool | None = None
     """Whether EC2's answers are given; None: either."""
+    idle: bool = False
+    """Nodes with idle annotations and protections, fleets with short thresholds."""
     apps_max: int = 5
     nodes_max: int = 5
 
@@ -142,6 +150,18 @@ def fleets(draw: st.DrawFn, mix: Mix) -> list[FleetSettings]:
 
 
 @st.composite
+def annotations(draw: st.DrawFn) -> FrozenMap[str, str]:
+    """Idle for some time, perhaps protected."""
+    made: dict[str, str] = {}
+    if not rarely(draw, 3):
+        since = ago(draw(st.sampled_from([-60, 0, 300, 599, 600, 3000])))
+        made[UNNEEDED_SINCE] = since.isoformat().replace("+00:00", "Z")
+    if rarely(draw, 6):
+        made[draw(st.sampled_from(PROTECTIONS))] = draw(st.sampled_from(["true", "true", "false"]))
+    return FrozenMap(made)
+
+
+@st.composite
 def nodes(draw: st.DrawFn, among: Sequence[FleetSettings], mix: Mix) -> list[Node]:
     """Nodes of the fleets, and one or two that are nobody's."""
     made = []
@@ -158,6 +178,8 @@ def nodes(draw: st.DrawFn, among: Sequence[FleetSettings], mix: Mix) -> list[Nod
             }
             changed |= states.get(trouble or "", {})
         zone = fleet.zone if fleet and fleet.zone else draw(st.sampled_from(ZONES))
+        if mix.idle:
+            changed["annotations"] = draw(annotations())
         made.append(make_node(f"node-{number}", fleet, zone=zone, **changed))
     return made
 
@@ -234,6 +256,8 @@ def app_pods(
             node = draw(st.sampled_from(list(on)))
             phases: list[PodPhase] = ["Running", "Running", "Succeeded"]
             pod = replace(pod, node_name=node.name, phase=draw(st.sampled_from(phases)))
+            if pod.phase == "Succeeded":
+                pod = replace(pod, finished_at=ago(draw(st.sampled_from([30, 700]))))
         elif mix.trouble:
             pod = replace(
                 pod, gated=rarely(draw, 12), deleting=rarely(draw, 12), mirror=rarely(draw, 20)

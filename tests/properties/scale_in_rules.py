@@ -1,0 +1,102 @@
+"""What scale-in must never do, node by node (behaviour, sections 5 and 11)."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    UNNEEDED_SINCE,
+    DeleteNode,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.settings import PlannerSettings
+from tests.properties.places import FleetFacts, fleet_facts, instances_by_id, is_gone
+from tests.properties.strategies import PROTECTIONS
+
+
+def scale_in_faults(snapshot: Snapshot, settings: PlannerSettings, made: Plan) -> list[str]:
+    """Every rule that the plan's removals break."""
+    facts = fleet_facts(snapshot, settings)
+    owner = {node.name: fleet for fleet in facts for node in fleet.nodes}
+    nodes = {node.name: node for node in snapshot.cluster.nodes}
+    tainted = [a.node for a in made.actions if isinstance(a, TaintNode)]
+    ended = [a.node for a in made.actions if isinstance(a, TerminateInstance) and a.node]
+    found: list[str] = []
+    for name in [*tainted, *ended]:
+        found += _node_faults(snapshot, made, nodes[name], owner.get(name))
+    found += [f"{n} ended without a drain" for n in ended if not _draining(nodes[n])]
+    found += [f"{n} tainted and ended at once" for n in set(tainted) & set(ended)]
+    found += [f"{n} is tainted too early" for n in tainted if not _idle_long(snapshot, nodes[n])]
+    found += [
+        f"{a.node} deleted, its instance is not terminated"
+        for a in made.actions
+        if isinstance(a, DeleteNode) and not _terminated(snapshot, nodes[a.node])
+    ]
+    ours = len(owner)
+    if snapshot.cluster.relists < 2 and len(tainted) > 3 and len(tainted) > 0.3 * ours:
+        found.append(f"{len(tainted)} of {ours} nodes at once")
+    return found + list(_minimum_faults(made, facts, [str(n) for n in tainted]))
+
+
+def _node_faults(
+    snapshot: Snapshot, made: Plan, node: Node, fleet: FleetFacts | None
+) -> Iterator[str]:
+    if fleet is None:
+        yield f"{node.name} is not ours"
+    if any(_counts(p) and p.node_name == node.name for p in snapshot.cluster.pods):
+        yield f"{node.name} has pods that count"
+    if any(p.node == node.name for p in made.placements):
+        yield f"{node.name} was promised to a pod"
+    if any(node.annotations.get(key) == "true" for key in PROTECTIONS):
+        yield f"{node.name} is protected"
+    if is_gone(node, snapshot):
+        yield f"{node.name} is going anyway"
+
+
+def _counts(pod: Pod) -> bool:
+    if pod.phase in {"Succeeded", "Failed"} or pod.mirror:
+        return False
+    daemon = pod.owner is not None and pod.owner.kind == "DaemonSet"
+    return not daemon and (pod.unreadable or pod.spec.priority >= 0)
+
+
+def _draining(node: Node) -> bool:
+    return any(t.key == DRAINING_TAINT for t in node.taints)
+
+
+def _terminated(snapshot: Snapshot, node: Node) -> bool:
+    if node.instance_id is None:
+        return False
+    instance = instances_by_id(snapshot).get(node.instance_id)
+    return instance is not None and instance.state == "terminated"
+
+
+def _idle_long(snapshot: Snapshot, node: Node) -> bool:
+    """For the default threshold of ten minutes, by annotation or last finished pod."""
+    if node.ready_changed_at is None:
+        return False
+    if UNNEEDED_SINCE in node.annotations:
+        since = datetime.fromisoformat(node.annotations[UNNEEDED_SINCE])
+    else:
+        on_it = [p for p in snapshot.cluster.pods if p.node_name == node.name]
+        ends = [p.finished_at for p in on_it if p.finished_at is not None]
+        since = max(ends, default=snapshot.at)
+    return snapshot.at - max(since, node.ready_changed_at) >= timedelta(seconds=600)
+
+
+def _minimum_faults(made: Plan, facts: list[FleetFacts], tainted: list[str]) -> Iterator[str]:
+    """The minimum is held against the target minus the nodes that will be draining."""
+    gone = {a.node for a in made.actions if isinstance(a, TerminateInstance | UntaintNode)}
+    for fleet in facts:
+        listed = next(f for f in made.fleets if (f.fleet, f.region) == fleet.key)
+        drained = {n.name for n in fleet.nodes if _draining(n) or n.name in tainted} - gone
+        begins = any(n.name in tainted for n in fleet.nodes)
+        if begins and listed.target - len(drained) < fleet.min:
+            yield f"{fleet.key}: {listed.target} less {len(drained)} is below {fleet.min}"
+        if listed.target < min(fleet.min, fleet.current):
+            yield f"{fleet.key}: target {listed.target} is below {fleet.min}"

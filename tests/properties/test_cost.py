@@ -1,0 +1,71 @@
+"""How good purchases are, against the true optimum of tiny instances."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from reconciler.planner.planner import plan
+from tests.builders import make_settings, make_snapshot
+from tests.properties.optimum import least_cost, random_instance, servable
+
+INSTANCES = 500
+WITHIN = 1.05
+OPTIMAL_SHARE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One instance."""
+
+    seed: int
+    cost: float
+    bound: float
+    optimum: float
+
+    @property
+    def optimal(self) -> bool:
+        """As cheap as can be."""
+        return self.cost <= self.optimum + 1e-9
+
+
+def measure(count: int) -> Iterator[Measured]:
+    """Plan and solve so many instances."""
+    for seed in range(count):
+        pods, fleets = random_instance(seed)
+        made = plan(make_snapshot(*pods), make_settings(*fleets))
+        served = [p for p in pods if servable(p, fleets)]
+        assert {p.pod for p in made.placements} == {p.key for p in served}, f"seed {seed}"
+        yield Measured(
+            seed=seed,
+            cost=made.cost.hourly_usd_after,
+            bound=made.cost.hourly_usd_lower_bound,
+            optimum=float(least_cost(served, fleets)),
+        )
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[Measured]:
+    """The committed number of instances, solved once."""
+    return list(measure(INSTANCES))
+
+
+def test_lower_bound_is_never_above_the_true_optimum(measured: list[Measured]) -> None:
+    """A report of savings left would be a lie."""
+    assert [m for m in measured if m.bound > m.optimum + 1e-6] == []
+
+
+def test_cost_is_never_below_the_true_optimum(measured: list[Measured]) -> None:
+    """Pods would be promised room that does not exist."""
+    assert [m for m in measured if m.cost < m.optimum - 1e-6] == []
+
+
+def test_cost_is_the_optimum_nearly_always(measured: list[Measured]) -> None:
+    """Clusters would pay for nodes that nobody needs."""
+    share = sum(m.optimal for m in measured) / len(measured)
+    assert share >= OPTIMAL_SHARE
+
+
+def test_cost_is_within_five_percent_of_the_optimum_always(measured: list[Measured]) -> None:
+    """The odd bad case would still be on the bill every hour."""
+    assert [m for m in measured if m.cost > m.optimum * WITHIN + 1e-9] == []

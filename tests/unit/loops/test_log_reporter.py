@@ -1,0 +1,169 @@
+"""The capacity loop in the log."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.loops.log_reporter import LINES_MAX, LogReporter
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.actions import SetCapacity
+from reconciler.model.errors import Unavailable
+from reconciler.model.ids import FleetId, NodeName, PodKey
+from reconciler.model.outcome import Outcome, OutcomeKind
+from reconciler.model.plan import Cost, Held, Plan, Reason, Unplaceable
+from reconciler.model.snapshot import Snapshot
+from tests.builders import HOME, NOW
+
+FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
+SUMMARY_SECONDS = 120.0
+
+
+class Scene:
+    """A reporter, its clock and its events."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self.seconds = 0.0
+        self.events = events
+        self.reporter = LogReporter(lambda: self.seconds, lambda: SUMMARY_SECONDS)
+
+    def cycle(self, *outcomes: Outcome, error: Unavailable | None = None, **plan: Any) -> None:
+        """One cycle as the loop reports it."""
+        if error is not None:
+            self.reporter.cycle_ended(CycleReport(number=1, error=error))
+            return
+        made = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE, **plan)
+        self.reporter.plan_made(Snapshot(at=NOW), made)
+        for each in outcomes:
+            self.reporter.action_ended(each)
+        report = CycleReport(number=1, plan=made, outcomes=outcomes)
+        self.reporter.cycle_ended(report)
+
+    def logged(self, event: str, *levels: str) -> list[Any]:
+        """Events of a name, at a level that is seen without -v by default."""
+        wanted = levels or ("info", "warning", "error")
+        return [e for e in self.events if e["event"] == event and e["log_level"] in wanted]
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    """Captures the events of one reporter."""
+    with capture_logs() as events:
+        yield Scene(events)
+
+
+def raised(kind: OutcomeKind, detail: str = "", to: int = 5) -> Outcome:
+    """The end of a scale-up from 2."""
+    action = SetCapacity(
+        fleet="primary-small",
+        provider="ec2-fleet",
+        id=FleetId("fleet-1"),
+        region=HOME,
+        from_capacity=2,
+        to_capacity=to,
+        policy="scale-up",
+        because="11 pending pods need 3 more nodes",
+    )
+    return Outcome(action=action, kind=kind, detail=detail)
+
+
+def homeless(name: str, code: str = "insufficient-memory") -> Unplaceable:
+    """A pod that nothing can take."""
+    reason = Reason(fleet="primary-small", region=HOME, code=code, detail="requests 300Gi")
+    key = PodKey(namespace="ns", name=name, uid=f"uid-{name}")
+    return Unplaceable(pod=key, reasons=(reason,))
+
+
+def test_action_is_one_line_with_decision_reason_before_and_after(scene: Scene) -> None:
+    """Whoever asks why there are five nodes must find it in one line."""
+    scene.cycle(raised("applied"))
+    (event,) = scene.logged("action_applied")
+    assert event["log_level"] == "info"
+    assert (event["before"], event["after"]) == (2, 5)
+    assert event["reason"] == "11 pending pods need 3 more nodes"
+    assert (event["policy"], event["fleet"], event["region"]) == ("scale-up", "primary-small", HOME)
+
+
+@pytest.mark.parametrize(
+    ("kind", "event", "level"),
+    [
+        ("refused", "action_refused", "warning"),
+        ("failed", "action_failed", "error"),
+        ("unknown", "action_outcome_unknown", "warning"),
+        ("dry-run", "action_planned", "info"),
+    ],
+)
+def test_trouble_has_its_own_event_and_level(
+    scene: Scene, kind: OutcomeKind, event: str, level: str
+) -> None:
+    """An alert on errors must not fire for what the loop mends by itself."""
+    scene.cycle(raised(kind, detail="fleet-1: no"))
+    (found,) = scene.logged(event)
+    assert found["log_level"] == level
+    assert found["detail"] == "fleet-1: no"
+
+
+def test_repeated_trouble_is_said_once_in_two_minutes(scene: Scene) -> None:
+    """A fleet without capacity for an hour is one fact, not a thousand lines."""
+    for _ in range(5):
+        scene.cycle(raised("refused"))
+    assert len(scene.logged("action_refused")) == 1
+    scene.cycle(raised("refused", to=6))
+    assert len(scene.logged("action_refused")) == 2
+    scene.seconds = 121
+    scene.cycle(raised("refused"))
+    assert len(scene.logged("action_refused")) == 3
+
+
+def test_unplaceable_pod_is_said_once_per_change(scene: Scene) -> None:
+    """`why is it pending` must be in the log, and not drown it."""
+    for _ in range(3):
+        scene.cycle(unplaceable=(homeless("giant"),))
+    assert len(scene.logged("pod_unplaceable")) == 1
+    scene.cycle(unplaceable=(homeless("giant", code="max-capacity"),))
+    assert len(scene.logged("pod_unplaceable")) == 2
+    scene.cycle()
+    (gone,) = scene.logged("pod_no_longer_unplaceable")
+    assert gone["pod"] == "ns/giant"
+
+
+def test_many_unplaceable_pods_are_counted(scene: Scene) -> None:
+    """Thirty thousand lines in one cycle help nobody."""
+    scene.cycle(unplaceable=tuple(homeless(f"p-{n}") for n in range(LINES_MAX + 7)))
+    assert len(scene.logged("pod_unplaceable")) == LINES_MAX
+    (more,) = scene.logged("pods_unplaceable_more")
+    assert more["pods"] == 7
+
+
+def test_quiet_cycles_are_summed_up_at_the_logging_interval(scene: Scene) -> None:
+    """A silent log cannot be told from a stuck program."""
+    for second in range(0, 250, 10):
+        scene.seconds = second
+        scene.cycle()
+    assert len(scene.logged("cycle_ended")) == 3
+    assert len(scene.logged("cycle_ended", "debug")) == 22
+
+
+def test_cycle_that_acted_is_always_summed_up(scene: Scene) -> None:
+    """After a change its cost must be in the log."""
+    scene.cycle()
+    scene.cycle(raised("applied"))
+    assert [event["actions"] for event in scene.logged("cycle_ended")] == [0, 1]
+
+
+def test_failed_cycles_are_said_once_while_they_last(scene: Scene) -> None:
+    """An outage of an hour is one line every two minutes."""
+    for _ in range(4):
+        scene.cycle(error=Unavailable("api", "no answer"))
+    (event,) = scene.logged("cycle_failed")
+    assert event["reason"] == "api: no answer"
+
+
+def test_held_node_is_reported(scene: Scene) -> None:
+    """The safety stop must not be silent."""
+    held = (Held(node=NodeName("n-1"), code="safety-stop"),)
+    scene.cycle(held=held)
+    scene.cycle(held=held)
+    (event,) = scene.logged("node_held")
+    assert (event["node"], event["code"]) == ("n-1", "safety-stop")

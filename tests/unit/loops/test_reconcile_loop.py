@@ -1,0 +1,175 @@
+"""The capacity loop: when it turns, how it backs off, when it gives up, what it remembers."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from reconciler.loops.reconcile_loop import BATCH_SECONDS
+from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, EvictPod
+from reconciler.model.errors import (
+    InvariantViolated,
+    OutcomeUnknown,
+    PortError,
+    Throttled,
+    Unavailable,
+)
+from reconciler.model.fleet import FleetMemory
+from reconciler.model.plan import Cost, Plan
+from reconciler.model.snapshot import Snapshot
+from tests.builders import HOME, NOW, make_pod
+from tests.unit.loops.scene import SLEEP_SECONDS, Scene
+
+FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
+EMPTY = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)
+
+
+def test_quiet_cluster_is_looked_at_every_sleep_interval() -> None:
+    """Changes on EC2's side alone ring no bell."""
+    scene = Scene()
+    scene.run(4)
+    assert scene.pauses[1:] == [SLEEP_SECONDS] * 2
+
+
+def test_pending_pod_wakes_the_loop_after_the_batching_window() -> None:
+    """A pod that waits for the interval waits twenty seconds too long."""
+    scene = Scene()
+    pod = make_pod("pod", cpu="3", sector="primary")
+
+    def create() -> None:
+        scene.world.add_pod(pod)
+
+    scene.world.clock.call_later(5, create)
+    scene.run(3)
+    (applied,) = [each for each in scene.recorder.outcomes if each.kind == "applied"]
+    assert applied.action.policy == "scale-up"
+    assert scene.pauses[0] == 5 + BATCH_SECONDS
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Throttled("fleet", "slow down"),
+        Unavailable("fleet", "no answer"),
+        OutcomeUnknown("fleet", "lost"),
+    ],
+)
+def test_action_that_keeps_failing_is_tried_ever_more_rarely(error: PortError) -> None:
+    """A hot loop against a throttled API keeps it throttled."""
+    scene = Scene()
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    scene.world.fail_next("set_target_capacity", error, times=20)
+    scene.run(8)
+    assert scene.pauses == [1, 2, 4, 8, 16, SLEEP_SECONDS, SLEEP_SECONDS]
+
+
+def test_success_ends_the_backoff() -> None:
+    """After a good cycle the next trouble is tried again soon."""
+    scene = Scene()
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    scene.world.fail_next("set_target_capacity", Throttled("fleet", "slow down"), times=3)
+    scene.run(5)
+    assert scene.pauses[:3] == [1, 2, 4]
+    assert scene.world.target(scene.fleet) == 1
+    assert scene.recorder.reports[3].settled
+
+
+def test_failed_observation_is_reported_and_waited_out() -> None:
+    """A cycle that cannot see must not act, and must not end the program."""
+    scene = Scene()
+    scene.world.fail_next("observe_cloud", Unavailable("ec2", "no answer"), times=3)
+    scene.run(5)
+    assert [each.error is not None for each in scene.recorder.reports] == [True] * 3 + [False] * 2
+    assert scene.pauses[:3] == [1, 2, 4]
+    assert len(scene.recorder.plans) == 2
+
+
+def test_too_many_failures_in_a_row_end_the_loop() -> None:
+    """A program that can do nothing any more should be started afresh, loudly."""
+    scene = Scene()
+    scene.loop.errors_in_a_row_max = 3
+    scene.world.fail_next("observe_cloud", Unavailable("ec2", "no answer"), times=9)
+    with pytest.raises(Unavailable):
+        scene.run(9)
+    assert len(scene.recorder.reports) == 3
+
+
+def test_one_success_resets_the_count_of_failures() -> None:
+    """Failures that come and go are weather."""
+    scene = Scene()
+    scene.loop.errors_in_a_row_max = 2
+    for _ in range(3):
+        scene.world.fail_next("observe_cloud", Unavailable("ec2", "no answer"))
+        scene.run(2)
+    assert len(scene.recorder.reports) == 6
+
+
+def test_bug_of_ours_ends_the_loop_at_once() -> None:
+    """Going on with a broken plan is worse than a restart."""
+
+    def broken(_snapshot: Snapshot) -> Plan:
+        raise InvariantViolated("planner", "impossible")
+
+    scene = Scene(planned=broken)
+    with pytest.raises(InvariantViolated):
+        scene.run(3)
+    assert len(scene.began_at) == 1
+
+
+def test_standby_plans_and_does_not_act() -> None:
+    """Two replicas that both buy would buy twice."""
+    scene = Scene()
+    scene.acting = False
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    scene.run(3)
+    assert scene.recorder.plans[-1].actions
+    assert scene.recorder.outcomes == []
+    assert scene.world.target(scene.fleet) == 0
+
+
+def test_stop_during_planning_acts_no_more() -> None:
+    """What was planned for a process that ends is left for the next one."""
+    scene = Scene()
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    scene.run(1)
+    assert scene.recorder.plans[0].actions
+    assert scene.recorder.outcomes == []
+
+
+def test_cool_offs_are_kept_on_the_lease_once() -> None:
+    """A restart that forgets a capacity error asks the same empty pool again."""
+    memory = FleetMemory(
+        fleet="primary-small", region=HOME, failures=2, unavailable_until=NOW + timedelta(hours=1)
+    )
+    scene = Scene(planned=lambda _: replace(EMPTY, memories=(memory,)))
+    scene.run(3)
+    remembered = [call for call in scene.world.calls if call.operation == "remember"]
+    assert [call.detail for call in remembered] == [FLEET_STATE]
+    assert scene.cluster.observe().memories == (memory,)
+
+
+def test_lease_that_cannot_be_written_holds_nothing_up() -> None:
+    """Missing rights on Leases must not stop scaling, and must be said."""
+    memory = FleetMemory(fleet="primary-small", region=HOME, failures=1)
+    scene = Scene(planned=lambda _: replace(EMPTY, memories=(memory,)))
+    scene.world.fail_next("remember", Unavailable("lease", "no answer"))
+    scene.run(2)
+    first = scene.recorder.reports[0]
+    assert first.error is None
+    assert isinstance(first.unkept, Unavailable)
+
+
+def test_rescheduler_drain_begins_its_pause_on_the_lease() -> None:
+    """Without it a restart would drain the next node at once."""
+    scene = Scene()
+    key = scene.world.add_pod(make_pod("moved", cpu="1", node="elsewhere"))
+    moved = EvictPod(
+        pod=key,
+        node=scene.world.pods()[0].node_name,  # type: ignore[arg-type] # it has one
+        grace_seconds=1,
+        policy="spot-reschedule",
+        because="room on spot",
+    )
+    scene.loop.plan = lambda _: replace(EMPTY, actions=(moved,))
+    scene.run(2)
+    assert LAST_DRAIN in scene.world.lease_annotations

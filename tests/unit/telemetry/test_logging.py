@@ -1,0 +1,66 @@
+"""Logging set up as the program does it."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from reconciler.telemetry.logging import set_up_logging
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    """Stands in for stderr; logging is as before afterwards."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield io.StringIO()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+
+
+def lines(stream: io.StringIO) -> list[dict[str, object]]:
+    """The events that were logged."""
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_event_is_one_line_of_json(stream: io.StringIO) -> None:
+    """A line break in a value would split an event in two."""
+    set_up_logging(stream=stream)
+    structlog.get_logger().info("action_applied", reason="two\nlines", node="n-1")
+    (event,) = lines(stream)
+    assert event["event"] == "action_applied"
+    assert event["level"] == "info"
+    assert event["reason"] == "two\nlines"
+    assert str(event["at"]).endswith("Z")
+
+
+def test_debug_events_need_verbosity(stream: io.StringIO) -> None:
+    """Why nothing happened is worth a line only to whoever asks."""
+    set_up_logging(0, stream=stream)
+    structlog.get_logger().debug("quiet")
+    set_up_logging(1, stream=stream)
+    structlog.get_logger().debug("asked_for")
+    assert [event["event"] for event in lines(stream)] == ["asked_for"]
+
+
+def test_secret_never_reaches_the_stream(stream: io.StringIO) -> None:
+    """Logs are read by more people than Secrets are."""
+    set_up_logging(stream=stream, secrets=["https://chat.example.com/hook"])
+    error = ValueError("POST https://chat.example.com/hook")
+    structlog.get_logger().error("notification_failed", token="abc", exc_info=error)
+    assert "chat.example.com" not in stream.getvalue()
+    assert "abc" not in stream.getvalue()
+    assert "ValueError" in stream.getvalue()
+
+
+def test_libraries_log_through_the_same_stream(stream: io.StringIO) -> None:
+    """A plain-text warning between JSON lines breaks whoever reads them."""
+    set_up_logging(1, stream=stream)
+    set_up_logging(1, stream=stream)
+    logging.getLogger("urllib3").warning("pool of %s is full", "host")
+    (event,) = lines(stream)
+    assert (event["logger"], event["message"]) == ("urllib3", "pool of host is full")

@@ -21,7 +21,7 @@ from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.reconcile_loop import ReconcileLoop
 from reconciler.loops.reporters import Reporters
 from reconciler.model.actions import AnyAction
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import InvariantViolated, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -62,13 +62,26 @@ def run_capacity_loop(options: RunOptions) -> int:
     set_up_logging(source.config.verbosity, secrets=[hook] if hook else [])
     clock = SystemClock()
     capacity = Capacity(source, clock)
+    try:
+        return _run(options, capacity, clock)
+    except InvariantViolated:
+        capacity.log_crash()
+        raise
+    except ReconcilerError:
+        raise
+    except Exception:
+        capacity.log_crash()
+        raise
+
+
+def _run(options: RunOptions, capacity: "Capacity", clock: SystemClock) -> int:
     deadline = StopDeadline(lambda: exit_code_of(stopped))
     with (
         stop_on_signals(clock.stop, [capacity.wake, deadline.arm]) as stopped,
         ExitStack() as stack,
     ):
         if not options.once:
-            server = stack.enter_context(WebServer(source.config.listen, capacity.routes))
+            server = stack.enter_context(WebServer(capacity.listen, capacity.routes))
             capacity.log_start(server.address)
         loop = stack.enter_context(capacity.loop())
         if options.once:
@@ -142,6 +155,15 @@ class Capacity:
         self._metrics = Metrics(self.board, clock, __version__)
         self.routes = Routes(self.board, self._metrics)
         self._show_config()
+
+    @property
+    def listen(self) -> str:
+        """Where HTTP is served."""
+        return self._source.config.listen
+
+    def log_crash(self) -> None:
+        """Keep the traceback of a bug of ours: the process ends with one line only."""
+        self._log.error(events.CRASHED, exc_info=True)
 
     def log_start(self, address: str) -> None:
         """Say what begins, and where it can be asked."""

@@ -80,8 +80,10 @@ class LogReporter:
             return
         if report.plan is None:
             return
-        seen = _what_matters(report.plan)
-        changed = bool(report.outcomes) or seen != self._seen
+        troubled = sum(1 for each in report.outcomes if not each.settled)
+        seen = (_what_matters(report.plan), troubled)
+        acted = any(each.kind == "applied" for each in report.outcomes)
+        changed = acted or seen != self._seen
         self._seen = seen
         due = self._summary_is_due()
         if changed or due:
@@ -157,7 +159,9 @@ def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
         "pods_unplaceable": len(plan.unplaceable),
         "nodes_joined": sum(fleet.joined for fleet in plan.fleets),
         "nodes_launching": sum(fleet.launching for fleet in plan.fleets),
-        "usd_per_hour": round(plan.cost.hourly_usd_after, 4),
+        "hourly_usd_before": plan.cost.hourly_usd_before,
+        "hourly_usd_after": plan.cost.hourly_usd_after,
+        "hourly_usd_lower_bound": plan.cost.hourly_usd_lower_bound,
         "observe_seconds": round(report.observe_seconds, 3),
         "plan_seconds": round(report.plan_seconds, 3),
         "act_seconds": round(report.act_seconds, 3),

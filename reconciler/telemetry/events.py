@@ -9,7 +9,8 @@ from typing import Final
 STARTED: Final = "reconciler_started"
 STOPPED: Final = "reconciler_stopped"
 STOP_FORCED: Final = "reconciler_stop_forced"
-LISTENING: Final = "http_listening"
+CRASHED: Final = "reconciler_crashed"
+REQUEST_FAILED: Final = "http_request_failed"
 
 CYCLE_ENDED: Final = "cycle_ended"
 CYCLE_FAILED: Final = "cycle_failed"

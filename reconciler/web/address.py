@@ -9,8 +9,8 @@ def host_and_port(listen: str) -> tuple[str, int]:
     Raises:
         UsageError: There are no such two parts.
     """
-    host, _, port = listen.rpartition(":")
+    host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
+    if not (colon and port.isascii() and port.isdigit() and int(port) <= 65_535):
         raise UsageError("--listen", f"{listen!r} is no HOST:PORT", "for example 127.0.0.1:9235")
     return host, int(port)

@@ -9,7 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Final, Self
 
+import structlog
+
 from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.telemetry import events
 from reconciler.web.address import host_and_port
 from reconciler.web.routes import Answer, Routes
 
@@ -19,7 +22,7 @@ CONNECTION_SECONDS: Final = 15.0
 """A connection is over after this long, however busy its client keeps it."""
 CONNECTIONS_MAX: Final = 64
 """Beyond it the oldest connection ends, so that a health check always gets in."""
-POLL_SECONDS: Final = 0.2
+POLL_SECONDS: Final = 0.1
 
 
 class WebServer:
@@ -166,11 +169,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer."""
-        self._send(self.server.routes.answer(self.path))
+        self._send(self._answer())
 
     def do_HEAD(self) -> None:
         """Answer without a body."""
-        self._send(self.server.routes.answer(self.path))
+        self._send(self._answer())
+
+    def _answer(self) -> Answer:
+        try:
+            return self.server.routes.answer(self.path)
+        except Exception as error:  # noqa: BLE001 - a broken page must not look like a dead program
+            structlog.get_logger().error(events.REQUEST_FAILED, path=self.path, exc_info=error)
+            return Answer(status=500, body=b"internal error\n")
 
     def __getattr__(self, name: str) -> Any:
         """Every other method that a client may invent."""

@@ -1,0 +1,143 @@
+"""A status board with its server, asked over real HTTP."""
+
+from collections.abc import Mapping
+from http.client import HTTPConnection
+from types import TracebackType
+from typing import Any, Self
+
+from reconciler.adapters.memory import ManualClock
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.actions import SetCapacity
+from reconciler.model.cluster import Pod
+from reconciler.model.errors import ReconcilerError
+from reconciler.model.ids import FleetId, PodKey
+from reconciler.model.outcome import Outcome, OutcomeKind
+from reconciler.model.plan import Cost, FleetPlan, Placement, Plan, Reason, Unplaceable
+from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.web.board import ConfigInForce, StatusBoard
+from reconciler.web.metrics import Metrics
+from reconciler.web.routes import Routes
+from reconciler.web.server import WebServer
+from tests.builders import HOME
+
+COST = Cost(hourly_usd_before=0.5, hourly_usd_after=1.25, hourly_usd_lower_bound=1.0, gap=0.2)
+
+
+class Scene:
+    """Everything that `run` puts behind its port, without the loop."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.synced = True
+        self.board = StatusBoard(self.clock, "1.2.3", lambda: self.synced)
+        self.metrics = Metrics(self.board, self.clock, "1.2.3")
+        config = ConfigInForce(file="sectors.yaml", cluster="analytics", regions=(HOME,))
+        self.board.config_loaded(config)
+        self.server = WebServer("127.0.0.1:0", Routes(self.board, self.metrics))
+
+    def __enter__(self) -> Self:
+        self.server.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.server.stop()
+
+    @property
+    def port(self) -> int:
+        return int(self.server.address.rpartition(":")[2])
+
+    def ask(self, path: str, method: str = "GET") -> tuple[int, Mapping[str, str], str]:
+        """Status, headers and body of one request."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.headers), answer.read().decode()
+        finally:
+            connection.close()
+
+    def cycle(
+        self,
+        *outcomes: Outcome,
+        pods: tuple[Pod, ...] = (),
+        error: ReconcilerError | None = None,
+        **plan: Any,
+    ) -> None:
+        """One cycle as the loop reports it."""
+        if error is not None:
+            self._ended(CycleReport(number=1, error=error))
+            return
+        now = self.clock.now()
+        made = Plan(at=now, cluster="analytics", home_region=HOME, cost=COST, **plan)
+        snapshot = Snapshot(at=now, cluster=ClusterState(pods=pods))
+        for reporter in (self.board, self.metrics):
+            reporter.plan_made(snapshot, made)
+        for outcome in outcomes:
+            self.board.action_ended(outcome)
+            self.metrics.action_ended(outcome)
+        report = CycleReport(
+            number=1, snapshot=snapshot, plan=made, outcomes=outcomes, plan_seconds=0.04
+        )
+        self._ended(report)
+
+    def _ended(self, report: CycleReport) -> None:
+        self.board.cycle_ended(report)
+        self.metrics.cycle_ended(report)
+
+    def metric(self, sample: str) -> float | None:
+        """The value of one sample by its whole name with labels; None when it is not there."""
+        _, _, text = self.ask("/metrics")
+        for line in text.splitlines():
+            name, _, value = line.rpartition(" ")
+            if name == sample:
+                return float(value)
+        return None
+
+
+def raised(kind: OutcomeKind = "applied") -> Outcome:
+    """The end of a scale-up."""
+    action = SetCapacity(
+        fleet="primary-small",
+        provider="ec2-fleet",
+        id=FleetId("fleet-1"),
+        region=HOME,
+        from_capacity=2,
+        to_capacity=5,
+        policy="scale-up",
+        because="3 pending pods need 3 more nodes",
+    )
+    return Outcome(action=action, kind=kind)
+
+
+def fleet(**changed: Any) -> FleetPlan:
+    """A fleet's numbers."""
+    values: dict[str, Any] = {
+        "fleet": "primary-small",
+        "region": HOME,
+        "current": 2,
+        "joined": 2,
+        "launching": 0,
+        "target": 5,
+        "min": 0,
+        "max": None,
+        "state": "active",
+    }
+    return FleetPlan(**{**values, **changed})
+
+
+def homeless(name: str, *codes: str, detail: str = "too big") -> Unplaceable:
+    """A pod that nothing can take."""
+    reasons = tuple(
+        Reason(fleet="primary-small", region=HOME, code=code, detail=detail) for code in codes
+    )
+    return Unplaceable(pod=PodKey(namespace="ns", name=name, uid=name), reasons=reasons)
+
+
+def bought(pod: Pod) -> Placement:
+    """A place on a node to be bought."""
+    return Placement(pod=pod.key, fleet="primary-small", region=HOME, new_node=0)

@@ -1,0 +1,232 @@
+"""Health checks, metrics, page and API over real HTTP."""
+
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
+from reconciler.telemetry import metrics as names
+from reconciler.web import server
+from reconciler.web.asking import ask_status
+from reconciler.web.server import WebServer
+from tests.builders import make_pod
+from tests.unit.web.scene import Scene, bought, fleet, homeless, raised
+
+DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    """A server on a free port."""
+    with Scene() as running:
+        yield running
+
+
+def test_health_follows_the_loop(scene: Scene) -> None:
+    """A stuck loop must be restarted, one that fails its cycles must not."""
+    assert scene.ask("/healthz")[0] == 200
+    scene.cycle(error=Unavailable("api", "no answer"))
+    scene.clock.advance(60)
+    assert scene.ask("/healthz")[0] == 200
+    scene.clock.advance(600)
+    assert scene.ask("/healthz")[0] == 503
+    scene.cycle()
+    assert scene.ask("/healthz")[0] == 200
+
+
+def test_readiness_follows_the_caches(scene: Scene) -> None:
+    """Stale caches decide nothing, and that must show."""
+    assert scene.ask("/readyz")[0] == 200
+    scene.synced = False
+    assert scene.ask("/readyz")[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [
+        ("/nothing", "GET", 404),
+        ("/metrics/", "GET", 404),
+        ("/healthz/../metrics", "GET", 404),
+        ("/healthz?verbose", "GET", 200),
+        ("/healthz", "POST", 405),
+        ("/", "DELETE", 405),
+        ("/", "BREW", 405),
+        ("/nothing", "POST", 404),
+        ("/healthz", "HEAD", 200),
+    ],
+)
+def test_only_known_paths_and_reading_are_served(
+    scene: Scene, path: str, method: str, status: int
+) -> None:
+    """Nothing that a stranger sends may have an effect or an error of ours."""
+    answered, headers, body = scene.ask(path, method)
+    assert answered == status
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "Python" not in headers["Server"]
+    assert body == "" or method != "HEAD"
+
+
+def test_plan_is_the_contracts_json(scene: Scene) -> None:
+    """Tools read the last plan as they read `reconciler plan`."""
+    assert scene.ask("/api/plan")[0] == 503
+    scene.cycle(fleets=(fleet(),))
+    status, headers, body = scene.ask("/api/plan")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert json.loads(body)["fleets"][0]["target"] == 5
+
+
+def test_status_names_actions_and_reasons(scene: Scene) -> None:
+    """Why a pod waits and what was done must be answered in one place."""
+    scene.cycle(raised(), unplaceable=(homeless("giant", "max-capacity"),))
+    status = json.loads(scene.ask("/api/status")[2])
+    assert status["actions"][0]["because"] == "3 pending pods need 3 more nodes"
+    assert status["plan"]["unplaceable"][0]["reasons"][0]["code"] == "max-capacity"
+    assert status["plan"]["pods_pending"] == 1
+    assert ask_status(scene.server.address) == status
+
+
+def test_page_escapes_everything_and_forbids_scripts(scene: Scene) -> None:
+    """Names and messages come from whoever may create a pod."""
+    evil = '<script>alert("x")</script>'
+    scene.cycle(unplaceable=(homeless(evil, "zone", detail=f"'{evil}"),))
+    scene.cycle(error=Unavailable("api", evil))
+    _, headers, body = scene.ask("/")
+    assert evil not in body
+    assert "<script" not in body
+    assert "&lt;script&gt;alert(&quot;x&quot;)" in body
+    assert headers["Content-Security-Policy"].startswith("default-src 'none';")
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert not re.search(r"(src|href)=|url\(|@import", body)
+
+
+def test_refused_config_shows_on_page_and_in_metrics(scene: Scene) -> None:
+    """Whoever pushed the typo looks at the page before the log."""
+    problem = Problem(line=3, column=5, path="regions", code="config/type", message="5 is no list")
+    scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
+    scene.metrics.config_refused()
+    assert "3:5: config/type: 5 is no list" in scene.ask("/")[2]
+    assert scene.metric("fleet_reconciler_config_valid") == 0
+    assert scene.metric("fleet_reconciler_config_errors_total") == 1
+    assert json.loads(scene.ask("/api/status")[2])["config"]["valid"] is False
+
+
+def test_metrics_tell_fleets_pods_and_cost(scene: Scene) -> None:
+    """Dashboards and alerts stand on these numbers."""
+    pod = make_pod("new", created_at=scene.clock.now() - timedelta(seconds=0.6))
+    scene.cycle(
+        raised(),
+        pods=(pod,),
+        placements=(bought(pod),),
+        unplaceable=(homeless("a", "zone", "zone"), homeless("b", "zone", "taint")),
+        fleets=(fleet(),),
+    )
+    labels = '{fleet="primary-small",region="us-west-2"}'
+    assert scene.metric(f"fleet_reconciler_fleet_target_nodes{labels}") == 5
+    assert scene.metric(f"fleet_reconciler_fleet_current_nodes{labels}") == 2
+    assert scene.metric("fleet_reconciler_pods_pending") == 3
+    assert scene.metric('fleet_reconciler_pods_unplaceable{code="zone"}') == 2
+    assert scene.metric('fleet_reconciler_pods_unplaceable{code="taint"}') == 1
+    assert scene.metric("fleet_reconciler_cost_after_usd_per_hour") == 1.25
+    done = 'action="set-capacity",outcome="applied",policy="scale-up"'
+    assert scene.metric(f"fleet_reconciler_actions_total{{{done}}}") == 1
+    assert scene.metric('fleet_reconciler_cycles_total{result="succeeded"}') == 1
+    assert scene.metric('fleet_reconciler_cycle_seconds_sum{phase="plan"}') == 0.04
+    assert scene.metric("fleet_reconciler_reaction_seconds_sum") == pytest.approx(0.6)
+
+
+def test_reaction_of_a_pod_is_measured_once(scene: Scene) -> None:
+    """A pod that waits for its node would otherwise make the reaction look slow."""
+    pod = make_pod("new", created_at=scene.clock.now())
+    for _ in range(3):
+        scene.cycle(raised(), pods=(pod,), placements=(bought(pod),))
+        scene.clock.advance(30)
+    scene.cycle(raised("refused"), pods=(pod,), placements=(bought(pod),))
+    assert scene.metric("fleet_reconciler_reaction_seconds_count") == 1
+
+
+def test_fleet_that_is_gone_leaves_the_metrics(scene: Scene) -> None:
+    """A dashboard must not show capacity of a fleet that no longer exists."""
+    scene.cycle(fleets=(fleet(), fleet(fleet="old")))
+    scene.cycle(fleets=(fleet(),))
+    assert 'fleet="old"' not in scene.ask("/metrics")[2]
+
+
+def test_age_of_the_last_success_grows_while_cycles_fail(scene: Scene) -> None:
+    """The one number to alert on."""
+    assert scene.metric("fleet_reconciler_last_success_age_seconds") is None
+    scene.cycle()
+    scene.clock.advance(90)
+    scene.cycle(error=Unavailable("api", "no answer"))
+    assert scene.metric("fleet_reconciler_last_success_age_seconds") == 90
+    assert scene.metric("fleet_reconciler_errors_in_a_row") == 1
+
+
+def test_every_metric_is_documented_and_served(scene: Scene) -> None:
+    """An alert on a name that does not exist never fires."""
+    pod = make_pod("new", created_at=scene.clock.now())
+    scene.cycle(raised(), pods=(pod,), unplaceable=(homeless("a", "zone"),), fleets=(fleet(),))
+    text, documented = scene.ask("/metrics")[2], DOCS.read_text()
+    for name in names.ALL:
+        assert re.search(rf"^{name}(_bucket|_count)?[ {{]", text, re.MULTILINE), name
+        assert f"`{name}`" in documented, name
+    served = set(re.findall(r"^# TYPE (\S+) ", text, re.MULTILINE))
+    own = {n for n in served if "_process_" not in n and not n.endswith("_created")}
+    assert own == set(names.ALL)
+
+
+def test_clients_that_say_nothing_hold_nobody_up(scene: Scene) -> None:
+    """A port scanner must not make the kubelet kill the process."""
+    silent = [
+        socket.create_connection(("127.0.0.1", scene.port))
+        for _ in range(server.CONNECTIONS_MAX + 20)
+    ]
+    try:
+        assert scene.ask("/healthz")[0] == 200
+        silent[-1].sendall(b"GET / HT")
+        assert scene.ask("/healthz")[0] == 200
+    finally:
+        for each in silent:
+            each.close()
+
+
+def test_stop_leaves_no_thread_and_no_port() -> None:
+    """A leak would keep the process, or its port, after SIGTERM."""
+    before = set(threading.enumerate())
+    with Scene() as running:
+        port = running.port
+        idle = socket.create_connection(("127.0.0.1", port))
+        assert running.ask("/healthz")[0] == 200
+    idle.close()
+    assert set(threading.enumerate()) <= before
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port))
+
+
+def test_taken_port_is_one_clear_line(scene: Scene) -> None:
+    """Two processes on one port: the second must say so and end."""
+    second = WebServer(scene.server.address, Scene().server._routes)
+    with pytest.raises(ReconcilerError, match="cannot listen there: Address already in use") as e:
+        second.start()
+    assert e.value.exit_code == 1
+    second.stop()
+
+
+@pytest.mark.parametrize("listen", ["9235", "localhost", "host:port", "1.2.3.4:99999", ""])
+def test_address_that_is_none_is_wrong_usage(listen: str) -> None:
+    """A typo in --listen must not be an error of the network."""
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        WebServer(listen, Scene().server._routes).start()
+
+
+def test_asking_where_nothing_listens_says_so() -> None:
+    """`reconciler status` beside no program."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with pytest.raises(Unavailable, match="nothing answers: Connection refused"):
+        ask_status(f"127.0.0.1:{port}")

@@ -189,6 +189,7 @@ def new_node(
             schedulable=True,
             allocatable=_offered(status, instances, reserved, landing),
             volume_limits=volume_limits,
+            taken_ports=tuple(port for spec in landing for port in spec.host_ports),
             imagined=True,
         ),
         nano_usd_per_hour=price,

@@ -138,6 +138,7 @@ def priced_row(offer: Offer) -> RowSpec:
         schedulable=row.schedulable,
         allocatable=row.allocatable,
         volume_limits=row.volume_limits,
+        taken_ports=row.taken_ports,
         imagined=True,
         over_subscription=offer.over_subscription,
     )

@@ -52,8 +52,13 @@ class Dimensions:
             return 1 if "@" in name else len(self._addresses[name] | {ANY_ADDRESS})
         return 0
 
-    def of_node(self, allocatable: Resources, volume_limits: Mapping[str, int | None]) -> IntArray:
-        """A node's row: what it offers of every column."""
+    def of_node(
+        self,
+        allocatable: Resources,
+        volume_limits: Mapping[str, int | None],
+        taken_ports: Sequence[HostPort] = (),
+    ) -> IntArray:
+        """A node's row: what it offers of every column, some host ports being taken already."""
         row = self._defaults.copy()
         for name, amount in allocatable.items():
             if name in self.column:
@@ -62,7 +67,19 @@ class Dimensions:
             name = f"{_VOLUMES}{driver}"
             if limit is not None and name in self.column:
                 row[self.column[name]] = limit
+        for port in taken_ports:
+            self._withhold_port(row, port)
         return row
+
+    def _withhold_port(self, row: IntArray, port: HostPort) -> None:
+        """The opposite of taking it; ports that no pod asks for have no column."""
+        name = _port_name(port)
+        if name not in self.column:
+            return
+        row[self.column[name]] -= self.shares(port)
+        address = self.column.get(f"{name}@{port.address}")
+        if address is not None:
+            row[address] = 0
 
     def of_pod(
         self, requests: Resources, ports: Sequence[HostPort], volumes: Mapping[str, int]
@@ -81,10 +98,16 @@ class Dimensions:
         """An address takes itself and one share; 0.0.0.0 takes all shares: it collides with any."""
         name = _port_name(port)
         if port.address == ANY_ADDRESS:
-            row[self.column[name]] = len(self._addresses[name] | {ANY_ADDRESS})
+            row[self.column[name]] = self.shares(port)
         else:
             row[self.column[name]] += 1
             row[self.column[f"{name}@{port.address}"]] += 1
+
+    def shares(self, port: HostPort) -> int:
+        """How many shares of its port number the port takes: all of them for every address."""
+        if port.address != ANY_ADDRESS:
+            return 1
+        return len(self._addresses[_port_name(port)] | {ANY_ADDRESS})
 
     def code(self, column: int) -> str:
         """The unplaceable code for running out of this column."""

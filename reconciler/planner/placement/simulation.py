@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.model.cluster import Resources, Taint
+from reconciler.model.cluster import HostPort, Resources, Taint
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray, grown
 from reconciler.planner.placement.classes import ClassTable, PodClass
@@ -33,6 +33,8 @@ class RowSpec:
     schedulable: bool
     allocatable: Resources
     volume_limits: Mapping[str, int | None] = NO_LIMITS
+    taken_ports: tuple[HostPort, ...] = ()
+    """Host ports that daemons will hold on an imagined node."""
     imagined: bool = False
     over_subscription: int = 0
     """Ten-thousandths added to CPU and memory of each pod placed here; new capacity only."""
@@ -102,7 +104,7 @@ class Simulation:
         self._offers = grown(self._offers, total)
         self._kinds = grown(self._kinds, total)
         self._over = grown(self._over, total)
-        offer = self.dimensions.of_node(spec.allocatable, spec.volume_limits)
+        offer = self.offer_of(spec)
         self._free[first:total] = offer
         self._offers[first:total] = offer
         self._kinds[first:total] = kind
@@ -111,6 +113,10 @@ class Simulation:
         self._rows = total
         self.version += 1
         return first
+
+    def offer_of(self, spec: RowSpec) -> IntArray:
+        """What a row that may or may not exist has of every dimension when it is empty."""
+        return self.dimensions.of_node(spec.allocatable, spec.volume_limits, spec.taken_ports)
 
     def kind_of(self, spec: RowSpec) -> int:
         """The node kind of a row that may or may not exist."""

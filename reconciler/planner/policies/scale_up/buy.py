@@ -104,7 +104,7 @@ def offer_of(cycle: Cycle, status: FleetStatus) -> Offer:
     return Offer(
         node=node,
         most=UNLIMITED if status.max is None else max(0, status.max - target),
-        vector=cycle.sim.dimensions.of_node(node.row.allocatable, node.row.volume_limits),
+        vector=cycle.sim.offer_of(node.row),
         over_subscription=round(status.settings.over_subscription * 10_000),
         priority=status.settings.priority,
     )

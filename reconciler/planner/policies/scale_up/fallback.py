@@ -11,7 +11,7 @@ def could_serve(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> boo
     node = cycle.offers[status.key]
     if cycle.sim.refusal(waiting.pod_class, cycle.sim.kind_of(node.row)):
         return False
-    offered = cycle.sim.dimensions.of_node(node.row.allocatable, node.row.volume_limits)
+    offered = cycle.sim.offer_of(node.row)
     return bool((waiting.pod_class.requests <= offered).all())
 
 

@@ -99,7 +99,7 @@ def _selector_detail(selector: Labels, row: RowSpec) -> str:
 def _too_large(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
     """The resource of which a new node offers least relative to what is asked."""
     dimensions = cycle.sim.dimensions
-    offered = dimensions.of_node(row.allocatable, row.volume_limits)
+    offered = cycle.sim.offer_of(row)
     short = (pod_class.requests > offered).nonzero()[0]
     if not len(short):
         return None

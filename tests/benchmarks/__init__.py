@@ -1,0 +1,1 @@
+"""Benchmarks of the planner: `make bench`, or `python -m tests.benchmarks --help`."""

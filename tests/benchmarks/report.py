@@ -1,0 +1,114 @@
+"""The tables: for the terminal and, between two marks, in docs/benchmarks.md."""
+
+import os
+import platform
+from collections.abc import Sequence
+from math import ceil, log
+from pathlib import Path
+from statistics import median
+
+from tests.benchmarks.cases import CASES, DATA
+from tests.benchmarks.measure import Measurement
+
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+BEGIN = "<!-- tables: written by python -m tests.benchmarks --write -->"
+END = "<!-- end of tables -->"
+HEADING = (
+    "size",
+    "first",
+    "p50",
+    "p99",
+    "CPU p50",
+    "pods/s",
+    "x reference",
+    "peak MiB",
+    "new nodes",
+    "vCPU",
+    "USD/h",
+    "gap",
+    "unplaceable",
+)
+
+
+def percentile(times: Sequence[float], share: float) -> float:
+    """The nearest-rank percentile."""
+    return sorted(times)[max(0, ceil(share * len(times)) - 1)]
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:,.0f} ms"
+
+
+def row(measured: Measurement) -> tuple[str, ...]:
+    """One line of a case's table."""
+    p50 = median(measured.wall)
+    rate = measured.pods / p50
+    return (
+        CASES[measured.case].sizes[measured.size].label,
+        _ms(measured.first),
+        _ms(p50),
+        _ms(percentile(measured.wall, 0.99)),
+        _ms(median(measured.cpu)),
+        f"{rate:,.0f}",
+        f"{rate / measured.reference:,.1f}",
+        f"{measured.peak_mib:,.0f} ({measured.before_mib:,.0f} before)",
+        f"{measured.nodes:,}",
+        f"{measured.cpus:,.0f}",
+        f"{measured.usd:,.2f}",
+        f"{measured.gap:.2%}",
+        f"{measured.unplaceable:,}",
+    )
+
+
+def growth(measured: Sequence[Measurement]) -> float | None:
+    """The exponent of planning time over nodes + pods, from the smallest to the largest size."""
+    points = [(_objects(m), median(m.wall)) for m in measured]
+    (least, quickest), (most, slowest) = min(points), max(points)
+    if most < 2 * least:
+        return None
+    return log(slowest / quickest) / log(most / least)
+
+
+def _objects(measured: Measurement) -> int:
+    size = CASES[measured.case].sizes[measured.size]
+    return size.pods + size.nodes * (1 + size.per_node)
+
+
+def section(name: str, measured: Sequence[Measurement]) -> str:
+    """A case as Markdown: what it is, its table, what others were measured at, how it grows."""
+    case = CASES[name]
+    lines = [f"### {case.title} (`{name}`)", "", case.why, ""]
+    lines.append("| " + " | ".join(HEADING) + " |")
+    lines.append("|" + " --- |" * len(HEADING))
+    lines += ["| " + " | ".join(row(each)) + " |" for each in measured]
+    lines += ["", *(f"- {label}: {figures}" for label, figures in case.peers.items())]
+    exponent = growth(measured) if len(measured) > 1 and case.data is None else None
+    if exponent is not None:
+        lines.append(f"- growth exponent of p50 in nodes + pods: {exponent:.2f}")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def missing_data(name: str) -> str:
+    """What is said of a case whose data is not on this machine."""
+    return f"### {CASES[name].title} (`{name}`)\n\nNot run: `{DATA.name}` is not on this machine.\n"
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    cores = len(os.sched_getaffinity(0))
+    system = f"{platform.system()} {platform.machine()}"
+    return f"Measured on {cores} cores, {system}, Python {platform.python_version()}."
+
+
+def write_page(tables: str) -> None:
+    """Put the tables between the page's marks.
+
+    Raises:
+        ValueError: The page has lost its marks.
+    """
+    text = PAGE.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    _, mark, tail = rest.partition(END)
+    if not mark:
+        raise ValueError(f"{PAGE.name} has no marks around its tables")
+    PAGE.write_text(f"{head}{BEGIN}\n\n{tables}\n{END}{tail}", encoding="utf-8")

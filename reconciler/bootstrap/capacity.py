@@ -1,5 +1,6 @@
 """Wires the capacity loop: live cluster and cloud, executor, reporters, HTTP, signals."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
 from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
+from reconciler.telemetry.scrub import secrets_of
 from reconciler.web.board import ConfigInForce, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
@@ -59,7 +61,8 @@ def run_capacity_loop(options: RunOptions) -> int:
     """
     source = ConfigSource(options.config, options.flags, home_region)
     hook = source.config.notifications.slack_hook.get_secret_value()
-    set_up_logging(source.config.verbosity, secrets=[hook] if hook else [])
+    secrets = [hook, *secrets_of(os.environ)]  # noqa: TID251 - masked, not read
+    set_up_logging(source.config.verbosity, secrets)
     clock = SystemClock()
     capacity = Capacity(source, clock)
     try:

@@ -49,8 +49,8 @@ def program(sandbox: Sandbox, config_file: Path) -> Iterator[Callable[..., Progr
     """Starts `reconciler run`; what still runs after the test is killed."""
     started: list[Program] = []
 
-    def start(*arguments: str) -> Program:
-        started.append(Program(sandbox, config_file, *arguments))
+    def start(*arguments: str, **variables: str) -> Program:
+        started.append(Program(sandbox, config_file, *arguments, **variables))
         return started[-1]
 
     yield start

@@ -129,6 +129,19 @@ def test_signal_while_the_api_server_is_silent_ends_it_too(
     assert seconds < 2.5
 
 
+def test_signal_while_ec2_is_silent_ends_it_too(program: Callable[..., Program]) -> None:
+    """boto3 waits half a minute for an answer; the kubelet kills before that."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        running = program(AWS_ENDPOINT_URL=url)
+        running.until_event("reconciler_started", lambda _: True)
+        with mute.accept()[0]:
+            code, seconds = running.end(signal.SIGINT)
+    assert code == 130
+    assert seconds < 2
+    assert running.events("reconciler_stop_forced")
+
+
 def test_config_that_turns_invalid_leaves_the_last_good_one_in_force(
     program: Callable[..., Program], config_file: Path, world: World
 ) -> None:

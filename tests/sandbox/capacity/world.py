@@ -38,10 +38,12 @@ sectors:
 class Program:
     """`reconciler run` as a process; its log is read as it comes."""
 
-    def __init__(self, sandbox: Sandbox, config_file: Path, *arguments: str) -> None:
+    def __init__(
+        self, sandbox: Sandbox, config_file: Path, *arguments: str, **variables: str
+    ) -> None:
         self._log_path = config_file.parent / f"log-{time.monotonic_ns()}.jsonl"
         inherited = os.environ  # noqa: TID251 - a child inherits ours
-        environment = {**inherited, **sandbox.environment(), "NO_COLOR": "1"}
+        environment = {**inherited, **sandbox.environment(), "NO_COLOR": "1", **variables}
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 [

@@ -1,0 +1,159 @@
+"""What a new node of a fleet is planned to have (behaviour, section 3)."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.cluster import Node, Taint, Toleration
+from reconciler.model.fleet import Instance
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import (
+    amounts,
+    make_cloud,
+    make_daemon_set,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_option,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+
+
+def offered(fleet: FleetSettings, *nodes: Node, **changed: Any) -> str:
+    """What the refusal of a pod that asks for far too much memory says a new node offers."""
+    asks = make_pod(cpu="1m", memory="1000Gi", sector="primary")
+    cloud = changed.pop("cloud", None)
+    reserved = changed.pop("reserved", amounts())
+    made = plan(
+        make_snapshot(asks, *nodes, cloud=cloud, **changed), make_settings(fleet, reserved=reserved)
+    )
+    return made.unplaceable[0].reasons[0].detail.removeprefix("requests 1000Gi, a new node offers ")
+
+
+def test_new_node_offers_the_least_of_its_options() -> None:
+    """EC2 chooses the type: a pod sized for the larger one would not fit the smaller."""
+    options = (
+        make_option("a", 4, "16Gi"),
+        make_option("b", 4, "15Gi"),
+        make_option("c", 4, "30Gi"),
+    )
+    assert offered(make_fleet_settings(options=options)) == "15Gi"
+
+
+@pytest.mark.parametrize(
+    ("reserved", "daemons", "left"),
+    [
+        ("2Gi", [], "14Gi"),
+        ("2Gi", ["1Gi"], "14Gi"),
+        ("2Gi", ["3Gi"], "13Gi"),
+        ("0", ["1Gi", "2Gi"], "13Gi"),
+    ],
+)
+def test_larger_of_reserve_and_daemons_is_taken_off(
+    reserved: str, daemons: list[str], left: str
+) -> None:
+    """Counted twice, nodes are wasted; not counted, the last pod does not fit."""
+    sets = tuple(make_daemon_set(f"d{i}", cpu="1m", memory=m) for i, m in enumerate(daemons))
+    assert (
+        offered(make_fleet_settings(), daemon_sets=sets, reserved=amounts(memory=reserved)) == left
+    )
+
+
+def test_daemon_that_does_not_land_takes_nothing() -> None:
+    """A daemon for other nodes would make every new node look smaller."""
+    fleet = make_fleet_settings(taints=(Taint(key="x", effect="NoSchedule"),))
+    elsewhere = make_daemon_set("gpu", memory="3Gi", node_selector={"gpu": "true"})
+    tolerates_nothing = make_daemon_set("plain", memory="2Gi")
+    asks = make_pod(cpu="1m", memory="16Gi", tolerations=(Toleration(operator="Exists"),))
+    made = plan(
+        make_snapshot(asks, daemon_sets=(elsewhere, tolerates_nothing)), make_settings(fleet)
+    )
+    assert made.unplaceable == ()
+
+
+def test_daemon_pods_stand_in_for_a_daemon_set_that_was_not_given() -> None:
+    """`kubectl get nodes,pods` names no DaemonSets; their pods would be forgotten."""
+    fleet = make_fleet_settings()
+    node = make_node("foreign")
+    pod = make_pod("log-x", "kube-system", node="foreign", owner="DaemonSet", memory="2Gi")
+    asks = make_pod(cpu="1m", memory="1000Gi")
+    made = plan(make_snapshot(node, pod, asks), make_settings(fleet))
+    assert made.unplaceable[0].reasons[0].detail.endswith("offers 14Gi")
+
+
+def test_allocatable_of_the_config_is_taken_as_it_is() -> None:
+    """What an operator measured would be reduced by a guess."""
+    fleet = make_fleet_settings(allocatable=amounts(cpu=4, memory="12Gi", pods=10))
+    daemon = make_daemon_set(memory="3Gi")
+    assert offered(fleet, daemon_sets=(daemon,), reserved=amounts(memory="2Gi")) == "12Gi"
+
+
+def learned_from(*nodes: tuple[str, dict[str, Any], str]) -> str:
+    """What is offered beside nodes with (memory, changes, launch template version)."""
+    fleet = make_fleet_settings(memory="16Gi")
+    live = make_fleet(fleet, len(nodes), launch_template_version="2")
+    made: list[Node] = []
+    instances: list[Instance] = []
+    for number, (memory, changed, version) in enumerate(nodes):
+        allocatable = amounts(cpu=4, memory=memory, pods=58)
+        node = make_node(f"n{number}", fleet, allocatable=allocatable, **changed)
+        made.append(node)
+        instances.append(make_instance(node, live, launch_template_version=version))
+    return offered(fleet, *made, cloud=make_cloud(live, instances=instances))
+
+
+def test_smallest_allocatable_of_ready_nodes_is_learned() -> None:
+    """The kubelet's own reserve would be guessed for ever."""
+    assert learned_from(("15Gi", {}, "2"), ("14Gi", {}, "2")) == "14Gi"
+
+
+def test_nodes_of_an_older_launch_template_teach_nothing() -> None:
+    """A change of the kubelet's reserve would show only after all nodes were replaced."""
+    assert learned_from(("15Gi", {}, "2"), ("10Gi", {}, "1")) == "15Gi"
+
+
+def test_unready_nodes_teach_nothing() -> None:
+    """A node that has not reported everything yet would make the fleet look tiny."""
+    assert learned_from(("15Gi", {}, "2"), ("1Gi", {"ready": False}, "2")) == "15Gi"
+
+
+def test_daemons_are_taken_off_what_was_learned() -> None:
+    """A new node would be filled with pods where its daemons have to go."""
+    fleet = make_fleet_settings()
+    node = make_node("n", fleet, allocatable=amounts(cpu=4, memory="15Gi", pods=58))
+    assert offered(fleet, node, daemon_sets=(make_daemon_set(memory="1Gi"),)) == "14Gi"
+
+
+@pytest.mark.parametrize(
+    "selector", ["topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"]
+)
+def test_fleet_in_one_zone_serves_pods_of_that_zone(selector: str) -> None:
+    """The EBS driver's label is the zone also before a node carries it."""
+    fleet = make_fleet_settings(zone="us-west-2b")
+    pods = [make_pod(zone, node_selector={selector: f"us-west-2{zone}"}) for zone in "ab"]
+    made = plan(make_snapshot(*pods), make_settings(fleet))
+    assert [p.pod.name for p in made.placements] == ["b"]
+    assert [u.pod.name for u in made.unplaceable] == ["a"]
+
+
+def test_instance_type_that_only_some_options_have_is_not_promised() -> None:
+    """EC2 may launch another type than the one that the pod selects."""
+    options = (make_option("a.large"), make_option("b.large"))
+    pod = make_pod(node_selector={"node.kubernetes.io/instance-type": "a.large"})
+    made = plan(make_snapshot(pod), make_settings(make_fleet_settings(options=options)))
+    assert made.placements == ()
+
+
+def test_price_is_that_of_the_cheapest_option_and_unknown_prices_are_named() -> None:
+    """An unknown price counted as zero would win every comparison."""
+    known = make_fleet_settings(
+        "known", options=(make_option("a", price="0.3"), make_option("b", price="0.2"))
+    )
+    unknown = make_fleet_settings("unknown", price=None)
+    made = plan(make_snapshot(make_pod()), make_settings(known, unknown))
+    assert made.cost.unpriced == ("primary-unknown",)
+    assert made.cost.hourly_usd_after > 0

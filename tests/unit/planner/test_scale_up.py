@@ -1,0 +1,434 @@
+"""Where demand goes (behaviour, section 4)."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import DRAIN_STARTED, AnnotateNode, SetCapacity, UntaintNode
+from reconciler.model.fleet import FleetMemory
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from tests.builders import (
+    AWAY,
+    HOME,
+    ago,
+    capacity_error,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_option,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+)
+
+
+def raises(made: Plan) -> dict[tuple[str, str], int]:
+    """Fleet and region to target."""
+    return {(a.fleet, a.region): a.to_capacity for a in made.actions if isinstance(a, SetCapacity)}
+
+
+def seats(made: Plan) -> dict[str, tuple[object, ...]]:
+    """Pod to its place."""
+    return {
+        p.pod.name: (p.node,) if p.node else (p.fleet, p.launching, p.new_node)
+        for p in made.placements
+    }
+
+
+# ---- nodes that exist, then capacity on its way, then new nodes ---------------------------
+
+
+def test_pods_use_existing_nodes_then_launching_ones_then_new_ones() -> None:
+    """Nodes would be bought beside nodes that are empty or on their way."""
+    fleet = make_fleet_settings(cpu=4)
+    node = make_node("n", fleet)
+    cloud = make_cloud(make_fleet(fleet, 2))
+    made = plan(make_snapshot(node, *make_pods(3, cpu=4), cloud=cloud), make_settings(fleet))
+    assert sorted(seats(made).values(), key=str) == [
+        ("n",),
+        ("primary-small", 0, None),
+        ("primary-small", None, 0),
+    ]
+    assert raises(made) == {("primary-small", HOME): 3}
+    assert [a.because for a in made.actions if isinstance(a, SetCapacity)] == [
+        "1 pending pod needs 1 more node"
+    ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"ready": False}, {"unschedulable": True}, {"deleting": True}, {"unreadable": True}],
+)
+def test_node_that_takes_no_pods_is_no_destination(changed: dict[str, Any]) -> None:
+    """Pods would be promised a node that the scheduler never uses."""
+    fleet = make_fleet_settings()
+    made = plan(make_snapshot(make_node("n", fleet, **changed), make_pod()), make_settings(fleet))
+    assert seats(made) == {"pod": ("primary-small", None, 0)}
+
+
+def test_young_node_that_is_not_ready_counts_as_launching() -> None:
+    """A node would be bought for every pod while the first one boots."""
+    fleet = make_fleet_settings()
+    booting = make_node("n", fleet, ready=False, created_at=ago(60))
+    made = plan(make_snapshot(booting, make_pod()), make_settings(fleet))
+    assert seats(made) == {"pod": ("primary-small", 0, None)}
+    assert (made.fleets[0].joined, made.fleets[0].launching) == (0, 1)
+
+
+def test_instance_shutting_down_is_no_destination_and_no_capacity() -> None:
+    """Pods would be promised a node that EC2 is taking away."""
+    fleet = make_fleet_settings()
+    node, live = make_node("n", fleet), make_fleet(fleet, 0)
+    cloud = make_cloud(live, instances=[make_instance(node, live, state="shutting-down")])
+    made = plan(make_snapshot(node, make_pod(), cloud=cloud), make_settings(fleet))
+    assert seats(made) == {"pod": ("primary-small", None, 0)}
+    assert made.fleets[0].joined == 0
+
+
+def test_fleet_holding_more_than_its_target_asks_for_joined_plus_needed() -> None:
+    """EC2 would see its target met already and launch nothing."""
+    fleet = make_fleet_settings(cpu=4)
+    nodes = [make_node(f"n{i}", fleet, unschedulable=True) for i in range(3)]
+    cloud = make_cloud(make_fleet(fleet, 1))
+    made = plan(make_snapshot(*nodes, make_pod(), cloud=cloud), make_settings(fleet))
+    assert raises(made) == {("primary-small", HOME): 4}
+
+
+def test_nominated_node_is_taken_by_its_pod() -> None:
+    """Another pod would be promised the room that preemption is freeing."""
+    fleet = make_fleet_settings(cpu=4)
+    waits = make_pod("nominated", cpu=3, nominated_node_name=NodeName("n"))
+    victim = make_pod("victim", node="n", cpu=4, deleting=True)
+    made = plan(
+        make_snapshot(make_node("n", fleet), waits, victim, make_pod("other", cpu=3)),
+        make_settings(fleet),
+    )
+    assert seats(made)["nominated"] == ("n",)
+    assert seats(made)["other"] == ("primary-small", None, 0)
+
+
+def test_room_held_by_running_balloons_is_free_for_real_pods() -> None:
+    """Headroom would be bought twice: the balloon is there to be preempted."""
+    fleet = make_fleet_settings(cpu=4)
+    balloon = make_pod("balloon", node="n", cpu=4, priority=-10)
+    made = plan(
+        make_snapshot(make_node("n", fleet), balloon, make_pod(cpu=4)), make_settings(fleet)
+    )
+    assert seats(made) == {"pod": ("n",)}
+    assert raises(made) == {}
+
+
+def test_waiting_balloon_makes_headroom() -> None:
+    """Pause pods of low priority would get no node and make no headroom."""
+    fleet = make_fleet_settings(cpu=4)
+    full = make_pod("full", node="n", cpu=4)
+    made = plan(
+        make_snapshot(make_node("n", fleet), full, make_pod("balloon", cpu=4, priority=-10)),
+        make_settings(fleet),
+    )
+    assert raises(made) == {("primary-small", HOME): 2}
+
+
+def test_draining_node_that_is_needed_is_taken_back_before_anything_is_launched() -> None:
+    """A node would be ended while its replacement is launched."""
+    fleet = make_fleet_settings(cpu=4)
+    node = make_node(
+        "n", fleet, draining=True, annotations=FrozenMap({DRAIN_STARTED: "2026-01-31T11:59:00Z"})
+    )
+    made = plan(make_snapshot(node, make_pod(cpu=4)), make_settings(fleet))
+    assert seats(made) == {"pod": ("n",)}
+    assert [type(a) for a in made.actions] == [UntaintNode, AnnotateNode]
+    assert made.fleets[0].target == 1
+
+
+# ---- cost, inflation, expanders -----------------------------------------------------------
+
+
+def test_cheapest_total_wins_over_cheapest_node() -> None:
+    """Many small nodes would be bought where one large one costs less."""
+    small = make_fleet_settings("small", cpu=2, memory="8Gi", price="0.10")
+    large = make_fleet_settings("large", cpu=8, memory="32Gi", price="0.25")
+    made = plan(make_snapshot(*make_pods(8, cpu=1)), make_settings(small, large))
+    assert raises(made) == {("primary-large", HOME): 1}
+    assert made.cost.hourly_usd_after == 0.25
+
+
+def test_over_subscription_inflates_only_what_asks_for_new_nodes() -> None:
+    """Pods would be kept off real nodes that have room."""
+    fleet = make_fleet_settings(cpu=4, over_subscription=0.5)
+    on_real = plan(make_snapshot(make_node("n", fleet), *make_pods(4, cpu=1)), make_settings(fleet))
+    assert raises(on_real) == {}
+    on_new = plan(make_snapshot(*make_pods(4, cpu=1)), make_settings(fleet))
+    assert raises(on_new) == {("primary-small", HOME): 2}
+
+
+def test_over_subscription_never_keeps_a_pod_off_a_node_that_it_fits_alone() -> None:
+    """A pod of nearly a node's size would be unplaceable."""
+    fleet = make_fleet_settings(cpu=4, over_subscription=0.5)
+    made = plan(make_snapshot(make_pod(cpu="3500m", memory="15Gi")), make_settings(fleet))
+    assert raises(made) == {("primary-small", HOME): 1}
+
+
+EXPANDERS = [
+    ("cost", {"large": {"price": "0.18"}}, "primary-large"),
+    ("least-waste", {"large": {"price": "0.11"}}, "primary-small"),
+    ("most-pods", {"small": {"max_capacity": 1}}, "primary-large"),
+    ("priority", {"small": {"priority": 5}}, "primary-small"),
+    ("priority", {"large": {"priority": 5}}, "primary-large"),
+]
+
+
+@pytest.mark.parametrize(("expander", "changed", "chosen"), EXPANDERS)
+def test_expander_decides_which_fleet_grows(
+    expander: str, changed: dict[str, dict[str, Any]], chosen: str
+) -> None:
+    """A configured preference would have no effect."""
+    small = make_fleet_settings(
+        "small", **{"cpu": 2, "memory": "8Gi", "price": "0.10", **changed.get("small", {})}
+    )
+    large = make_fleet_settings(
+        "large", **{"cpu": 16, "memory": "64Gi", "price": "0.90", **changed.get("large", {})}
+    )
+    pods = make_pods(2, cpu="1900m", memory="7Gi")
+    settings = make_settings(small, large, sectors={"primary": {"expander": expander}})
+    assert {fleet for fleet, _ in raises(plan(make_snapshot(*pods), settings))} == {chosen}
+
+
+def test_random_expander_is_seeded_by_the_snapshot() -> None:
+    """The same plan made twice would buy two different fleets."""
+    fleets = [make_fleet_settings(f"f{i}") for i in range(4)]
+    settings = make_settings(*fleets, sectors={"primary": {"expander": "random"}})
+    chosen = {
+        count: {tuple(raises(plan(make_snapshot(*make_pods(count)), settings))) for _ in range(3)}
+        for count in range(1, 9)
+    }
+    assert all(len(outcomes) == 1 for outcomes in chosen.values())
+    assert len(set.union(*chosen.values())) > 1
+
+
+# ---- limits -------------------------------------------------------------------------------
+
+
+def test_priorities_decide_who_waits_under_a_maximum() -> None:
+    """Batch work would take the last node from what serves customers."""
+    fleet = make_fleet_settings(cpu=4, max_capacity=1)
+    pods = [make_pod("a-low", cpu=4), make_pod("z-high", cpu=4, priority=100)]
+    made = plan(make_snapshot(*pods), make_settings(fleet))
+    assert list(seats(made)) == ["z-high"]
+    assert [(u.pod.name, u.reasons[0].code) for u in made.unplaceable] == [
+        ("a-low", "max-capacity")
+    ]
+
+
+def test_spending_limit_holds_back_raises_but_keeps_the_minimum() -> None:
+    """A limit below the minima would shut the cluster down."""
+    fleet = make_fleet_settings(cpu=4, price="0.10", min_capacity=2)
+    settings = make_settings(fleet, usd_per_hour_max=Decimal("0.15"))
+    made = plan(make_snapshot(*make_pods(3, cpu=4), cloud=make_cloud(make_fleet(fleet))), settings)
+    assert raises(made) == {("primary-small", HOME): 2}
+    assert [u.reasons[0].code for u in made.unplaceable] == ["max-cost"]
+
+
+def test_sectors_spending_limit_holds_only_for_the_sector() -> None:
+    """One sector's limit would starve another."""
+    one, two = (
+        make_fleet_settings("small", "one", cpu=4),
+        make_fleet_settings("small", "two", cpu=4),
+    )
+    settings = make_settings(one, two, sectors={"one": {"usd_per_hour_max": Decimal("0.10")}})
+    pods = [*make_pods(2, "a", cpu=4, sector="one"), *make_pods(2, "b", cpu=4, sector="two")]
+    made = plan(make_snapshot(*pods), settings)
+    assert raises(made) == {("one-small", HOME): 1, ("two-small", HOME): 2}
+    assert [u.reasons[0].code for u in made.unplaceable] == ["max-cost"]
+
+
+def test_group_max_size_limits_like_max_capacity() -> None:
+    """SetDesiredCapacity above MaxSize is refused, cycle after cycle."""
+    fleet = make_fleet_settings(cpu=4, provider="asg")
+    cloud = make_cloud(make_fleet(fleet, 1, max_size=2))
+    made = plan(make_snapshot(*make_pods(4, cpu=4), cloud=cloud), make_settings(fleet))
+    assert raises(made) == {("primary-small", HOME): 2}
+    assert {u.reasons[0].code for u in made.unplaceable} == {"max-capacity"}
+
+
+# ---- fleets that fail ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("errors", "closed"),
+    [
+        ((60,), True),
+        ((299,), True),
+        ((301,), False),
+        ((301, 900), True),
+        ((599, 1200), True),
+        ((601, 1200), False),
+        ((60, 90, 100), True),
+        ((301, 310, 320), False),
+    ],
+)
+def test_cool_off_after_capacity_errors_doubles_from_five_minutes(
+    errors: tuple[float, ...], closed: bool
+) -> None:
+    """Launch storms against a pool without capacity, or minutes of needless waiting."""
+    fleet = make_fleet_settings()
+    events = tuple(sorted(capacity_error(seconds) for seconds in errors))
+    cloud = make_cloud(make_fleet(fleet, capacity_errors=events))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet))
+    assert bool(made.unplaceable) == closed
+
+
+def test_errors_of_the_future_do_not_close_a_fleet() -> None:
+    """A clock that jumps back would close every fleet."""
+    fleet = make_fleet_settings()
+    cloud = make_cloud(make_fleet(fleet, capacity_errors=(capacity_error(-60),)))
+    assert plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet)).unplaceable == ()
+
+
+def test_remembered_cool_off_survives_a_restart() -> None:
+    """A restarted leader would storm the pool that failed a minute ago."""
+    fleet = make_fleet_settings()
+    memory = FleetMemory(fleet=fleet.name, region=HOME, unavailable_until=ago(-60), failures=1)
+    snapshot = make_snapshot(make_pod(), cloud=make_cloud(make_fleet(fleet)), memories=(memory,))
+    assert (
+        plan(snapshot, make_settings(fleet)).unplaceable[0].reasons[0].code == "fleet-unavailable"
+    )
+
+
+def test_launching_capacity_of_a_failing_fleet_no_longer_counts() -> None:
+    """Pods would wait for nodes that EC2 cannot launch."""
+    failing = make_fleet_settings("small", cpu=4)
+    other = make_fleet_settings("medium", cpu=8, memory="32Gi", price="0.2")
+    cloud = make_cloud(
+        make_fleet(failing, 2, capacity_errors=(capacity_error(),)), make_fleet(other)
+    )
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(failing, other))
+    assert seats(made) == {"pod": ("primary-medium", None, 0)}
+
+
+@pytest.mark.parametrize(("fallback", "moves"), [(True, True), (False, False)])
+def test_demand_moves_to_on_demand_only_with_a_fallback(fallback: bool, moves: bool) -> None:
+    """A bill in on-demand prices nobody agreed to; or an outage that a setting should prevent."""
+    spot = make_fleet_settings("small", spot=True, spot_fallback=fallback)
+    od = make_fleet_settings("small", name="primary-small-od", spot=False, price="0.3")
+    cloud = make_cloud(make_fleet(spot, capacity_errors=(capacity_error(),)), make_fleet(od))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(spot, od))
+    assert bool(made.placements) == moves
+    if not moves:
+        assert {r.code for r in made.unplaceable[0].reasons} == {"fleet-unavailable"}
+
+
+def test_demand_moves_to_another_size_before_another_region() -> None:
+    """Pods would be moved across regions while the home region has room."""
+    small = make_fleet_settings("small", regions=(HOME, AWAY))
+    large = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.5", regions=(HOME, AWAY))
+    failing = make_fleet(small, capacity_errors=(capacity_error(),))
+    others = [make_fleet(large), make_fleet(small, region=AWAY), make_fleet(large, region=AWAY)]
+    settings = make_settings(small, large, regions=(HOME, AWAY))
+    made = plan(make_snapshot(make_pod(), cloud=make_cloud(failing, *others)), settings)
+    assert raises(made) == {("primary-large", HOME): 1}
+
+
+def two_regions(**home: Any) -> Plan:
+    """One fleet in two regions, four pods of a node each."""
+    changed = {k: home.pop(k) for k in ("max_capacity", "min_capacity") if k in home}
+    fleet = make_fleet_settings(cpu=4, regions=(HOME, AWAY), **changed)
+    cloud = make_cloud(make_fleet(fleet, **home), make_fleet(fleet, region=AWAY))
+    return plan(
+        make_snapshot(*make_pods(4, cpu=4), cloud=cloud), make_settings(fleet, regions=(HOME, AWAY))
+    )
+
+
+def test_demand_of_a_failing_fleet_moves_to_the_next_region() -> None:
+    """An outage of one region's spot pool would stop the sector."""
+    made = two_regions(capacity_errors=(capacity_error(),))
+    assert raises(made) == {("primary-small", AWAY): 4}
+    assert {p.region for p in made.placements} == {AWAY}
+
+
+def test_full_fleet_does_not_overflow_into_the_next_region() -> None:
+    """max_capacity would limit nothing."""
+    made = two_regions(max_capacity=2)
+    assert raises(made) == {("primary-small", HOME): 2}
+    assert {u.reasons[0].code for u in made.unplaceable} == {"max-capacity"}
+
+
+def test_minimum_is_kept_in_the_home_region_only() -> None:
+    """Every region would keep idle minima."""
+    fleet = make_fleet_settings(min_capacity=2, regions=(HOME, AWAY))
+    cloud = make_cloud(make_fleet(fleet), make_fleet(fleet, region=AWAY))
+    made = plan(make_snapshot(cloud=cloud), make_settings(fleet, regions=(HOME, AWAY)))
+    assert raises(made) == {("primary-small", HOME): 2}
+
+
+def test_recovered_fleet_is_preferred_again_without_moving_anything_back() -> None:
+    """Clusters would stay in the dearer region after the shortage is over."""
+    fleet = make_fleet_settings(cpu=4, regions=(HOME, AWAY))
+    away = make_node("away", fleet, region=AWAY)
+    cloud = make_cloud(
+        make_fleet(fleet, capacity_errors=(capacity_error(3600),)),
+        make_fleet(fleet, 1, region=AWAY),
+    )
+    runs, waits = make_pod("runs", node="away", cpu=4), make_pod("waits", cpu=4)
+    made = plan(
+        make_snapshot(away, runs, waits, cloud=cloud), make_settings(fleet, regions=(HOME, AWAY))
+    )
+    assert raises(made) == {("primary-small", HOME): 1}
+
+
+def test_region_that_did_not_answer_is_unknown_not_missing() -> None:
+    """A throttled region's fleets would be reported as deleted."""
+    fleet = make_fleet_settings(regions=(HOME, AWAY))
+    cloud = make_cloud(make_fleet(fleet), regions=frozenset({HOME}))
+    made = plan(make_snapshot(cloud=cloud), make_settings(fleet, regions=(HOME, AWAY)))
+    assert [f.region for f in made.fleets] == [HOME]
+
+
+@pytest.mark.parametrize("state", ["active", "modifying", "submitted"])
+def test_fleet_being_modified_is_planned_like_any_other(state: str) -> None:
+    """Two raises within seconds would wait for each other."""
+    fleet = make_fleet_settings()
+    cloud = make_cloud(make_fleet(fleet, state=state))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet))
+    assert raises(made) == {("primary-small", HOME): 1}
+    assert made.fleets[0].state == state
+
+
+def test_broken_sector_does_not_hold_up_another() -> None:
+    """One sector's missing fleet would stop all scaling."""
+    broken, healthy = (
+        make_fleet_settings("small", "broken"),
+        make_fleet_settings("small", "healthy"),
+    )
+    pods = [make_pod("a", sector="broken"), make_pod("b", sector="healthy")]
+    made = plan(
+        make_snapshot(*pods, cloud=make_cloud(make_fleet(healthy))), make_settings(broken, healthy)
+    )
+    assert raises(made) == {("healthy-small", HOME): 1}
+    assert [u.pod.name for u in made.unplaceable] == ["a"]
+
+
+def test_without_ec2s_answers_every_fleet_has_what_its_nodes_show() -> None:
+    """`reconciler plan` without --aws would plan nothing, or everything anew."""
+    fleet = make_fleet_settings(cpu=4)
+    made = plan(make_snapshot(make_node("n", fleet), *make_pods(2, cpu=4)), make_settings(fleet))
+    (listed,) = made.fleets
+    assert (listed.current, listed.joined, listed.target, listed.state) == (1, 1, 2, "active")
+
+
+def test_accelerators_go_to_the_fleet_that_has_them() -> None:
+    """Pods that ask for a GPU would be sent to nodes without one."""
+    plain = make_fleet_settings("plain", price="0.05")
+    gpu = make_fleet_settings(
+        "gpu",
+        options=(make_option("g5.xlarge", price="1.0", **{"nvidia.com/gpu": 1}),),
+    )
+    pod = make_pod(requests={"nvidia.com/gpu": 1})
+    assert raises(plan(make_snapshot(pod), make_settings(plain, gpu))) == {("primary-gpu", HOME): 1}

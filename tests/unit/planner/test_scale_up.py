@@ -14,6 +14,7 @@ from reconciler.planner.planner import plan
 from tests.builders import (
     AWAY,
     HOME,
+    ZONE,
     ago,
     capacity_error,
     make_cloud,
@@ -146,6 +147,17 @@ def test_draining_node_that_is_needed_is_taken_back_before_anything_is_launched(
     assert seats(made) == {"pod": ("n",)}
     assert [type(a) for a in made.actions] == [UntaintNode, AnnotateNode]
     assert made.fleets[0].target == 1
+
+
+def test_launching_node_goes_to_the_pod_that_it_was_bought_for() -> None:
+    """Every cycle until it joins would buy another one, as a pod that fits elsewhere takes it."""
+    zoned = make_fleet_settings("zoned", zone="us-west-2a", cpu=2)
+    open_to_all = make_fleet_settings("open", cpu=2)
+    pods = [make_pod("a", cpu=2), make_pod("b", cpu=2, node_selector={ZONE: "us-west-2a"})]
+    cloud = make_cloud(make_fleet(zoned, 1), make_fleet(open_to_all, 1))
+    made = plan(make_snapshot(*pods, cloud=cloud), make_settings(zoned, open_to_all))
+    assert seats(made) == {"a": ("primary-open", 0, None), "b": ("primary-zoned", 0, None)}
+    assert raises(made) == {}
 
 
 # ---- cost, inflation, expanders -----------------------------------------------------------

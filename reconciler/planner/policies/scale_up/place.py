@@ -1,5 +1,7 @@
 """Placing demand on rows that are there: nominated nodes, nodes, launching capacity."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from reconciler.planner.cycle import Cycle, WaitingClass
@@ -23,13 +25,63 @@ def place_on_nominated(cycle: Cycle) -> None:
 
 
 def place_on_existing(cycle: Cycle) -> None:
-    """Nodes first, then launching capacity, each class in order of priority and size."""
+    """Nodes first, then launching capacity, each class in order of priority and size.
+
+    When that leaves some waiting, the classes with the fewest rows to choose from go first within
+    a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
+    """
     seated = np.zeros(cycle.sim.rows, dtype=np.bool_)
     seated[list(cycle.seats)] = True
     order = tightness(cycle.sim)
-    for waiting in cycle.waiting:
-        fill_class(cycle, waiting, ~seated, order)
-        fill_class(cycle, waiting, seated, order)
+    mark = cycle.sim.fork()
+    placed = _attempt(cycle, cycle.waiting, seated, order)
+    choosy = sorted(cycle.waiting, key=lambda w: (-w.pod_class.spec.priority, _choice(cycle, w)))
+    if any(_left(cycle.waiting, placed)) and choosy != cycle.waiting:
+        cycle.sim.revert(mark)
+        other = _attempt(cycle, choosy, seated, order)
+        if _left(cycle.waiting, other) < _left(cycle.waiting, placed):
+            placed = other
+        else:
+            cycle.sim.revert(mark)
+            placed = _attempt(cycle, cycle.waiting, seated, order)
+    for waiting, row, amount in placed:
+        cycle.promise(waiting, row, amount)
+
+
+Placed = list[tuple[WaitingClass, int, int]]
+"""Class, row, amount."""
+
+
+def _attempt(
+    cycle: Cycle, classes: Sequence[WaitingClass], seated: BoolArray, order: IntArray
+) -> Placed:
+    """Place the classes one after the other in the simulation; nothing is promised yet."""
+    placed: Placed = []
+    for waiting in classes:
+        left = waiting.left
+        for among in (~seated, seated):
+            if left and among.any():
+                taken = fill(cycle.sim, waiting.pod_class, left, among, order)
+                placed += [(waiting, row, amount) for row, amount in taken]
+                left -= sum(amount for _, amount in taken)
+    return placed
+
+
+def _choice(cycle: Cycle, waiting: WaitingClass) -> int:
+    """How many rows could take a pod of the class, the rules between pods aside."""
+    room = cycle.sim.resource_room(waiting.pod_class) > 0
+    return int((room & cycle.sim.admitted(waiting.pod_class)).sum())
+
+
+def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
+    """How many pods still wait, by priority from the highest."""
+    left: dict[int, int] = {}
+    for waiting in classes:
+        priority = waiting.pod_class.spec.priority
+        left[priority] = left.get(priority, 0) + waiting.left
+    for waiting, _, amount in placed:
+        left[waiting.pod_class.spec.priority] -= amount
+    return [left[priority] for priority in sorted(left, reverse=True)]
 
 
 def fill_class(cycle: Cycle, waiting: WaitingClass, among: BoolArray, order: IntArray) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from reconciler.executor.sides import Sides
 from reconciler.model.actions import TerminateInstance
-from reconciler.model.errors import PortError, Refused
+from reconciler.model.errors import PortError
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 from reconciler.ports.cloud import Cloud
 
@@ -23,7 +23,8 @@ def end_together(
     """
     began = monotonic_seconds()
     ends: Ends = {}
-    ready = [each for each in actions if _may_end(each, sides, ends)]
+    ready = _living(actions, sides, ends)
+    ready = [each for each in ready if _is_free(each, sides, ends)]
     if ready:
         ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider))))
     seconds = monotonic_seconds() - began
@@ -32,21 +33,35 @@ def end_together(
         yield Outcome(action=action, kind=kind, detail=detail, seconds=seconds)
 
 
-def _may_end(action: TerminateInstance, sides: Sides, ends: Ends) -> bool:
-    """Whether the instance lives and nothing that counts runs on it; if not, its end is noted."""
+def _living(
+    actions: Sequence[TerminateInstance], sides: Sides, ends: Ends
+) -> list[TerminateInstance]:
+    """Those whose instance lives; the ends of all others are noted. One call for all."""
+    first = actions[0]
     try:
-        live = sides.cloud(action.provider).instances(action.region, [action.instance])
-        if not live or live[0].gone:
-            ends[action] = "already-done", ""
-            return False
-        if action.node is not None:
-            remaining = sides.cluster.counted_pods_on(action.node)
-            if remaining:
-                raise Refused(action.node, f"{remaining[0]} runs there now")
+        found = sides.cloud(first.provider).instances(
+            first.region, [each.instance for each in actions]
+        )
+    except PortError as error:
+        ends.update(dict.fromkeys(actions, (kind_of_error(error), str(error))))
+        return []
+    alive = {each.id for each in found if not each.gone}
+    ends.update({each: ("already-done", "") for each in actions if each.instance not in alive})
+    return [each for each in actions if each.instance in alive]
+
+
+def _is_free(action: TerminateInstance, sides: Sides, ends: Ends) -> bool:
+    """Whether nothing that counts runs on the node; if something does, that end is noted."""
+    if action.node is None:
+        return True
+    try:
+        remaining = sides.cluster.counted_pods_on(action.node)
     except PortError as error:
         ends[action] = kind_of_error(error), str(error)
         return False
-    return True
+    if remaining:
+        ends[action] = "refused", f"{action.node}: {remaining[0]} runs there now"
+    return not remaining
 
 
 def _end(ready: Sequence[TerminateInstance], cloud: Cloud) -> tuple[OutcomeKind, str]:
@@ -54,7 +69,7 @@ def _end(ready: Sequence[TerminateInstance], cloud: Cloud) -> tuple[OutcomeKind,
     try:
         if first.decrement:
             target = cloud.fleet(first.region, first.fleet_id).target_capacity
-            lower = max(0, target - len(ready))
+            lower = max(0, target - len({each.instance for each in ready}))
             cloud.set_target_capacity(first.region, first.fleet_id, lower)
         cloud.terminate_instances(first.region, [each.instance for each in ready])
     except PortError as error:

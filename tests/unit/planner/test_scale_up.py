@@ -156,7 +156,7 @@ def test_launching_node_goes_to_the_pod_that_it_was_bought_for() -> None:
     pods = [make_pod("a", cpu=2), make_pod("b", cpu=2, node_selector={ZONE: "us-west-2a"})]
     cloud = make_cloud(make_fleet(zoned, 1), make_fleet(open_to_all, 1))
     made = plan(make_snapshot(*pods, cloud=cloud), make_settings(zoned, open_to_all))
-    assert seats(made) == {"a": ("primary-open", 0, None), "b": ("primary-zoned", 0, None)}
+    assert seats(made) == {"a": ("primary-open", 0, None), "b": (zoned.name, 0, None)}
     assert raises(made) == {}
 
 

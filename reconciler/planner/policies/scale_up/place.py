@@ -8,6 +8,9 @@ from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
 
+Placed = list[tuple[WaitingClass, int, int]]
+"""Class, row, amount."""
+
 
 def place_on_nominated(cycle: Cycle) -> None:
     """A pod with a nominated node has preempted its room there: the room is taken already."""
@@ -35,21 +38,24 @@ def place_on_existing(cycle: Cycle) -> None:
     order = tightness(cycle.sim)
     mark = cycle.sim.fork()
     placed = _attempt(cycle, cycle.waiting, seated, order)
-    choosy = sorted(cycle.waiting, key=lambda w: (-w.pod_class.spec.priority, _choice(cycle, w)))
-    if any(_left(cycle.waiting, placed)) and choosy != cycle.waiting:
-        cycle.sim.revert(mark)
-        other = _attempt(cycle, choosy, seated, order)
-        if _left(cycle.waiting, other) < _left(cycle.waiting, placed):
-            placed = other
-        else:
-            cycle.sim.revert(mark)
-            placed = _attempt(cycle, cycle.waiting, seated, order)
+    if any(_left(cycle.waiting, placed)):
+        placed = _better(cycle, placed, mark, seated, order)
     for waiting, row, amount in placed:
         cycle.promise(waiting, row, amount)
 
 
-Placed = list[tuple[WaitingClass, int, int]]
-"""Class, row, amount."""
+def _better(
+    cycle: Cycle, placed: Placed, mark: tuple[int, int], seated: BoolArray, order: IntArray
+) -> Placed:
+    """The choosiest classes first instead, where that leaves fewer pods waiting."""
+    cycle.sim.revert(mark)
+    choosy = sorted(cycle.waiting, key=lambda w: (-w.pod_class.spec.priority, _choice(cycle, w)))
+    if choosy != cycle.waiting:
+        other = _attempt(cycle, choosy, seated, order)
+        if _left(cycle.waiting, other) < _left(cycle.waiting, placed):
+            return other
+        cycle.sim.revert(mark)
+    return _attempt(cycle, cycle.waiting, seated, order)
 
 
 def _attempt(

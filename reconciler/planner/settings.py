@@ -133,7 +133,8 @@ class PlannerSettings:
     allow_destroy: frozenset[str] = frozenset()
     """Fleets that may be emptied for good."""
     search_budget_seconds: float = 0.2
-    """How long the search for cheaper capacity may take after the fast packings."""
+    """How long the search for cheaper capacity may take after the fast packings, counted in steps
+    of known cost and not on a clock: a plan depends on its inputs alone."""
 
     @property
     def home_region(self) -> Region:

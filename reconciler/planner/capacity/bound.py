@@ -69,7 +69,7 @@ def lower_bound(problem: Problem, prices: FairPrices, credit: float) -> int:
     servable = problem.servable()
     total = float((prices.items * problem.counts)[servable].sum()) - credit
     total = max(total, float(_dearest_single(problem)) - credit)
-    return _round_up(total, [int(p) for p in problem.prices])
+    return round_up(total, [int(p) for p in problem.prices])
 
 
 def _dearest_single(problem: Problem) -> int:
@@ -82,7 +82,8 @@ def _dearest_single(problem: Problem) -> int:
     return dearest
 
 
-def _round_up(total: float, prices: Sequence[int]) -> int:
+def round_up(total: float, prices: Sequence[int]) -> int:
+    """The least sum of these prices that is not below `total`, as far as divisibility tells."""
     step = gcd(*prices) if prices else 0
     if total <= 0:
         return 0

@@ -1,7 +1,7 @@
 """The purchase stated as numbers: items (pods of a class bound for a place) and offers (nodes)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,6 +65,23 @@ class Problem:
     def useful(self) -> BoolArray:
         """(offers,) those that take at least one item."""
         return np.asarray(np.any(self.slots > 0, axis=0))
+
+    def only(self, offers: IntArray) -> "Problem":
+        """The same problem with some of the offers."""
+        return replace(
+            self,
+            offers=tuple(self.offers[int(i)] for i in offers),
+            needs=self.needs[:, offers, :],
+            slots=self.slots[:, offers],
+            vectors=self.vectors[offers],
+            prices=self.prices[offers],
+            limits=self.limits[offers],
+        )
+
+    def remainder(self, counts: IntArray, bought: IntArray) -> "Problem":
+        """The same problem with other counts, after some nodes were bought."""
+        left = self.limits - np.bincount(bought, minlength=len(self.limits))
+        return replace(self, counts=counts, limits=np.maximum(left, 0))
 
     def servable(self) -> BoolArray:
         """(items,) those that at least one offer takes."""

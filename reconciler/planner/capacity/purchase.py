@@ -1,7 +1,7 @@
 """Buying capacity: deal, search, and carry the result into the what-if cluster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from reconciler.planner.capacity.problem import (
     state_problem,
 )
 from reconciler.planner.capacity.search import (
+    Found,
     by_priority,
-    candidates,
     cheapest,
+    search,
     shortfall,
     within_budget,
 )
@@ -43,6 +44,8 @@ class Purchase:
     """What could not be served."""
     over_budget: bool
     """Something was left out because of cost."""
+    worth: dict[int, float] = field(default_factory=dict)
+    """By class number, what the search found a pod to be worth (billionths of a dollar)."""
 
     @property
     def nano_usd(self) -> int:
@@ -56,13 +59,17 @@ def buy(
     table: OfferTable,
     expander: Expander,
     budget_nano_usd: int | None,
+    search_seconds: float,
 ) -> Purchase:
     """Serve `wants` from new nodes; rows and reservations stay in the simulation."""
     dealt = deal(sim, wants, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps)
-    packing, over_budget = _pack(problem, expander, budget_nano_usd)
-    purchase = _Carrier(sim, table).carry(problem, packing)
+    found, over_budget = _pack(problem, expander, budget_nano_usd, search_seconds)
+    purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
+    for item, worth in zip(problem.items, found.worth, strict=True):
+        known = purchase.worth.get(item.pod_class.number, float(worth))
+        purchase.worth[item.pod_class.number] = min(known, float(worth))
     served: dict[int, int] = {}
     for pod_class, _, amount in purchase.taken:
         served[pod_class.number] = served.get(pod_class.number, 0) + amount
@@ -73,23 +80,28 @@ def buy(
     return purchase
 
 
-def _pack(problem: Problem, expander: Expander, budget: int | None) -> tuple[Packing, bool]:
+def _pack(
+    problem: Problem, expander: Expander, budget: int | None, search_seconds: float
+) -> tuple[Found, bool]:
     """The packing to buy, and whether the budget cut it short."""
     if not problem.items or not problem.offers:
-        return no_packing(problem), False
+        return Found(packing=no_packing(problem), worth=np.zeros(len(problem.items))), False
     fair = fair_prices(problem)
-    packing = _choose(problem, fair, expander)
-    if any(shortfall(problem, packing)) and len(shortfall(problem, packing)) > 1:
+    found = _choose(problem, fair, expander, search_seconds)
+    packing = found.packing
+    missing = shortfall(problem, packing)
+    if any(missing) and len(missing) > 1:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
-    if budget is None or packing.cost(problem) <= budget:
-        return packing, False
-    return within_budget(problem, by_priority(problem, fair), max(0, budget)), True
+    over_budget = budget is not None and packing.cost(problem) > budget
+    if budget is not None and over_budget:
+        packing = within_budget(problem, by_priority(problem, fair), max(0, budget))
+    return Found(packing=packing, worth=found.worth), over_budget
 
 
-def _choose(problem: Problem, fair: FairPrices, expander: Expander) -> Packing:
+def _choose(problem: Problem, fair: FairPrices, expander: Expander, search_seconds: float) -> Found:
     if expander == "cost":
-        return cheapest(problem, candidates(problem, fair))
-    return expanders.expand(problem, fair, expander)
+        return search(problem, fair, search_seconds)
+    return Found(packing=expanders.expand(problem, fair, expander), worth=fair.items)
 
 
 class _Carrier:

@@ -1,15 +1,18 @@
 """Choosing among packings: every candidate is complete; the cheapest one that serves most wins."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.planner.capacity.bound import FairPrices
+from reconciler.planner.capacity.bound import FairPrices, lower_bound
+from reconciler.planner.capacity.columns import improve, small_enough
+from reconciler.planner.capacity.dominance import on_all_offers, undominated
 from reconciler.planner.capacity.exact import exact
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.capacity.right_size import right_size
-from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8
 """Offers that are tried as the one to buy first; more cost time and find little."""
@@ -55,6 +58,27 @@ def shortfall(problem: Problem, packing: Packing) -> tuple[int, ...]:
         priority = item.pod_class.spec.priority
         levels[priority] = levels.get(priority, 0) + int(missing)
     return tuple(levels[p] for p in sorted(levels, reverse=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The packing to buy, and what a pod of each item turned out to be worth."""
+
+    packing: Packing
+    worth: FloatArray
+
+
+def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
+    """Fast packings first; column generation from them where the problem is small enough."""
+    seeds = list(candidates(problem, fair))
+    best = cheapest(problem, seeds)
+    if not small_enough(problem) or best.cost(problem) <= lower_bound(problem, fair, 0.0):
+        return Found(packing=best, worth=fair.items)
+    kept = undominated(problem)
+    fewer = problem.only(kept)
+    improved = improve(fewer, list(candidates(fewer, fair)), budget_seconds)
+    packing = on_all_offers(improved.packing, kept)
+    return Found(packing=cheapest(problem, [best, packing]), worth=improved.worth)
 
 
 def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:

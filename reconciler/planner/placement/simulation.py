@@ -129,6 +129,13 @@ class Simulation:
         self._kinds[row] = self.kind_of(spec)
         self.version += 1
 
+    def available(self) -> IntArray:
+        """`free`, with the room of balloon pods, which higher priorities may take."""
+        if self._lendable is None:
+            return self.free
+        self._lendable = grown(self._lendable, self._rows)
+        return np.asarray(self.free + self._lendable[: self._rows])
+
     # ---- questions ------------------------------------------------------------------------
 
     def links(self, pod_class: PodClass) -> Links:
@@ -165,9 +172,7 @@ class Simulation:
 
     def resource_room(self, pod_class: PodClass) -> IntArray:
         """How many pods of the class each row's countable dimensions still hold."""
-        free = self.free
-        if self._lendable is not None and pod_class.spec.priority >= 0:
-            free = free + self._lendable[: self._rows]
+        free = self.available() if pod_class.spec.priority >= 0 else self.free
         return resources.room(
             free, self.offers, self._over[: self._rows], pod_class.requests, pod_class.columns
         )

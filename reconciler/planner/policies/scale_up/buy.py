@@ -3,17 +3,14 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
-import numpy as np
-
-from reconciler.planner.capacity.bound import fair_prices, lower_bound
 from reconciler.planner.capacity.items import OfferTable, Want
-from reconciler.planner.capacity.problem import Item, Offer, state_problem
+from reconciler.planner.capacity.problem import Offer
 from reconciler.planner.capacity.purchase import Purchase, buy
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, nano_usd
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
-from reconciler.planner.placement.filters import resources
+from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
 from reconciler.planner.policies.scale_up.fallback import (
     any_spot_without_fallback,
     may_use,
@@ -40,16 +37,17 @@ def _buy_for(
     fleets = [s for s in cycle.inventory.fleets if s.settings.sector in sectors]
     tiers = max((len(s.settings.regions) for s in fleets), default=0)
     before = cycle.bought_nano_usd
-    tables: list[OfferTable] = []
+    offered = Offered()
     over_budget = False
     for tier in range(tiers):
         usable = [s for s in fleets if _tier(s) == tier and not s.unavailable]
         wanting = [w for w in members if w.left and (tier == 0 or moves_on(cycle, w, fleets, tier))]
         if not usable or not wanting:
             continue
-        over_budget |= _buy_tier(cycle, sectors, wanting, usable, tables)
+        over_budget |= _buy_tier(cycle, sectors, wanting, usable, offered)
     if cycle.bought_nano_usd > before:
-        _add_bound(cycle, members, tables, free_before, cycle.bought_nano_usd - before)
+        spent = cycle.bought_nano_usd - before
+        cycle.bound_nano_usd += least_cost(cycle, members, offered, free_before, spent)
     for waiting in members:
         if waiting.left:
             explain(cycle, waiting, fleets, over_budget=over_budget)
@@ -65,18 +63,23 @@ def _buy_tier(
     sectors: tuple[str, ...],
     wanting: list[WaitingClass],
     usable: Sequence[FleetStatus],
-    tables: list[OfferTable],
+    offered: Offered,
 ) -> bool:
-    """One purchase; whether money held something back. Adds what was offered to `tables`."""
+    """One purchase; whether money held something back."""
     settings = next(s for s in cycle.settings.sectors if s.name == sectors[0])
     over_budget = False
     for allowed, classes in _by_allowed(cycle, wanting, usable).items():
         table = OfferTable(cycle.sim, [offer_of(cycle, usable[i]) for i in allowed])
-        tables.append(table)
         wants: list[Want] = [(w.pod_class, w.left) for w in classes]
         purchase = buy(
-            cycle.sim, wants, table, settings.expander, _budget(cycle, sectors, settings)
+            cycle.sim,
+            wants,
+            table,
+            settings.expander,
+            _budget(cycle, sectors, settings),
+            cycle.settings.search_budget_seconds,
         )
+        offered.note(table, purchase)
         over_budget |= purchase.over_budget
         _record(cycle, classes, purchase)
     return over_budget
@@ -140,33 +143,3 @@ def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> No
         key = cycle.seats[row].key
         cycle.pods_on_new[key] = cycle.pods_on_new.get(key, 0) + amount
         cycle.promise(waiting, row, amount)
-
-
-def _add_bound(
-    cycle: Cycle,
-    members: list[WaitingClass],
-    tables: list[OfferTable],
-    free_before: IntArray,
-    spent_nano_usd: int,
-) -> None:
-    """Prove how little the purchase could have cost, whatever had gone where.
-
-    All served demand counts, also what found room on existing rows; those rows' room is credited
-    at the same fair prices, where at least one of the classes fits.
-    """
-    served = [(w.pod_class, w.done) for w in members if w.done]
-    offers = [offer for table in tables for offer in table.offers]
-    table = tables[0] if len(tables) == 1 else OfferTable(cycle.sim, offers)
-    items = [Item(pod_class=c, count=count, slots=table.slots(c)) for c, count in served]
-    problem = state_problem(offers, [i for i in items if i.slots.any()], ())
-    fair = fair_prices(problem)
-    rows = len(free_before)
-    open_rows = np.zeros(rows, dtype=np.bool_)
-    none = np.zeros(rows, dtype=np.int64)
-    for pod_class, _ in served:
-        room = resources.room(free_before, free_before, none, pod_class.requests, pod_class.columns)
-        open_rows |= (room > 0) & cycle.sim.admitted(pod_class)[:rows]
-    positive = np.maximum(free_before[open_rows], 0).astype(np.float64)
-    credit = float((positive @ fair.weights).sum())
-    bound = min(lower_bound(problem, fair, credit), spent_nano_usd)
-    cycle.bound_nano_usd += bound

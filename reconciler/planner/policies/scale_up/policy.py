@@ -9,7 +9,7 @@ from reconciler.planner.policies.scale_up.take_back import take_back_draining
 def propose(cycle: Cycle) -> None:
     """Serve all demand from the cheapest source that can take it, and explain what is left."""
     place_on_nominated(cycle)
-    free_before = cycle.sim.free.copy()
+    free_before = cycle.sim.available().copy()
     place_on_existing(cycle)
     take_back_draining(cycle)
     buy_capacity(cycle, free_before)

@@ -1,0 +1,88 @@
+"""PodDisruptionBudgets over a whole plan: what one policy uses, no other can use again.
+
+Source: pkg/registry/core/pod/storage/eviction.go, read 2026-08: two budgets over a pod are
+refused; a pod that has not started is evicted whatever the budget says; an unhealthy one is under
+AlwaysAllow. Its other exemption (an unhealthy pod while the application is healthy) is not used:
+health may change between plan and eviction.
+"""
+
+from collections.abc import Iterable
+
+from reconciler.model.cluster import Pod, PodDisruptionBudget
+from reconciler.model.frozen import Labels
+
+ALWAYS_ALLOW = "AlwaysAllow"
+
+
+class BudgetLedger:
+    """How many disruptions each budget still allows, given all that the plan uses."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
+        self._left = [b.disruptions_allowed for b in self._budgets]
+        self._of_namespace: dict[str, list[int]] = {}
+        for number, budget in enumerate(self._budgets):
+            self._of_namespace.setdefault(budget.namespace, []).append(number)
+        self._covering: dict[tuple[str, Labels], tuple[int, ...]] = {}
+
+    def readable(self, namespace: str) -> bool:
+        """Whether every budget of the namespace could be read."""
+        numbers = self._of_namespace.get(namespace, ())
+        return not any(self._budgets[n].unreadable for n in numbers)
+
+    def covering(self, pod: Pod) -> tuple[int, ...]:
+        """The numbers of the budgets that cover the pod."""
+        numbers = self._of_namespace.get(pod.key.namespace)
+        if not numbers:
+            return ()
+        key = (pod.key.namespace, pod.labels)
+        known = self._covering.get(key)
+        if known is None:
+            known = self._covering[key] = tuple(
+                n for n in numbers if _selects(self._budgets[n], pod.labels)
+            )
+        return known
+
+    def refusal(self, pods: Iterable[Pod]) -> str:
+        """Why the pods cannot all be disrupted now; empty when they can."""
+        for number, asked in self._asked(pods).items():
+            if asked > self._left[number]:
+                budget = self._budgets[number]
+                return (
+                    f"budget {budget.namespace}/{budget.name} allows {self._left[number]} more "
+                    f"disruptions, {asked} are needed"
+                )
+        return ""
+
+    def take(self, pods: Iterable[Pod]) -> None:
+        """Use the disruptions up."""
+        for number, asked in self._asked(pods).items():
+            self._left[number] -= asked
+
+    def take_one(self, pod: Pod) -> bool:
+        """Use one pod's disruption up if it is allowed; whether it was."""
+        if self.refusal((pod,)):
+            return False
+        self.take((pod,))
+        return True
+
+    def _asked(self, pods: Iterable[Pod]) -> dict[int, int]:
+        asked: dict[int, int] = {}
+        if not self._budgets:
+            return asked
+        for pod in pods:
+            for number in self.covering(pod):
+                if not _is_exempt(pod, self._budgets[number]):
+                    asked[number] = asked.get(number, 0) + 1
+        return asked
+
+
+def _selects(budget: PodDisruptionBudget, labels: Labels) -> bool:
+    return budget.selector is not None and budget.selector.matches(labels)
+
+
+def _is_exempt(pod: Pod, budget: PodDisruptionBudget) -> bool:
+    """Whether the Eviction API lets the pod go without asking the budget."""
+    if pod.phase == "Pending" or pod.deleting or pod.finished:
+        return True
+    return budget.unhealthy_pod_eviction_policy == ALWAYS_ALLOW and not pod.ready

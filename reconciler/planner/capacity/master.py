@@ -1,0 +1,72 @@
+"""The master program of column generation, kept in the solver so that it starts warm."""
+
+import highspy
+import numpy as np
+
+from reconciler.planner.capacity.lp import new_solver
+from reconciler.planner.capacity.problem import Problem
+from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
+
+
+class Master:
+    """Least cost of patterns that cover all items within the offers' limits.
+
+    Rows are the items, then the offers with a limit; columns the patterns. Costs are in units of
+    the dearest offer.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._prices = problem.prices
+        self._unit = max(int(problem.prices.max()), 1)
+        self._items = len(problem.items)
+        self._limited = (problem.limits < UNLIMITED).nonzero()[0]
+        self._row_of_limit = {int(o): self._items + i for i, o in enumerate(self._limited)}
+        self._solver = new_solver()
+        infinity = highspy.kHighsInf
+        for count in problem.counts:
+            self._solver.addRow(float(count), infinity, 0, np.array([]), np.array([]))
+        for offer in self._limited:
+            self._solver.addRow(
+                -infinity, float(problem.limits[offer]), 0, np.array([]), np.array([])
+            )
+        self.offers = np.zeros(0, dtype=np.int64)
+        self.amounts = np.zeros((0, self._items), dtype=np.int64)
+        self._known: set[bytes] = set()
+
+    def add(self, offers: IntArray, amounts: IntArray) -> int:
+        """Add the patterns that are new; how many that were."""
+        fresh = []
+        for index, (offer, pattern) in enumerate(zip(offers.tolist(), amounts, strict=True)):
+            key = offer.to_bytes(8, "little") + pattern.tobytes()
+            if key not in self._known:
+                self._known.add(key)
+                fresh.append(index)
+                self._add_column(offer, pattern)
+        if fresh:
+            self.offers = np.append(self.offers, offers[fresh])
+            self.amounts = np.vstack([self.amounts, amounts[fresh]])
+        return len(fresh)
+
+    def _add_column(self, offer: int, pattern: IntArray) -> None:
+        rows = pattern.nonzero()[0]
+        values = pattern[rows].astype(np.float64)
+        if offer in self._row_of_limit:
+            rows, values = np.append(rows, self._row_of_limit[offer]), np.append(values, 1.0)
+        cost = float(self._prices[offer]) / self._unit
+        self._solver.addCol(cost, 0.0, highspy.kHighsInf, len(rows), rows.astype(np.int32), values)
+
+    def demand(self, counts: IntArray, limits: IntArray) -> None:
+        """Cover other counts, within other limits."""
+        for row, count in enumerate(counts):
+            self._solver.changeRowBounds(row, float(count), highspy.kHighsInf)
+        for offer, row in self._row_of_limit.items():
+            self._solver.changeRowBounds(row, -highspy.kHighsInf, float(limits[offer]))
+
+    def solve(self) -> tuple[FloatArray, FloatArray] | None:
+        """Worth of a pod of each item, and how much of each pattern; None: limits are too tight."""
+        self._solver.run()
+        if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = self._solver.getSolution()
+        duals = np.array(solution.row_dual[: self._items], dtype=np.float64)
+        return np.maximum(duals, 0) * self._unit, np.array(solution.col_value, dtype=np.float64)

@@ -1,0 +1,33 @@
+"""Annotations by which people and other autoscalers keep a pod or node, or let it go."""
+
+from reconciler.model.actions import DO_NOT_DISRUPT
+from reconciler.model.frozen import Labels
+from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, Verdict, block
+
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_FORBIDDING = (
+    (DO_NOT_DISRUPT, "true"),
+    ("karpenter.sh/do-not-disrupt", "true"),
+    ("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true"),
+    (SAFE_TO_EVICT, "false"),
+)
+
+
+def forbidding(annotations: Labels) -> str:
+    """The annotation that forbids every voluntary move, as `key=value`; empty when none does."""
+    if not annotations:
+        return ""
+    return next((f"{k}={v}" for k, v in _FORBIDDING if annotations.get(k) == v), "")
+
+
+def forbids(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
+    """Blocks a pod that somebody wants left alone; on a DaemonSet's pod too."""
+    found = forbidding(subject.pod.annotations)
+    return block("do-not-disrupt", f"it is annotated {found}") if found else NO_OPINION
+
+
+def allows(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
+    """Lifts the rules that only guess that a pod minds being moved; never a budget."""
+    if subject.pod.annotations.get(SAFE_TO_EVICT) == "true":
+        return Ruling(verdict=Verdict.OK, code="safe-to-evict", reason="its owner says so")
+    return NO_OPINION

@@ -1,0 +1,12 @@
+"""Budgets as far as one pod alone can tell; how many disruptions are left is `planner.budgets`."""
+
+from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
+
+
+def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
+    """Blocks under two budgets (the Eviction API refuses those) and beside an unreadable one."""
+    if not subject.budgets_readable:
+        return block("unreadable-budget", "a disruption budget of its namespace cannot be read")
+    if subject.budgets > 1:
+        return block("two-budgets", f"{subject.budgets} disruption budgets cover it")
+    return NO_OPINION

@@ -1,0 +1,12 @@
+"""Pods that live and end with their node: DaemonSets' and static ones."""
+
+from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, Verdict
+
+
+def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rule has one shape
+    """Skips DaemonSet and mirror pods: the eviction of either comes to nothing."""
+    if subject.pod.daemon:
+        return Ruling(verdict=Verdict.SKIP, code="daemonset")
+    if subject.pod.mirror:
+        return Ruling(verdict=Verdict.SKIP, code="mirror")
+    return NO_OPINION

@@ -1,0 +1,93 @@
+"""All rules over one pod, folded into one ruling."""
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.rules import (
+    annotations,
+    budgets,
+    controllers,
+    critical,
+    daemons,
+    ending,
+    grace,
+    jobs,
+    local_storage,
+    system_pods,
+    unreadable,
+)
+from reconciler.planner.rules.verdict import Rule, Ruling, Subject, Terms, Verdict
+
+BEFORE: tuple[Rule, ...] = (
+    ending.finished,
+    unreadable.judge,
+    ending.deleting,
+    annotations.forbids,
+    daemons.judge,
+)
+"""The first that has an opinion decides."""
+GUESSES: tuple[Rule, ...] = (
+    controllers.judge,
+    jobs.judge,
+    local_storage.judge,
+    system_pods.judge,
+)
+"""Guesses that the pod's owner would mind: lifted when the owner says otherwise."""
+FIRM: tuple[Rule, ...] = (critical.judge, grace.judge, budgets.judge)
+"""Hold whatever the owner says."""
+
+MOVABLE = Ruling(verdict=Verdict.OK)
+
+
+def fold(subject: Subject, terms: Terms) -> Ruling:
+    """What becomes of the pod when its node is drained voluntarily.
+
+    SKIP: nothing to do. WAIT: it goes by itself. BLOCK: its node stays. OK: it may be moved as
+    far as rules about the pod alone say; budgets' counts and a destination are asked elsewhere.
+    """
+    for rule in BEFORE:
+        ruling = rule(subject, terms)
+        if ruling.verdict is not Verdict.NO_OPINION:
+            return ruling
+    lifted = annotations.allows(subject, terms).verdict is Verdict.OK
+    for rule in FIRM if lifted else (*GUESSES, *FIRM):
+        ruling = rule(subject, terms)
+        if ruling.verdict is Verdict.BLOCK:
+            return ruling
+    return MOVABLE
+
+
+class Judge:
+    """Rulings under one set of terms, remembered: replicas get the same one."""
+
+    def __init__(self, terms: Terms, ledger: BudgetLedger) -> None:
+        self._terms = terms
+        self._ledger = ledger
+        self._known: dict[tuple[object, ...], Ruling] = {}
+
+    def ruling(self, pod: Pod) -> Ruling:
+        """What becomes of the pod (see `fold`)."""
+        covering = self._ledger.covering(pod)
+        spec, owner = pod.spec, pod.owner
+        key = (
+            spec.local_storage,
+            spec.priority,
+            spec.termination_grace_seconds,
+            pod.key.namespace,
+            None if owner is None else (owner.kind, owner.name),
+            pod.annotations,
+            pod.phase,
+            pod.deleting,
+            pod.mirror,
+            pod.unreadable,
+            covering,
+            pod.node_name is None,
+        )
+        known = self._known.get(key)
+        if known is None:
+            subject = Subject(
+                pod=pod,
+                budgets=len(covering),
+                budgets_readable=self._ledger.readable(pod.key.namespace),
+            )
+            known = self._known[key] = fold(subject, self._terms)
+        return known

@@ -1,0 +1,10 @@
+"""Pods that keep data on their node."""
+
+from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
+
+
+def judge(subject: Subject, terms: Terms) -> Ruling:
+    """Blocks pods with an emptyDir on disk or a hostPath, unless `move_local_storage`."""
+    if subject.pod.spec.local_storage and not terms.move_local_storage:
+        return block("local-storage", "it keeps data on the node (emptyDir or hostPath)")
+    return NO_OPINION

@@ -49,13 +49,27 @@ def _better(
 ) -> Placed:
     """The choosiest classes first instead, where that leaves fewer pods waiting."""
     cycle.sim.revert(mark)
-    choosy = sorted(cycle.waiting, key=lambda w: (-w.pod_class.spec.priority, _choice(cycle, w)))
-    if choosy != cycle.waiting:
+    choice = {w.pod_class.number: _choice(cycle, w) for w in cycle.waiting}
+    before = _left(cycle.waiting, placed)
+    if any(choice[w.pod_class.number] for w in _unserved(cycle.waiting, placed)):
+        choosy = sorted(
+            cycle.waiting, key=lambda w: (-w.pod_class.spec.priority, choice[w.pod_class.number])
+        )
         other = _attempt(cycle, choosy, seated, order)
-        if _left(cycle.waiting, other) < _left(cycle.waiting, placed):
+        if _left(cycle.waiting, other) < before:
             return other
         cycle.sim.revert(mark)
-    return _attempt(cycle, cycle.waiting, seated, order)
+    for waiting, row, amount in placed:
+        cycle.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
+    return placed
+
+
+def _unserved(classes: Sequence[WaitingClass], placed: Placed) -> list[WaitingClass]:
+    """The classes of which some pods still wait."""
+    taken: dict[int, int] = {}
+    for waiting, _, amount in placed:
+        taken[id(waiting)] = taken.get(id(waiting), 0) + amount
+    return [w for w in classes if w.left > taken.get(id(w), 0)]
 
 
 def _attempt(

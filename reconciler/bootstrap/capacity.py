@@ -10,6 +10,7 @@ import structlog
 from reconciler import __version__
 from reconciler.adapters.aws import Ec2FleetCloud, home_region
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
 from reconciler.bootstrap.gitops import GitopsOptions, gitops_loop
@@ -19,10 +20,11 @@ from reconciler.config.environment import Flags
 from reconciler.executor.executor import DryRunExecutor, Executor, LiveExecutor, Report
 from reconciler.executor.sides import Sides
 from reconciler.loops.log_reporter import LogReporter
-from reconciler.loops.reconcile_loop import ReconcileLoop
+from reconciler.loops.notify_reporter import NotifyReporter
+from reconciler.loops.reconcile_loop import ReconcileLoop, Reporter
 from reconciler.loops.reporters import Reporters
 from reconciler.model.actions import AnyAction
-from reconciler.model.errors import InvariantViolated, ReconcilerError
+from reconciler.model.errors import InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -190,10 +192,27 @@ class Capacity:
             closing(Ec2FleetCloud(cluster_name)) as cloud,
         ):
             self._cluster = cluster
-            self._loop = self._made(cluster, cloud)
-            if self._clock.stop.is_set():  # the signal came before there was anything to wake
-                cluster.wake()
-            yield self._loop
+            with self._reporter() as reporter:
+                self._loop = self._made(cluster, cloud, reporter)
+                if self._clock.stop.is_set():  # the signal came before there was a wait to end
+                    cluster.wake()
+                yield self._loop
+
+    @contextmanager
+    def _reporter(self) -> Iterator[Reporters]:
+        """Status page, metrics, log, and Slack when there is a hook."""
+        now = self._clock.monotonic_seconds
+        log = LogReporter(now, lambda: self._source.config.max_logging_interval_seconds)
+        reporters: list[Reporter] = [self.board, self._metrics, log]
+        hook = self._source.config.notifications.slack_hook.get_secret_value()
+        if not hook:
+            yield Reporters(reporters)
+            return
+        with closing(SlackNotifier(hook, self._log_unsent)) as slack:
+            yield Reporters([*reporters, NotifyReporter(slack, now)])
+
+    def _log_unsent(self, error: PortError) -> None:
+        self._log.warning(events.NOTIFICATION_FAILED, reason=str(error))
 
     def wake(self) -> None:
         """End the loop's waits for good."""
@@ -205,7 +224,9 @@ class Capacity:
         self._clock.stop.set()
         self.wake()
 
-    def _made(self, cluster: KubernetesCluster, cloud: Ec2FleetCloud) -> ReconcileLoop:
+    def _made(
+        self, cluster: KubernetesCluster, cloud: Ec2FleetCloud, reporter: Reporters
+    ) -> ReconcileLoop:
         clock, source = self._clock, self._source
         live = LiveExecutor(
             Sides(cluster=cluster, clouds={"ec2-fleet": cloud}),
@@ -224,16 +245,13 @@ class Capacity:
             if not source.config.dry_run:
                 cluster.remember(annotations)
 
-        log = LogReporter(
-            clock.monotonic_seconds, lambda: source.config.max_logging_interval_seconds
-        )
         return ReconcileLoop(
             observe=observe_now,
             plan=plan_now,
             executor=ConfiguredExecutor(live, source),
             changes=cluster,
             clock=clock,
-            reporter=Reporters([self.board, self._metrics, log]),
+            reporter=reporter,
             may_act=lambda: True,
             stopping=clock.stop.is_set,
             sleep_seconds=self._pause_seconds,

@@ -1,0 +1,89 @@
+"""Slack's incoming webhooks as the Notifier port.
+
+Source: https://api.slack.com/messaging/webhooks (one message a second; text up to 40,000
+characters; `&`, `<` and `>` are escaped), read 2026-08.
+"""
+
+import json
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from reconciler.model.errors import PortError, Throttled, Unavailable
+
+QUEUE_MAX: Final = 20
+TEXT_MAX: Final = 3000
+"""Longer messages are folded by Slack and read by nobody."""
+TIMEOUT_SECONDS: Final = 5.0
+PAUSE_SECONDS: Final = 1.0
+FLUSH_SECONDS: Final = 0.3
+
+
+class SlackNotifier:
+    """Posts messages from a thread of its own.
+
+    Args:
+        hook: The webhook's address; a secret, never part of an error.
+        failed: Hears of messages that could not be posted.
+    """
+
+    def __init__(self, hook: str, failed: Callable[[PortError], None]) -> None:
+        self._hook = hook
+        self._failed = failed
+        self._queue: queue.Queue[str] = queue.Queue(QUEUE_MAX)
+        self._stopping = threading.Event()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._thread = threading.Thread(target=self._run, name="slack", daemon=True)
+        self._thread.start()
+
+    def notify(self, text: str) -> None:
+        """Post a message soon; the newest is lost when twenty wait."""
+        self._idle.clear()
+        try:
+            self._queue.put_nowait(text)
+        except queue.Full:
+            self._failed(Throttled("slack", f"{QUEUE_MAX} messages wait already"))
+
+    def close(self) -> None:
+        """End the thread; what waits has a moment to go out."""
+        self._idle.wait(FLUSH_SECONDS)
+        self._stopping.set()
+        self._thread.join(FLUSH_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                text = self._queue.get(timeout=FLUSH_SECONDS / 2)
+            except queue.Empty:
+                self._idle.set()
+                continue
+            try:
+                self._post(text)
+            except PortError as error:
+                self._failed(error)
+            if self._queue.empty():
+                self._idle.set()
+            self._stopping.wait(PAUSE_SECONDS)
+
+    def _post(self, text: str) -> None:
+        body = json.dumps({"text": escaped(text[:TEXT_MAX])}).encode()
+        headers = {"Content-Type": "application/json"}
+        try:
+            # The config allows http and https only.
+            request = Request(self._hook, body, headers)  # noqa: S310 - as above
+            with urlopen(request, timeout=TIMEOUT_SECONDS):  # noqa: S310 - as above
+                return
+        except HTTPError as error:
+            with error:
+                raise Unavailable("slack", f"answered {error.code}") from None
+        except (URLError, OSError, ValueError) as error:
+            raise Unavailable("slack", f"not reached: {type(error).__name__}") from None
+
+
+def escaped(text: str) -> str:
+    """Slack's three control characters as text: names come from whoever may create a pod."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,66 @@
+"""The capacity loop for people in a chat: what was bought and ended, what a person must look at."""
+
+from collections.abc import Callable
+
+from reconciler.loops.describe import describe
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.actions import SetCapacity, TerminateInstance
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.ports.notifier import Notifier
+from reconciler.telemetry.repeats import Repeats
+from reconciler.telemetry.scrubbing import Scrubber
+
+LINES_MAX = 15
+REPEAT_SECONDS = 3600.0
+"""The same trouble is told once an hour."""
+
+
+class NotifyReporter:
+    """A Reporter that tells a Notifier; at most one message per cycle.
+
+    Args:
+        notifier: The channel.
+        monotonic_seconds: For what is told again only after a while.
+    """
+
+    def __init__(self, notifier: Notifier, monotonic_seconds: Callable[[], float]) -> None:
+        self._notifier = notifier
+        self._repeats = Repeats(monotonic_seconds, REPEAT_SECONDS)
+        self._lines: list[str] = []
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
+        """Tell of pods that nothing can take and of nodes that are held."""
+        for each in plan.unplaceable:
+            codes = ", ".join(sorted({reason.code for reason in each.reasons}))
+            if self._repeats.is_news("unplaceable", each.pod, codes):
+                self._lines.append(f"nothing can take pod {each.pod}: {codes}")
+        for held in plan.held:
+            if self._repeats.is_news("held", held.node, held.code):
+                self._lines.append(f"node {held.node} is held: {held.code}")
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """Tell of capacity that changed, and of actions that failed."""
+        action, text = outcome.action, describe(outcome.action)
+        if outcome.kind == "failed" and self._repeats.is_news("failed", text.name, text.subject):
+            self._lines.append(f"{text.name} {text.subject} failed: {outcome.detail}")
+        if outcome.kind != "applied":
+            return
+        if isinstance(action, SetCapacity):
+            place = f"{action.fleet} ({action.region})"
+            self._lines.append(f"{place}: {text.before} to {text.after} nodes, {action.because}")
+        elif isinstance(action, TerminateInstance):
+            name = action.node or action.instance
+            self._lines.append(f"{action.fleet} ({action.region}): {name} ended, {action.because}")
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """Send what came together."""
+        error = report.error
+        if error is not None and self._repeats.is_news("cycle", type(error).__name__):
+            self._lines.append(f"no plan could be made: {error}")
+        lines, self._lines = self._lines, []
+        if not lines:
+            return
+        more = [f"and {len(lines) - LINES_MAX} more"] if len(lines) > LINES_MAX else []
+        self._notifier.notify(Scrubber().text("\n".join([*lines[:LINES_MAX], *more])))

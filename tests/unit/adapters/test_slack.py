@@ -1,0 +1,95 @@
+"""Slack's webhooks over a server on loopback."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from queue import Queue
+
+import pytest
+
+from reconciler.adapters.slack import QUEUE_MAX, SlackNotifier
+from reconciler.model.errors import PortError, Throttled, Unavailable
+
+WAIT_SECONDS = 10
+
+
+class Hook(HTTPServer):
+    """A webhook that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.posted: Queue[str] = Queue()
+        self.status = 200
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/services/T0/B0/secret"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Hook
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        self.server.posted.put(json.loads(body)["text"])
+
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    """A server that ends with the test."""
+    with Hook() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_message_arrives_with_its_control_characters_as_text(hook: Hook) -> None:
+    """A pod named `<!channel>` must not wake everybody."""
+    notifier = SlackNotifier(hook.url, lambda _: None)
+    notifier.notify("pod <!channel> & co")
+    assert hook.posted.get(timeout=WAIT_SECONDS) == "pod &lt;!channel&gt; &amp; co"
+    notifier.close()
+
+
+def test_refusal_is_reported_without_the_address(hook: Hook) -> None:
+    """The address is the secret."""
+    heard: Queue[PortError] = Queue()
+    hook.status = 403
+    notifier = SlackNotifier(hook.url, heard.put)
+    notifier.notify("hello")
+    error = heard.get(timeout=WAIT_SECONDS)
+    assert isinstance(error, Unavailable)
+    assert str(error) == "slack: answered 403"
+    notifier.close()
+
+
+def test_unreachable_hook_is_reported() -> None:
+    """A proxy that is down must be found in the log."""
+    heard: Queue[PortError] = Queue()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    notifier = SlackNotifier(f"http://127.0.0.1:{port}/secret", heard.put)
+    notifier.notify("hello")
+    assert "secret" not in str(heard.get(timeout=WAIT_SECONDS))
+    notifier.close()
+
+
+def test_silent_hook_holds_nobody_up() -> None:
+    """The loop must not wait for a chat."""
+    heard: list[PortError] = []
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        notifier = SlackNotifier(f"http://127.0.0.1:{mute.getsockname()[1]}/", heard.append)
+        for number in range(QUEUE_MAX + 5):
+            notifier.notify(str(number))
+        assert any(isinstance(each, Throttled) for each in heard)
+        notifier.close()

@@ -1,0 +1,83 @@
+"""The capacity loop in a chat."""
+
+import pytest
+
+from reconciler.loops.notify_reporter import LINES_MAX, NotifyReporter
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.errors import Unavailable
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan, Unplaceable
+from reconciler.model.snapshot import Snapshot
+from tests.builders import HOME, NOW
+from tests.unit.loops.test_log_reporter import FREE, homeless, raised
+
+
+class Scene:
+    """A reporter and what it told."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.told: list[str] = []
+        self.reporter = NotifyReporter(self, lambda: self.seconds)
+
+    def notify(self, text: str) -> None:
+        self.told.append(text)
+
+    def cycle(self, *outcomes: Outcome, unplaceable: tuple[Unplaceable, ...] = ()) -> None:
+        """One cycle as the loop reports it."""
+        plan = Plan(
+            at=NOW, cluster="analytics", home_region=HOME, cost=FREE, unplaceable=unplaceable
+        )
+        self.reporter.plan_made(Snapshot(at=NOW), plan)
+        for each in outcomes:
+            self.reporter.action_ended(each)
+        self.reporter.cycle_ended(CycleReport(number=1, plan=plan, outcomes=outcomes))
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """A silent channel."""
+    return Scene()
+
+
+def test_bought_capacity_is_told_with_its_reason(scene: Scene) -> None:
+    """The team wants to know why the bill grows."""
+    scene.cycle(raised("applied"))
+    assert scene.told == [
+        "primary-small (us-west-2): 2 to 5 nodes, 11 pending pods need 3 more nodes"
+    ]
+
+
+def test_quiet_and_dry_cycles_tell_nothing(scene: Scene) -> None:
+    """A channel that talks all the time is muted."""
+    scene.cycle()
+    scene.cycle(raised("dry-run"), raised("already-done"), raised("refused"))
+    assert scene.told == []
+
+
+def test_lasting_trouble_is_told_once_an_hour(scene: Scene) -> None:
+    """One broken fleet must not fill the channel."""
+    for _ in range(3):
+        scene.cycle(raised("failed", detail="no"), unplaceable=(homeless("giant"),))
+    assert scene.told == [
+        "nothing can take pod ns/giant: insufficient-memory\nset-capacity primary-small failed: no"
+    ]
+    scene.seconds = 3600
+    scene.cycle(raised("failed", detail="no"))
+    assert len(scene.told) == 2
+
+
+def test_many_lines_are_one_short_message(scene: Scene) -> None:
+    """A burst of a thousand pods is one message."""
+    scene.cycle(unplaceable=tuple(homeless(f"p-{n}") for n in range(LINES_MAX + 5)))
+    (text,) = scene.told
+    assert text.splitlines()[-1] == "and 5 more"
+
+
+def test_cycle_that_cannot_plan_is_told_without_secrets(scene: Scene) -> None:
+    """An outage of the API server is for people, its tokens are not."""
+    error = Unavailable("api", "Authorization: Bearer abcdefghijklmnop was refused")
+    scene.reporter.cycle_ended(CycleReport(number=1, error=error))
+    (text,) = scene.told
+    assert text.startswith("no plan could be made: api:")
+    assert "abcdefghijklmnop" not in text

@@ -1,0 +1,114 @@
+"""How long a node must have been empty, by hour, weekday and time zone (behaviour, section 5)."""
+
+from datetime import UTC, datetime, time
+
+import pytest
+
+from reconciler.planner.calendar import grace_seconds, idle_seconds_required
+from reconciler.planner.settings import GracePeriod, ScaleInSettings
+from tests.builders import make_fleet_settings
+
+DAILY = frozenset(range(1, 8))
+WORKDAYS = frozenset(range(1, 6))
+
+
+def period(
+    starts: str, ends: str, seconds: float = 900, weekdays: frozenset[int] = DAILY
+) -> GracePeriod:
+    """A grace period in words."""
+    return GracePeriod(
+        starts=time.fromisoformat(starts),
+        ends=time.fromisoformat(ends),
+        weekdays=weekdays,
+        seconds=seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "days", "at", "holds"),
+    [
+        ("07:00", "19:00", DAILY, "2026-01-31T06:59:59", False),
+        ("07:00", "19:00", DAILY, "2026-01-31T07:00:00", True),
+        ("07:00", "19:00", DAILY, "2026-01-31T18:59:59", True),
+        ("07:00", "19:00", DAILY, "2026-01-31T19:00:00", False),
+        ("07:00", "19:00", WORKDAYS, "2026-01-31T12:00:00", False),
+        ("07:00", "19:00", WORKDAYS, "2026-01-30T12:00:00", True),
+        ("22:00", "06:00", DAILY, "2026-01-31T23:00:00", True),
+        ("22:00", "06:00", DAILY, "2026-01-31T05:59:59", True),
+        ("22:00", "06:00", DAILY, "2026-01-31T06:00:00", False),
+        ("22:00", "06:00", DAILY, "2026-01-31T12:00:00", False),
+        ("22:00", "06:00", frozenset({2}), "2026-01-27T00:00:00", True),
+        ("22:00", "06:00", frozenset({2}), "2026-01-27T23:30:00", True),
+        ("22:00", "06:00", frozenset({2}), "2026-01-28T01:00:00", False),
+        ("22:00", "06:00", frozenset({2}), "2026-01-26T23:00:00", False),
+        ("08:00", "08:00", DAILY, "2026-01-31T03:00:00", True),
+        ("00:00", "00:00", DAILY, "2026-01-31T23:59:59", True),
+    ],
+)
+def test_period_holds_from_its_start_to_before_its_end(
+    starts: str, ends: str, days: frozenset[int], at: str, holds: bool
+) -> None:
+    """Nodes would leave in the middle of the day, or stay all night."""
+    moment = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    found = grace_seconds([period(starts, ends, weekdays=days)], moment, "UTC")
+    assert found == (900 if holds else None)
+
+
+@pytest.mark.parametrize(
+    ("zone", "at", "holds"),
+    [
+        ("UTC", "2026-07-01T07:30:00", True),
+        ("Europe/Berlin", "2026-07-01T05:30:00", True),
+        ("Europe/Berlin", "2026-07-01T04:30:00", False),
+        ("Europe/Berlin", "2026-01-01T06:30:00", True),
+        ("Europe/Berlin", "2026-01-01T05:30:00", False),
+        ("America/Los_Angeles", "2026-01-05T15:30:00", True),
+        ("Asia/Kolkata", "2026-01-05T01:29:00", False),
+        ("Asia/Kolkata", "2026-01-05T01:31:00", True),
+    ],
+)
+def test_hours_are_those_of_the_configured_time_zone_summer_time_included(
+    zone: str, at: str, holds: bool
+) -> None:
+    """Windows in UTC only are a complaint of every operator who is not in London."""
+    moment = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    assert (grace_seconds([period("07:00", "19:00")], moment, zone) is not None) == holds
+
+
+def test_weekday_is_that_of_the_time_zone() -> None:
+    """On Sunday evening in UTC it is Monday morning in Auckland."""
+    moment = datetime(2026, 2, 1, 21, 0, tzinfo=UTC)
+    monday = period("00:00", "00:00", weekdays=frozenset({1}))
+    assert grace_seconds([monday], moment, "Pacific/Auckland") == 900
+    assert grace_seconds([monday], moment, "UTC") is None
+
+
+def test_first_period_that_holds_wins() -> None:
+    """The order in the config would mean nothing."""
+    periods = [period("10:00", "14:00", 60), period("00:00", "00:00", 7200)]
+    noon, night = datetime(2026, 1, 31, 12, tzinfo=UTC), datetime(2026, 1, 31, 2, tzinfo=UTC)
+    assert grace_seconds(periods, noon, "UTC") == 60
+    assert grace_seconds(periods, night, "UTC") == 7200
+
+
+@pytest.mark.parametrize(
+    ("grace", "idle", "explicit", "required"),
+    [
+        (None, 600, False, 600),
+        (None, 120, True, 120),
+        (900, 600, False, 900),
+        (60, 600, False, 60),
+        (60, 600, True, 600),
+        (900, 600, True, 900),
+        (0, 600, False, 0),
+    ],
+)
+def test_grace_period_and_idle_threshold_the_longer_where_both_are_set(
+    grace: float | None, idle: float, explicit: bool, required: float
+) -> None:
+    """A Kluster Fleet Manager config would keep nodes for other times than it did."""
+    fleet = make_fleet_settings(
+        scale_in=ScaleInSettings(idle_threshold_seconds=idle, idle_threshold_explicit=explicit),
+        grace_periods=() if grace is None else (period("00:00", "00:00", grace),),
+    )
+    assert idle_seconds_required(fleet, datetime(2026, 1, 31, 12, tzinfo=UTC), "UTC") == required

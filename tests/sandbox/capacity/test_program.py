@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from kubernetes import client
 from reconciler.sandbox.stack import Sandbox
 from tests.git_remote import make_remote
 from tests.sandbox.capacity.world import CONFIG, Program, World, until
+from tests.unit.adapters.test_slack import Hook
 
 pytestmark = pytest.mark.sandbox
 
@@ -211,6 +213,29 @@ def test_status_shows_plan_and_reasons(
     running.end()
     silent = reconciler(sandbox, "status", *listen, code=1)
     assert silent.stderr.startswith(f"error: {listen[1]}: nothing answers: Connection refused")
+
+
+def test_slack_hook_hears_of_new_capacity_and_is_never_logged(
+    program: Callable[..., Program], world: World
+) -> None:
+    """A notification nobody gets is a promise broken; a hook in a log is a leak."""
+    with Hook() as hook:
+        thread = threading.Thread(target=hook.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            running = program("-vvv", RECONCILER_SLACK_HOOK=hook.url)
+            running.until_ready()
+            world.add_pods(["told"], cpu="1500m", seconds=1)
+            assert "1 pending pod needs" in hook.posted.get(timeout=30)
+            hook.status = 500
+            world.until_pods(lambda phases: phases["told"] == "Succeeded")
+            world.until_idle()
+            running.until_event("notification_failed", lambda _: True)
+            assert running.end()[0] == 0
+        finally:
+            hook.shutdown()
+            thread.join()
+    assert "services/T0" not in running.log_text
 
 
 def test_once_takes_one_cycle(sandbox: Sandbox, config_file: Path) -> None:

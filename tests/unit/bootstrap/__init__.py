@@ -1,0 +1,1 @@
+"""Unit tests of reconciler.bootstrap."""

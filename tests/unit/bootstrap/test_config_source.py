@@ -1,0 +1,111 @@
+"""The config of a running program: followed when it changes, kept when it breaks."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.model.errors import ConfigError, UsageError
+
+CONFIG = """\
+cluster: analytics
+regions: [us-west-2]
+sectors: {primary: {kind: memory, fleets: [{size: small, max_capacity: 5}]}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A valid config."""
+    path = tmp_path / "sectors.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def source_of(file: Path, home_region: str | None = None) -> ConfigSource:
+    """The config as a program that just started has it."""
+    return ConfigSource(str(file), {}, lambda: home_region)
+
+
+def max_capacity(source: ConfigSource) -> int | None:
+    """What plans are made with."""
+    return source.settings.fleets()[0].max_capacity
+
+
+def test_unchanged_file_is_not_read_as_a_new_config(file: Path) -> None:
+    """A touch, or the swap of a ConfigMap's links, is no change."""
+    source = source_of(file)
+    file.unlink()
+    file.write_text(CONFIG)
+    assert source.refresh() is False
+
+
+def test_changed_file_comes_into_force(file: Path) -> None:
+    """A merged limit must hold without a restart."""
+    source = source_of(file)
+    file.write_text(CONFIG.replace("5", "9").replace("us-west-2", "eu-west-1"))
+    assert source.refresh() is True
+    assert max_capacity(source) == 9
+    assert source.settings.regions == ("eu-west-1",)
+    assert source.refresh() is False
+
+
+def test_invalid_change_is_told_once_and_not_followed(file: Path) -> None:
+    """A typo must neither stop the program nor fill its log."""
+    source = source_of(file)
+    file.write_text(CONFIG + "nonsense: 1\nregion: 2\n")
+    with pytest.raises(ConfigError) as refused:
+        source.refresh()
+    assert len(faults_of(refused.value)) == 2
+    assert source.refresh() is False
+    assert max_capacity(source) == 5
+    file.write_text(CONFIG)
+    assert source.refresh() is True
+
+
+def test_file_that_vanishes_leaves_the_last_good_one(file: Path) -> None:
+    """A volume that is remounted has no file for a moment."""
+    source = source_of(file)
+    file.unlink()
+    with pytest.raises(ConfigError, match="no such file"):
+        source.refresh()
+    assert source.refresh() is False
+    assert max_capacity(source) == 5
+
+
+def test_another_cluster_is_refused_while_running(file: Path) -> None:
+    """Fleets of one cluster must never be sized by the pods of another."""
+    source = source_of(file)
+    file.write_text(CONFIG.replace("analytics", "production"))
+    with pytest.raises(UsageError, match="the cluster changed from analytics to production"):
+        source.refresh()
+    assert source.settings.cluster == "analytics"
+
+
+def test_changed_policy_file_is_a_change(file: Path) -> None:
+    """Descheduler policies live in a file of their own."""
+    policy = file.with_name("policy.yaml")
+    text = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
+    policy.write_text(text)
+    file.write_text(CONFIG + "descheduler: {enabled: true, policy_file: policy.yaml}\n")
+    source = source_of(file)
+    assert source.refresh() is False
+    policy.write_text(text + "# changed\n")
+    assert source.refresh() is True
+
+
+def test_keys_that_need_a_restart_are_named(file: Path) -> None:
+    """Whoever moves the port must be told why nothing listens there."""
+    source = source_of(file)
+    before = source.config
+    file.write_text(CONFIG + "listen: 127.0.0.1:9999\n")
+    source.refresh()
+    assert source.fixed_changes(before) == ("listen",)
+
+
+def test_config_without_regions_takes_that_of_the_aws_settings(file: Path) -> None:
+    """A guess would look for fleets where none are, and launch there."""
+    file.write_text(CONFIG.replace("regions: [us-west-2]\n", ""))
+    assert source_of(file, "eu-west-1").settings.home_region == "eu-west-1"
+    with pytest.raises(UsageError, match="AWS_REGION"):
+        source_of(file)

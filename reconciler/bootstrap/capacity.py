@@ -9,7 +9,7 @@ import structlog
 
 from reconciler import __version__
 from reconciler.adapters.aws import Ec2FleetCloud, home_region
-from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.kubernetes import KubernetesCluster, connect, own_namespace
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
@@ -186,9 +186,10 @@ class Capacity:
     @contextmanager
     def loop(self) -> Iterator[ReconcileLoop]:
         """The loop over the live cluster and cloud; watches end with the block."""
-        config, cluster_name = self._source.config, self._source.settings.cluster
+        kubeconfig, cluster_name = self._source.config.kubeconfig, self._source.settings.cluster
+        lease_namespace = own_namespace()
         with (
-            closing(KubernetesCluster(connect(config.kubeconfig))) as cluster,
+            closing(KubernetesCluster(connect(kubeconfig), namespace=lease_namespace)) as cluster,
             closing(Ec2FleetCloud(cluster_name)) as cloud,
         ):
             self._cluster = cluster

@@ -1,6 +1,7 @@
 """The Kubernetes API server as the Cluster port: `KubernetesCluster(connect(kubeconfig))`."""
 
 from reconciler.adapters.kubernetes.cluster import KubernetesCluster
+from reconciler.adapters.kubernetes.namespace import own_namespace
 from reconciler.adapters.kubernetes.transport import Transport, connect
 
-__all__ = ["KubernetesCluster", "Transport", "connect"]
+__all__ = ["KubernetesCluster", "Transport", "connect", "own_namespace"]

@@ -133,8 +133,14 @@ class Cycle:
         self.seats[row] = Seat(key=key, number=number, launching=False)
 
 
-def open_cycle(snapshot: Snapshot, settings: PlannerSettings) -> Cycle:
-    """Join everything and set the what-if cluster up as things are now."""
+def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> Cycle:
+    """Join everything and set the what-if cluster up as things are now.
+
+    Args:
+        snapshot: The world.
+        settings: The sector config, resolved.
+        also: Pods that get a class, but neither run nor wait: for questions about them.
+    """
     cluster = snapshot.cluster
     inventory = take_inventory(snapshot, settings)
     demand = find_demand(cluster.pods, settings)
@@ -142,9 +148,12 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings) -> Cycle:
     relevant = [p for p in live if p.node_name is not None]
     relevant += [wish.pod for wish in demand.wishes]
     resolver = VolumeResolver(cluster.claims, cluster.volumes, cluster.storage_classes, live)
-    table = ClassTable(relevant, (), cluster.namespaces, resolver)
+    asked_about = list(also)
+    table = ClassTable([*relevant, *asked_about], (), cluster.namespaces, resolver)
     bound = _classified((p for p in relevant if p.node_name is not None), table, bound=True)
     waiting = _waiting(demand.wishes, table)
+    for pod in asked_about:
+        table.of(pod, bound=False)
     sim = Simulation(table)
     nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}

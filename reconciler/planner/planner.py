@@ -9,6 +9,7 @@ from reconciler.model.actions import (
     SetCapacity,
     TerminateInstance,
 )
+from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetId
 from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
@@ -25,10 +26,21 @@ ORDER = (capacity_limits.SPEC, scale_up.SPEC, scale_in.SPEC)
 
 def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
     """Decide everything for one moment; the same inputs in any order give the same plan."""
-    cycle = open_cycle(snapshot, settings)
+    return _finish(decide(snapshot, settings))
+
+
+def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> Cycle:
+    """The finished cycle of a plan: the what-if cluster as it will be once the plan is done.
+
+    Args:
+        snapshot: The world.
+        settings: The sector config, resolved.
+        also: Pods that nobody wants to place, but about which questions will be asked.
+    """
+    cycle = open_cycle(snapshot, settings, also)
     for policy in ORDER:
         policy.propose(cycle)
-    return _finish(cycle)
+    return cycle
 
 
 def _finish(cycle: Cycle) -> Plan:

@@ -25,15 +25,16 @@ def explain(
     reasons = tuple(
         Reason(fleet=s.key.name, region=s.key.region, code=code, detail=detail)
         for s in fleets
-        for code, detail in [_why(cycle, waiting, s, over_budget=over_budget)]
+        for code, detail in [why(cycle, waiting, s, over_budget=over_budget)]
     )
     for pod in waiting.pods[waiting.done :]:
         cycle.unplaceable.append(Unplaceable(pod=pod.key, reasons=reasons))
 
 
-def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
+def why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     cycle: Cycle, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
 ) -> tuple[str, str]:
+    """The code and the numbers of what keeps the class off the fleet's new nodes."""
     node = cycle.offers[status.key]
     pod_class = waiting.pod_class
     found = static_reason(cycle, pod_class, node.row) or _too_large(cycle, pod_class, node.row)

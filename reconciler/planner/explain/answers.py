@@ -1,0 +1,65 @@
+"""What explanations say, as values."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reconciler.model.actions import AnyAction
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName, PodKey, Region
+from reconciler.model.plan import Placement
+
+PodVerdict = Literal["running", "placed", "unplaceable", "ignored"]
+NodeVerdict = Literal["kept", "held", "leaves", "used", "foreign"]
+Changes = tuple[str, ...]
+"""Things to change together, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetAnswer:
+    """What one fleet says to a pod."""
+
+    fleet: str
+    region: Region
+    code: str
+    """An unplaceable code; `fits` when a new node would take the pod; `chosen` when it gets one."""
+    detail: str
+    ways: tuple[Changes, ...] = ()
+    """Alternatives, the smallest first; each was tried. None when nothing tried would do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodExplanation:
+    """Why a pod runs, will run, or cannot."""
+
+    pod: PodKey
+    verdict: PodVerdict
+    because: str
+    placement: Placement | None = None
+    fleets: tuple[FleetAnswer, ...] = ()
+    nodes: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
+    """Existing nodes that do not take it, counted by code, once the plan is carried out."""
+    change: Changes = ()
+    """The smallest change that would place it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeExplanation:
+    """Why a node stays or goes."""
+
+    node: NodeName
+    verdict: NodeVerdict
+    code: str
+    because: str
+    fleet: str = ""
+    actions: tuple[AnyAction, ...] = ()
+    """What the plan does to it, in order."""
+    pods: tuple[PodKey, ...] = ()
+    """Those that keep it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanations:
+    """Everything that was asked, in the order in which it was asked."""
+
+    pods: tuple[PodExplanation, ...] = ()
+    nodes: tuple[NodeExplanation, ...] = ()

@@ -1,0 +1,65 @@
+"""The entry: questions about pods and nodes in, explanations out."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.errors import UsageError
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.cycle import open_cycle
+from reconciler.planner.explain.answers import Explanations
+from reconciler.planner.explain.nodes import explain_node
+from reconciler.planner.explain.pods import explain_pod, question, variants
+from reconciler.planner.planner import decide
+from reconciler.planner.settings import PlannerSettings
+
+
+def explain(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    made: Plan,
+    *,
+    pods: Sequence[str] = (),
+    nodes: Sequence[str] = (),
+) -> Explanations:
+    """Explain what a plan does about some pods and nodes.
+
+    Args:
+        snapshot: What the plan was made from.
+        settings: With which settings.
+        made: The plan.
+        pods: `namespace/name` each.
+        nodes: Node names.
+
+    Raises:
+        UsageError: The snapshot has no such pod or node.
+    """
+    asked_pods = [_pod(snapshot, name) for name in pods]
+    asked_nodes = [_node(snapshot, name) for name in nodes]
+    opened = open_cycle(snapshot, settings, asked_pods)
+    questions = [question(opened, pod) for pod in asked_pods]
+    cycle = decide(snapshot, settings, variants(questions))
+    return Explanations(
+        pods=tuple(explain_pod(cycle, made, asked) for asked in questions),
+        nodes=tuple(explain_node(cycle, made, node) for node in asked_nodes),
+    )
+
+
+def _pod(snapshot: Snapshot, name: str) -> Pod:
+    """The pod of this name; of several (an old one and its successor) the one that waits."""
+    found = [pod for pod in snapshot.cluster.pods if str(pod.key) == name]
+    if found:
+        return min(found, key=lambda pod: (pod.node_name is not None, pod.key))
+    near = get_close_matches(name, [str(pod.key) for pod in snapshot.cluster.pods], n=1)
+    hint = f"did you mean {near[0]}?" if near else "give namespace/name"
+    raise UsageError("--explain", f"there is no pod {name}", hint)
+
+
+def _node(snapshot: Snapshot, name: str) -> Node:
+    found = next((node for node in snapshot.cluster.nodes if node.name == name), None)
+    if found is not None:
+        return found
+    near = get_close_matches(name, [node.name for node in snapshot.cluster.nodes], n=1)
+    hint = f"did you mean {near[0]}?" if near else ""
+    raise UsageError("--explain-node", f"there is no node {name}", hint)

@@ -1,0 +1,73 @@
+"""What stands between a fleet and one more node, beside the pod: limits, money, EC2."""
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.inventory import MISSING, FleetStatus
+from reconciler.planner.money import cost_of_targets, nano_usd
+from reconciler.planner.new_nodes import NANO
+from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
+
+Lifted = tuple[str, int]
+"""A change in words, and how much it asks."""
+
+
+def limits_lifted(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted] | None:
+    """The changes after which the fleet may have one more node for the pod.
+
+    None when no setting would do: the fleet is of a region that is not its first choice.
+    """
+    if status.settings.regions.index(status.key.region) > 0:
+        return None
+    return [
+        *_availability(cycle, pod, status),
+        *_maximum(cycle, status),
+        *_money(cycle, status),
+    ]
+
+
+def _availability(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:
+    name = status.key.name
+    if status.state == MISSING:
+        return [(f"create {name}: the config has it, EC2 does not", 2)]
+    if status.unavailable:
+        return [(f"wait for {name}: {status.unavailable}", 2)]
+    waiting = WaitingClass(
+        pod_class=cycle.table.of(pod, bound=False), sectors=(status.settings.sector,), pods=[pod]
+    )
+    blocker = None if status.settings.spot else blocking_spot_fleet(cycle, waiting, status)
+    if blocker is None:
+        return []
+    return [(f"set `spot_fallback: on-demand` on {blocker.key.name}", 1)]
+
+
+def _maximum(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
+    """One more than what it will have, in whichever limit stands there."""
+    wanted = max(cycle.targets[status.key], status.joined) + 1
+    name, found = status.key.name, []
+    if status.settings.max_capacity is not None and status.settings.max_capacity < wanted:
+        found.append((f"raise max_capacity of {name} to {wanted}", 1))
+    group_max = status.live.max_size if status.live else None
+    if group_max is not None and group_max < wanted:
+        found.append((f"raise the maximum size of the group of {name} to {wanted}", 1))
+    return found
+
+
+def _money(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
+    price = cycle.offers[status.key].nano_usd_per_hour
+    fleets = cycle.inventory.fleets
+    own = [s for s in fleets if s.settings.sector == status.settings.sector]
+    sector = next(s for s in cycle.settings.sectors if s.name == status.settings.sector)
+    found = []
+    for limit, counted, of in (
+        (cycle.settings.usd_per_hour_max, fleets, ""),
+        (sector.usd_per_hour_max, own, f" of sector {sector.name}"),
+    ):
+        needed = cost_of_targets(cycle, counted) + price
+        if limit is not None and nano_usd(limit) < needed:
+            found.append((f"raise max_hourly_usd{of} to {_rounded_up(needed)}", 1))
+    return found
+
+
+def _rounded_up(nano: int) -> str:
+    """Ten-thousandths of a dollar, never below."""
+    return f"{-(-nano * 10_000 // NANO) / 10_000:.4f}"

@@ -1,0 +1,72 @@
+"""Why a node stays or goes."""
+
+from reconciler.model.actions import AnyAction, EvictPod, SetCapacity, TaintNode, TerminateInstance
+from reconciler.model.actions import DeletePod as Deletion
+from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Plan
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
+from reconciler.planner.idleness import counted
+from reconciler.planner.inventory import is_draining
+from reconciler.planner.text import counted_noun
+
+SHOWN_PODS = 10
+HELD = {
+    "safety-stop": (
+        "it would go, but the plan would remove so many nodes at once that it begins with none "
+        "until a second full list of the cluster agrees"
+    )
+}
+
+
+def explain_node(cycle: Cycle, made: Plan, node: Node) -> NodeExplanation:
+    """The answer, from a finished cycle and its plan."""
+    key = cycle.inventory.fleet_of_node.get(node.name)
+    verdict, code, because = _verdict(cycle, made, node)
+    busy = counted(cycle.pods_on.get(node.name, ()))
+    return NodeExplanation(
+        node=node.name,
+        verdict=verdict,
+        code=code,
+        because=because,
+        fleet=key.name if key else "",
+        actions=_actions(made, node.name),
+        pods=tuple(sorted(pod.key for pod in busy)),
+    )
+
+
+def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
+    return tuple(a for a in made.actions if not isinstance(a, SetCapacity) and a.node == name)
+
+
+def _verdict(cycle: Cycle, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
+    name = node.name
+    if name not in cycle.inventory.fleet_of_node:
+        return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
+    if name in cycle.inventory.leaving:
+        return "leaves", "instance-gone", "its instance is shutting down or gone"
+    endings = (TaintNode, TerminateInstance, EvictPod, Deletion)
+    leaving = [a for a in _actions(made, name) if isinstance(a, endings)]
+    if leaving:
+        return "leaves", leaving[0].policy, leaving[0].because
+    held = next((h for h in made.held if h.node == name), None)
+    if held is not None:
+        return "held", held.code, HELD.get(held.code, held.code)
+    kept = next((k for k in made.kept if k.node == name), None)
+    return _staying(cycle, node) if kept is None else ("kept", kept.code, kept.detail)
+
+
+def _staying(cycle: Cycle, node: Node) -> tuple[NodeVerdict, str, str]:
+    """A node about which no policy has anything to say."""
+    busy = counted(cycle.pods_on.get(node.name, ()))
+    if busy:
+        names = [str(pod.key) for pod in sorted(busy, key=lambda pod: pod.key)]
+        more = f" and {len(names) - SHOWN_PODS} more" if len(names) > SHOWN_PODS else ""
+        shown = ", ".join(names[:SHOWN_PODS]) + more
+        return "used", "in-use", f"{counted_noun(len(busy), 'pod')} on it: {shown}"
+    if cycle.row_of[node.name] in cycle.used_rows:
+        return "used", "promised", "pending pods are promised to it"
+    if is_draining(node):
+        return "kept", "draining", "it is being emptied; the plan does nothing more to it now"
+    return "kept", "not-a-candidate", "no policy wants it gone"

@@ -1,0 +1,223 @@
+"""Why a pod runs where it runs, goes where it goes, or goes nowhere."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reconciler.model.cluster import Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.plan import Placement, Plan, Reason, Unplaceable
+from reconciler.model.quantity import format_amount
+from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.demand import SECTOR, SectorFinder
+from reconciler.planner.explain.answers import FleetAnswer, PodExplanation
+from reconciler.planner.explain.limits import limits_lifted
+from reconciler.planner.explain.repairs import Repair, repairs, spec_changed
+from reconciler.planner.explain.trial import complete, refusals_of_nodes, variants_of
+from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.money import usd
+from reconciler.planner.policies.scale_up.refusals import why
+from reconciler.planner.text import counted_noun
+
+IGNORED: Mapping[str, str] = {
+    "daemonset": "a DaemonSet's pod: the DaemonSet controller places it, it asks for no capacity",
+    "mirror": "a static pod: its kubelet runs it, it asks for no capacity",
+    "gated": "it has scheduling gates: it asks for nothing until they are removed",
+    "deleting": "it is being deleted",
+    "finished": "it has finished",
+    "kube-system": "a kube-system pod that names no sector, fleet or size: it causes no capacity",
+    "no-sector": "it names no sector and the config has no default_sector: add one or the other",
+    "": "it is not pending, or not in the namespace that demand is limited to",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One pod, the fleets that could serve it, and the changes to be tried on each."""
+
+    pod: Pod
+    fleets: tuple[FleetStatus, ...]
+    tries: tuple[tuple[Repair, ...], ...]
+    """Per fleet."""
+
+
+def question(cycle: Cycle, pod: Pod) -> Question:
+    """What is to be tried for a pod, from a cycle that has just been opened."""
+    finder = SectorFinder(cycle.settings)
+    named = finder.sectors_of(pod.spec) or ()
+    known = finder.known(named)
+    fleets = tuple(
+        s for s in cycle.inventory.fleets if s.settings.sector in known or (named and not known)
+    )
+    asked = pod if pod.node_name is None else replace(pod, node_name=None)
+    volumes = cycle.table.of(asked, bound=False).volumes if not pod.finished else None
+    if pod.node_name is not None or volumes is None:
+        return Question(pod=pod, fleets=(), tries=())
+    tries = []
+    for status in fleets:
+        row = cycle.offers[status.key].row
+        moved, change = _renamed(pod, status, known=bool(known))
+        found = repairs(moved, volumes, row, status.key.name)
+        tries.append(
+            tuple(
+                replace(r, changes=(*change, *r.changes), weight=r.weight + len(change))
+                for r in found
+            )
+        )
+    return Question(pod=pod, fleets=fleets, tries=tuple(tries))
+
+
+def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[str, ...]]:
+    """A pod of an unknown sector as one of this fleet's sector."""
+    sector = status.settings.sector
+    if known or SECTOR not in pod.spec.node_selector:
+        return pod, ()
+    selector = FrozenMap({**pod.spec.node_selector, SECTOR: sector})
+    wrong = pod.spec.node_selector[SECTOR]
+    return (
+        spec_changed(pod, node_selector=selector),
+        (f"name sector {sector} instead of {wrong} in the pod's nodeSelector",),
+    )
+
+
+def variants(questions: Iterable[Question]) -> list[Pod]:
+    """Every pod about which the what-if cluster will be asked."""
+    return [
+        pod
+        for asked in questions
+        for tries in asked.tries
+        for repair in tries
+        for pod in variants_of(repair)
+    ] + [asked.pod for asked in questions if asked.pod.node_name is None]
+
+
+def explain_pod(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
+    """The answer, from a finished cycle that knows the question's variants."""
+    pod = asked.pod
+    if pod.node_name is not None and not pod.finished:
+        because = f"it runs on {pod.node_name}" if pod.ready else f"it is bound to {pod.node_name}"
+        placed = next((p for p in made.placements if p.pod == pod.key), None)
+        if placed is not None:
+            because += f"; the plan moves it to {placed.node or placed.fleet}"
+        return PodExplanation(pod=pod.key, verdict="running", because=because, placement=placed)
+    refused = next((u for u in made.unplaceable if u.pod == pod.key), None)
+    if refused is not None:
+        return _unplaceable(cycle, asked, refused)
+    placement = next((p for p in made.placements if p.pod == pod.key), None)
+    if placement is not None:
+        return _placed(cycle, made, asked, placement)
+    name = (pod.key.namespace, pod.key.name)
+    code = next((i.code for i in made.ignored if (i.namespace, i.pod) == name), "")
+    return PodExplanation(pod=pod.key, verdict="ignored", because=IGNORED.get(code, code))
+
+
+def _refusing_nodes(cycle: Cycle, pod: Pod) -> FrozenMap[str, int]:
+    counted = refusals_of_nodes(cycle, cycle.table.of(pod, bound=False))
+    return FrozenMap(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _unplaceable(cycle: Cycle, asked: Question, refused: Unplaceable) -> PodExplanation:
+    reasons = {(r.fleet, r.region): r for r in refused.reasons}
+    found: list[tuple[int, FleetAnswer]] = []
+    for status, tries in zip(asked.fleets, asked.tries, strict=True):
+        reason = reasons.get((status.key.name, status.key.region), refused.reasons[0])
+        found.append(_answer(cycle, asked.pod, status, tries, reason))
+    best = min((f for f in found if f[1].ways), key=lambda f: f[0], default=None)
+    total = sum(_refusing_nodes(cycle, asked.pod).values())
+    because = f"none of {counted_noun(len(asked.fleets), 'fleet')} takes it"
+    if total:
+        because += f", nor any of {counted_noun(total, 'node')} that exist"
+    return PodExplanation(
+        pod=asked.pod.key,
+        verdict="unplaceable",
+        because=because,
+        fleets=tuple(answer for _, answer in found),
+        nodes=_refusing_nodes(cycle, asked.pod),
+        change=best[1].ways[0] if best else (),
+    )
+
+
+def _answer(
+    cycle: Cycle, pod: Pod, status: FleetStatus, tries: Sequence[Repair], reason: Reason
+) -> tuple[int, FleetAnswer]:
+    """What a fleet says, the smallest way first; and how much that one asks."""
+    ways: dict[tuple[str, ...], int] = {}
+    for repair in tries:
+        whole = complete(cycle, repair)
+        lifted = limits_lifted(cycle, pod, status)
+        if whole is not None and lifted is not None:
+            weight = whole.weight + sum(w for _, w in lifted)
+            changes = (*whole.changes, *(what for what, _ in lifted))
+            if changes:
+                ways.setdefault(changes, 10 * len(changes) + weight)
+    ordered = sorted(ways, key=lambda changes: (ways[changes], changes))
+    return min(ways.values(), default=0), FleetAnswer(
+        fleet=status.key.name,
+        region=status.key.region,
+        code=reason.code,
+        detail=reason.detail,
+        ways=tuple(ordered),
+    )
+
+
+def _placed(cycle: Cycle, made: Plan, asked: Question, placement: Placement) -> PodExplanation:
+    return PodExplanation(
+        pod=asked.pod.key,
+        verdict="placed",
+        because=_why_there(cycle, made, asked.pod, placement),
+        placement=placement,
+        fleets=tuple(
+            _verdict(cycle, asked.pod, status, tries, placement)
+            for status, tries in zip(asked.fleets, asked.tries, strict=True)
+        ),
+        nodes=FrozenMap() if placement.node else _refusing_nodes(cycle, asked.pod),
+    )
+
+
+def _why_there(cycle: Cycle, made: Plan, pod: Pod, placement: Placement) -> str:
+    asks = ", ".join(
+        f"{n} {format_amount(n, a)}" for n, a in pod.spec.requests.items() if n != "pods"
+    )
+    if placement.node is not None:
+        node = cycle.nodes[placement.node]
+        taken: dict[str, int] = {}
+        for other in cycle.pods_on.get(placement.node, ()):
+            for name, amount in other.spec.requests.items():
+                taken[name] = taken.get(name, 0) + amount
+        free = ", ".join(
+            f"{n} {format_amount(n, node.allocatable.get(n, 0) - taken.get(n, 0))}"
+            for n in pod.spec.requests
+            if n != "pods"
+        )
+        return f"{placement.node} exists and takes it by every filter: asks {asks}; free {free}"
+    if placement.launching is not None:
+        return f"{placement.fleet} has capacity on its way that takes it: nothing more is bought"
+    beside = sum(
+        1
+        for p in made.placements
+        if (p.fleet, p.region, p.new_node)
+        == (placement.fleet, placement.region, placement.new_node)
+    )
+    return (
+        f"no node that exists takes it: it shares new node {placement.new_node} of "
+        f"{placement.fleet} with {counted_noun(beside - 1, 'other pod')}; the purchase for all "
+        f"demand is at most {made.cost.gap:.2%} from the cheapest there can be"
+    )
+
+
+def _verdict(
+    cycle: Cycle, pod: Pod, status: FleetStatus, tries: Sequence[Repair], placement: Placement
+) -> FleetAnswer:
+    price = f"{usd(cycle.offers[status.key].nano_usd_per_hour)} USD per hour and node"
+    code, detail = "fits", f"a new node would take it, at {price}"
+    if (status.key.name, status.key.region) == (placement.fleet, placement.region):
+        code, detail = "chosen", price
+    elif limits_lifted(cycle, pod, status) or not any(
+        not r.changes and complete(cycle, r) == r for r in tries
+    ):
+        waiting = WaitingClass(
+            pod_class=cycle.table.of(pod, bound=False),
+            sectors=(status.settings.sector,),
+            pods=[pod],
+        )
+        code, detail = why(cycle, waiting, status, over_budget=True)
+    return FleetAnswer(fleet=status.key.name, region=status.key.region, code=code, detail=detail)

@@ -1,0 +1,261 @@
+"""Which changes would let a fleet's new node take a pod, as far as the two alone decide it.
+
+Static filters and size are asked again and again, and each refusal is answered by the change that
+lifts it: of the pod, or of the fleet. What depends on other pods is tried later (`trial`).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reconciler.model.cluster import Pod, PodSpec, Toleration
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.quantity import format_amount
+from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.planner.placement.classes import StaticConstraints
+from reconciler.planner.placement.filters import node_affinity, static, taints
+from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, NodeKind, hard_taints
+from reconciler.planner.placement.kinds import with_zone_aliases as aliased
+from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.placement.volumes import VolumeNeeds
+
+STEPS_MAX = 12
+"""More changes than this are no advice."""
+FIXED_LABELS = ZONE_KEYS | {"sector", "fleet", "size", "pool_size", "kind", "lifecycle"}
+"""Labels of a fleet that its `labels` key cannot set."""
+_OF_PLATFORM = ("kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "beta.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """A pod and a fleet's row, changed until the row takes the pod; what was changed."""
+
+    pod: Pod
+    row: RowSpec
+    changes: tuple[str, ...] = ()
+    weight: int = 0
+    """How much is asked: a change of the pod's meaning weighs more than one of a number."""
+
+    def with_pod(self, pod: Pod, change: str, weight: int) -> "Repair":
+        """With one more change, of the pod."""
+        changes = (*self.changes, change)
+        return replace(self, pod=pod, changes=changes, weight=self.weight + weight)
+
+    def with_row(self, row: RowSpec, change: str, weight: int) -> "Repair":
+        """With one more change, of the fleet."""
+        changes = (*self.changes, change)
+        return replace(self, row=row, changes=changes, weight=self.weight + weight)
+
+
+def spec_changed(pod: Pod, **changed: object) -> Pod:
+    """The pod with other fields in its spec."""
+    return replace(pod, spec=replace(pod.spec, **changed))  # type: ignore[arg-type]  # names vary
+
+
+def repairs(pod: Pod, needs: VolumeNeeds, row: RowSpec, fleet: str) -> list[Repair]:
+    """The ways to make a new node of the fleet take the pod: by the pod first, by the fleet first.
+
+    Returns:
+        At most two, different ones; none when a refusal has no remedy.
+    """
+    found: list[Repair] = []
+    for pod_first in (True, False):
+        made = _repaired(Repair(pod=pod, row=row), needs, fleet, pod_first=pod_first)
+        if made is not None and made not in found:
+            found.append(made)
+    return found
+
+
+def _repaired(repair: Repair, needs: VolumeNeeds, fleet: str, *, pod_first: bool) -> Repair | None:
+    for _ in range(STEPS_MAX):
+        code = _refusal(repair, needs)
+        if not code:
+            return repair
+        if pod_first:
+            changed = _by_pod(repair, code) or _by_fleet(repair, needs, fleet, code)
+        else:
+            changed = _by_fleet(repair, needs, fleet, code) or _by_pod(repair, code)
+        if changed is None:
+            return None
+        repair = changed
+    return None
+
+
+def _kind(row: RowSpec) -> NodeKind:
+    return NodeKind(
+        variants=tuple(aliased(labels) for labels in row.variants),
+        taints=hard_taints(row.taints),
+        schedulable=row.schedulable,
+    )
+
+
+def _refusal(repair: Repair, needs: VolumeNeeds) -> str:
+    """The code of the first static filter or resource that refuses; empty when none does."""
+    spec = repair.pod.spec
+    constraints = StaticConstraints(
+        node_selector=spec.node_selector,
+        node_affinity=spec.node_affinity,
+        tolerations=spec.tolerations,
+        volumes=needs,
+    )
+    return static.refuses(constraints, _kind(repair.row)) or (
+        "size" if _short(spec, repair.row) else ""
+    )
+
+
+def _short(spec: PodSpec, row: RowSpec) -> list[str]:
+    """Resources of which a new node has less than the pod asks."""
+    return [n for n, amount in spec.requests.items() if amount > row.allocatable.get(n, 0)]
+
+
+def _by_pod(repair: Repair, code: str) -> Repair | None:
+    match code:
+        case "size":
+            return _lowered(repair)
+        case "taint":
+            return _tolerating(repair)
+        case "node-selector" | "zone":
+            return _without_selector(repair) or _without_expressions(repair)
+        case "node-affinity":
+            return _without_expressions(repair)
+        case _:
+            return None
+
+
+def _by_fleet(repair: Repair, needs: VolumeNeeds, fleet: str, code: str) -> Repair | None:
+    match code:
+        case "size":
+            return _enlarged(repair, fleet)
+        case "taint":
+            return _untainted(repair, fleet)
+        case "node-selector":
+            return _labelled(repair, fleet) or _in_zone(repair, needs, fleet)
+        case "zone" | "volume-zone" | "node-affinity":
+            return _in_zone(repair, needs, fleet)
+        case _:
+            return None
+
+
+def _lowered(repair: Repair) -> Repair | None:
+    """Ask for what a new node has; a resource that it lacks altogether is not asked for."""
+    spec, row = repair.pod.spec, repair.row
+    short = _short(spec, row)
+    if "pods" in short:
+        return None
+    requests = {n: min(a, row.allocatable.get(n, 0)) for n, a in spec.requests.items()}
+    shown = [
+        f"lower the pod's {n} request to {format_amount(n, requests[n])}"
+        if requests[n]
+        else f"ask for no {n}"
+        for n in short
+    ]
+    kept = FrozenMap((n, a) for n, a in requests.items() if a)
+    return repair.with_pod(spec_changed(repair.pod, requests=kept), ", ".join(shown), 3)
+
+
+def _enlarged(repair: Repair, fleet: str) -> Repair:
+    """A size of which a new node has what the pod asks."""
+    spec, row = repair.pod.spec, repair.row
+    short = _short(spec, row)
+    more = FrozenMap({**row.allocatable, **{n: spec.requests[n] for n in short}})
+    shown = " and ".join(f"{format_amount(n, spec.requests[n])} {n}" for n in short)
+    change = f"add a size to the sector of {fleet} whose nodes offer at least {shown}"
+    return repair.with_row(replace(row, allocatable=more), change, 4)
+
+
+def _tolerating(repair: Repair) -> Repair | None:
+    taint = taints.untolerated(repair.row.taints, repair.pod.spec.tolerations)
+    if taint is None:
+        return None
+    more = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+    pod = spec_changed(repair.pod, tolerations=(*repair.pod.spec.tolerations, more))
+    return repair.with_pod(pod, f"tolerate {taint.key}={taint.value}:{taint.effect}", 3)
+
+
+def _untainted(repair: Repair, fleet: str) -> Repair | None:
+    taint = taints.untolerated(repair.row.taints, repair.pod.spec.tolerations)
+    if taint is None:
+        return None
+    rest = tuple(t for t in repair.row.taints if t != taint)
+    change = f"take the taint {taint.key}={taint.value}:{taint.effect} off {fleet}"
+    return repair.with_row(replace(repair.row, taints=rest), change, 4)
+
+
+def _without_selector(repair: Repair) -> Repair | None:
+    """Without the first nodeSelector entry that some variant of the row does not have."""
+    selector = repair.pod.spec.node_selector
+    variants = _kind(repair.row).variants
+    for key, value in sorted(selector.items()):
+        if any(variant.get(key) != value for variant in variants):
+            rest: Labels = FrozenMap((k, v) for k, v in selector.items() if k != key)
+            pod = spec_changed(repair.pod, node_selector=rest)
+            return repair.with_pod(pod, f"drop {key}={value} from the pod's nodeSelector", 5)
+    return None
+
+
+def _labelled(repair: Repair, fleet: str) -> Repair | None:
+    """With the labels that the pod selects, where a fleet may set them."""
+    variants = _kind(repair.row).variants
+    for key, value in sorted(repair.pod.spec.node_selector.items()):
+        ours = key in FIXED_LABELS or key.startswith(_OF_PLATFORM)
+        if not ours and any(variant.get(key) != value for variant in variants):
+            labelled = tuple(FrozenMap({**v, key: value}) for v in repair.row.variants)
+            row = replace(repair.row, variants=labelled)
+            return repair.with_row(row, f"give {fleet} the label {key}={value}", 3)
+    return None
+
+
+def _without_expressions(repair: Repair) -> Repair | None:
+    """Without what stands in the way in the required term that is nearest to holding."""
+    affinity = repair.pod.spec.node_affinity
+    if affinity is None or not affinity.terms:
+        return None
+    variants = _kind(repair.row).variants
+    selected = [
+        v for v in variants if node_affinity.selects(repair.pod.spec.node_selector, v)
+    ] or list(variants)
+    term = min(affinity.terms, key=lambda t: (bool(t.fields), len(_failing(t, selected))))
+    failing = _failing(term, selected)
+    kept = NodeSelectorTerm(expressions=tuple(e for e in term.expressions if e not in failing))
+    left = None if not kept.expressions else NodeSelector(terms=(kept,))
+    names = [*map(_shown, failing), *map(_shown, term.fields)]
+    if not names:
+        return None
+    change = f"drop {', '.join(names)} from the pod's required node affinity"
+    return repair.with_pod(spec_changed(repair.pod, node_affinity=left), change, 5)
+
+
+def _failing(term: NodeSelectorTerm, variants: Iterable[Labels]) -> list[Requirement]:
+    known = list(variants)
+    return [e for e in term.expressions if not all(e.matches(v) for v in known)]
+
+
+def _shown(requirement: Requirement) -> str:
+    values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator}{values}"
+
+
+def _in_zone(repair: Repair, needs: VolumeNeeds, fleet: str) -> Repair | None:
+    """With one zone for the fleet, the first that the pod and its volumes accept."""
+    for zone in wanted_zones(repair.pod.spec, needs, repair.row):
+        row = zoned(repair.row, zone)
+        changed = repair.with_row(row, f"give a fleet like {fleet} `zone: {zone}`", 2)
+        if _refusal(changed, needs) in {"", "size"}:
+            return changed
+    return None
+
+
+def zoned(row: RowSpec, zone: str) -> RowSpec:
+    """The row of a fleet that launches in one zone only."""
+    fixed = {FrozenMap({**v, **dict.fromkeys(ZONE_KEYS, zone)}): None for v in row.variants}
+    return replace(row, variants=tuple(fixed))
+
+
+def wanted_zones(spec: PodSpec, needs: VolumeNeeds, row: RowSpec) -> list[str]:
+    """Zones that the pod or its volumes name, then those that the fleet may launch in."""
+    named = [spec.node_selector[key] for key in sorted(ZONE_KEYS) if key in spec.node_selector]
+    selectors = [*needs.selectors, *((spec.node_affinity,) if spec.node_affinity else ())]
+    for selector in selectors:
+        for term in selector.terms:
+            named += [v for e in term.expressions if e.key in ZONE_KEYS for v in e.values]
+    own = sorted(v[ZONE] for v in row.variants if ZONE in v and "?" not in v[ZONE])
+    return list(dict.fromkeys([*named, *own]))

@@ -1,0 +1,125 @@
+"""Trying changes on the what-if cluster as it will be when the plan has been carried out."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.explain.repairs import Repair, spec_changed, wanted_zones, zoned
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.filters import inter_pod_affinity, topology_spread
+from reconciler.planner.placement.kinds import ZONE_KEYS
+
+_ANOTHER = "another zone"
+"""Stands for a zone in which nothing runs yet; no zone is called that."""
+
+
+def loosened(pod: Pod) -> Iterator[tuple[Pod, str, int]]:
+    """The pod without one of its rules about other pods, then without any; what was dropped."""
+    spec = pod.spec
+    for i, constraint in enumerate(spec.topology_spread):
+        if constraint.hard:
+            rest = tuple(c for j, c in enumerate(spec.topology_spread) if j != i)
+            what = f"make the topology spread over {constraint.topology_key} ScheduleAnyway"
+            yield spec_changed(pod, topology_spread=rest), what, 4
+    for i, term in enumerate(spec.pod_anti_affinity):
+        rest_anti = tuple(t for j, t in enumerate(spec.pod_anti_affinity) if j != i)
+        what = f"make the pod anti-affinity over {term.topology_key} preferred"
+        yield spec_changed(pod, pod_anti_affinity=rest_anti), what, 5
+    for i, term in enumerate(spec.pod_affinity):
+        rest_near = tuple(t for j, t in enumerate(spec.pod_affinity) if j != i)
+        what = f"make the pod affinity over {term.topology_key} preferred"
+        yield spec_changed(pod, pod_affinity=rest_near), what, 5
+    if len(spec.topology_spread) + len(spec.pod_anti_affinity) + len(spec.pod_affinity) > 1:
+        free = spec_changed(pod, topology_spread=(), pod_anti_affinity=(), pod_affinity=())
+        yield free, "make its affinity, anti-affinity and spread preferences", 9
+
+
+def variants_of(repair: Repair) -> Iterator[Pod]:
+    """Every pod that `complete` may ask about."""
+    yield repair.pod
+    for pod, _, _ in loosened(repair.pod):
+        yield pod
+
+
+def complete(cycle: Cycle, repair: Repair) -> Repair | None:
+    """The repair with what rules between pods ask in addition; None when nothing tried will do.
+
+    Args:
+        cycle: A finished cycle that knows `variants_of(repair)`.
+        repair: What static filters and size ask.
+    """
+    if fits(cycle, repair):
+        return repair
+    name = repair.row.name.split("@", maxsplit=1)[0]
+    for zone in _zones_to_try(cycle, repair):
+        change = f"give a fleet like {name} `zone: {zone}`"
+        fixed = repair.with_row(zoned(repair.row, zone), change, 2)
+        if fits(cycle, fixed):
+            return fixed
+    for pod, what, weight in loosened(repair.pod):
+        changed = repair.with_pod(pod, what, weight)
+        if fits(cycle, changed):
+            return changed
+    # Rules that other pods hold against this one: only a domain without them helps.
+    elsewhere = zoned(repair.row, _ANOTHER)
+    added = repair.with_row(elsewhere, f"add a fleet like {name} in another zone", 6)
+    return added if fits(cycle, added) else None
+
+
+def _zones_to_try(cycle: Cycle, repair: Repair) -> list[str]:
+    """Zones of the fleet, of its nodes and of the pod, when the fleet has several."""
+    zones = {v.get(key, "") for v in repair.row.variants for key in ZONE_KEYS}
+    if len(zones) <= 1:
+        return []
+    needs = cycle.table.of(repair.pod, bound=False).volumes
+    there = {n.labels[key] for n in cycle.nodes.values() for key in ZONE_KEYS if key in n.labels}
+    return list(dict.fromkeys([*wanted_zones(repair.pod.spec, needs, repair.row), *sorted(there)]))
+
+
+def fits(cycle: Cycle, repair: Repair) -> bool:
+    """Whether a new node of the changed fleet takes the changed pod, by every filter."""
+    mark = cycle.sim.fork()
+    try:
+        at = cycle.sim.add_row(replace(repair.row, imagined=True))
+        return bool(cycle.sim.room(cycle.table.of(repair.pod, bound=False))[at] > 0)
+    finally:
+        cycle.sim.revert(mark)
+
+
+def refusals_of_nodes(cycle: Cycle, pod_class: PodClass) -> Counter[str]:
+    """Existing nodes that do not take the class, by the code of the first filter that refuses."""
+    sim = cycle.sim
+    found: Counter[str] = Counter()
+    rows = np.array(sorted(cycle.row_of.values()), dtype=np.int64)
+    if not len(rows):
+        return found
+    room = sim.room(pod_class)
+    resource_room = sim.resource_room(pod_class)
+    for row in rows[room[rows] <= 0].tolist():
+        code = sim.refusal(pod_class, int(sim.kinds[row]))
+        if not code and resource_room[row] <= 0:
+            code = _lacking(cycle, pod_class, row)
+        found[code or _rule(cycle, pod_class, row)] += 1
+    return found
+
+
+def _lacking(cycle: Cycle, pod_class: PodClass, row: int) -> str:
+    """The resource of which the row has least relative to what is asked."""
+    columns = pod_class.columns
+    share = cycle.sim.free[row][columns] / pod_class.requests[columns]
+    return cycle.sim.dimensions.code(int(columns[int(np.argmin(share))]))
+
+
+def _rule(cycle: Cycle, pod_class: PodClass, row: int) -> str:
+    sim, links = cycle.sim, cycle.sim.links(pod_class)
+    ones = np.ones(sim.rows, dtype=np.int64)
+    if inter_pod_affinity.anti_affinity_room(links, ones)[row] <= 0:
+        return "pod-anti-affinity"
+    if inter_pod_affinity.affinity_room(links, ones)[row] <= 0:
+        return "pod-affinity"
+    room = topology_spread.room(links, ones, sim.kinds, sim.topologies, sim.version)
+    return "topology-spread" if room[row] <= 0 else "pod-anti-affinity"

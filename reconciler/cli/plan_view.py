@@ -11,7 +11,7 @@ from reconciler.records.plan import action_to_json, encode_plan
 def print_plan(plan: Plan, *, as_json: bool) -> None:
     """The contract's JSON, or tables."""
     if as_json:
-        sys.stdout.write(encode_plan(plan, indent=True).decode() + "\n")
+        sys.stdout.write(encode_plan(plan, indent=True).decode())
         return
     _fleets(plan)
     _actions(plan)

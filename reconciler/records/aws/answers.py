@@ -55,6 +55,8 @@ def _values(body: bytes, where: str) -> list[Any]:
     except json.JSONDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
         raise InputError(place, f"is not JSON: {error.msg}", HINT) from None
+    except ValueError:  # Python refuses to read integers of more than 4,300 digits
+        raise InputError(where, "holds a number that is too large to read", HINT) from None
     except RecursionError:
         raise InputError(where, "is nested too deeply for an answer of AWS", HINT) from None
     return values

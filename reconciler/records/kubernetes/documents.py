@@ -119,6 +119,8 @@ def _lenient(body: bytes, where: str) -> Iterator[bytes]:
     except json.JSONDecodeError as error:
         place = f"{where}:{error.lineno}:{error.colno}"
         raise InputError(place, f"is not JSON: {error.msg}", HINT) from None
+    except ValueError:  # Python refuses to read integers of more than 4,300 digits
+        raise InputError(where, "holds a number that is too large to read", HINT) from None
     except RecursionError:
         raise InputError(where, "is nested too deeply for a Kubernetes list", HINT) from None
 
@@ -154,7 +156,10 @@ def _envelope(document: bytes | Raw, where: str) -> _EnvelopeWire:
         envelope = _ENVELOPE.decode(document)
     except (ValueError, RecursionError):
         # NaN in an object makes it no JSON; the object is reported when it is decoded.
-        envelope = _lenient_envelope(bytes(document), where)
+        try:
+            envelope = _lenient_envelope(bytes(document), where)
+        except ValueError:  # as above, a number too large to read
+            raise InputError(where, "holds a number that is too large to read", HINT) from None
     if envelope.kind is None and envelope.items is None:
         raise InputError(where, "holds no Kubernetes objects (no `kind`, no `items`)", HINT)
     return envelope
@@ -180,6 +185,9 @@ def _with_header(item: Raw) -> RawObject:
     try:
         header = _HEADER.decode(item)
     except (ValueError, RecursionError):
-        found = _lenient_envelope(bytes(item))
+        try:
+            found = _lenient_envelope(bytes(item))
+        except ValueError:  # a number too large to read: reported when the object is decoded
+            return RawObject("", "", item)
         return RawObject(found.api_version or "", found.kind or "", item)
     return RawObject(header.api_version or "", header.kind or "", item)

@@ -43,9 +43,11 @@ class Live:
     cloud: Cloud
 
 
-def resolved(config: SectorConfig) -> PlannerSettings:
-    """The planner's settings of a config."""
-    return planner_settings(config, load_catalogue())
+def resolved(config: SectorConfig, home_region: str | None = None) -> PlannerSettings:
+    """The planner's settings of a config; `home_region` for one that names no regions."""
+    if home_region is None:
+        return planner_settings(config, load_catalogue())
+    return planner_settings(config, load_catalogue(), home_region=home_region)
 
 
 def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
@@ -92,10 +94,10 @@ def group_names(settings: PlannerSettings) -> frozenset[str]:
 def live(config: SectorConfig) -> Iterator[Live]:
     """The live API server and EC2; watches end with the block."""
     # boto3 and the Kubernetes client are slow to load, and offline planning needs neither.
-    from reconciler.adapters.aws.ec2_fleet import Ec2FleetCloud  # noqa: PLC0415 - as above
+    from reconciler.adapters.aws import Ec2FleetCloud, home_region  # noqa: PLC0415 - as above
     from reconciler.adapters.kubernetes import KubernetesCluster, connect  # noqa: PLC0415
 
-    settings = resolved(config)
+    settings = resolved(config, home_region())
     with closing(KubernetesCluster(connect(config.kubeconfig))) as cluster:
         yield Live(
             config=config,

@@ -51,7 +51,10 @@ class Held:
     """A node that is kept although a policy would have begun to remove it."""
 
     node: NodeName
+    """Empty where the instance never joined."""
     code: str
+    instance: str = ""
+    """Set where there is no node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -14,12 +14,14 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.plan import Held, Kept, Placement, Unplaceable
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.demand import Demand, Wish, find_demand
 from reconciler.planner.inventory import FleetStatus, Inventory, take_inventory
 from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec, Simulation
 from reconciler.planner.placement.volumes import VolumeResolver
+from reconciler.planner.removal import Removal
 from reconciler.planner.settings import PlannerSettings
 
 
@@ -75,6 +77,8 @@ class Cycle:
     statuses: dict[FleetKey, FleetStatus]
     targets: dict[FleetKey, int]
     """Target capacities as planned so far; start as they are."""
+    budgets: BudgetLedger
+    """What all policies together may still disrupt."""
     seats: dict[int, Seat] = field(default_factory=dict)
     new_nodes: dict[FleetKey, int] = field(default_factory=dict)
     """New nodes per fleet so far."""
@@ -87,6 +91,8 @@ class Cycle:
     kept: list[Kept] = field(default_factory=list)
     used_rows: set[int] = field(default_factory=set)
     """Rows on which this cycle promised something."""
+    removals: list[Removal] = field(default_factory=list)
+    """What policies want to begin to remove; settled when all have spoken."""
     bought_nano_usd: int = 0
     bound_nano_usd: int = 0
     """Lower bound of what had to be bought."""
@@ -183,6 +189,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         finished_on=_by_node((p for p in cluster.pods if p.finished), nodes),
         statuses={status.key: status for status in inventory.fleets},
         targets={status.key: status.current for status in inventory.fleets},
+        budgets=BudgetLedger(cluster.budgets),
     )
     _seat_launching(cycle)
     return cycle

@@ -36,6 +36,12 @@ def parse_time(text: str) -> datetime | None:
     return parsed if parsed.tzinfo is not None else None
 
 
+def unneeded_since(cycle: Cycle, node: Node) -> datetime | None:
+    """What the annotation says, never later than now; None without one that can be read."""
+    noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
+    return None if noted is None else min(noted, cycle.at)
+
+
 def idle_since(cycle: Cycle, node: Node) -> datetime | None:
     """Since when the node has been empty; None when nothing tells and the timer starts now.
 

@@ -17,6 +17,7 @@ from reconciler.planner.cycle import Cycle, open_cycle
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.policies import capacity_limits, scale_in, scale_up
+from reconciler.planner.removals import settle_removals
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun
 
@@ -40,6 +41,7 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
     cycle = open_cycle(snapshot, settings, also)
     for policy in ORDER:
         policy.propose(cycle)
+    settle_removals(cycle)
     return cycle
 
 

@@ -17,7 +17,7 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.ids import PodKey, Region
-from reconciler.model.plan import Cost, FleetPlan, Placement, Plan, Unplaceable
+from reconciler.model.plan import Cost, FleetPlan, Held, Placement, Plan, Unplaceable
 from reconciler.model.snapshot import Ignored
 from reconciler.records.times import rfc3339
 
@@ -49,7 +49,7 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
         "cluster": plan.cluster,
         "actions": [action_to_json(each) for each in plan.actions],
         "placements": [_placement(each, home) for each in plan.placements],
-        "held": [{"node": each.node, "code": each.code} for each in plan.held],
+        "held": [_held(each) for each in plan.held],
         "unplaceable": [_unplaceable(each, home) for each in plan.unplaceable],
         "ignored": [_ignored(each) for each in plan.ignored],
         "fleets": [_fleet(each) for each in plan.fleets],
@@ -141,6 +141,13 @@ def _placement(placement: Placement, home: Region) -> Json:
 
 def _outside(region: Region | None, home: Region) -> Json:
     return {"region": region} if region and region != home else {}
+
+
+def _held(held: Held) -> Json:
+    """An instance that never joined has no node to be known by."""
+    if held.node:
+        return {"node": held.node, "code": held.code}
+    return {"node": None, "instance": held.instance, "code": held.code}
 
 
 def _unplaceable(unplaceable: Unplaceable, home: Region) -> Json:

@@ -22,7 +22,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import InputError
-from reconciler.model.ids import FleetId, PodKey, Region
+from reconciler.model.ids import FleetId, NodeName, PodKey, Region
 from reconciler.model.plan import (
     Cost,
     FleetPlan,
@@ -62,7 +62,7 @@ def _plan(found: Json, home: Region) -> Plan:
         home_region=home,
         actions=tuple(map(_action, found["actions"])),
         placements=tuple(_placement(each, home) for each in found["placements"]),
-        held=tuple(Held(node=each["node"], code=each["code"]) for each in found["held"]),
+        held=tuple(_held(each) for each in found["held"]),
         unplaceable=tuple(
             Unplaceable(
                 pod=_pod(each),
@@ -74,6 +74,12 @@ def _plan(found: Json, home: Region) -> Plan:
         fleets=tuple(FleetPlan(**each) for each in found["fleets"]),
         cost=Cost(**(found["cost"] | {"unpriced": tuple(found["cost"].get("unpriced", ()))})),
         kept=tuple(Kept(**each) for each in found.get("kept", ())),
+    )
+
+
+def _held(found: Json) -> Held:
+    return Held(
+        node=found["node"] or NodeName(""), code=found["code"], instance=found.get("instance", "")
     )
 
 

@@ -62,6 +62,8 @@ class Simulation:
         self._over = np.zeros(0, dtype=np.int64)
         self._journal: list[tuple[PodClass, IntArray, IntArray]] = []
         self._rows = 0
+        self.lends = True
+        """Whether higher priorities may take the room of balloon pods."""
         self.version = 0
         """Changes whenever rows come, go or change kind."""
 
@@ -131,7 +133,7 @@ class Simulation:
 
     def available(self) -> IntArray:
         """`free`, with the room of balloon pods, which higher priorities may take."""
-        if self._lendable is None:
+        if self._lendable is None or not self.lends:
             return self.free
         self._lendable = grown(self._lendable, self._rows)
         return np.asarray(self.free + self._lendable[: self._rows])

@@ -1,5 +1,7 @@
 """All rules over one pod, folded into one ruling."""
 
+from collections.abc import Iterable
+
 from reconciler.model.cluster import Pod
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.rules import (
@@ -57,36 +59,40 @@ def fold(subject: Subject, terms: Terms) -> Ruling:
 
 
 class Judge:
-    """Rulings under one set of terms, remembered: replicas get the same one."""
+    """Rulings under one set of terms, remembered: replicas share spec and labels, and a ruling.
+
+    It must not outlive the snapshot whose pods it was shown: it knows them by identity.
+    """
 
     def __init__(self, terms: Terms, ledger: BudgetLedger) -> None:
         self._terms = terms
         self._ledger = ledger
         self._known: dict[tuple[object, ...], Ruling] = {}
 
+    def rulings(self, pods: Iterable[Pod]) -> list[tuple[Pod, Ruling]]:
+        """What becomes of each pod (see `fold`)."""
+        return [(pod, self.ruling(pod)) for pod in pods]
+
     def ruling(self, pod: Pod) -> Ruling:
         """What becomes of the pod (see `fold`)."""
-        covering = self._ledger.covering(pod)
-        spec, owner = pod.spec, pod.owner
+        owner = pod.owner
         key = (
-            spec.local_storage,
-            spec.priority,
-            spec.termination_grace_seconds,
+            id(pod.spec),
+            id(pod.labels),
+            id(pod.annotations),
+            owner and owner.kind,
             pod.key.namespace,
-            None if owner is None else (owner.kind, owner.name),
-            pod.annotations,
             pod.phase,
             pod.deleting,
             pod.mirror,
-            pod.unreadable,
-            covering,
             pod.node_name is None,
+            pod.unreadable,
         )
         known = self._known.get(key)
         if known is None:
             subject = Subject(
                 pod=pod,
-                budgets=len(covering),
+                budgets=len(self._ledger.covering(pod)),
                 budgets_readable=self._ledger.readable(pod.key.namespace),
             )
             known = self._known[key] = fold(subject, self._terms)

@@ -7,5 +7,5 @@ def judge(subject: Subject, terms: Terms) -> Ruling:  # noqa: ARG001 - every rul
     """Blocks a Job's pod once it is bound, until it has finished."""
     pod = subject.pod
     if pod.owner is not None and pod.owner.kind == "Job" and pod.node_name and not pod.finished:
-        return block("started-job", f"it belongs to Job {pod.owner.name}, which has started")
+        return block("started-job", "it belongs to a Job that has started")
     return NO_OPINION

@@ -1,36 +1,50 @@
-"""Nodes on their way out: end them when they are empty, give them back when they are used."""
+"""Nodes on their way out: ended when empty, drained on while not, given back when needed."""
+
+from datetime import timedelta
 
 from reconciler.model.actions import (
-    DRAINING_TAINT,
-    UNNEEDED_SINCE,
-    AnnotateNode,
+    DRAIN_STARTED,
+    AnyAction,
     DeleteNode,
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.cluster import Node
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.idleness import counted
-from reconciler.planner.inventory import is_draining
-from reconciler.planner.policies.scale_in.empty import protected
+from reconciler.planner.drains import (
+    annotate,
+    drain_started,
+    evictions,
+    give_back,
+    give_up,
+    terms_of,
+)
+from reconciler.planner.idleness import counted, counts
+from reconciler.planner.inventory import MISSING, VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.moves import Mover, grouped
+from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
+from reconciler.planner.rules import Judge, Verdict, forbidding
+from reconciler.planner.text import duration, rfc3339
 
 
 def finish_leaving(cycle: Cycle) -> None:
-    """Delete Node objects of ended instances; end empty draining nodes; untaint used ones."""
+    """Delete Node objects of ended instances; end, drain on or give back draining nodes."""
     taken_back = {a.node for a in cycle.actions if isinstance(a, UntaintNode)}
+    under_way: list[tuple[Node, FleetKey]] = []
     for node in cycle.nodes.values():
         key = cycle.inventory.fleet_of_node.get(node.name)
         if key is None:
             continue
         if node.name in cycle.inventory.leaving:
             _delete_if_terminated(cycle, node)
-        elif is_draining(node) and node.name not in taken_back and _reason(node) == "scale-in":
-            _finish(cycle, node, key)
-
-
-def _reason(node: Node) -> str:
-    return next(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
+        elif is_draining(node) and node.name not in taken_back:
+            under_way.append((node, key))
+    if under_way:
+        leaver = _Leaver(cycle)
+        for node, key in under_way:
+            if drain_reasons(node) <= VOLUNTARY_DRAINS:
+                leaver.finish(node, key)
 
 
 def _delete_if_terminated(cycle: Cycle, node: Node) -> None:
@@ -40,16 +54,96 @@ def _delete_if_terminated(cycle: Cycle, node: Node) -> None:
         )
 
 
-def _finish(cycle: Cycle, node: Node, key: FleetKey) -> None:
+class _Leaver:
+    """Goes on with drains, one node after the other."""
+
+    def __init__(self, cycle: Cycle) -> None:
+        self._cycle = cycle
+        self._mover = Mover(cycle)
+        self._going_on: dict[FleetKey, int] = {}
+        """Nodes per fleet that drain on: they will lower its target too."""
+
+    def finish(self, node: Node, key: FleetKey) -> None:
+        """Whatever comes next for the node."""
+        cycle, status = self._cycle, self._cycle.statuses[key]
+        pods = cycle.pods_on.get(node.name, [])
+        judge = Judge(terms_of(status.settings.scale_in), cycle.budgets)
+        begun = DRAIN_STARTED in node.annotations
+        remaining = cycle.targets[key] - 1 - self._going_on.get(key, 0)
+        bystander = bystander_bar(judge, [p for p in pods if not counts(p)])
+        because = ""
+        if forbidding(node.annotations):
+            because = "an annotation forbids to remove it"
+        elif bystander is not None:
+            because = f"{bystander[1]} forbids to remove it"
+        elif not _already_lowered(cycle, key) and remaining < status.min:
+            because = f"the fleet is at its min_capacity of {status.min}"
+        elif cycle.row_of[node.name] in cycle.used_rows or (counted(pods) and not begun):
+            because = "it is used again"
+        if because:
+            cycle.actions += give_back(node, "scale-in", because)
+        elif counted(pods):
+            self._drain_on(node, key, pods, judge)
+        elif node.instance_id is not None and status.state != MISSING:
+            _end(cycle, node, key)
+
+    def _drain_on(self, node: Node, key: FleetKey, pods: list[Pod], judge: Judge) -> None:
+        """Evict what is still there, unless time is up or the end is no longer in sight."""
+        cycle = self._cycle
+        settings = cycle.statuses[key].settings.scale_in
+        rulings = judge.rulings(pods)
+        left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
+        limit = settings.pod_eviction_timeout_seconds
+        if not left:
+            limit += settings.graceful_termination_max_seconds
+        moves = None
+        barred = pod_bar(rulings)
+        why = barred[1] if barred else _too_long(cycle, node, limit)
+        if not why:
+            moves = self._mover.move(node, grouped(cycle, left))
+            why = "" if moves else "its pods fit nowhere else any more"
+        if moves is None:
+            cycle.actions += give_up(cycle, node, "scale-in", why)
+            return
+        self._going_on[key] = self._going_on.get(key, 0) + 1
+        cycle.used_rows.update(moves.rows)
+        cycle.actions += _noted(cycle, node)
+        # A budget may allow some now and the rest later: as after a 429, those are asked again.
+        now = {pod.key for pod in left if cycle.budgets.take_one(pod)}
+        cycle.actions += evictions(
+            node,
+            [pod for pod in left if pod.key in now],
+            settings.graceful_termination_max_seconds,
+            "scale-in",
+            "its drain goes on",
+        )
+        cycle.placements += [move for move in moves.placements if move.pod in now]
+
+
+def _too_long(cycle: Cycle, node: Node, limit_seconds: float) -> str:
+    """Why the drain has failed by the clock; empty when there is time left."""
+    spent = cycle.at - (drain_started(cycle, node) or cycle.at)
+    if spent <= timedelta(seconds=limit_seconds):
+        return ""
+    return f"not empty {duration(spent)} after its drain began"
+
+
+def _noted(cycle: Cycle, node: Node) -> list[AnyAction]:
+    """A start that nobody can read is written anew, so that the drain can time out."""
+    text = node.annotations.get(DRAIN_STARTED, "")
+    started = drain_started(cycle, node)
+    if started is not None and (started < cycle.at or text == rfc3339(cycle.at)):
+        return []
+    because = "the start of its drain could not be read"
+    return [annotate(node, DRAIN_STARTED, rfc3339(cycle.at), "scale-in", because)]
+
+
+def _end(cycle: Cycle, node: Node, key: FleetKey) -> None:
     status = cycle.statuses[key]
-    if counted(cycle.pods_on.get(node.name, ())) or protected(node):
-        _give_back(cycle, node, "it is used again")
-    elif not _already_lowered(cycle, key) and cycle.targets[key] - 1 < status.min:
-        _give_back(cycle, node, f"the fleet is at its min_capacity of {status.min}")
-    elif node.instance_id is not None and status.state != "missing":
-        lowered = _already_lowered(cycle, key)
-        if not lowered:
-            cycle.targets[key] -= 1
+    lowered = _already_lowered(cycle, key)
+    if not lowered:
+        cycle.targets[key] -= 1
+    if node.instance_id is not None:
         cycle.actions.append(
             TerminateInstance(
                 instance=node.instance_id,
@@ -70,28 +164,14 @@ def _already_lowered(cycle: Cycle, key: FleetKey) -> bool:
 
     More nodes than the target asks for, when all that this plan ends are gone, say so: after a
     crash between the two steps the target must not go down twice. A target that this plan raises
-    for nodes to come asks for them on top of all that have joined.
+    for nodes to come asks for them on top of all that have joined. Nodes and instances that are
+    replaced do not count: the target still asks for them.
     """
     ending = sum(
         1
         for action in cycle.actions
         if isinstance(action, TerminateInstance)
+        and action.policy in VOLUNTARY_DRAINS
         and (action.fleet, action.region) == (key.name, key.region)
     )
     return cycle.statuses[key].joined - ending > cycle.targets[key]
-
-
-def _give_back(cycle: Cycle, node: Node, because: str) -> None:
-    cycle.actions.append(
-        UntaintNode(node=node.name, key=DRAINING_TAINT, policy="scale-in", because=because)
-    )
-    if UNNEEDED_SINCE in node.annotations:
-        cycle.actions.append(
-            AnnotateNode(
-                node=node.name,
-                key=UNNEEDED_SINCE,
-                value=None,
-                policy="scale-in",
-                because=because,
-            )
-        )

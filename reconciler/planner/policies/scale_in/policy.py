@@ -3,9 +3,15 @@
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.policies.scale_in.empty import remove_empty
 from reconciler.planner.policies.scale_in.leave import finish_leaving
+from reconciler.planner.policies.scale_in.scene import set_scene
+from reconciler.planner.policies.scale_in.under_used import remove_under_used
 
 
 def propose(cycle: Cycle) -> None:
-    """End what was being emptied, then begin with nodes that have been empty long enough."""
+    """End what was being emptied, then begin with nodes that are empty, then with under-used."""
+    cycle.sim.lends = False  # whoever moves must not push headroom out, which would buy it again
     finish_leaving(cycle)
-    remove_empty(cycle)
+    scene = set_scene(cycle)
+    remove_empty(scene)
+    remove_under_used(scene)
+    cycle.sim.lends = True

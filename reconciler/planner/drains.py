@@ -1,0 +1,148 @@
+"""The words of a drain: what begins one, what ends one that failed, and how long it then rests."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import (
+    DRAIN_FAILED,
+    DRAIN_STARTED,
+    DRAINING_TAINT,
+    UNNEEDED_SINCE,
+    AnnotateNode,
+    AnyAction,
+    EvictPod,
+    PolicyName,
+    TaintNode,
+    UntaintNode,
+)
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.plan import Kept
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.idleness import parse_time
+from reconciler.planner.inventory import cool_off
+from reconciler.planner.rules import Terms
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import rfc3339
+
+_FORGOTTEN_AFTER = timedelta(hours=6)
+"""A failure this long ago no longer makes the next cool-off longer."""
+
+
+def terms_of(settings: ScaleInSettings) -> Terms:
+    """What a fleet's scale-in may do with pods."""
+    return Terms(
+        move_bare_pods=settings.move_bare_pods,
+        move_local_storage=settings.move_local_storage,
+        move_system_pods=settings.move_system_pods,
+        graceful_termination_max_seconds=settings.graceful_termination_max_seconds,
+    )
+
+
+def keep(cycle: Cycle, node: Node, code: str, detail: str) -> None:
+    """Say why the node stays."""
+    cycle.kept.append(Kept(node=node.name, code=code, detail=detail))
+
+
+def annotate(
+    node: Node, key: str, value: str | None, policy: PolicyName, because: str
+) -> AnnotateNode:
+    """One annotation of a node."""
+    return AnnotateNode(node=node.name, key=key, value=value, policy=policy, because=because)
+
+
+def taint(node: Node, policy: PolicyName, because: str) -> TaintNode:
+    """Our draining taint."""
+    return TaintNode(
+        node=node.name,
+        taint=Taint(key=DRAINING_TAINT, value=policy, effect="NoSchedule"),
+        policy=policy,
+        because=because,
+    )
+
+
+def untaint(node: Node, policy: PolicyName, because: str) -> UntaintNode:
+    """Takes it off again."""
+    return UntaintNode(node=node.name, key=DRAINING_TAINT, policy=policy, because=because)
+
+
+def evictions(
+    node: Node, pods: Iterable[Pod], grace_max_seconds: float, policy: PolicyName, because: str
+) -> list[AnyAction]:
+    """One eviction per pod, with the smaller of its own grace period and the limit."""
+    return [
+        EvictPod(
+            pod=pod.key,
+            node=node.name,
+            grace_seconds=int(min(pod.spec.termination_grace_seconds, grace_max_seconds)),
+            policy=policy,
+            because=because,
+        )
+        for pod in sorted(pods, key=lambda p: (p.key.namespace, p.key.name, p.key.uid))
+    ]
+
+
+def begin_drain(
+    cycle: Cycle,
+    node: Node,
+    pods: Iterable[Pod],
+    grace_max_seconds: float,
+    policy: PolicyName,
+    because: str,
+) -> tuple[AnyAction, ...]:
+    """The actions that begin the drain of a node with pods, each safe to crash after."""
+    started = annotate(node, DRAIN_STARTED, rfc3339(cycle.at), policy, because)
+    moved = evictions(node, pods, grace_max_seconds, policy, because)
+    return (taint(node, policy, because), started, *moved)
+
+
+def drain_started(cycle: Cycle, node: Node) -> datetime | None:
+    """When its drain began; a time in the future, or one that cannot be read, counts as now."""
+    text = node.annotations.get(DRAIN_STARTED)
+    if text is None:
+        return None
+    return min(parse_time(text) or cycle.at, cycle.at)
+
+
+def last_failure(cycle: Cycle, node: Node) -> tuple[datetime, int] | None:
+    """When its last drain failed, and how many failed in a row; None when none is remembered."""
+    text, _, number = node.annotations.get(DRAIN_FAILED, "").partition("/")
+    when = parse_time(text)
+    if when is None:
+        return None
+    count = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else 1
+    when = min(when, cycle.at)
+    if cycle.at - when > _FORGOTTEN_AFTER:
+        return None
+    return when, max(1, count)
+
+
+def rests_until(cycle: Cycle, node: Node) -> datetime | None:
+    """Until when its drain is not tried again; None when it may be."""
+    failure = last_failure(cycle, node)
+    if failure is None:
+        return None
+    until = failure[0] + cool_off(failure[1])
+    return until if until > cycle.at else None
+
+
+def give_up(cycle: Cycle, node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:
+    """A drain that failed or that a pod forbids now: the taint goes, and a cool-off begins."""
+    failure = last_failure(cycle, node)
+    count = 1 if failure is None else failure[1] + 1
+    noted = f"{rfc3339(cycle.at)}/{count}"
+    actions: list[AnyAction] = [
+        untaint(node, policy, because),
+        annotate(node, DRAIN_FAILED, noted, policy, because),
+    ]
+    if DRAIN_STARTED in node.annotations:
+        actions.append(annotate(node, DRAIN_STARTED, None, policy, because))
+    return tuple(actions)
+
+
+def give_back(node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:
+    """An emptied node that is used again: the taint and the timers go."""
+    timers = [key for key in (DRAIN_STARTED, UNNEEDED_SINCE) if key in node.annotations]
+    return (
+        untaint(node, policy, because),
+        *(annotate(node, key, None, policy, because) for key in timers),
+    )

@@ -1,0 +1,143 @@
+"""Moving all pods of a node to nodes that stay: simulated together, kept or undone together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Placement
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.inventory import is_draining
+from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.simulation import RowSpec
+
+Group = tuple[PodClass, list[Pod]]
+_DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
+
+
+@dataclass(slots=True, eq=False)
+class Moves:
+    """Where the pods of one node go."""
+
+    node: Node
+    placements: list[Placement]
+    rows: list[int]
+    """Destinations."""
+
+
+@dataclass(slots=True, eq=False)
+class Mark:
+    """A moment to go back to."""
+
+    journal: tuple[int, int]
+    moved: int
+
+
+class Mover:
+    """Takes nodes out of the what-if cluster, their pods going to nodes that stay."""
+
+    def __init__(
+        self, cycle: Cycle, leaving: Iterable[NodeName] = (), last: Sequence[NodeName] = ()
+    ) -> None:
+        """`leaving` are no destinations; `last` are the nodes to fill last, in this order."""
+        self._cycle = cycle
+        self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
+        self.receiving: set[int] = set()
+        self._out: list[tuple[int, NodeName, set[int]]] = []
+        gone = set(leaving) | cycle.inventory.leaving
+        for name, node in cycle.nodes.items():
+            if not is_draining(node) and name not in gone:
+                self.staying[cycle.row_of[name]] = True
+        self._order = self._filling_order([cycle.row_of[name] for name in last])
+
+    def _filling_order(self, last: list[int]) -> IntArray:
+        """The fullest first, so that few nodes fill up; those that may leave themselves last."""
+        late = np.zeros(self._cycle.sim.rows, dtype=np.bool_)
+        late[last] = True
+        order = tightness(self._cycle.sim)
+        return np.concatenate([order[~late[order]], np.array(last, dtype=np.int64)])
+
+    def mark(self) -> Mark:
+        """Remember this moment."""
+        return Mark(journal=self._cycle.sim.fork(), moved=len(self._out))
+
+    def undo(self, mark: Mark) -> None:
+        """Put back every node that was moved since, with its pods."""
+        cycle = self._cycle
+        for row, name, _ in reversed(self._out[mark.moved :]):
+            cycle.sim.set_schedulable(row, _row(cycle.nodes[name], leaving=False))
+            self.staying[row] = True
+        del self._out[mark.moved :]
+        self.receiving = {row for _, _, rows in self._out for row in rows}
+        cycle.sim.revert(mark.journal)
+
+    def move(self, node: Node, groups: Sequence[Group]) -> Moves | None:
+        """Find every pod a place among the nodes that stay; None, and nothing changed, if not.
+
+        The node counts as tainted meanwhile, for rules on how pods spread. Its pods are taken off
+        before it is, and put back after, so that counters see the same node both times.
+        """
+        cycle, row = self._cycle, self._cycle.row_of[node.name]
+        before = self.mark()
+        for pod_class, pods in groups:
+            cycle.sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
+        cycle.sim.set_schedulable(row, _row(node, leaving=True))
+        self.staying[row] = False
+        self._out.append((row, node.name, set()))
+        found: list[Placement] = []
+        rows: set[int] = set()
+        for pod_class, pods in groups:
+            taken = fill(cycle.sim, pod_class, len(pods), self.staying, self._order)
+            if sum(amount for _, amount in taken) < len(pods):
+                self.undo(before)
+                return None
+            found += self._placements(node.name, pods, taken)
+            rows.update(at for at, _ in taken)
+        self._out[-1] = (row, node.name, rows)
+        self.receiving |= rows
+        return Moves(node=node, placements=found, rows=sorted(rows))
+
+    def _placements(
+        self, source: NodeName, pods: list[Pod], taken: list[tuple[int, int]]
+    ) -> list[Placement]:
+        waiting = iter(pods)
+        return [
+            Placement(pod=next(waiting).key, node=self._cycle.row_name(row), moved_from=source)
+            for row, amount in taken
+            for _ in range(amount)
+        ]
+
+
+def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:
+    """Pods by class, in the order in which they are hardest to place."""
+    found: dict[int, Group] = {}
+    for pod in pods:
+        pod_class = cycle.table.of(pod, bound=True)
+        known = found.get(pod_class.number)
+        if known is None:
+            found[pod_class.number] = (pod_class, [pod])
+        else:
+            known[1].append(pod)
+    return sorted(found.values(), key=_hardest_first)
+
+
+def _hardest_first(group: Group) -> tuple[object, ...]:
+    """By priority, then CPU and memory relative to each other, then name."""
+    requests = group[0].spec.requests
+    size = max(requests.get("cpu", 0) / 1000, requests.get("memory", 0) / 2**32)
+    return (-group[0].spec.priority, -size, group[1][0].key)
+
+
+def _row(node: Node, *, leaving: bool) -> RowSpec:
+    return RowSpec(
+        name=node.name,
+        variants=(node.labels,),
+        taints=(*node.taints, _DRAINING) if leaving else node.taints,
+        schedulable=node.ready and not (leaving or node.unschedulable or node.unreadable),
+        allocatable=node.allocatable,
+    )

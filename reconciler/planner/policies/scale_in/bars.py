@@ -1,0 +1,44 @@
+"""What forbids a node's voluntary end before its pods are looked at one by one."""
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.inventory import MISSING, FleetStatus
+from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
+
+Bar = tuple[str, str]
+"""A code and a sentence."""
+
+
+def bar(cycle: Cycle, node: Node, status: FleetStatus) -> Bar | None:
+    """What forbids to remove the node, whatever its idle time."""
+    found = forbidding(node.annotations)
+    if found:
+        return "protected", f"it is annotated {found}"
+    instance = cycle.inventory.instance_of_node.get(node.name)
+    if instance is not None and instance.protected:
+        return "protected", "its instance is protected from scale-in"
+    if node.unreadable or node.deleting or node.instance_id is None:
+        return "unreadable", "it cannot be read or has no instance"
+    if status.state == MISSING:
+        return "fleet-missing", "EC2 does not have its fleet: its target cannot be lowered"
+    return None if node.ready else ("not-ready", "it is not Ready")
+
+
+def pod_bar(rulings: list[tuple[Pod, Ruling]]) -> Bar | None:
+    """The first pod that may not be moved, and why."""
+    for pod, ruling in rulings:
+        if ruling.verdict is Verdict.BLOCK:
+            return ruling.code, f"{pod.key}: {ruling.reason}"
+    return None
+
+
+_KEEP_EMPTY = frozenset({"do-not-disrupt", "started-job", "unreadable"})
+
+
+def bystander_bar(judge: Judge, pods: list[Pod]) -> Bar | None:
+    """Pods that do not keep a node by themselves, yet are annotated or are Jobs at work.
+
+    Balloon pods and DaemonSets' end with an empty node; one that somebody protects does not.
+    """
+    found = pod_bar([(p, r) for p, r in judge.rulings(pods) if r.code in _KEEP_EMPTY])
+    return None if found is None else ("protected", found[1])

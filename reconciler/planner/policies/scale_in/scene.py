@@ -1,0 +1,56 @@
+"""What the steps of scale-in share: limits, judges, and what is on its way out."""
+
+from dataclasses import dataclass, field
+
+from reconciler.model.ids import NodeName
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.drains import terms_of
+from reconciler.planner.idleness import counted
+from reconciler.planner.inventory import is_draining
+from reconciler.planner.removals import DemandReserve, FleetRoom, still_draining
+from reconciler.planner.rules import Judge, Terms
+from reconciler.planner.settings import FleetSettings
+
+
+@dataclass(slots=True, eq=False)
+class Scene:
+    """One run of scale-in, after nodes under way were dealt with."""
+
+    cycle: Cycle
+    room: FleetRoom
+    reserve: DemandReserve
+    draining: frozenset[NodeName]
+    """Nodes that are being emptied, by whatever policy."""
+    draining_before: int
+    """How many nodes carried our taint when the plan was made, those that it ends included."""
+    non_empty_draining: int
+    """Those of ours that still have pods."""
+    leaving: set[NodeName] = field(default_factory=set)
+    """Empty nodes that go, now or when their time has come: no destinations."""
+    empty_begun: int = 0
+    """Empty nodes that this plan begins to remove."""
+    non_empty_begun: int = 0
+    """Nodes with pods that this plan begins to drain."""
+    judges: dict[Terms, Judge] = field(default_factory=dict)
+
+    def judge(self, fleet: FleetSettings) -> Judge:
+        """The rules as the fleet's sector sets them."""
+        terms = terms_of(fleet.scale_in)
+        if terms not in self.judges:
+            self.judges[terms] = Judge(terms, self.cycle.budgets)
+        return self.judges[terms]
+
+
+def set_scene(cycle: Cycle) -> Scene:
+    """As things are now; actions so far are counted in."""
+    draining, ours = still_draining(cycle), cycle.inventory.fleet_of_node
+    return Scene(
+        cycle=cycle,
+        room=FleetRoom(cycle),
+        reserve=DemandReserve(cycle),
+        draining=draining,
+        draining_before=sum(map(is_draining, cycle.nodes.values())),
+        non_empty_draining=sum(
+            name in ours and bool(counted(cycle.pods_on.get(name, ()))) for name in draining
+        ),
+    )

@@ -1,0 +1,136 @@
+"""What limits all removals together: min_capacity, demand that would come back, the safety stop."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from reconciler.model.actions import TerminateInstance, UntaintNode
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.plan import Held
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.inventory import is_draining
+from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.filters import resources
+
+SHARE_MAX = 0.3
+"""Of all nodes of our fleets (behaviour, section 11)."""
+NODES_MAX = 3
+_WHOLE = 10_000
+"""Over-subscription counts in ten-thousandths, as in placement."""
+
+
+def settle_removals(cycle: Cycle) -> None:
+    """Begin all that policies want to remove, or nothing when that is suspiciously much.
+
+    Everything looking empty is more often a broken list than an empty cluster: a second full
+    list has to agree.
+    """
+    ours, count = len(cycle.inventory.fleet_of_node), len(cycle.removals)
+    too_many = count > NODES_MAX and count > SHARE_MAX * ours
+    if too_many and cycle.snapshot.cluster.relists < 2:
+        cycle.held += [
+            Held(node=r.node or NodeName(""), code="safety-stop", instance=r.instance or "")
+            for r in cycle.removals
+        ]
+        return
+    for removal in cycle.removals:
+        cycle.actions += removal.actions
+        cycle.placements += removal.placements
+
+
+def still_draining(cycle: Cycle) -> frozenset[NodeName]:
+    """Nodes with our taint that this plan neither ends nor gives back."""
+    done = {
+        action.node
+        for action in cycle.actions
+        if isinstance(action, TerminateInstance | UntaintNode) and action.node is not None
+    }
+    return frozenset(
+        node.name for node in cycle.nodes.values() if is_draining(node) and node.name not in done
+    )
+
+
+class FleetRoom:
+    """How many more nodes each fleet can do without: its target less what drains less its minimum.
+
+    Nodes that this plan ends have lowered the target already; nodes that it gives back still
+    count as draining, as the taint may not come off. Replacements do not count: their fleet's
+    target stays.
+    """
+
+    def __init__(self, cycle: Cycle) -> None:
+        ended = {a.node for a in cycle.actions if isinstance(a, TerminateInstance)}
+        self._left = {
+            status.key: cycle.targets[status.key]
+            - sum(node.name not in ended for node in status.draining)
+            - status.min
+            for status in cycle.inventory.fleets
+        }
+
+    def may_leave(self, key: FleetKey) -> bool:
+        """Whether one more node may go."""
+        return self._left[key] > 0
+
+    def leave(self, key: FleetKey) -> None:
+        """One more node goes."""
+        self._left[key] -= 1
+
+    def stay(self, key: FleetKey) -> None:
+        """It does not after all."""
+        self._left[key] += 1
+
+
+class DemandReserve:
+    """Room that demand would ask back if it were still waiting (hysteresis).
+
+    Demand that found room on nodes in this plan was placed by its bare requests. Had the room not
+    been there it would have been bought with its over-subscription on top, so the difference must
+    stay free on the nodes of its sector, or the next burst would bring back what leaves now.
+    """
+
+    def __init__(self, cycle: Cycle) -> None:
+        self._cycle = cycle
+        self._reserve: dict[str, IntArray] = {}
+        over = {f.sector: f.over_subscription for f in cycle.settings.fleets()}
+        if not any(over.values()) or not cycle.placements:
+            return
+        on_nodes = {p.pod for p in cycle.placements if p.node is not None and not p.moved_from}
+        for waiting in cycle.waiting:
+            sector = waiting.sectors[0]
+            count = sum(pod.key in on_nodes for pod in waiting.pods)
+            share = round(over.get(sector, 0.0) * _WHOLE)
+            if count and share:
+                extra = self._extra(waiting.pod_class.requests, sector, share) * count
+                self._reserve[sector] = self._reserve.get(sector, 0 * extra) + extra
+
+    def _extra(self, requests: IntArray, sector: str, share: int) -> IntArray:
+        """CPU and memory that over-subscription adds to one pod, as the largest fleet caps it."""
+        cycle = self._cycle
+        offers = [
+            cycle.sim.dimensions.of_node(offer.row.allocatable, offer.row.volume_limits)
+            for key, offer in cycle.offers.items()
+            if cycle.statuses[key].settings.sector == sector
+        ]
+        shares = np.full(len(offers), share, dtype=np.int64)
+        added = resources.charged(requests, np.array(offers), shares) - requests
+        largest: IntArray = added.max(axis=0)
+        return largest[: resources.CPU_AND_MEMORY]
+
+    def holds(self, sector: str, staying: BoolArray) -> bool:
+        """Whether the sector's staying nodes keep the reserve free."""
+        reserve = self._reserve.get(sector)
+        if reserve is None:
+            return True
+        rows = staying & self._rows_of(sector)[: len(staying)]
+        free = np.maximum(self._cycle.sim.free[: len(staying)][rows], 0)
+        return bool((free[:, : resources.CPU_AND_MEMORY].sum(axis=0) >= reserve).all())
+
+    def _rows_of(self, sector: str) -> BoolArray:
+        cycle = self._cycle
+        rows = np.zeros(cycle.sim.rows, dtype=np.bool_)
+        owners: Mapping[NodeName, FleetKey] = cycle.inventory.fleet_of_node
+        for name, row in cycle.row_of.items():
+            key = owners.get(name)
+            if key is not None and cycle.statuses[key].settings.sector == sector:
+                rows[row] = True
+        return rows

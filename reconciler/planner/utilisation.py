@@ -1,0 +1,58 @@
+"""How much of each node its pods ask for, DaemonSet and mirror pods left out on both sides."""
+
+import numpy as np
+
+from reconciler.model.ids import NodeName
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.placement.arrays import FloatArray, IntArray
+from reconciler.planner.placement.dimensions import BASIC
+
+
+class Utilisation:
+    """Requested over what daemons leave, per node and resource."""
+
+    def __init__(self, cycle: Cycle) -> None:
+        names = cycle.sim.dimensions.names
+        extended = [i for i, n in enumerate(names) if _is_extended(n)]
+        self._columns = [0, 1, *extended]
+        rows = np.array(list(cycle.row_of.values()), dtype=np.int64)
+        self._at = {name: i for i, name in enumerate(cycle.row_of)}
+        offers = cycle.sim.offers[rows][:, self._columns]
+        used = offers - cycle.sim.free[rows][:, self._columns]
+        daemons = self._daemons(cycle)
+        self._share = _share(used - daemons, offers - daemons)
+        self._share[:, 2:][offers[:, 2:] <= 0] = 0.0
+        self._names = [names[column] for column in self._columns]
+
+    def _daemons(self, cycle: Cycle) -> IntArray:
+        total = np.zeros((len(self._at), len(self._columns)), dtype=np.int64)
+        for name, pods in cycle.pods_on.items():
+            for pod in pods:
+                if pod.mirror or pod.daemon:
+                    requests = cycle.table.of(pod, bound=True).requests
+                    total[self._at[name]] += requests[self._columns]
+        return total
+
+    def highest(self, name: NodeName) -> float:
+        """The share of the resource of which most is asked for."""
+        return float(self._share[self._at[name]].max())
+
+    def shown(self, name: NodeName) -> str:
+        """For people: `cpu 20 %, memory 35 %`."""
+        shares = self._share[self._at[name]]
+        return ", ".join(
+            f"{what} {share:.0%}".replace("%", " %")
+            for what, share in zip(self._names, shares, strict=True)
+            if share > 0 or what in BASIC
+        )
+
+
+def _is_extended(name: str) -> bool:
+    """Devices of vendors, but no host ports and no volume attachments, which are columns too."""
+    return name not in BASIC and "/" in name and not name.startswith(("host-port:", "attach:"))
+
+
+def _share(used: IntArray, offered: IntArray) -> FloatArray:
+    """Nothing left by daemons counts as fully used."""
+    share = np.maximum(used, 0) / np.maximum(offered, 1)
+    return np.where(offered > 0, share, 1.0)

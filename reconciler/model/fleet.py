@@ -114,3 +114,5 @@ class FleetMemory:
     """Capacity errors in a row; the cool-off doubles with each."""
     last_error_at: datetime | None = None
     stuck_in_a_row: int = 0
+    last_stuck_launched_at: datetime | None = None
+    """Launch of the last instance counted in `stuck_in_a_row`, so that none counts twice."""

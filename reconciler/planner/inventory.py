@@ -12,6 +12,8 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
+from reconciler.planner.stuck import IN_A_ROW, StuckInstance, find_stuck, remembered
+from reconciler.planner.suspicion import is_suspicious
 
 COOL_OFF = timedelta(minutes=5)
 COOL_OFF_MAX = timedelta(minutes=30)
@@ -70,6 +72,10 @@ class Inventory:
     instance_of_node: Mapping[NodeName, Instance]
     leaving: frozenset[NodeName]
     """Nodes whose instance is shutting down or gone: no destination, no capacity."""
+    stuck: tuple[StuckInstance, ...] = ()
+    """Instances of ours that never became nodes."""
+    memories: tuple[FleetMemory, ...] = ()
+    """What must be remembered of fleets, what this snapshot adds included."""
 
 
 def is_draining(node: Node) -> bool:
@@ -108,7 +114,11 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     for node in snapshot.cluster.nodes:
         if node.name in owners and node.name not in leaving:
             nodes.setdefault(owners[node.name], []).append(node)
-    memories = {(m.fleet, m.region): m for m in snapshot.cluster.memories}
+    stuck = find_stuck(snapshot, settings)
+    known = snapshot.cluster.memories
+    if not is_suspicious(len(stuck), len(owners), snapshot):
+        known = remembered(snapshot, settings, stuck)
+    memories = {(m.fleet, m.region): m for m in known}
     statuses = [
         _status(
             key,
@@ -127,6 +137,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         fleet_of_node=owners,
         instance_of_node=instance_of_node,
         leaving=leaving,
+        stuck=stuck,
+        memories=known,
     )
 
 
@@ -221,7 +233,10 @@ def _unavailable(state: str, live: Fleet | None, memory: FleetMemory | None, at:
     if state not in LIVE_STATES:
         return f"the fleet is {state}"
     if memory and memory.unavailable_until and memory.unavailable_until > at:
-        return f"cooling off until {memory.unavailable_until:%H:%M:%S} after capacity errors"
+        what = "capacity errors"
+        if memory.stuck_in_a_row >= IN_A_ROW:
+            what = f"{memory.stuck_in_a_row} instances in a row that never joined"
+        return f"cooling off until {memory.unavailable_until:%H:%M:%S} after {what}"
     if live is None:
         return ""
     recent = [e for e in live.capacity_errors if at - COOL_OFF_MAX < e.at <= at]

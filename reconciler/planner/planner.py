@@ -16,13 +16,26 @@ from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle, open_cycle
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, usd
-from reconciler.planner.policies import capacity_limits, scale_in, scale_up
+from reconciler.planner.policies import (
+    capacity_limits,
+    scale_in,
+    scale_up,
+    stuck_instances,
+    unready_nodes,
+)
 from reconciler.planner.removals import settle_removals
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun
 
-ORDER = (capacity_limits.SPEC, scale_up.SPEC, scale_in.SPEC)
-"""Each policy sees what earlier ones reserved: demand comes before voluntary removals."""
+ORDER = (
+    stuck_instances.SPEC,
+    unready_nodes.SPEC,
+    capacity_limits.SPEC,
+    scale_up.SPEC,
+    scale_in.SPEC,
+)
+"""Each policy sees what earlier ones reserved: what is broken goes first, then comes demand, then
+what is only tidier."""
 
 
 def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
@@ -60,6 +73,7 @@ def _finish(cycle: Cycle) -> Plan:
         fleets=tuple(_fleet_plan(cycle, status) for status in cycle.inventory.fleets),
         cost=_cost(cycle),
         kept=tuple(sorted(cycle.kept)),
+        memories=cycle.inventory.memories,
     )
 
 

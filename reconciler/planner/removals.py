@@ -11,10 +11,8 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.inventory import is_draining
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
+from reconciler.planner.suspicion import is_suspicious
 
-SHARE_MAX = 0.3
-"""Of all nodes of our fleets (behaviour, section 11)."""
-NODES_MAX = 3
 _WHOLE = 10_000
 """Over-subscription counts in ten-thousandths, as in placement."""
 
@@ -25,11 +23,12 @@ def settle_removals(cycle: Cycle) -> None:
     Everything looking empty is more often a broken list than an empty cluster: a second full
     list has to agree.
     """
-    ours, count = len(cycle.inventory.fleet_of_node), len(cycle.removals)
-    too_many = count > NODES_MAX and count > SHARE_MAX * ours
-    if too_many and cycle.snapshot.cluster.relists < 2:
+    ours = len(cycle.inventory.fleet_of_node)
+    if is_suspicious(len(cycle.removals), ours, cycle.snapshot):
         cycle.held += [
-            Held(node=r.node or NodeName(""), code="safety-stop", instance=r.instance or "")
+            Held(node=r.node, code="safety-stop")
+            if r.node is not None
+            else Held(node=NodeName(""), code="safety-stop", instance=r.instance or "")
             for r in cycle.removals
         ]
         return

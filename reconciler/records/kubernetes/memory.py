@@ -48,6 +48,7 @@ class _FleetMemoryWire(Struct, gc=False, omit_defaults=True):
     failures: Count = 0
     last_error_at: datetime | None = None
     stuck_in_a_row: Count = 0
+    last_stuck_launched_at: datetime | None = None
 
 
 class _FleetStateWire(Struct, gc=False):
@@ -96,6 +97,7 @@ def decode_fleet_state(text: str) -> tuple[FleetMemory, ...]:
             failures=each.failures,
             last_error_at=utc(each.last_error_at),
             stuck_in_a_row=each.stuck_in_a_row,
+            last_stuck_launched_at=utc(each.last_stuck_launched_at),
         )
         for each in _FLEET_STATE.decode(text).fleets
     )
@@ -111,6 +113,7 @@ def encode_fleet_state(memories: Iterable[FleetMemory]) -> str:
             failures=each.failures,
             last_error_at=each.last_error_at,
             stuck_in_a_row=each.stuck_in_a_row,
+            last_stuck_launched_at=each.last_stuck_launched_at,
         )
         for each in memories
         if each != FleetMemory(fleet=each.fleet, region=each.region)

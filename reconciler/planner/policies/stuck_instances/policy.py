@@ -1,0 +1,29 @@
+"""Ends stuck instances without lowering their fleets' targets (behaviour, section 6)."""
+
+from reconciler.model.actions import TerminateInstance
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.removal import Removal
+from reconciler.planner.text import duration
+
+
+def propose(cycle: Cycle) -> None:
+    """One termination per stuck instance; which are is settled in the inventory."""
+    for stuck in cycle.inventory.stuck:
+        status, instance = cycle.statuses.get(stuck.key), stuck.instance
+        if status is None or status.live is None or instance.launched_at is None:
+            continue
+        age = duration(cycle.at - instance.launched_at)
+        action = TerminateInstance(
+            instance=instance.id,
+            node=None,
+            fleet=stuck.key.name,
+            fleet_id=instance.fleet_id or status.live.id,
+            provider=status.settings.provider,
+            region=stuck.key.region,
+            decrement=False,
+            policy="stuck-instance",
+            because=f"launched {age} ago and still no node: its fleet launches another",
+        )
+        cycle.removals.append(
+            Removal(key=stuck.key, node=None, instance=instance.id, actions=(action,))
+        )

@@ -1,0 +1,108 @@
+"""Nodes that have not been Ready for `unready_time` (behaviour, section 6)."""
+
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetId, FleetKey
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.drains import keep, terms_of
+from reconciler.planner.inventory import is_draining, is_joining
+from reconciler.planner.removal import Removal
+from reconciler.planner.rules import Judge, forbidding
+from reconciler.planner.text import duration
+
+_MAY_STILL_RUN = frozenset({"do-not-disrupt", "started-job", "unreadable"})
+"""Work that must not be lost, and that may go on where a kubelet has only lost its connection."""
+
+
+def propose(cycle: Cycle) -> None:
+    """Delete what is only a name; replace what runs but does not answer."""
+    for node in cycle.nodes.values():
+        key = cycle.inventory.fleet_of_node.get(node.name)
+        if key is None or node.unreadable or node.deleting or node.instance_id is None:
+            continue
+        if node.name in cycle.inventory.leaving or is_draining(node):
+            continue
+        since = _unready_since(cycle, node)
+        if since is not None:
+            _resolve(cycle, node, key, duration(cycle.at - since))
+
+
+def _unready_since(cycle: Cycle, node: Node) -> datetime | None:
+    """Since when, if for longer than `unready_time`; a node still on its way is not unready."""
+    if node.ready or is_joining(node, cycle.at, cycle.settings.instance_init_seconds):
+        return None
+    since = node.ready_changed_at or node.created_at
+    if since is None or cycle.at - since < timedelta(seconds=cycle.settings.unready_seconds):
+        return None
+    return since
+
+
+def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
+    instance = cycle.inventory.instance_of_node.get(node.name)
+    if instance is None:
+        if _is_known_gone(cycle, key):
+            because = f"not Ready for {spent}, and its instance is gone"
+            _remove(
+                cycle,
+                node,
+                key,
+                DeleteNode(node=node.name, policy="stuck-instance", because=because),
+            )
+        return
+    barred = _bar(cycle, node, key)
+    if barred:
+        keep(cycle, node, "may-still-run", f"not Ready for {spent}, but {barred}")
+        return
+    status = cycle.statuses[key]
+    _remove(
+        cycle,
+        node,
+        key,
+        TerminateInstance(
+            instance=instance.id,
+            node=node.name,
+            fleet=key.name,
+            fleet_id=instance.fleet_id or (status.live.id if status.live else FleetId("")),
+            provider=status.settings.provider,
+            region=key.region,
+            decrement=False,
+            policy="stuck-instance",
+            because=f"not Ready for {spent} while its instance is {instance.state}: its fleet "
+            "launches another",
+        ),
+    )
+
+
+def _is_known_gone(cycle: Cycle, key: FleetKey) -> bool:
+    """Only where instances of that region were answered: silence is no proof."""
+    cloud = cycle.snapshot.cloud
+    if cloud is None or not cloud.instances_known:
+        return False
+    return any(instance.region == key.region for instance in cloud.instances)
+
+
+def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
+    """What an operator would wait for; empty when the node may be replaced.
+
+    Pods that Kubernetes has begun to delete (as it does five minutes after the kubelet fell
+    silent) no longer hold it.
+    """
+    found = forbidding(node.annotations)
+    if found:
+        return f"it is annotated {found}"
+    status = cycle.statuses[key]
+    instance = cycle.inventory.instance_of_node[node.name]
+    if instance.protected:
+        return "its instance is protected from scale-in"
+    judge = Judge(terms_of(status.settings.scale_in), cycle.budgets)
+    for pod, ruling in judge.rulings(cycle.pods_on.get(node.name, ())):
+        if ruling.code in _MAY_STILL_RUN:
+            return f"{pod.key} may still run there: {ruling.reason}"
+    return ""
+
+
+def _remove(cycle: Cycle, node: Node, key: FleetKey, action: AnyAction) -> None:
+    removal = Removal(key=key, node=node.name, instance=node.instance_id, actions=(action,))
+    cycle.removals.append(removal)

@@ -1,0 +1,128 @@
+"""Instances that never became nodes, and what three of them in a row say about their fleet."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.fleet import FleetMemory, Instance
+from reconciler.model.ids import FleetKey
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.settings import PlannerSettings
+
+IN_A_ROW = 3
+"""So many stuck instances in a row make their fleet unavailable (behaviour, section 6)."""
+COOL_OFF = timedelta(minutes=5)
+COOL_OFF_MAX = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StuckInstance:
+    """An instance that should have been a node long ago."""
+
+    key: FleetKey
+    instance: Instance
+    since: datetime
+    """When it began to count as stuck."""
+
+
+def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict[str, FleetKey]:
+    """The fleet of the config that each instance is a member of; others are not in it."""
+    names = {(f.region, f.id): f.name for f in cloud.fleets}
+    known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
+    found: dict[str, FleetKey] = {}
+    for instance in cloud.instances:
+        name = names.get((instance.region, instance.fleet_id)) if instance.fleet_id else None
+        if name is not None and FleetKey(name=name, region=instance.region) in known:
+            found[instance.id] = FleetKey(name=name, region=instance.region)
+    return found
+
+
+def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInstance, ...]:
+    """Members of our fleets without a node, `instance_init_time` after their launch.
+
+    Nothing is stuck where instances are not known, where the launch time is not, or while a node
+    without a providerID is there that could be the instance: it cannot be told apart.
+    """
+    cloud = snapshot.cloud
+    if cloud is None or not cloud.instances_known:
+        return ()
+    nodes = snapshot.cluster.nodes
+    if any(node.instance_id is None and node.unreadable for node in nodes):
+        return ()
+    joined = {node.instance_id for node in nodes}
+    # A kubelet without a cloud provider registers no providerID, but usually the private name.
+    names = {node.name for node in nodes if node.instance_id is None}
+    keys = fleet_keys_by_instance(cloud, settings)
+    wait = timedelta(seconds=settings.instance_init_seconds)
+    found = [
+        StuckInstance(key=keys[instance.id], instance=instance, since=instance.launched_at + wait)
+        for instance in cloud.instances
+        if instance.id in keys
+        and instance.state in {"pending", "running"}
+        and instance.launched_at is not None
+        and instance.launched_at + wait <= snapshot.at
+        and instance.id not in joined
+        and names.isdisjoint(_names_of(instance))
+    ]
+    return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
+
+
+def _names_of(instance: Instance) -> set[str]:
+    """The names under which it may have registered: the full private one, and its first label."""
+    full = instance.private_dns_name
+    return {full, full.partition(".")[0]} - {""}
+
+
+def remembered(
+    snapshot: Snapshot, settings: PlannerSettings, stuck: Sequence[StuckInstance]
+) -> tuple[FleetMemory, ...]:
+    """Every fleet's memory after this snapshot: stuck instances counted, fleets made to rest."""
+    memories = {(m.fleet, m.region): m for m in snapshot.cluster.memories}
+    by_fleet: dict[FleetKey, list[Instance]] = {}
+    for each in stuck:
+        by_fleet.setdefault(each.key, []).append(each.instance)
+    joined = _last_joined(snapshot, settings)
+    for fleet in settings.fleets():
+        for key in fleet.fleet_keys():
+            place = (key.name, key.region)
+            before = memories.get(place, FleetMemory(fleet=key.name, region=key.region))
+            after = _after(before, by_fleet.get(key, []), joined.get(key), snapshot.at)
+            if after != before:
+                memories[place] = after
+    return tuple(memories[place] for place in sorted(memories))
+
+
+def _after(
+    memory: FleetMemory, stuck: Sequence[Instance], joined: datetime | None, at: datetime
+) -> FleetMemory:
+    """The memory of one fleet: each instance counts once, one that joined later ends the row."""
+    counted, row = memory.last_stuck_launched_at, memory.stuck_in_a_row
+    if counted is not None and joined is not None and joined > counted:
+        row = 0
+    floor = max((moment for moment in (counted, joined) if moment is not None), default=None)
+    launches = [i.launched_at for i in stuck if i.launched_at is not None]
+    new = [launch for launch in launches if floor is None or launch > floor]
+    row += len(new)
+    memory = replace(memory, stuck_in_a_row=row)
+    if new:
+        memory = replace(memory, last_stuck_launched_at=max(new))
+    if not new or row < IN_A_ROW:
+        return memory
+    failures = memory.failures + 1
+    rest = min(COOL_OFF * 2 ** min(failures - 1, 8), COOL_OFF_MAX)
+    return replace(memory, failures=failures, unavailable_until=at + rest)
+
+
+def _last_joined(snapshot: Snapshot, settings: PlannerSettings) -> dict[FleetKey, datetime]:
+    """When the latest launched instance of each fleet that did become a node was launched."""
+    cloud = snapshot.cloud
+    if cloud is None:
+        return {}
+    keys = fleet_keys_by_instance(cloud, settings)
+    ready = {node.instance_id for node in snapshot.cluster.nodes if node.ready}
+    found: dict[FleetKey, datetime] = {}
+    for instance in cloud.instances:
+        key = keys.get(instance.id)
+        if key is not None and instance.launched_at is not None and instance.id in ready:
+            found[key] = max(instance.launched_at, found.get(key, instance.launched_at))
+    return found

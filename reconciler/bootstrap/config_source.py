@@ -68,11 +68,12 @@ class ConfigSource:
     def _load(self) -> tuple[SectorConfig, PlannerSettings]:
         config = load_with_overrides(self.path, self._flags)
         if config.regions:
-            return config, planner_settings(config, load_catalogue())
+            return config, planner_settings(config, load_catalogue(config.catalogue))
         home = self._home_region()
         if home is None:
             raise UsageError("regions", "none are named", "give --regions or set AWS_REGION")
-        return config, planner_settings(config, load_catalogue(), home_region=home)
+        catalogue = load_catalogue(config.catalogue)
+        return config, planner_settings(config, catalogue, home_region=home)
 
     def _digest_of_file(self) -> str:
         return "" if self.path == "-" else _digest_of(Path(self.path))

@@ -10,11 +10,13 @@ from reconciler.adapters.system_clock import SystemClock
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.schema import SectorConfig
-from reconciler.config.settings import planner_settings
+from reconciler.config.settings import NO_SPOT_PRICES, SpotPrices, planner_settings
 from reconciler.model.errors import UsageError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
+from reconciler.planner.explain.answers import Explanations
+from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
@@ -34,6 +36,15 @@ class PlanRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What `reconciler plan` is asked to explain."""
+
+    pods: tuple[str, ...] = ()
+    """`namespace/name` each."""
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
     """The live sides of one cluster."""
 
@@ -43,11 +54,16 @@ class Live:
     cloud: Cloud
 
 
-def resolved(config: SectorConfig, home_region: str | None = None) -> PlannerSettings:
+def resolved(
+    config: SectorConfig,
+    home_region: str | None = None,
+    spot_prices: SpotPrices = NO_SPOT_PRICES,
+) -> PlannerSettings:
     """The planner's settings of a config; `home_region` for one that names no regions."""
+    catalogue = load_catalogue(config.catalogue)
     if home_region is None:
-        return planner_settings(config, load_catalogue())
-    return planner_settings(config, load_catalogue(), home_region=home_region)
+        return planner_settings(config, catalogue, spot_prices=spot_prices)
+    return planner_settings(config, catalogue, home_region=home_region, spot_prices=spot_prices)
 
 
 def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
@@ -61,8 +77,7 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
     """
     config = load_with_overrides(request.config, request.flags)
     if request.cluster_files:
-        settings = resolved(config)
-        snapshot = _from_files(request, settings)
+        snapshot, settings = _from_files(request, config)
     else:
         if request.aws_files:
             raise UsageError("--aws", "needs --cluster", "give both, or neither for the live APIs")
@@ -74,7 +89,9 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
     return plan(snapshot, settings), snapshot, settings
 
 
-def _from_files(request: PlanRequest, settings: PlannerSettings) -> Snapshot:
+def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, PlannerSettings]:
+    """What the files say, spot prices included."""
+    settings = resolved(config)
     cluster = FileCluster(request.cluster_files)
     cloud = open_cloud(
         request.aws_files,
@@ -82,7 +99,20 @@ def _from_files(request: PlanRequest, settings: PlannerSettings) -> Snapshot:
         home=settings.home_region,
         groups=group_names(settings),
     )
-    return observe(cluster, cloud, settings.regions, SystemClock())
+    if cloud is not None and cloud.spot_prices():
+        settings = resolved(config, spot_prices=cloud.spot_prices())
+    return observe(cluster, cloud, settings.regions, SystemClock()), settings
+
+
+def explained(
+    made: Plan, snapshot: Snapshot, settings: PlannerSettings, questions: Questions
+) -> Explanations:
+    """The answers to questions about a plan.
+
+    Raises:
+        UsageError: There is no such pod or node.
+    """
+    return explain(snapshot, settings, made, pods=questions.pods, nodes=questions.nodes)
 
 
 def group_names(settings: PlannerSettings) -> frozenset[str]:

@@ -37,13 +37,27 @@ def command(
     regions: Annotated[str | None, typer.Option(help="Regions, the preferred first.")] = None,
     kubeconfig: Annotated[str | None, typer.Option(help="For planning from the live API.")] = None,
     pod_namespace: Annotated[str | None, typer.Option(help="Only its pods are demand.")] = None,
+    catalogue: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
+    ] = None,
+    explain: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NS/POD", help="Say why, and what would place it; repeatable."),
+    ] = None,
+    explain_node: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE", help="Say why it stays or goes; repeatable."),
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Plan once from the live APIs, or offline from files, and print the plan.
 
-    Nothing is changed. Same inputs, same output.
+    Nothing is changed. Same inputs, same output. With --explain or --explain-node the table is
+    the answer; the JSON is the plan with the key `explanations`.
     """
-    from reconciler.bootstrap.planning import PlanRequest, make_plan  # noqa: PLC0415 - numpy: slow
+    from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
+    from reconciler.cli.explain_view import print_explained  # noqa: PLC0415 - as above
     from reconciler.cli.plan_view import print_plan  # noqa: PLC0415 - rich: slow
 
     flags = {
@@ -51,16 +65,23 @@ def command(
         "regions": regions,
         "kubeconfig": kubeconfig,
         "pod-namespace": pod_namespace,
+        "catalogue": catalogue,
     }
-    request = PlanRequest(
+    request = planning.PlanRequest(
         config=config,
         flags=flags,
         cluster_files=tuple(cluster or ()),
         aws_files=tuple(aws or ()),
         now=_moment(now),
     )
-    made, _, _ = make_plan(request)
-    print_plan(made, as_json=wanted(output) is Output.JSON)
+    made, snapshot, settings = planning.make_plan(request)
+    as_json = wanted(output) is Output.JSON
+    questions = planning.Questions(pods=tuple(explain or ()), nodes=tuple(explain_node or ()))
+    if questions.pods or questions.nodes:
+        answers = planning.explained(made, snapshot, settings, questions)
+        print_explained(made, answers, as_json=as_json)
+    else:
+        print_plan(made, as_json=as_json)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -16,6 +16,7 @@ FLAGS: Final = (
     "cluster_name",
     "regions",
     "kubeconfig",
+    "catalogue",
     "pod_namespace",
     "idle_threshold",
     "type_idle_threshold",
@@ -39,6 +40,10 @@ RegionsOption = Annotated[
 ]
 KubeconfigOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+]
+CatalogueOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
 ]
 NamespaceOption = Annotated[str | None, typer.Option(help="Only its pods are demand.")]
 IdleOption = Annotated[
@@ -95,6 +100,7 @@ def command(
     cluster_name: ClusterOption = None,  # noqa: ARG001 - read by its name, as all of FLAGS
     regions: RegionsOption = None,  # noqa: ARG001 - as above
     kubeconfig: KubeconfigOption = None,  # noqa: ARG001 - as above
+    catalogue: CatalogueOption = None,  # noqa: ARG001 - as above
     pod_namespace: NamespaceOption = None,  # noqa: ARG001 - as above
     idle_threshold: IdleOption = None,  # noqa: ARG001 - as above
     type_idle_threshold: TypeIdleOption = None,  # noqa: ARG001 - as above

@@ -1,19 +1,27 @@
-"""The instance types that the package knows, with the source and date of what it knows.
+"""The instance types that the program knows, with the source and date of what it knows.
 
-The figures are in `catalogue.json` beside this file; spot prices there are estimates.
+The package's own figures are in `catalogue.json` beside this file; spot prices there are estimates.
+`reconciler catalogue refresh` writes a file of the same form from what EC2 says.
 """
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
-from reconciler.model.fleet import InstanceType
+from reconciler.model.errors import InputError
+from reconciler.model.fleet import InstanceType, UsdPerHour
 
 _MIB: Final = 2**20
+FILE_MAX_BYTES: Final = 32 * 2**20
+_PODS_MAX: Final = (
+    "pods_max is the VPC CNI's figure without prefix delegation: "
+    "ENIs x (IPv4 addresses per ENI - 1) + 2"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +45,27 @@ class Catalogue(Mapping[str, InstanceType]):
         return len(self.types)
 
 
+def load_catalogue(path: str | None = None) -> Catalogue:
+    """The catalogue of a file that `reconciler catalogue refresh` wrote; None: the package's own.
+
+    Raises:
+        InputError: The file cannot be read or is no catalogue.
+    """
+    if path is None:
+        return _own_catalogue()
+    hint = "reconciler catalogue refresh --out FILE writes one"
+    try:
+        with Path(path).open("rb") as file:
+            data = json.loads(file.read(FILE_MAX_BYTES))
+        return parse_catalogue(data)
+    except OSError as error:
+        raise InputError(path, error.strerror or str(error), hint) from error
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        raise InputError(path, "is no instance catalogue", hint) from error
+
+
 @cache
-def load_catalogue() -> Catalogue:
-    """The catalogue in the package."""
+def _own_catalogue() -> Catalogue:
     text = (files("reconciler.config") / "catalogue.json").read_text(encoding="utf-8")
     return parse_catalogue(json.loads(text))
 
@@ -48,7 +74,8 @@ def parse_catalogue(data: Mapping[str, Any]) -> Catalogue:
     """The catalogue from the form that `catalogue.json` has.
 
     Raises:
-        KeyError: Something is missing; the file is part of the package and must be whole.
+        KeyError: Something is missing.
+        TypeError, ValueError, AttributeError, ArithmeticError: Something is of another kind.
     """
     return Catalogue(
         types={name: _instance_type(name, figures) for name, figures in data["types"].items()},
@@ -67,6 +94,80 @@ def _instance_type(name: str, figures: Mapping[str, Any]) -> InstanceType:
         memory_bytes=figures["memory_mib"] * _MIB,
         pods_max=figures["pods_max"],
         gpus=figures["gpus"],
-        on_demand_usd_per_hour=Decimal(figures["on_demand_usd_per_hour"]),
-        spot_usd_per_hour=Decimal(figures["spot_usd_per_hour"]),
+        on_demand_usd_per_hour=_price(figures["on_demand_usd_per_hour"]),
+        spot_usd_per_hour=_price(figures["spot_usd_per_hour"]),
+    )
+
+
+def _price(stated: str | None) -> UsdPerHour | None:
+    """A price above zero; null says that none is known."""
+    if stated is None:
+        return None
+    price = Decimal(stated)
+    if not price.is_finite() or price <= 0:
+        raise ValueError(f"{stated} is no price")
+    return price
+
+
+def render_catalogue(catalogue: Catalogue) -> str:
+    """The catalogue in the form of `catalogue.json`: a line per type, sorted; same in, same out."""
+    lines = [
+        f"    {json.dumps(name)}: {json.dumps(_figures(known))}"
+        for name, known in sorted(catalogue.types.items())
+    ]
+    head = {"region": catalogue.region, "as_of": catalogue.as_of, "sources": catalogue.sources}
+    opening = json.dumps(head, indent=2, ensure_ascii=False).removesuffix("\n}")
+    return f'{opening},\n  "types": {{\n' + ",\n".join(lines) + "\n  }\n}\n"
+
+
+def _figures(known: InstanceType) -> dict[str, Any]:
+    on_demand, spot = known.on_demand_usd_per_hour, known.spot_usd_per_hour
+    return {
+        "arch": known.arch,
+        "vcpu": known.cpu_milli // 1000,
+        "memory_mib": known.memory_bytes // _MIB,
+        "gpus": known.gpus,
+        "pods_max": known.pods_max,
+        "on_demand_usd_per_hour": None if on_demand is None else f"{on_demand:f}",
+        "spot_usd_per_hour": None if spot is None else f"{spot:f}",
+    }
+
+
+def refreshed(
+    before: Catalogue, types: Mapping[str, InstanceType], region: str, as_of: str
+) -> Catalogue:
+    """What EC2 says of a region now, and what it does not say from the catalogue before.
+
+    A price that EC2 did not state is kept only when the one before is of the same region.
+    """
+    same_region = before.region == region
+    kept = {name: known for name, known in before.types.items() if name not in types}
+    merged = {
+        name: _completed(now, before.types.get(name) if same_region else None)
+        for name, now in types.items()
+    }
+    sources = [
+        (
+            f"types, prices on demand and on the spot market of {region}: EC2 "
+            "DescribeInstanceTypes, AWS Price List GetProducts and EC2 DescribeSpotPriceHistory "
+            f"(latest price of the cheapest zone), {as_of}"
+        ),
+        _PODS_MAX,
+    ]
+    if kept:
+        sources.append(
+            f"{len(kept)} types that EC2 did not list in {region}: the catalogue of "
+            f"{before.as_of} for {before.region}"
+        )
+    return Catalogue(types={**kept, **merged}, region=region, as_of=as_of, sources=tuple(sources))
+
+
+def _completed(now: InstanceType, before: InstanceType | None) -> InstanceType:
+    if before is None:
+        return now
+    on_demand, spot = now.on_demand_usd_per_hour, now.spot_usd_per_hour
+    return replace(
+        now,
+        on_demand_usd_per_hour=before.on_demand_usd_per_hour if on_demand is None else on_demand,
+        spot_usd_per_hour=before.spot_usd_per_hour if spot is None else spot,
     )

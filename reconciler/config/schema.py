@@ -105,6 +105,8 @@ class SectorConfig(Section):
     """Longest time until a changed config file is noticed."""
     kubeconfig: Text | None = None
     """Kubeconfig file; default: in-cluster, else kubectl's own."""
+    catalogue: Text | None = None
+    """Instance types and prices, a file of `reconciler catalogue refresh`; default: our own."""
     pod_namespace: Text | None = None
     """Only pods of this namespace are demand; default: all."""
     dry_run: Boolean = False

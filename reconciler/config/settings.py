@@ -1,6 +1,7 @@
 """From a sector config and the catalogue to the planner's settings: everything looked up once."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -10,7 +11,7 @@ from reconciler.config.schema import SectorConfig
 from reconciler.config.sections import GracePeriod, ScaleIn
 from reconciler.model.cluster import Resources, Taint
 from reconciler.model.errors import UsageError
-from reconciler.model.fleet import InstanceOption, InstanceType
+from reconciler.model.fleet import InstanceOption, InstanceType, UsdPerHour
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import Region
 from reconciler.planner import settings as planner
@@ -18,8 +19,20 @@ from reconciler.planner import settings as planner
 EVERY_DAY: Final = frozenset(range(1, 8))
 KUBELET_PODS_MAX: Final = 110
 """kubelet's own default, for instance types that the catalogue does not know."""
+SpotPrices = Mapping[tuple[Region, str], UsdPerHour]
+"""By region and instance type."""
+NO_SPOT_PRICES: Final[SpotPrices] = FrozenMap()
 _GIB: Final = 2**30
 _GPU: Final = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class _Market:
+    """Where prices are looked up."""
+
+    catalogue: Mapping[str, InstanceType]
+    home_region: str
+    spot_prices: SpotPrices
 
 
 def planner_settings(
@@ -27,6 +40,7 @@ def planner_settings(
     catalogue: Mapping[str, InstanceType],
     *,
     home_region: str = "us-east-1",
+    spot_prices: SpotPrices = NO_SPOT_PRICES,
 ) -> planner.PlannerSettings:
     """Everything that a sector config decides about planning.
 
@@ -34,6 +48,7 @@ def planner_settings(
         config: A valid config.
         catalogue: Instance types by name.
         home_region: For a config without `regions`: that of the AWS settings.
+        spot_prices: EC2's own, by region and type: they beat the catalogue's estimates.
 
     Raises:
         UsageError: The config names no cluster.
@@ -41,12 +56,12 @@ def planner_settings(
     if not config.cluster:
         raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
     fleets = resolve_fleets(config)
+    market = _Market(catalogue, home_region, spot_prices)
     return planner.PlannerSettings(
         cluster=config.cluster,
         regions=_regions(config.regions, home_region),
         sectors=tuple(
-            _sector(config, name, sector, catalogue, fleets, home_region)
-            for name, sector in config.sectors.items()
+            _sector(config, name, sector, market, fleets) for name, sector in config.sectors.items()
         ),
         default_sector=config.default_sector or None,
         pod_namespace=config.pod_namespace,
@@ -71,29 +86,27 @@ def _sector(
     config: SectorConfig,
     name: str,
     sector: SectorEntry,
-    catalogue: Mapping[str, InstanceType],
+    market: _Market,
     fleets: tuple[ResolvedFleet, ...],
-    home_region: str,
 ) -> planner.SectorSettings:
     """One sector with its fleets."""
     return planner.SectorSettings(
         name=name,
         kind=sector.kind,
-        fleets=tuple(
-            _fleet(fleet, catalogue, home_region) for fleet in fleets if fleet.sector_name == name
-        ),
+        fleets=tuple(_fleet(fleet, market) for fleet in fleets if fleet.sector_name == name),
         expander=sector.expander or config.expander,
         usd_per_hour_max=sector.max_hourly_usd,
     )
 
 
-def _fleet(
-    fleet: ResolvedFleet, catalogue: Mapping[str, InstanceType], home_region: str
-) -> planner.FleetSettings:
+def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
     """One fleet with everything that it inherits."""
     entry = fleet.entry
-    options = tuple(instance_option(fleet, name, catalogue) for name in fleet.instance_types)
-    prices = [o.usd_per_hour for o in options if o.usd_per_hour is not None]
+    regions = _regions(fleet.regions, market.home_region)
+    options = tuple(
+        instance_option(fleet, name, market.catalogue, market.spot_prices.get((regions[0], name)))
+        for name in fleet.instance_types
+    )
     allocatable = _allocatable(fleet)
     return planner.FleetSettings(
         name=fleet.name,
@@ -106,7 +119,7 @@ def _fleet(
         spot_fallback=entry.spot_fallback == "on-demand",
         zone=entry.zone,
         zones=fleet.zones,
-        regions=_regions(fleet.regions, home_region),
+        regions=regions,
         min_capacity=entry.min_capacity,
         max_capacity=entry.max_capacity,
         priority=entry.priority,
@@ -114,7 +127,7 @@ def _fleet(
         taints=tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in fleet.taints),
         options=options,
         allocatable=None if allocatable is None else FrozenMap(allocatable),
-        usd_per_hour=min(prices, default=None),
+        usd_per_hour=_cheapest(fleet, options, market, regions[0]),
         ephemeral_storage_bytes=_ephemeral_storage(fleet),
         over_subscription=fleet.over_subscription,
         grace_periods=tuple(grace_period(period) for period in fleet.grace_periods),
@@ -122,6 +135,21 @@ def _fleet(
         bounce_deployment_pods=entry.bounce_deployment_pods,
         expire_after_seconds=entry.expire_after_seconds,
     )
+
+
+def _cheapest(
+    fleet: ResolvedFleet, options: tuple[InstanceOption, ...], market: _Market, region: Region
+) -> Decimal | None:
+    """The price of the cheapest option.
+
+    Where EC2's history has prices for some options, one that it lacks is not to be had there: the
+    catalogue's estimate for it does not count.
+    """
+    known = [o for o in options if o.usd_per_hour is not None]
+    if fleet.entry.spot and fleet.entry.price_usd_per_hour is None:
+        traded = [o for o in known if (region, o.instance_type) in market.spot_prices]
+        known = traded or known
+    return min((o.usd_per_hour for o in known if o.usd_per_hour is not None), default=None)
 
 
 def _allocatable(fleet: ResolvedFleet) -> Mapping[str, int] | None:
@@ -152,19 +180,28 @@ def _ephemeral_storage(fleet: ResolvedFleet) -> int:
 
 
 def instance_option(
-    fleet: ResolvedFleet, name: str, catalogue: Mapping[str, InstanceType]
+    fleet: ResolvedFleet,
+    name: str,
+    catalogue: Mapping[str, InstanceType],
+    spot_usd_per_hour: Decimal | None = None,
 ) -> InstanceOption:
     """One instance type that a fleet may launch: what the machine has and costs.
 
     An own size says what its nodes have; for other types the catalogue does, and for types that
     it does not know the built-in size.
+
+    Args:
+        fleet: The fleet.
+        name: The instance type.
+        catalogue: Instance types by name.
+        spot_usd_per_hour: What EC2 says that it costs on the spot market, when it was asked.
     """
     known, size = catalogue.get(name), fleet.own_size
     stated = size if size is not None and name in size.instance_types else None
     return InstanceOption(
         instance_type=name,
         resources=_resources(fleet, stated, known),
-        usd_per_hour=_price(fleet, stated, known),
+        usd_per_hour=_price(fleet, stated, known, spot_usd_per_hour),
         arch=(stated and stated.arch) or (known.arch if known else "amd64"),
     )
 
@@ -194,14 +231,17 @@ def _pods(fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | No
 
 
 def _price(
-    fleet: ResolvedFleet, stated: OwnSize | None, known: InstanceType | None
+    fleet: ResolvedFleet,
+    stated: OwnSize | None,
+    known: InstanceType | None,
+    market: Decimal | None,
 ) -> Decimal | None:
-    """USD per hour: the fleet's word, then its size's, then the catalogue's; None: unknown."""
+    """USD per hour: the fleet's word, its size's, EC2's, the catalogue's; None: unknown."""
     if fleet.entry.price_usd_per_hour is not None:
         return fleet.entry.price_usd_per_hour
     if fleet.entry.spot:
         price = stated.spot_price_usd_per_hour if stated else None
-        fallback = known.spot_usd_per_hour if known else None
+        fallback = market or (known.spot_usd_per_hour if known else None)
     else:
         price = stated.price_usd_per_hour if stated else None
         fallback = known.on_demand_usd_per_hour if known else None

@@ -31,6 +31,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
         "RECONCILER_CLUSTER_NAME": "1234",
         "RECONCILER_REGIONS": "us-east-1, us-west-2",
         "RECONCILER_KUBECONFIG": "kube.yaml",
+        "RECONCILER_CATALOGUE": "prices.json",
         "RECONCILER_POD_NAMESPACE": "true",
         "RECONCILER_IDLE_THRESHOLD": "5m",
         "RECONCILER_TYPE_IDLE_THRESHOLD": "60",
@@ -45,6 +46,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
     config = load_with_overrides(config_file, {}, environ)
     assert (config.cluster, config.pod_namespace) == ("1234", "true")
     assert config.regions == ("us-east-1", "us-west-2")
+    assert config.catalogue == "prices.json"
     assert (config.kubeconfig, config.listen) == ("kube.yaml", ":9235")
     assert config.scale_in.idle_threshold_seconds == 300
     assert config.scale_in.type_idle_threshold_seconds == 60

@@ -57,6 +57,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "max_logging_interval": SECONDS,
         "config_refresh_interval": POSITIVE_SECONDS,
         "kubeconfig": TEXT,
+        "catalogue": TEXT,
         "pod_namespace": TEXT,
         "dry_run": BOOLEAN,
         "verbosity": ("3", 3, "4", RANGE),

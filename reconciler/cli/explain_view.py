@@ -1,0 +1,57 @@
+"""Explanations for people: the answer first, then the numbers behind it."""
+
+import sys
+
+from reconciler.cli.output import print_table
+from reconciler.model.plan import Plan
+from reconciler.planner.explain.answers import (
+    Changes,
+    Explanations,
+    NodeExplanation,
+    PodExplanation,
+)
+from reconciler.records.explanations import encode_explained_plan
+from reconciler.records.plan import action_to_json
+
+
+def print_explained(plan: Plan, explanations: Explanations, *, as_json: bool) -> None:
+    """The plan's JSON with the explanations in it; for people only the explanations."""
+    if as_json:
+        sys.stdout.write(encode_explained_plan(plan, explanations).decode())
+        return
+    for pod in explanations.pods:
+        _pod(pod)
+    for node in explanations.nodes:
+        _node(node)
+
+
+def _pod(pod: PodExplanation) -> None:
+    sys.stdout.write(f"Pod {pod.pod}: {pod.verdict}: {pod.because}.\n")
+    if pod.change:
+        sys.stdout.write(f"Smallest change that would place it: {_together(pod.change)}.\n")
+    elif pod.verdict == "unplaceable":
+        sys.stdout.write("No change that was tried would place it.\n")
+    if pod.nodes:
+        counts = ", ".join(f"{count} {code}" for code, count in pod.nodes.items())
+        sys.stdout.write(f"Existing nodes that do not take it: {counts}.\n")
+    if pod.fleets:
+        sys.stdout.write("\n")
+        rows = [
+            (f.fleet, f.region, f.code, f.detail, " | or: ".join(map(_together, f.ways)))
+            for f in pod.fleets
+        ]
+        print_table(("fleet", "region", "code", "why", "what would do"), rows)
+    sys.stdout.write("\n")
+
+
+def _together(changes: Changes) -> str:
+    return " and ".join(changes)
+
+
+def _node(node: NodeExplanation) -> None:
+    of = f" of {node.fleet}" if node.fleet else ""
+    sys.stdout.write(f"Node {node.node}{of}: {node.verdict}: {node.code}: {node.because}.\n")
+    if node.actions:
+        rows = [(action_to_json(a)["action"], a.policy, a.because) for a in node.actions]
+        print_table(("action", "policy", "because"), rows)
+    sys.stdout.write("\n")

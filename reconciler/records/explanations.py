@@ -1,0 +1,81 @@
+"""Explanations as JSON: the `explanations` key of a plan, there only when asked for."""
+
+from typing import Any
+
+import orjson
+
+from reconciler.model.ids import PodKey
+from reconciler.model.plan import Placement, Plan
+from reconciler.planner.explain.answers import (
+    Explanations,
+    FleetAnswer,
+    NodeExplanation,
+    PodExplanation,
+)
+from reconciler.records.plan import action_to_json, plan_to_json
+
+Json = dict[str, Any]
+
+
+def encode_explained_plan(plan: Plan, explanations: Explanations) -> bytes:
+    """The plan's JSON with an `explanations` key, indented, newline at the end."""
+    document = plan_to_json(plan) | {"explanations": explanations_to_json(explanations)}
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
+    return orjson.dumps(document, option=options)
+
+
+def explanations_to_json(explanations: Explanations) -> Json:
+    """`{"pods": […], "nodes": […]}`, each in the order of the questions."""
+    return {
+        "pods": [_pod(each) for each in explanations.pods],
+        "nodes": [_node(each) for each in explanations.nodes],
+    }
+
+
+def _key(key: PodKey) -> Json:
+    return {"namespace": key.namespace, "pod": key.name}
+
+
+def _pod(pod: PodExplanation) -> Json:
+    return _key(pod.pod) | {
+        "verdict": pod.verdict,
+        "because": pod.because,
+        "placement": None if pod.placement is None else _placement(pod.placement),
+        "fleets": [_fleet(each) for each in pod.fleets],
+        "nodes": dict(pod.nodes),
+        "change": list(pod.change),
+    }
+
+
+def _placement(placement: Placement) -> Json:
+    named = {
+        "node": placement.node,
+        "fleet": placement.fleet,
+        "region": placement.region,
+        "launching": placement.launching,
+        "new_node": placement.new_node,
+        "from": placement.moved_from,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _fleet(answer: FleetAnswer) -> Json:
+    return {
+        "fleet": answer.fleet,
+        "region": answer.region,
+        "code": answer.code,
+        "detail": answer.detail,
+        "ways": [list(way) for way in answer.ways],
+    }
+
+
+def _node(node: NodeExplanation) -> Json:
+    return {
+        "node": node.node,
+        "fleet": node.fleet,
+        "verdict": node.verdict,
+        "code": node.code,
+        "because": node.because,
+        "actions": [action_to_json(each) for each in node.actions],
+        "pods": [_key(each) for each in node.pods],
+    }

@@ -1,0 +1,92 @@
+"""`reconciler plan --explain` and `--explain-node` as users call them."""
+
+from typing import Any
+
+import pytest
+
+from tests.cli.inputs import Desk, Json, listing, node, pod
+
+LARGE = pod("large", memory="300Gi", spec={"nodeSelector": {"size": "big"}})
+
+
+def cluster(desk: Desk, *objects: Json) -> str:
+    """A file with these objects."""
+    return desk.write("cluster.json", listing(*objects))
+
+
+def test_plan_has_no_explanations_unless_asked(desk: Desk) -> None:
+    """A key that appears by itself breaks programs that compare plans."""
+    made = desk.plan("--cluster", cluster(desk, LARGE)).plan
+    assert "explanations" not in made
+
+
+def test_explained_pod_is_a_key_of_the_plan(desk: Desk) -> None:
+    """Tools read the plan and the answer from one document."""
+    made = desk.plan("--cluster", cluster(desk, LARGE), "--explain", "ns/large").plan
+    (said,) = made["explanations"]["pods"]
+    assert (said["namespace"], said["pod"], said["verdict"]) == ("ns", "large", "unplaceable")
+    assert said["change"] == ["lower the pod's memory request to 61.5Gi"]
+    by_fleet: dict[str, Any] = {f["fleet"]: f for f in said["fleets"]}
+    assert by_fleet["primary-big"]["code"] == "insufficient-memory"
+    assert by_fleet["primary-std"]["code"] == "node-selector"
+    assert made["actions"] == desk.plan("--cluster", cluster(desk, LARGE)).plan["actions"]
+
+
+def test_change_that_is_named_places_the_pod(desk: Desk) -> None:
+    """The advice is only worth something when following it helps."""
+    lowered = pod("large", memory="61.5Gi", spec={"nodeSelector": {"size": "big"}})
+    assert desk.plan("--cluster", cluster(desk, lowered)).plan["unplaceable"] == []
+
+
+def test_table_is_the_answer_in_words(desk: Desk) -> None:
+    """A person asks one question and gets no plan of a thousand lines (two fleets, two regions)."""
+    asked = desk.plan(
+        "--cluster", cluster(desk, LARGE), "--explain", "ns/large", "--output", "table"
+    )
+    assert asked.code == 0
+    assert asked.out.startswith("Pod ns/large: unplaceable: none of 4 fleets takes it.\n")
+    assert "Smallest change that would place it: lower the pod's memory" in asked.out
+    assert "or: add a size to the sector of primary-big" in asked.out
+
+
+def test_several_questions_are_answered_in_their_order(desk: Desk) -> None:
+    """One run, one snapshot: answers of one moment fit together."""
+    objects = (node("n1"), pod("runs", node="n1"), LARGE)
+    asked = ("--explain", "ns/runs", "--explain", "ns/large", "--explain-node", "n1")
+    made = desk.plan("--cluster", cluster(desk, *objects), *asked).plan
+    said = made["explanations"]
+    assert [p["pod"] for p in said["pods"]] == ["runs", "large"]
+    assert [n["node"] for n in said["nodes"]] == ["n1"]
+    assert said["nodes"][0]["pods"] == [{"namespace": "ns", "pod": "runs"}]
+
+
+def test_idle_node_is_explained_with_its_timer(desk: Desk) -> None:
+    """Why a node is still here is the commonest question of all."""
+    since = {"fleet-reconciler.io/unneeded-since": "2026-01-31T11:58:00Z"}
+    idle = node("n1", annotations=since)
+    made = desk.plan("--cluster", cluster(desk, idle), "--explain-node", "n1").plan
+    (said,) = made["explanations"]["nodes"]
+    assert (said["verdict"], said["code"], said["fleet"]) == ("kept", "idle-time", "primary-std")
+    assert said["because"] == "empty for 2m, 8m to go"
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--explain", "ns/larg", "--explain: there is no pod ns/larg (did you mean ns/large?)"),
+        ("--explain", "large", "--explain: there is no pod large"),
+        ("--explain-node", "n2", "--explain-node: there is no node n2"),
+    ],
+)
+def test_unknown_name_is_a_usage_error(desk: Desk, option: str, name: str, message: str) -> None:
+    """An empty answer would look like "nothing is wrong"."""
+    asked = desk.plan("--cluster", cluster(desk, LARGE), option, name)
+    assert (asked.code, asked.out) == (2, "")
+    assert asked.err.startswith(f"error: {message}")
+    assert asked.err.count("\n") == 1
+
+
+def test_answers_are_the_same_bytes_every_time(desk: Desk) -> None:
+    """An answer that changes from run to run convinces nobody."""
+    args = ("--cluster", cluster(desk, LARGE, node("n1")), "--explain", "ns/large")
+    assert desk.plan(*args).out == desk.plan(*args).out

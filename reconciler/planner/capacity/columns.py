@@ -12,6 +12,7 @@ import numpy as np
 
 from reconciler.planner.capacity.effort import (
     SECONDS_PER_FILL,
+    SECONDS_PER_FILLED_ITEM,
     SECONDS_PER_KNAPSACK,
     SECONDS_PER_MASTER,
     SECONDS_PER_MASTER_CELL,
@@ -46,7 +47,7 @@ class Improvement:
 def small_enough(problem: Problem) -> bool:
     """Whether the search is worth its steps."""
     items, offers = problem.slots.shape
-    return 0 < items <= ITEMS_MAX and offers <= OFFERS_MAX and bool(problem.servable().all())
+    return bool(0 < items <= ITEMS_MAX and offers <= OFFERS_MAX)
 
 
 def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Improvement:
@@ -99,6 +100,7 @@ def _price(
 ) -> int:
     """Add patterns worth more than their node costs; how many."""
     item_orders = orders(problem, worth)
+    effort.spend(SECONDS_PER_FILLED_ITEM * item_orders.shape[1])
     effort.spend(SECONDS_PER_FILL * item_orders.size * len(problem.prices))
     offers, amounts = greedy_patterns(problem, item_orders)
     gains = amounts @ worth - problem.prices[offers]

@@ -4,6 +4,8 @@ Most scale-ups are for a handful of pods, where fast packings may miss by a whol
 programme over how many pods of each item are left is exact and takes milliseconds there.
 """
 
+import math
+
 import numpy as np
 
 from reconciler.planner.capacity.problem import Packing, Problem
@@ -22,7 +24,7 @@ def exact(problem: Problem) -> Packing | None:
     """
     served = problem.servable().nonzero()[0]
     radix = problem.counts[served] + 1
-    if not len(served) or float(np.prod(radix.astype(np.float64))) > STATES_MAX:
+    if not len(served) or math.prod(radix.tolist()) > STATES_MAX:
         return None
     weights = np.concatenate(([1], np.cumprod(radix)))[:-1]
     states = np.arange(int(np.prod(radix)), dtype=np.int64)[:, None] // weights % radix

@@ -46,11 +46,10 @@ def greedy_patterns(problem: Problem, item_orders: IntArray) -> tuple[IntArray, 
             need = needs[:, :, column]
             fits = np.where(need > 0, room[:, :, column] // np.maximum(need, 1), most)
             np.minimum(most, fits, out=most)
-        for group in range(len(problem.caps)):
+        for group in problem.membership[items].any(axis=0).nonzero()[0]:
             member = problem.membership[items, group][:, None]
-            np.minimum(
-                most, np.where(member, problem.caps[group] - held[:, :, group], most), out=most
-            )
+            allowed = np.maximum(problem.caps[group] - held[:, :, group], 0)
+            np.minimum(most, np.where(member, allowed, most), out=most)
             held[:, :, group] += np.where(member, np.maximum(most, 0), 0)
         np.maximum(most, 0, out=most)
         room -= needs * most[:, :, None]

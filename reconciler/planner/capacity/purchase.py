@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.model.ids import FleetKey
 from reconciler.planner.capacity import expander as expanders
 from reconciler.planner.capacity.bound import FairPrices, fair_prices
-from reconciler.planner.capacity.items import OfferTable, Want, deal
+from reconciler.planner.capacity.items import Dealt, OfferTable, Want, deal
 from reconciler.planner.capacity.problem import (
     Offer,
     Packing,
@@ -46,6 +46,8 @@ class Purchase:
     """Something was left out because of cost."""
     worth: dict[int, float] = field(default_factory=dict)
     """By class number, what the search found a pod to be worth (billionths of a dollar)."""
+    optimal: bool = False
+    """Nothing that serves these classes from these offers is cheaper."""
 
     @property
     def nano_usd(self) -> int:
@@ -67,6 +69,7 @@ def buy(
     found, over_budget = _pack(problem, expander, budget_nano_usd, search_seconds)
     purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
+    purchase.optimal = found.optimal and not over_budget and _undealt(dealt, table)
     for item, worth in zip(problem.items, found.worth, strict=True):
         known = purchase.worth.get(item.pod_class.number, float(worth))
         purchase.worth[item.pod_class.number] = min(known, float(worth))
@@ -78,6 +81,13 @@ def buy(
         money = None if budget_nano_usd is None else budget_nano_usd - purchase.nano_usd
         _Singles(sim, table, purchase, money).serve(rest)
     return purchase
+
+
+def _undealt(dealt: Dealt, table: OfferTable) -> bool:
+    """Whether the problem is the whole truth: no rule was simplified on the way to it."""
+    if dealt.caps or dealt.singly:
+        return False
+    return all((item.slots == table.slots(item.pod_class)).all() for item in dealt.items)
 
 
 def _pack(
@@ -95,7 +105,8 @@ def _pack(
     over_budget = budget is not None and packing.cost(problem) > budget
     if budget is not None and over_budget:
         packing = within_budget(problem, by_priority(problem, fair), max(0, budget))
-    return Found(packing=packing, worth=found.worth), over_budget
+    optimal = found.optimal and packing is found.packing
+    return Found(packing=packing, worth=found.worth, optimal=optimal), over_budget
 
 
 def _choose(problem: Problem, fair: FairPrices, expander: Expander, search_seconds: float) -> Found:

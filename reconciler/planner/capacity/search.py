@@ -33,9 +33,6 @@ def candidates(problem: Problem, fair: FairPrices) -> Iterable[Packing]:
         yield _sized(problem, by_size, offers)
     for offer in _promising(problem, fair):
         yield _sized(problem, order, best_offers(problem, fair.weights, int(offer)))
-    found = exact(problem)
-    if found is not None:
-        yield found
 
 
 def _promising(problem: Problem, fair: FairPrices) -> IntArray:
@@ -66,19 +63,25 @@ class Found:
 
     packing: Packing
     worth: FloatArray
+    optimal: bool = False
+    """No packing of this problem is cheaper."""
 
 
 def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
-    """Fast packings first; column generation from them where the problem is small enough."""
-    seeds = list(candidates(problem, fair))
-    best = cheapest(problem, seeds)
-    if not small_enough(problem) or best.cost(problem) <= lower_bound(problem, fair, 0.0):
-        return Found(packing=best, worth=fair.items)
+    """The cheapest packing for few pods; else fast ones, improved where it is worth the steps."""
+    best = exact(problem)
+    if best is not None:
+        return Found(packing=best, worth=fair.items, optimal=True)
+    if problem.slots.size > _LARGE:
+        return Found(packing=cheapest(problem, candidates(problem, fair)), worth=fair.items)
     kept = undominated(problem)
     fewer = problem.only(kept)
-    improved = improve(fewer, list(candidates(fewer, fair)), budget_seconds)
-    packing = on_all_offers(improved.packing, kept)
-    return Found(packing=cheapest(problem, [best, packing]), worth=improved.worth)
+    seeds = list(candidates(fewer, fair))
+    best, worth = cheapest(fewer, seeds), fair.items
+    if small_enough(fewer) and best.cost(fewer) > lower_bound(fewer, fair, 0.0):
+        improved = improve(fewer, seeds, budget_seconds)
+        best, worth = cheapest(fewer, [best, improved.packing]), improved.worth
+    return Found(packing=on_all_offers(best, kept), worth=worth)
 
 
 def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:

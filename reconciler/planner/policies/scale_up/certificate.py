@@ -16,6 +16,9 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources
 
+UNDOMINATED_MAX = 200_000
+"""Items x offers above which the simple bound has to do."""
+
 
 @dataclass(slots=True, eq=False)
 class Offered:
@@ -23,11 +26,14 @@ class Offered:
 
     tables: list[OfferTable] = field(default_factory=list)
     worth: dict[int, float] = field(default_factory=dict)
+    optimal: bool = True
+    """Each purchase was proven the cheapest one."""
 
     def note(self, table: OfferTable, purchase: Purchase) -> None:
         """Remember one purchase."""
         self.tables.append(table)
         self.worth.update(purchase.worth)
+        self.optimal &= purchase.optimal
 
 
 def least_cost(
@@ -49,9 +55,13 @@ def least_cost(
     problem = state_problem(offers, [i for i in items if i.slots.any()], ())
     fair = fair_prices(problem)
     open_rows = _open_rows(cycle, [pod_class for pod_class, _ in served], free_before)
+    if offered.optimal and len(offered.tables) == 1 and not open_rows.any():
+        return spent_nano_usd
     bound = lower_bound(problem, fair, _credit(problem, fair, free_before[open_rows]))
-    if bound < spent_nano_usd and not open_rows.any() and small_enough(problem):
-        problem = problem.only(undominated(problem))
+    if bound >= spent_nano_usd or open_rows.any() or problem.slots.size > UNDOMINATED_MAX:
+        return min(bound, spent_nano_usd)
+    problem = problem.only(undominated(problem))
+    if small_enough(problem):
         worth = np.array([offered.worth.get(i.pod_class.number, 0.0) for i in problem.items])
         prices = [int(price) for price in problem.prices]
         bound = max(bound, round_up(proven_bound(problem, worth), prices))

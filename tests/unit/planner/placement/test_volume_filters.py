@@ -1,0 +1,148 @@
+"""Volumes: where they can be reached from, how many a node attaches, who uses them."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.cluster import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName
+from reconciler.model.selectors import NodeSelectorTerm, Requirement
+from tests.builders import HOSTNAME, ZONE, make_node, make_pod, requiring
+from tests.unit.planner.placement.fitting import fits, places
+
+EBS = "ebs.csi.aws.com"
+GP3 = StorageClass(name="gp3", provisioner=EBS, wait_for_first_consumer=True)
+IN_A = Requirement(key="topology.ebs.csi.aws.com/zone", operator="In", values=("us-west-2a",))
+
+
+def claim(name: str = "data", **changed: Any) -> PersistentVolumeClaim:
+    """A claim of class gp3."""
+    return PersistentVolumeClaim(
+        **{"namespace": "ns", "name": name, "storage_class": "gp3", **changed}
+    )
+
+
+def ebs_volume(name: str = "pv", zone: str = "us-west-2a", **changed: Any) -> PersistentVolume:
+    """A volume that the EBS driver made in a zone."""
+    selector = requiring("topology.ebs.csi.aws.com/zone", "In", zone)
+    return PersistentVolume(
+        **{"name": name, "node_affinity": selector, "csi_driver": EBS, **changed}
+    )
+
+
+@pytest.mark.parametrize(
+    ("volume", "zone", "expected"),
+    [
+        (ebs_volume(), "us-west-2a", True),
+        (ebs_volume(), "us-west-2b", False),
+        (ebs_volume(node_affinity=None), "us-west-2b", True),
+        (
+            ebs_volume(node_affinity=None, labels=FrozenMap({ZONE: "us-west-2a"})),
+            "us-west-2a",
+            True,
+        ),
+        (
+            ebs_volume(node_affinity=None, labels=FrozenMap({ZONE: "us-west-2a"})),
+            "us-west-2b",
+            False,
+        ),
+        (
+            ebs_volume(node_affinity=None, labels=FrozenMap({ZONE: "us-west-2a__us-west-2b"})),
+            "us-west-2b",
+            True,
+        ),
+        (ebs_volume(node_affinity=requiring(HOSTNAME, "In", "n")), "us-west-2b", True),
+        (ebs_volume(node_affinity=requiring(HOSTNAME, "In", "m")), "us-west-2b", False),
+    ],
+)
+def test_bound_volume_is_reached_only_from_where_it_is(
+    volume: PersistentVolume, zone: str, expected: bool
+) -> None:
+    """A database would be promised a node that cannot attach its disk."""
+    pod = make_pod(claims=("data",))
+    bound = claim(volume_name="pv")
+    found = fits(pod, make_node("n", zone=zone), claims=(bound,), volumes=(volume,))
+    assert found == expected
+
+
+@pytest.mark.parametrize(("zone", "expected"), [("us-west-2a", True), ("us-west-2b", False)])
+def test_allowed_topologies_limit_volumes_that_are_yet_to_be_made(
+    zone: str, expected: bool
+) -> None:
+    """The volume could not be made where the pod was placed."""
+    allowed = (NodeSelectorTerm(expressions=(IN_A,)),)
+    limited = StorageClass(
+        name="gp3", provisioner=EBS, wait_for_first_consumer=True, allowed_topologies=allowed
+    )
+    pod = make_pod(claims=("data",))
+    found = fits(pod, make_node("n", zone=zone), claims=(claim(),), storage_classes=(limited,))
+    assert found == expected
+
+
+def test_claim_without_a_class_is_of_the_default_class() -> None:
+    """Most claims name no class."""
+    default = StorageClass(name="std", provisioner=EBS, wait_for_first_consumer=True, default=True)
+    pod, bare = make_pod(claims=("data",)), claim(storage_class=None)
+    assert fits(pod, make_node("n"), claims=(bare,), storage_classes=(default,))
+    assert not fits(pod, make_node("n"), claims=(bare,), storage_classes=(GP3,))
+
+
+def test_local_volumes_made_by_hand_are_found_where_they_are() -> None:
+    """A pod with a local disk would be promised a node without one."""
+    local = StorageClass(
+        name="local", provisioner="kubernetes.io/no-provisioner", wait_for_first_consumer=True
+    )
+    disk = PersistentVolume(
+        name="disk", storage_class="local", node_affinity=requiring(HOSTNAME, "In", "n")
+    )
+    other = claim(storage_class="local")
+    pod = make_pod(claims=("data",))
+    changed: dict[str, Any] = {"claims": (other,), "storage_classes": (local,)}
+    assert fits(pod, make_node("n"), volumes=(disk,), **changed)
+    assert not fits(pod, make_node("m"), volumes=(disk,), **changed)
+    taken = PersistentVolume(
+        name="disk",
+        storage_class="local",
+        claim=("ns", "someone"),
+        node_affinity=disk.node_affinity,
+    )
+    assert not fits(pod, make_node("n"), volumes=(taken,), **changed)
+
+
+@pytest.mark.parametrize(("limit", "placed"), [(None, 4), (1, 0), (2, 1), (3, 2), (99, 4)])
+def test_attach_limit_counts_what_runs(limit: int | None, placed: int) -> None:
+    """The 26th disk of a node would keep its pod in ContainerCreating for ever."""
+    waiting = [make_pod(f"p{i}", claims=(f"c{i}",)) for i in range(4)]
+    running = make_pod("runs", node="n", claims=("c9",))
+    claims = tuple(claim(f"c{i}", volume_name=f"v{i}") for i in (0, 1, 2, 3, 9))
+    volumes = tuple(ebs_volume(f"v{i}") for i in (0, 1, 2, 3, 9))
+    csi = CsiNode(name=NodeName("n"), limits=FrozenMap({EBS: limit}))
+    found = places(
+        make_node("n"), running, *waiting, claims=claims, volumes=volumes, csi_nodes=(csi,)
+    )
+    assert len(found) == placed
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("ReadWriteOncePod", False), ("ReadWriteOnce", True), ("ReadWriteMany", True)],
+)
+def test_claim_for_one_pod_is_not_shared(mode: str, expected: bool) -> None:
+    """A second pod would be placed that can never mount its volume."""
+    user = make_pod("user", node="n", claims=("data",))
+    bound = claim(volume_name="pv", access_modes=(mode,))
+    pod = make_pod(claims=("data",))
+    assert fits(pod, make_node("n"), user, claims=(bound,), volumes=(ebs_volume(),)) == expected
+
+
+def test_volumes_named_in_the_pod_itself_count_against_the_limit() -> None:
+    """In-tree EBS volumes are attached by the same driver."""
+    csi = CsiNode(name=NodeName("n"), limits=FrozenMap({EBS: 1}))
+    pod = make_pod(ebs_volume_ids=("vol-1", "vol-2"))
+    assert not fits(pod, make_node("n"), csi_nodes=(csi,))

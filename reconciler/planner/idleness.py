@@ -37,9 +37,14 @@ def parse_time(text: str) -> datetime | None:
 
 
 def unneeded_since(cycle: Cycle, node: Node) -> datetime | None:
-    """What the annotation says, never later than now; None without one that can be read."""
+    """The latest of the annotation and the Ready transition, never later than now.
+
+    None without an annotation that can be read: the timer starts now.
+    """
     noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
-    return None if noted is None else min(noted, cycle.at)
+    if noted is None:
+        return None
+    return min(max(noted, node.ready_changed_at or noted), cycle.at)
 
 
 def idle_since(cycle: Cycle, node: Node) -> datetime | None:

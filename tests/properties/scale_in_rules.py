@@ -1,17 +1,19 @@
 """What scale-in must never do, node by node (behaviour, sections 5 and 11)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import (
     DRAINING_TAINT,
     UNNEEDED_SINCE,
     DeleteNode,
+    EvictPod,
     TaintNode,
     TerminateInstance,
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings
@@ -20,27 +22,65 @@ from tests.properties.strategies import PROTECTIONS
 
 
 def scale_in_faults(snapshot: Snapshot, settings: PlannerSettings, made: Plan) -> list[str]:
-    """Every rule that the plan's removals break."""
+    """Every rule that the plan's voluntary removals break."""
     facts = fleet_facts(snapshot, settings)
     owner = {node.name: fleet for fleet in facts for node in fleet.nodes}
     nodes = {node.name: node for node in snapshot.cluster.nodes}
-    tainted = [a.node for a in made.actions if isinstance(a, TaintNode)]
-    ended = [a.node for a in made.actions if isinstance(a, TerminateInstance) and a.node]
+    ours = [a for a in made.actions if a.policy == "scale-in"]
+    tainted = [a.node for a in ours if isinstance(a, TaintNode)]
+    ended = [a.node for a in ours if isinstance(a, TerminateInstance) and a.node]
+    moved = {a.pod: a.node for a in ours if isinstance(a, EvictPod)}
     found: list[str] = []
     for name in [*tainted, *ended]:
         found += _node_faults(snapshot, made, nodes[name], owner.get(name))
+    for name in tainted:
+        found += _drain_faults(snapshot, made, nodes[name], moved)
+    for name in ended:
+        found += [f"{name}: {p.key} is ended" for p in _counted_on(snapshot, nodes[name])]
     found += [f"{n} ended without a drain" for n in ended if not _draining(nodes[n])]
     found += [f"{n} tainted and ended at once" for n in set(tainted) & set(ended)]
     found += [f"{n} is tainted too early" for n in tainted if not _idle_long(snapshot, nodes[n])]
-    found += [
-        f"{a.node} deleted, its instance is not terminated"
-        for a in made.actions
-        if isinstance(a, DeleteNode) and not _terminated(snapshot, nodes[a.node])
-    ]
-    ours = len(owner)
-    if snapshot.cluster.relists < 2 and len(tainted) > 3 and len(tainted) > 0.3 * ours:
-        found.append(f"{len(tainted)} of {ours} nodes at once")
+    found += _instance_faults(snapshot, made, nodes)
+    if snapshot.cluster.relists < 2 and len(tainted) > 3 and len(tainted) > 0.3 * len(owner):
+        found.append(f"{len(tainted)} of {len(owner)} nodes at once")
     return found + list(_minimum_faults(made, facts, [str(n) for n in tainted]))
+
+
+def _instance_faults(
+    snapshot: Snapshot, made: Plan, nodes: Mapping[NodeName, Node]
+) -> Iterator[str]:
+    """Node objects and instances that are removed for their own state."""
+    for action in made.actions:
+        if isinstance(action, DeleteNode) and not _terminated(snapshot, nodes[action.node]):
+            yield f"{action.node} deleted, its instance is not terminated"
+        if isinstance(action, TerminateInstance) and action.policy == "stuck-instance":
+            node = nodes.get(NodeName(str(action.node)))
+            if action.decrement:
+                yield f"{action.instance} is replaced, but the target goes down"
+            if node is not None and (node.ready or not _since(snapshot, node, 600)):
+                yield f"{node.name} was not unready for ten minutes"
+
+
+def _since(snapshot: Snapshot, node: Node, seconds: float) -> bool:
+    """Whether its Ready condition has been as it is for so long."""
+    changed = node.ready_changed_at
+    return changed is not None and snapshot.at - changed >= timedelta(seconds=seconds)
+
+
+def _drain_faults(
+    snapshot: Snapshot, made: Plan, node: Node, moved: Mapping[PodKey, NodeName]
+) -> Iterator[str]:
+    """A drain begins only with a place for every pod, and one non-empty node at a time."""
+    counted = _counted_on(snapshot, node)
+    reserved = {p.pod for p in made.placements if p.moved_from == node.name}
+    for pod in counted:
+        if moved.get(pod.key) != node.name or pod.key not in reserved:
+            yield f"{node.name}: {pod.key} has no place to go"
+        if any(pod.annotations.get(key) == "true" for key in PROTECTIONS):
+            yield f"{node.name}: {pod.key} is protected"
+    others = {at for at in moved.values() if at != node.name}
+    if counted and others:
+        yield f"{node.name} and {sorted(others)} are emptied at once"
 
 
 def _node_faults(
@@ -48,14 +88,16 @@ def _node_faults(
 ) -> Iterator[str]:
     if fleet is None:
         yield f"{node.name} is not ours"
-    if any(_counts(p) and p.node_name == node.name for p in snapshot.cluster.pods):
-        yield f"{node.name} has pods that count"
     if any(p.node == node.name for p in made.placements):
         yield f"{node.name} was promised to a pod"
     if any(node.annotations.get(key) == "true" for key in PROTECTIONS):
         yield f"{node.name} is protected"
     if is_gone(node, snapshot):
         yield f"{node.name} is going anyway"
+
+
+def _counted_on(snapshot: Snapshot, node: Node) -> list[Pod]:
+    return [p for p in snapshot.cluster.pods if p.node_name == node.name and _counts(p)]
 
 
 def _counts(pod: Pod) -> bool:

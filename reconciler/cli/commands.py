@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "run": "The capacity loop; with --gitops also the second loop.",
     "plan": "One planning cycle, printed; nothing is changed.",
     "snapshot": "Save what a live cycle would see, for offline planning and bug reports.",
+    "catalogue": "Instance types and prices: show them, or ask EC2 again.",
     "validate": "Check a sector config; every fault with its place.",
     "render": "Write the Terraform root module of a sector config.",
     "manifest": "Print install.yaml for a sector config.",

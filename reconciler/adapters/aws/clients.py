@@ -54,6 +54,15 @@ class Clients:
         client: EC2Client = self._client("ec2", region)
         return client
 
+    def pricing(self, region: Region) -> Any:
+        """The Price List client; only some regions have that API, us-east-1 is one.
+
+        Raises:
+            Forbidden: There are no usable credentials.
+            Unavailable: There is no such endpoint.
+        """
+        return self._client("pricing", region)
+
     def _client(self, service: str, region: Region) -> Any:
         with self._lock:  # making clients is not thread-safe, using them is
             key = service, region

@@ -1,13 +1,17 @@
 """The instance catalogue: what it covers, and that its figures are EC2's."""
 
 import csv
+from dataclasses import replace
 from decimal import Decimal
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from reconciler.config.catalogue import load_catalogue
+from reconciler.config.catalogue import load_catalogue, refreshed, render_catalogue
 from reconciler.config.sizes import BUILT_IN_SIZES
+from reconciler.model.snapshot import Ignored
+from reconciler.records.aws.catalogue import decode_instance_types
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "ec2_instance_types.csv"
 
@@ -59,3 +63,48 @@ def test_figures_agree_with_the_data_set_when_it_is_there() -> None:
             assert known.memory_bytes == int(row["memory_mib"]) * 2**20
             assert known.pods_max == int(row["max_pods_vpc_cni"])
             assert known.on_demand_usd_per_hour == Decimal(row["od_usd_h_us_east_1"])
+
+
+def test_catalogue_in_the_package_is_in_the_form_that_is_written() -> None:
+    """A refresh of the package's own file shows what changed and nothing else."""
+    text = (files("reconciler.config") / "catalogue.json").read_text(encoding="utf-8")
+    assert render_catalogue(load_catalogue()) == text
+
+
+def test_refresh_keeps_what_ec2_does_not_say() -> None:
+    """A fleet of an older type must not lose its figures because EC2 lists it no more."""
+    before = load_catalogue()
+    now = {"m5.large": replace(before["m5.large"], spot_usd_per_hour=Decimal("0.01"))}
+    made = refreshed(before, now, "us-east-1", "2027-01-01")
+    assert made["m5.large"].spot_usd_per_hour == Decimal("0.01")
+    assert made["m4.large"] == before["m4.large"]
+    assert "2026-07-20" in made.sources[-1]
+
+
+def test_price_of_another_region_never_completes_a_price() -> None:
+    """Regions differ by half: no price is better than one from elsewhere."""
+    before = load_catalogue()
+    now = {"m5.large": replace(before["m5.large"], on_demand_usd_per_hour=None)}
+    here = refreshed(before, now, "us-east-1", "2027-01-01")["m5.large"]
+    away = refreshed(before, now, "sa-east-1", "2027-01-01")["m5.large"]
+    assert here.on_demand_usd_per_hour == before["m5.large"].on_demand_usd_per_hour
+    assert away.on_demand_usd_per_hour is None
+
+
+def test_types_are_read_one_by_one() -> None:
+    """One type with a new shape must not cost the other seven hundred."""
+    sound = {
+        "InstanceType": "x1.test",
+        "VCpuInfo": {"DefaultVCpus": 4},
+        "MemoryInfo": {"SizeInMiB": 8192},
+        "ProcessorInfo": {"SupportedArchitectures": ["arm64"]},
+        "NetworkInfo": {"MaximumNetworkInterfaces": 4, "Ipv4AddressesPerInterface": 15},
+    }
+    apple = {**sound, "InstanceType": "mac2.metal"}
+    apple["ProcessorInfo"] = {"SupportedArchitectures": ["arm64_mac"]}
+    ignored: list[Ignored] = []
+    broken = {"InstanceType": "new.kind", "VCpuInfo": None}
+    answers = [{"InstanceTypes": [sound, broken, apple]}]
+    found = decode_instance_types(answers, ignored)
+    assert {n: (t.arch, t.pods_max) for n, t in found.items()} == {"x1.test": ("arm64", 58)}
+    assert [i.name for i in ignored] == ["new.kind"]

@@ -1,0 +1,81 @@
+"""What EC2 says about instance types and their prices in one region."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import datetime
+from typing import Any, Final
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.errors import translated
+from reconciler.model.errors import NotFound
+from reconciler.model.fleet import InstanceType
+from reconciler.model.ids import Region
+from reconciler.model.snapshot import Ignored
+from reconciler.records.aws import decode_spot_prices
+from reconciler.records.aws.catalogue import (
+    decode_instance_types,
+    decode_on_demand_prices,
+    with_prices,
+)
+
+PRICING_REGION: Final = Region("us-east-1")
+"""The Price List API answers for all regions from here."""
+ITEMS_MAX: Final = 100_000
+"""Of any one list; EC2 has about a thousand types in six zones."""
+PRODUCT: Final = {
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+}
+
+
+def read_instance_types(
+    region: Region, now: datetime, ignored: list[Ignored]
+) -> dict[str, InstanceType]:
+    """Instance types of a region with their on-demand and latest spot prices.
+
+    Args:
+        region: The region.
+        now: The wall clock: spot prices are those of this moment.
+        ignored: Gets entries that could not be read.
+
+    Raises:
+        PortError: EC2 or the Price List API did not answer.
+        NotFound: EC2 listed no types at all.
+    """
+    with closing(Clients()) as clients:
+        ec2 = clients.ec2(region)
+        types = decode_instance_types(_pages(ec2, "describe_instance_types", region, {}), ignored)
+        if not types:
+            raise NotFound(f"ec2 {region}", "listed no instance types")
+        history = {
+            "StartTime": now,
+            "EndTime": now,
+            "ProductDescriptions": ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"],
+        }
+        pages = _pages(ec2, "describe_spot_price_history", region, history)
+        spot = decode_spot_prices(((region, page) for page in pages), ignored)
+        products = _products(clients.pricing(PRICING_REGION), region)
+        on_demand = decode_on_demand_prices(products, ignored)
+    return with_prices(types, on_demand, {name: price for (_, name), price in spot.items()})
+
+
+def _products(pricing: Any, region: Region) -> Iterator[str]:
+    """Products of the region as JSON texts."""
+    wanted = {**PRODUCT, "regionCode": region}
+    filters = [{"Type": "TERM_MATCH", "Field": k, "Value": v} for k, v in wanted.items()]
+    arguments = {"ServiceCode": "AmazonEC2", "FormatVersion": "aws_v1", "Filters": filters}
+    for page in _pages(pricing, "get_products", PRICING_REGION, arguments):
+        for product in page.get("PriceList", ()):
+            yield product if isinstance(product, str) else json.dumps(product)
+
+
+def _pages(
+    client: Any, operation: str, region: Region, arguments: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """Every page of a list, up to `ITEMS_MAX` entries."""
+    with translated(f"{operation} {region}", changing=False):
+        paginator = client.get_paginator(operation)
+        yield from paginator.paginate(**arguments, PaginationConfig={"MaxItems": ITEMS_MAX})

@@ -1,0 +1,109 @@
+"""`reconciler catalogue`: the instance types and prices that planning goes by."""
+
+import sys
+from dataclasses import asdict
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.model.errors import UsageError
+
+EXAMPLE = (
+    "reconciler catalogue refresh --region us-west-2 --out catalogue.json\n"
+    "reconciler plan --catalogue catalogue.json --cluster cluster.json\n"
+    "reconciler catalogue show 'r5.*' m5.xlarge"
+)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    help="Instance types and their prices: show what is known, or ask EC2 again.",
+)
+FileOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        envvar="RECONCILER_CATALOGUE",
+        help="A catalogue that was refreshed; default: the one in the package.",
+    ),
+]
+
+
+@app.command()
+def show(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[TYPE]...", help="Types or patterns; all.")
+    ] = None,
+    *,
+    catalogue: FileOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Print instance types with their figures, the date and the source of the prices."""
+    from reconciler.bootstrap.catalogue import shown_catalogue  # noqa: PLC0415 - boto3 is slow
+
+    known = shown_catalogue(catalogue)
+    chosen = [t for n, t in sorted(known.items()) if _asked(n, names)]
+    if names and not chosen:
+        raise UsageError("catalogue show", f"no type is called {', '.join(names)}")
+    rows = [
+        {
+            "type": t.name,
+            "arch": t.arch,
+            "vcpu": t.cpu_milli // 1000,
+            "memory_mib": t.memory_bytes // 2**20,
+            "gpus": t.gpus,
+            "pods_max": t.pods_max,
+            "on_demand_usd_per_hour": _text(t.on_demand_usd_per_hour),
+            "spot_usd_per_hour": _text(t.spot_usd_per_hour),
+        }
+        for t in chosen
+    ]
+    if wanted(output) is Output.JSON:
+        head: dict[str, Any] = {"region": known.region, "as_of": known.as_of}
+        print_json({**head, "sources": list(known.sources), "types": rows})
+        return
+    print_table(list(rows[0]) if rows else ["type"], [[*row.values()] for row in rows])
+    sys.stdout.write(f"\nPrices of {known.region} as of {known.as_of}.\n")
+    sys.stdout.writelines(f"Source: {source}\n" for source in known.sources)
+
+
+def _asked(name: str, patterns: list[str] | None) -> bool:
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _text(price: Decimal | None) -> str | None:
+    return None if price is None else f"{price:f}"
+
+
+@app.command()
+def refresh(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, whole or not at all.")],
+    *,
+    region: Annotated[
+        str | None, typer.Option(help="Whose types and prices; default: of the AWS settings.")
+    ] = None,
+    catalogue: FileOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Ask EC2 for instance types, on-demand prices and the latest spot prices of a region.
+
+    Rights: ec2:DescribeInstanceTypes, ec2:DescribeSpotPriceHistory, pricing:GetProducts. What EC2
+    does not say is kept from the catalogue before.
+    """
+    from reconciler.bootstrap.catalogue import refresh_catalogue  # noqa: PLC0415 - boto3 is slow
+
+    done = refresh_catalogue(out, region=region, base=catalogue)
+    if wanted(output) is Output.JSON:
+        print_json(asdict(done))
+        return
+    sys.stdout.write(
+        f"{done.file}: {done.types} types of {done.region}, {done.as_of}; from EC2 "
+        f"{done.priced_on_demand} on-demand and {done.priced_spot} spot prices.\n"
+    )
+    if done.unreadable:
+        sys.stdout.write(f"{done.unreadable} entries of EC2's answers could not be read.\n")

@@ -1,0 +1,139 @@
+"""`reconciler catalogue` against emulated EC2 and a Price List API in the shape of AWS's."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.cli.main import run
+from reconciler.config.catalogue import load_catalogue
+from reconciler.sandbox.aws.server import AwsServer
+from tests.sandbox.aws.pricing_server import price_list, product
+
+PRODUCTS = (
+    product("m5.large", "0.0960000000"),
+    product("m5.large", "0.1880000000", preInstalledSw="SQL Web"),
+    product("m5.large", "0.0010000000", capacitystatus="UnusedCapacityReservation"),
+    product("m6g.large", "0.0770000000"),
+    product("g5.xlarge", "1.0060000000"),
+    product("u9.free", "0.0000000000"),
+    "{not json",
+)
+Asked = list[Mapping[str, Any]]
+
+
+@pytest.fixture
+def prices(aws: AwsServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+    """Environment of a process that talks to the emulated AWS; what pricing was asked."""
+    with price_list(*PRODUCTS) as (url, asked):
+        point_at(monkeypatch, aws.url, url)
+        yield asked
+
+
+def point_at(monkeypatch: pytest.MonkeyPatch, aws: str, pricing: str) -> None:
+    """Endpoints and dummy keys."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", aws)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_PRICING", pricing)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+
+
+def refresh(out: Path, *args: str) -> int:
+    """Run the command."""
+    given = ["--region", "us-west-2", "--out", str(out), "--output", "json"]
+    return run(["catalogue", "refresh", *given, *args])
+
+
+def test_refresh_writes_what_ec2_says(
+    prices: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wrong figure misprices every plan that is made with the file."""
+    out = tmp_path / "catalogue.json"
+    assert refresh(out) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["region"], said["priced_on_demand"], said["unreadable"]) == ("us-west-2", 3, 1)
+    made = load_catalogue(str(out))
+    known = made["m5.large"]
+    assert (known.arch, known.cpu_milli, known.memory_bytes) == ("amd64", 2000, 8 * 2**30)
+    assert (known.pods_max, known.gpus) == (29, 0)
+    assert str(known.on_demand_usd_per_hour) == "0.096"
+    assert known.spot_usd_per_hour is not None
+    assert made["m6g.large"].arch == "arm64"
+    assert made["g5.xlarge"].gpus == 1
+    assert made.region == "us-west-2"
+    assert made.as_of in made.sources[0]
+
+
+def test_price_list_is_asked_for_plain_linux_machines_of_the_region(
+    prices: Asked, tmp_path: Path
+) -> None:
+    """Prices of Windows, of dedicated hosts or of another region are several times as high."""
+    assert refresh(tmp_path / "catalogue.json") == 0
+    filters = {f["Field"]: f["Value"] for f in prices[0]["Filters"]}
+    assert prices[0]["target"].endswith("GetProducts")
+    assert prices[0]["ServiceCode"] == "AmazonEC2"
+    assert filters == {
+        "regionCode": "us-west-2",
+        "operatingSystem": "Linux",
+        "tenancy": "Shared",
+        "preInstalledSw": "NA",
+        "capacitystatus": "Used",
+    }
+    assert len(prices) == 4
+
+
+def test_refresh_twice_gives_the_same_bytes(prices: Asked, tmp_path: Path) -> None:
+    """The file is kept in git: a refresh without news must leave no diff."""
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    assert refresh(one) == refresh(two) == 0
+    first, second = json.loads(one.read_text()), json.loads(two.read_text())
+    for document in (first, second):
+        for figures in document["types"].values():
+            figures.pop("spot_usd_per_hour")  # the emulator draws these anew on every call
+    assert json.dumps(first) == json.dumps(second)
+    assert list(first["types"]) == sorted(first["types"])
+
+
+def test_refused_prices_leave_the_old_file_whole(
+    aws: AwsServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Half a catalogue would make a plan with half the prices."""
+    out = tmp_path / "catalogue.json"
+    out.write_text("before")
+    with price_list(denied=True) as (url, _):
+        point_at(monkeypatch, aws.url, url)
+        assert refresh(out) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: get_products us-east-1: AccessDeniedException")
+    assert error.count("\n") == 1
+    assert out.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_unwritable_file_is_one_line(
+    prices: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip in the path must not end in a traceback after a minute of calls."""
+    assert refresh(tmp_path / "missing" / "catalogue.json") == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_refreshed_file_is_shown_with_date_and_source(
+    prices: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A price without a date cannot be judged."""
+    out = tmp_path / "catalogue.json"
+    assert refresh(out) == 0
+    capsys.readouterr()
+    shown = ["catalogue", "show", "m5.l*", "--catalogue", str(out)]
+    assert run([*shown, "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [t["type"] for t in document["types"]] == ["m5.large"]
+    assert document["types"][0]["on_demand_usd_per_hour"] == "0.096"
+    assert run([*shown, "--output", "table"]) == 0
+    assert "Prices of us-west-2 as of" in capsys.readouterr().out

@@ -7,9 +7,15 @@ pod may go somewhere. What a plan promises must hold in at least one order of bi
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from reconciler.model.actions import DRAINING_TAINT, SetCapacity, TerminateInstance, UntaintNode
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    SetCapacity,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
 from reconciler.model.cluster import Pod
-from reconciler.model.ids import PodKey
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.plan import Placement, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings
@@ -42,6 +48,11 @@ class Replay:
                 continue
             place = self.existing[action.node]
             place.taints = tuple(t for t in place.taints if t.key != DRAINING_TAINT)
+        for begun in (a for a in plan.actions if isinstance(a, TaintNode)):
+            self.existing[begun.node].taints += (begun.taint,)
+        for moved in (p for p in plan.placements if p.moved_from is not None):
+            source = self.existing[NodeName(str(moved.moved_from))]
+            source.pods = [pod for pod in source.pods if pod.key != moved.pod]
         self.promised: dict[tuple[str, str, str, int], Place] = {}
         self.place_of: dict[PodKey, Place] = {}
 

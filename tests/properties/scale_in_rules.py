@@ -51,14 +51,24 @@ def _instance_faults(
 ) -> Iterator[str]:
     """Node objects and instances that are removed for their own state."""
     for action in made.actions:
-        if isinstance(action, DeleteNode) and not _terminated(snapshot, nodes[action.node]):
-            yield f"{action.node} deleted, its instance is not terminated"
+        if isinstance(action, DeleteNode) and not _is_only_a_name(snapshot, nodes[action.node]):
+            yield f"{action.node} deleted, its instance may be running"
         if isinstance(action, TerminateInstance) and action.policy == "stuck-instance":
             node = nodes.get(NodeName(str(action.node)))
             if action.decrement:
                 yield f"{action.instance} is replaced, but the target goes down"
             if node is not None and (node.ready or not _since(snapshot, node, 600)):
                 yield f"{node.name} was not unready for ten minutes"
+
+
+def _is_only_a_name(snapshot: Snapshot, node: Node) -> bool:
+    """Terminated, or long unready and unknown to an EC2 that answered for its fleet."""
+    known = instances_by_id(snapshot)
+    if node.instance_id in known:
+        return _terminated(snapshot, node)
+    fleets = {f.name for f in snapshot.cloud.fleets} if snapshot.cloud else set()
+    unready = not node.ready and _since(snapshot, node, 600)
+    return bool(known) and unready and node.labels.get("fleet") in fleets
 
 
 def _since(snapshot: Snapshot, node: Node, seconds: float) -> bool:

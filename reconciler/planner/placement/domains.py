@@ -65,8 +65,14 @@ class _Tally:
         return self.counts.get(at, 0)
 
     def add(self, at: int, amount: int) -> None:
-        held = self.uncertain if at <= _UNCERTAIN else self.counts
-        held[at] = held.get(at, 0) + amount
+        if at <= _UNCERTAIN:
+            self.uncertain_at(at, amount)
+        else:
+            self.counts[at] = self.counts.get(at, 0) + amount
+
+    def uncertain_at(self, at: int, amount: int) -> None:
+        """Pods on nodes of which EC2 has yet to choose the domain."""
+        self.uncertain[at] = self.uncertain.get(at, 0) + amount
 
 
 class SharedRules:
@@ -103,6 +109,10 @@ class SharedRules:
         if known is None:
             counts = {int(d): int(counter.counts[d]) for d in counter.counts.nonzero()[0]}
             known = self._tallies[id(counter)] = _Tally(counts=counts)
+            choices = counter.topology.choice_of_domains()
+            for domain, amount in counts.items():
+                if choices[domain] >= 0:
+                    known.uncertain_at(_UNCERTAIN - int(choices[domain]), amount)
         return known
 
     def allows(self, place: Coordinates) -> bool:

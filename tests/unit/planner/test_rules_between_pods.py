@@ -40,6 +40,17 @@ def test_zonal_anti_affinity_never_shares_one_new_node(target: int) -> None:
     assert max(Counter(seats(made)).values()) == 1
 
 
+@pytest.mark.parametrize("target", [0, 1, 2, 3])
+def test_more_replicas_than_zones_ask_for_a_node_per_zone_and_no_more(target: int) -> None:
+    """The target would climb with every cycle until the first node joins."""
+    fleet = make_fleet_settings(zones=ZONES)
+    pods = make_pods(3, labels={"app": "a"}, pod_anti_affinity=(near(ZONE, app="a"),))
+    cloud = make_cloud(make_fleet(fleet, target))
+    made = plan(make_snapshot(*pods, cloud=cloud), make_settings(fleet))
+    assert made.fleets[0].target == max(target, 2)
+    assert len(made.unplaceable) == 1
+
+
 @pytest.mark.parametrize("target", [0, 2])
 def test_zonal_anti_affinity_to_another_app_never_shares_one_new_node(target: int) -> None:
     """Two apps that exclude each other would be bought one node and one of them keep waiting."""

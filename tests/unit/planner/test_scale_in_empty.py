@@ -348,6 +348,20 @@ def test_nodes_of_a_missing_fleet_are_not_ended() -> None:
     assert of_type(made, TerminateInstance) == []
 
 
+@pytest.mark.parametrize(("answered", "deleted"), [(True, ["n"]), (False, [])])
+def test_unready_node_is_only_a_name_where_ec2_answered_for_its_fleet(
+    answered: bool, deleted: list[str]
+) -> None:
+    """An answer that left out a fleet and its instances would make running nodes look gone."""
+    fleet, other = make_fleet_settings(), make_fleet_settings("large")
+    dead = make_node("n", fleet, ready=False)
+    alive, live = make_node("m", other), make_fleet(other, 1)
+    fleets = [live, make_fleet(fleet, 1)] if answered else [live]
+    cloud = make_cloud(*fleets, instances=[make_instance(alive, live)])
+    snapshot = make_snapshot(dead, alive, make_pod(node="m"), cloud=cloud)
+    assert of_type(plan(snapshot, make_settings(fleet, other)), DeleteNode) == deleted
+
+
 def test_empty_answers_of_ec2_end_nothing() -> None:
     """`{}` from a throttled call would look like a cluster without instances."""
     fleet = make_fleet_settings()

@@ -1,0 +1,145 @@
+"""What may be moved voluntarily, rule by rule and folded together (behaviour, section 5)."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import DO_NOT_DISRUPT
+from reconciler.model.cluster import Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.rules import Judge, Subject, Terms, Verdict, fold
+from tests.builders import make_pod
+
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+
+def running(**changed: Any) -> Pod:
+    """A pod of a ReplicaSet on a node; annotations as a plain mapping."""
+    annotations = FrozenMap(changed.pop("annotations", {}))
+    return make_pod(node="n", annotations=annotations, **changed)
+
+
+def ruled(pod: Pod, budgets: int = 0, **terms: Any) -> tuple[Verdict, str]:
+    """The folded ruling."""
+    ruling = fold(Subject(pod=pod, budgets=budgets), Terms(**terms))
+    return ruling.verdict, ruling.code
+
+
+def test_pod_of_a_replica_set_may_move() -> None:
+    """Nothing would ever be consolidated."""
+    assert ruled(running()) == (Verdict.OK, "")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (DO_NOT_DISRUPT, "true"),
+        (SAFE, "false"),
+        ("karpenter.sh/do-not-disrupt", "true"),
+        ("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true"),
+    ],
+)
+def test_annotation_of_any_autoscaler_keeps_the_pod(key: str, value: str) -> None:
+    """Whoever moves from another autoscaler would lose the pods they had protected."""
+    assert ruled(running(annotations={key: value})) == (Verdict.BLOCK, "do-not-disrupt")
+    other = "false" if value == "true" else "true"
+    assert ruled(running(annotations={key: other}))[0] is Verdict.OK
+
+
+@pytest.mark.parametrize("owner", ["DaemonSet", "Node"])
+def test_annotation_on_a_daemon_keeps_its_node_too(owner: str) -> None:
+    """A storage daemon that rebuilds would lose its node."""
+    pod = running(owner=owner, mirror=owner == "Node", annotations={DO_NOT_DISRUPT: "true"})
+    assert ruled(pod) == (Verdict.BLOCK, "do-not-disrupt")
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "term"),
+    [
+        ({"owner": None}, "no-controller", "move_bare_pods"),
+        ({"local_storage": True}, "local-storage", "move_local_storage"),
+        ({"namespace": "kube-system"}, "kube-system", "move_system_pods"),
+    ],
+)
+def test_bar_holds_until_the_config_or_the_owner_lifts_it(
+    changed: dict[str, Any], code: str, term: str
+) -> None:
+    """Data or a bare pod would be gone for good; or an operator's word would count for nothing."""
+    assert ruled(running(**changed)) == (Verdict.BLOCK, code)
+    assert ruled(running(**changed), **{term: True})[0] is Verdict.OK
+    assert ruled(running(annotations={SAFE: "true"}, **changed))[0] is Verdict.OK
+
+
+def test_started_job_is_never_moved_but_by_its_owners_word() -> None:
+    """Hours of work would begin anew."""
+    assert ruled(running(owner="Job")) == (Verdict.BLOCK, "started-job")
+    assert ruled(running(owner="Job", phase="Pending")) == (Verdict.BLOCK, "started-job")
+    assert ruled(running(owner="Job", annotations={SAFE: "true"}))[0] is Verdict.OK
+    assert ruled(running(owner="Job", phase="Succeeded"))[0] is Verdict.SKIP
+
+
+def test_kube_system_pod_with_a_budget_may_move() -> None:
+    """A node with DNS on it would stay for ever although DNS says how many it can spare."""
+    assert ruled(running(namespace="kube-system"), budgets=1)[0] is Verdict.OK
+
+
+def test_two_budgets_block_whatever_the_owner_says() -> None:
+    """The Eviction API answers 500 for such pods: the drain would never end."""
+    safe = running(annotations={SAFE: "true"})
+    assert ruled(safe, budgets=1)[0] is Verdict.OK
+    assert ruled(safe, budgets=2) == (Verdict.BLOCK, "two-budgets")
+
+
+def test_unreadable_budget_blocks_its_namespace() -> None:
+    """What it protects is not known."""
+    ruling = fold(Subject(pod=running(), budgets_readable=False), Terms())
+    assert (ruling.verdict, ruling.code) == (Verdict.BLOCK, "unreadable-budget")
+
+
+def test_longest_grace_period_must_fit_the_limit() -> None:
+    """A database would be killed in the middle of its shutdown."""
+    slow = running(termination_grace_seconds=121)
+    assert ruled(slow) == (Verdict.BLOCK, "long-grace")
+    assert ruled(slow, graceful_termination_max_seconds=121)[0] is Verdict.OK
+
+
+def test_critical_pods_stay_only_where_the_policy_asks_for_it() -> None:
+    """The rescheduler would move what keeps the cluster alive; scale-in would keep every node."""
+    critical = running(priority=2_000_000_000)
+    assert ruled(critical)[0] is Verdict.OK
+    assert ruled(critical, critical_pods_stay=True) == (Verdict.BLOCK, "critical")
+    almost = running(priority=1_999_999_999)
+    assert ruled(almost, critical_pods_stay=True)[0] is Verdict.OK
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict", "code"),
+    [
+        ({"owner": "DaemonSet"}, Verdict.SKIP, "daemonset"),
+        ({"owner": "Node", "mirror": True}, Verdict.SKIP, "mirror"),
+        ({"phase": "Failed"}, Verdict.SKIP, "finished"),
+        ({"deleting": True}, Verdict.WAIT, "deleting"),
+        ({"deleting": True, "owner": None}, Verdict.WAIT, "deleting"),
+        ({"unreadable": True}, Verdict.BLOCK, "unreadable"),
+        ({"unreadable": True, "owner": "DaemonSet"}, Verdict.BLOCK, "unreadable"),
+    ],
+)
+def test_pod_that_needs_no_moving_is_told_apart(
+    changed: dict[str, Any], verdict: Verdict, code: str
+) -> None:
+    """Daemons would be evicted in vain, pods evicted twice, or unread ones lost."""
+    assert ruled(running(**changed)) == (verdict, code)
+
+
+def test_judge_tells_pods_apart_that_share_a_spec() -> None:
+    """One replica's ruling would be taken for that of another that is protected."""
+    plain = running(name="a")
+    kept = make_pod("b", node="n", spec=plain.spec, annotations=FrozenMap({DO_NOT_DISRUPT: "true"}))
+    bare = make_pod("c", node="n", spec=plain.spec, owner=None)
+    judge = Judge(Terms(), BudgetLedger(()))
+    assert [r.code for _, r in judge.rulings([plain, kept, bare])] == [
+        "",
+        "do-not-disrupt",
+        "no-controller",
+    ]

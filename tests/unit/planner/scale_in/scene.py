@@ -1,0 +1,106 @@
+"""Small clusters on their way down: words for what the tests are about."""
+
+from typing import Any
+
+from reconciler.model.actions import DRAIN_STARTED, UNNEEDED_SINCE, AnyAction, EvictPod
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.planner.text import rfc3339
+from tests.builders import (
+    ago,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+
+
+def make_scene_fleet(**changed: Any) -> FleetSettings:
+    """A fleet of 4-CPU nodes; keywords of ScaleInSettings go there."""
+    known = set(ScaleInSettings.__dataclass_fields__)
+    scale_in = ScaleInSettings(**{k: changed.pop(k) for k in list(changed) if k in known})
+    return make_fleet_settings(scale_in=scale_in, **changed)
+
+
+def unneeded(name: str, fleet: FleetSettings, seconds: float = 3600, **changed: Any) -> Node:
+    """A node whose timer has been running."""
+    return make_node(name, fleet, annotations=noted({UNNEEDED_SINCE: seconds}, changed), **changed)
+
+
+def drained(name: str, fleet: FleetSettings, seconds: float = 30, **changed: Any) -> Node:
+    """A node whose drain began some seconds ago."""
+    annotations = noted({DRAIN_STARTED: seconds, UNNEEDED_SINCE: 3600}, changed)
+    return make_node(name, fleet, draining=True, annotations=annotations, **changed)
+
+
+def noted(times: dict[str, float], changed: dict[str, Any]) -> FrozenMap[str, str]:
+    """Annotations of ours with times some seconds ago, and further ones."""
+    ours = {key: rfc3339(ago(seconds)) for key, seconds in times.items()}
+    return FrozenMap({**ours, **changed.pop("annotations", {})})
+
+
+def on(node: str, name: str | None = None, cpu: str = "500m", **changed: Any) -> Pod:
+    """A ReplicaSet's pod on a node."""
+    return make_pod(name or f"on-{node}", node=node, cpu=cpu, memory="64Mi", **changed)
+
+
+def full(node: str, cpu: str = "2500m") -> Pod:
+    """A pod that keeps a 4-CPU node above the threshold and leaves some room."""
+    return on(node, f"full-{node}", cpu)
+
+
+def planned(
+    settings: PlannerSettings | FleetSettings, *objects: Node | Pod, **changed: Any
+) -> Plan:
+    """The plan, with fleets whose target is the number of their nodes; keywords of ClusterState."""
+    if isinstance(settings, FleetSettings):
+        settings = make_settings(settings)
+    nodes = [o for o in objects if isinstance(o, Node)]
+    lives = {}
+    for fleet in settings.fleets():
+        own = [n for n in nodes if n.labels.get("fleet") == fleet.name]
+        lives[fleet.name] = make_fleet(fleet, changed.pop("target", len(own)))
+    instances = [
+        make_instance(n, lives[n.labels["fleet"]])
+        for n in nodes
+        if n.labels.get("fleet") in lives and n.instance_id
+    ]
+    cloud = make_cloud(*lives.values(), instances=instances)
+    return plan(make_snapshot(*objects, cloud=changed.pop("cloud", cloud), **changed), settings)
+
+
+def told(made: Plan, kind: type[AnyAction]) -> list[str]:
+    """The nodes, or pods for evictions, of the plan's actions of one kind."""
+    return [
+        a.pod.name if isinstance(a, EvictPod) else str(getattr(a, "node", ""))
+        for a in made.actions
+        if isinstance(a, kind)
+    ]
+
+
+def annotations_set(made: Plan) -> set[tuple[str, str, str | None]]:
+    """Node, short key and value of every annotation that the plan sets."""
+    from reconciler.model.actions import AnnotateNode  # noqa: PLC0415 - only used here
+
+    return {
+        (str(a.node), a.key.rpartition("/")[2], a.value)
+        for a in made.actions
+        if isinstance(a, AnnotateNode)
+    }
+
+
+def moves(made: Plan) -> dict[str, str | None]:
+    """Where the plan moves pods."""
+    return {p.pod.name: p.node for p in made.placements if p.moved_from is not None}
+
+
+def kept(made: Plan) -> dict[str, str]:
+    """Why nodes stay."""
+    return {k.node: k.code for k in made.kept}

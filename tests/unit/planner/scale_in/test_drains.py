@@ -1,0 +1,243 @@
+"""Drains under way: gone on with, given up, ended (behaviour, section 5)."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import (
+    AnnotateNode,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
+from reconciler.model.cluster import PodDisruptionBudget, Taint
+from reconciler.model.frozen import FrozenMap
+from tests.builders import make_node, make_pod, selecting
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    drained,
+    full,
+    kept,
+    make_scene_fleet,
+    moves,
+    on,
+    planned,
+    told,
+    unneeded,
+)
+
+
+def test_pods_still_there_are_evicted_again_those_on_their_way_are_not() -> None:
+    """A lost eviction would stall the drain; a second one would cut a grace period short."""
+    fleet = make_scene_fleet()
+    going = on("a", "going", deleting=True)
+    made = planned(fleet, drained("a", fleet), make_node("b", fleet), going, on("a"), full("b"))
+    assert told(made, EvictPod) == ["on-a"]
+    assert moves(made) == {"on-a": "b"}
+    assert told(made, UntaintNode) + told(made, TaintNode) == []
+
+
+def test_eviction_has_the_smaller_of_both_grace_periods() -> None:
+    """A pod would be given longer, or shorter, than it and the config agreed."""
+    fleet = make_scene_fleet(graceful_termination_max_seconds=60)
+    made = planned(
+        fleet,
+        drained("a", fleet),
+        make_node("b", fleet),
+        on("a", "quick", "100m", termination_grace_seconds=5),
+        on("a", "usual", "100m", termination_grace_seconds=60),
+        full("b"),
+    )
+    graces = {a.pod.name: a.grace_seconds for a in made.actions if isinstance(a, EvictPod)}
+    assert graces == {"quick": 5, "usual": 60}
+
+
+def test_drained_node_is_ended_with_its_target() -> None:
+    """EC2 would launch another in its place."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, drained("a", fleet), make_node("b", fleet), full("b"))
+    (action,) = made.actions
+    assert isinstance(action, TerminateInstance)
+    assert (action.node, action.decrement) == ("a", True)
+    assert [f.target for f in made.fleets] == [1]
+
+
+def test_drain_past_its_time_is_given_up_and_rests() -> None:
+    """Nodes would stay tainted for ever, or be tried again at once, for ever."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, drained("a", fleet, 121), make_node("b", fleet), on("a"), full("b"))
+    assert told(made, UntaintNode) == ["a"]
+    assert told(made, EvictPod) == []
+    assert annotations_set(made) == {
+        ("a", "drain-failed", "2026-01-31T12:00:00Z/1"),
+        ("a", "drain-started", None),
+    }
+
+
+def test_pods_on_their_way_get_their_grace_period_after_the_timeout() -> None:
+    """A node would be given back, and its last pod end a moment later."""
+    fleet = make_scene_fleet()
+    nodes, going = make_node("b", fleet), on("a", deleting=True)
+    assert told(planned(fleet, drained("a", fleet, 239), nodes, going), UntaintNode) == []
+    assert told(planned(fleet, drained("a", fleet, 241), nodes, going), UntaintNode) == ["a"]
+
+
+def test_failures_are_counted_and_the_rest_doubles() -> None:
+    """A node that cannot be drained would disturb its pods every few minutes."""
+    fleet = make_scene_fleet()
+    failed = {"fleet-reconciler.io/drain-failed": "2026-01-31T11:54:00Z/2"}
+    again = drained("a", fleet, 121, annotations=failed)
+    made = planned(fleet, again, make_node("b", fleet), on("a"), full("b"))
+    assert ("a", "drain-failed", "2026-01-31T12:00:00Z/3") in annotations_set(made)
+
+
+@pytest.mark.parametrize(
+    ("noted", "leaves"),
+    [
+        ("2026-01-31T11:56:00Z/1", False),
+        ("2026-01-31T11:54:59Z/1", True),
+        ("2026-01-31T11:51:00Z/2", False),
+        ("2026-01-31T11:49:00Z/2", True),
+        ("2026-01-31T11:31:00Z/9", False),
+        ("2026-01-31T13:00:00Z/1", False),
+        ("nonsense", True),
+        ("2026-01-31T11:56:00Z/minus", False),
+    ],
+)
+def test_node_rests_after_a_failed_drain(noted: str, leaves: bool) -> None:
+    """A drain that fails again and again would keep evicting the same pods."""
+    fleet = make_scene_fleet()
+    node = unneeded("a", fleet, annotations={"fleet-reconciler.io/drain-failed": noted})
+    made = planned(fleet, node, make_node("b", fleet), on("a"), full("b"))
+    assert told(made, TaintNode) == (["a"] if leaves else [])
+    assert (kept(made).get("a") == "drain-cool-off") is not leaves
+
+
+def test_others_go_first_while_a_node_rests() -> None:
+    """One stubborn node would hold up all the others."""
+    fleet = make_scene_fleet()
+    rests = {"fleet-reconciler.io/drain-failed": "2026-01-31T11:59:00Z/1"}
+    made = planned(
+        fleet,
+        unneeded("a", fleet, 9000, annotations=rests),
+        unneeded("b", fleet),
+        make_node("c", fleet),
+        on("a"),
+        on("b"),
+        full("c"),
+    )
+    assert told(made, TaintNode) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"owner": "Job"},
+        {"owner": None},
+        {"annotations": FrozenMap({"fleet-reconciler.io/do-not-disrupt": "true"})},
+    ],
+)
+def test_pod_that_may_not_move_ends_the_drain(changed: dict[str, Any]) -> None:
+    """A Job that was bound in the last moment would be killed."""
+    fleet = make_scene_fleet()
+    made = planned(
+        fleet, drained("a", fleet), make_node("b", fleet), on("a", "bad", **changed), on("a")
+    )
+    assert told(made, UntaintNode) == ["a"]
+    assert told(made, EvictPod) == []
+    assert ("a", "drain-started", None) in annotations_set(made)
+
+
+def test_lost_destination_ends_the_drain() -> None:
+    """Pods would be evicted with nowhere to go, and a node be bought for them."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, drained("a", fleet), make_node("b", fleet), on("a"), full("b", "4"))
+    assert told(made, UntaintNode) == ["a"]
+    assert told(made, EvictPod) == []
+
+
+def test_budget_used_up_on_the_way_is_waited_for() -> None:
+    """Each eviction uses the budget up for a while: no drain of two replicas would ever end."""
+    fleet = make_scene_fleet()
+    budget = PodDisruptionBudget(
+        namespace="ns", name="w", selector=selecting(app="w"), disruptions_allowed=1
+    )
+    pods = [on("a", name, "100m", labels={"app": "w"}) for name in ("w1", "w2")]
+    made = planned(
+        fleet, drained("a", fleet), make_node("b", fleet), *pods, full("b"), budgets=(budget,)
+    )
+    assert told(made, EvictPod) == ["w1"]
+    assert told(made, UntaintNode) == []
+
+
+def test_unreadable_start_of_a_drain_is_written_anew() -> None:
+    """A drain without a start would never time out."""
+    fleet = make_scene_fleet()
+    broken = make_node(
+        "a", fleet, draining=True, annotations=FrozenMap({"fleet-reconciler.io/drain-started": "?"})
+    )
+    made = planned(fleet, broken, make_node("b", fleet), on("a"), full("b"))
+    assert annotations_set(made) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
+    assert told(made, EvictPod) == ["on-a"]
+
+
+def test_node_tainted_but_never_begun_is_given_back() -> None:
+    """A crash between taint and annotation would leave a drain without an end."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, make_node("a", fleet, draining=True), make_node("b", fleet), on("a"))
+    assert told(made, UntaintNode) == ["a"]
+
+
+def test_drain_below_a_raised_minimum_is_called_off() -> None:
+    """The fleet would be below its minimum until a new node has joined."""
+    fleet = make_scene_fleet(min_capacity=2)
+    made = planned(fleet, drained("a", fleet), make_node("b", fleet), on("a"), full("b"))
+    assert told(made, UntaintNode) == ["a"]
+    assert told(made, EvictPod) == []
+
+
+def test_two_drains_under_way_are_held_against_the_minimum_together() -> None:
+    """Each alone would leave enough, both would not."""
+    fleet = make_scene_fleet(min_capacity=2)
+    nodes = [drained("a", fleet), drained("b", fleet), make_node("c", fleet)]
+    made = planned(fleet, *nodes, on("a", cpu="100m"), on("b", cpu="100m"), full("c"))
+    assert told(made, EvictPod) == ["on-a"]
+    assert told(made, UntaintNode) == ["b"]
+
+
+def test_interrupted_node_is_left_to_its_own_policy() -> None:
+    """Scale-in would give a node back that EC2 takes in two minutes."""
+    fleet = make_scene_fleet()
+    taint = Taint(key="fleet-reconciler.io/draining", value="interruption", effect="NoSchedule")
+    made = planned(fleet, make_node("a", fleet, taints=(taint,)), on("a"))
+    assert [a for a in made.actions if not isinstance(a, AnnotateNode)] == []
+
+
+def test_pod_that_tolerates_the_taint_and_is_promised_the_node_keeps_it() -> None:
+    """The node would be ended under a pod that is just being bound to it."""
+    from reconciler.model.cluster import Toleration  # noqa: PLC0415
+
+    fleet = make_scene_fleet()
+    pending = make_pod(tolerations=(Toleration(operator="Exists"),))
+    made = planned(fleet, drained("a", fleet), pending)
+    assert told(made, UntaintNode) == ["a"]
+    assert told(made, TerminateInstance) == []
+
+
+def test_balloons_left_on_a_drained_node_end_with_it() -> None:
+    """Headroom would keep nodes that nothing needs."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, drained("a", fleet), make_node("b", fleet), on("a", priority=-1))
+    assert told(made, TerminateInstance) == ["a"]
+
+
+def test_low_priority_job_at_work_is_not_killed_as_a_balloon() -> None:
+    """Batch work with a negative priority would be lost as if it were headroom."""
+    fleet = make_scene_fleet()
+    job = on("a", owner="Job", priority=-1)
+    made = planned(fleet, drained("a", fleet), make_node("b", fleet), job)
+    assert told(made, TerminateInstance) == []
+    empty = planned(fleet, unneeded("a", fleet), make_node("b", fleet), job)
+    assert told(empty, TaintNode) == []
+    assert kept(empty)["a"] == "protected"

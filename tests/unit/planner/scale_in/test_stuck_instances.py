@@ -1,0 +1,157 @@
+"""Instances that never join (behaviour, section 6)."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import TerminateInstance
+from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.ids import InstanceId
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import CloudState
+from reconciler.planner.planner import plan
+from tests.builders import (
+    HOME,
+    NOW,
+    ago,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+
+FLEET = make_fleet_settings()
+
+
+def instance(live: Fleet, name: str, seconds: float, **changed: Any) -> Instance:
+    """A running instance, launched some seconds ago, of which no node is known."""
+    return replace(
+        make_instance(make_node("x", FLEET), live, launched_at=ago(seconds), **changed),
+        id=InstanceId(name),
+    )
+
+
+def with_instances(count: int, seconds: float, *objects: Any, **changed: Any) -> Plan:
+    """The plan of a fleet with so many instances, none of them a node."""
+    live = make_fleet(FLEET, count)
+    found = [instance(live, f"i-{i}", seconds + i) for i in range(count)]
+    cloud = make_cloud(live, instances=found, instances_known=changed.pop("known", True))
+    return plan(make_snapshot(*objects, cloud=cloud, **changed), make_settings(FLEET))
+
+
+def ended(made: Plan) -> list[str]:
+    """The instances that the plan ends."""
+    return [a.instance for a in made.actions if isinstance(a, TerminateInstance)]
+
+
+@pytest.mark.parametrize(("seconds", "stuck"), [(899, []), (900, ["i-0"])])
+def test_instance_is_stuck_after_the_init_time(seconds: float, stuck: list[str]) -> None:
+    """A slow boot would be killed, or a dead one paid for for ever."""
+    assert ended(with_instances(1, seconds)) == stuck
+
+
+def test_stuck_instance_is_replaced_not_given_up() -> None:
+    """A lower target would leave the pods that wait for it without a node."""
+    made = with_instances(1, 1000)
+    (action,) = made.actions
+    assert isinstance(action, TerminateInstance)
+    assert (action.node, action.decrement, action.policy) == (None, False, "stuck-instance")
+    assert [f.target for f in made.fleets] == [1]
+
+
+def test_nothing_is_stuck_where_instances_are_not_known() -> None:
+    """A denied call would end every instance."""
+    assert ended(with_instances(2, 1000, known=False)) == []
+
+
+def test_instance_of_an_unreadable_node_is_not_stuck() -> None:
+    """One malformed object would cost a node with all its pods."""
+    other = make_node("n", FLEET, unreadable=True, instance_id=None)
+    assert ended(with_instances(1, 1000, other)) == []
+    same = make_node("n", FLEET, unreadable=True, instance_id=InstanceId("i-0"))
+    assert ended(with_instances(1, 1000, same)) == []
+
+
+def test_node_without_provider_id_is_known_by_its_private_name() -> None:
+    """Kubelets that register no providerID would see their instances ended."""
+    live = make_fleet(FLEET, 1)
+    named = instance(live, "i-0", 5000, private_dns_name="ip-10-0-0-7.us-west-2.compute.internal")
+    node = make_node("ip-10-0-0-7", FLEET, instance_id=None)
+    cloud = make_cloud(live, instances=[named])
+    assert ended(plan(make_snapshot(node, cloud=cloud), make_settings(FLEET))) == []
+
+
+@pytest.mark.parametrize("state", ["shutting-down", "terminated", "stopped"])
+def test_instance_that_is_going_is_not_stuck(state: str) -> None:
+    """It would be ended again with every cycle."""
+    live = make_fleet(FLEET, 1)
+    cloud = make_cloud(live, instances=[instance(live, "i-0", 5000, state=state)])
+    assert ended(plan(make_snapshot(cloud=cloud), make_settings(FLEET))) == []
+
+
+def test_instances_of_other_fleets_are_never_touched() -> None:
+    """Somebody else's fleet, or an instance with only the cluster's tag, would be ended."""
+    foreign = make_fleet(make_fleet_settings("other", name="foreign"), 1)
+    found = [instance(foreign, "i-0", 5000), replace(instance(foreign, "i-1", 5000), fleet_id=None)]
+    cloud = make_cloud(make_fleet(FLEET), foreign, instances=found)
+    assert ended(plan(make_snapshot(cloud=cloud), make_settings(FLEET))) == []
+
+
+def test_three_in_a_row_make_the_fleet_unavailable_in_the_same_plan() -> None:
+    """A broken image would launch instances for ever, and pods wait for them."""
+    other = make_fleet_settings("large", price="0.20")
+    live, spare = make_fleet(FLEET, 3), make_fleet(other)
+    found = [instance(live, f"i-{i}", 1000 + i) for i in range(3)]
+    cloud = make_cloud(live, spare, instances=found)
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(FLEET, other))
+    assert len(ended(made)) == 3
+    assert [p.fleet for p in made.placements] == ["primary-large"]
+    (memory,) = made.memories
+    assert (memory.stuck_in_a_row, memory.failures) == (3, 1)
+    assert memory.unavailable_until == NOW + timedelta(minutes=5)
+
+
+def remembering(memory: FleetMemory, *launched_ago: float, joined: float | None = None) -> Plan:
+    """The plan of a fleet with a memory, stuck instances, and perhaps a node."""
+    node = make_node("ok", FLEET, created_at=ago(joined or 0))
+    live = make_fleet(FLEET, len(launched_ago))
+    found = [instance(live, f"i-{i}", s) for i, s in enumerate(launched_ago)]
+    nodes = [node] if joined is not None else []
+    found += [make_instance(n, live, launched_at=ago(joined or 0)) for n in nodes]
+    cloud: CloudState = make_cloud(live, instances=found)
+    return plan(make_snapshot(*nodes, cloud=cloud, memories=(memory,)), make_settings(FLEET))
+
+
+TWO = FleetMemory(fleet=FLEET.name, region=HOME, stuck_in_a_row=2, last_stuck_launched_at=ago(2000))
+
+
+def test_third_stuck_instance_after_a_restart_counts_on() -> None:
+    """A fleet that fails slowly would be asked again and again."""
+    (memory,) = remembering(TWO, 1000).memories
+    assert memory.stuck_in_a_row == 3
+    assert memory.unavailable_until is not None
+
+
+def test_instance_counted_before_does_not_count_again() -> None:
+    """One instance that takes long to end would make its fleet unavailable."""
+    assert remembering(TWO, 2000).memories == (TWO,)
+
+
+def test_node_that_joined_later_ends_the_row() -> None:
+    """Three failures in a year would make a fleet unavailable."""
+    (memory,) = remembering(TWO, joined=1500).memories
+    assert memory.stuck_in_a_row == 0
+    (memory,) = remembering(TWO, 1000, joined=1500).memories
+    assert (memory.stuck_in_a_row, memory.unavailable_until) == (1, None)
+
+
+def test_memories_of_healthy_fleets_are_kept_as_they_are() -> None:
+    """The loop would forget a cool-off as soon as it has written it."""
+    cooling = replace(TWO, unavailable_until=NOW + timedelta(minutes=3), failures=2)
+    assert remembering(cooling).memories == (cooling,)

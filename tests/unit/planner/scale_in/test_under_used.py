@@ -1,0 +1,318 @@
+"""Nodes with pods: when they may be emptied (behaviour, section 5)."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    AnnotateNode,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+)
+from reconciler.model.cluster import PodDisruptionBudget
+from reconciler.model.frozen import FrozenMap
+from tests.builders import ago, amounts_of, make_node, make_settings, near, selecting
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    moves,
+    on,
+    planned,
+    told,
+    unneeded,
+)
+
+
+def test_under_used_node_is_drained_with_every_pod_promised_a_place() -> None:
+    """Half-empty nodes would run for ever."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, unneeded("a", fleet), make_node("b", fleet), on("a"), full("b"))
+    kinds = [type(a) for a in made.actions]
+    assert kinds == [TaintNode, AnnotateNode, EvictPod]
+    taint = made.actions[0]
+    assert isinstance(taint, TaintNode)
+    assert (taint.taint.key, taint.taint.value) == (DRAINING_TAINT, "scale-in")
+    assert annotations_set(made) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
+    assert moves(made) == {"on-a": "b"}
+    assert [f.target for f in made.fleets] == [2]
+
+
+def test_node_first_found_unneeded_starts_its_timer() -> None:
+    """A node would be emptied the moment its load dips."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, make_node("a", fleet), make_node("b", fleet), on("a"), full("b"))
+    assert annotations_set(made) == {("a", "unneeded-since", "2026-01-31T12:00:00Z")}
+    assert told(made, TaintNode) == []
+    assert kept(made)["a"] == "unneeded-time"
+
+
+@pytest.mark.parametrize(("seconds", "leaves"), [(599, []), (600, ["a"]), (-60, [])])
+def test_node_is_drained_after_unneeded_time(seconds: float, leaves: list[str]) -> None:
+    """Too early moves pods for nothing, too late costs money, a clock jump moves nothing."""
+    fleet = make_scene_fleet()
+    node = unneeded("a", fleet, seconds)
+    made = planned(fleet, node, make_node("b", fleet), on("a"), full("b"))
+    assert told(made, TaintNode) == leaves
+
+
+@pytest.mark.parametrize(
+    ("cpu", "requests", "leaves"),
+    [("1900m", {}, True), ("2", {}, False), ("100m", {"memory": "8Gi"}, False)],
+)
+def test_use_counts_in_cpu_and_memory(cpu: str, requests: dict[str, str], leaves: bool) -> None:
+    """A node full of memory would count as empty, or one exactly at the threshold leave."""
+    fleet = make_scene_fleet()
+    node, other = unneeded("a", fleet), make_node("b", make_scene_fleet(cpu=64, memory="256Gi"))
+    made = planned(fleet, node, other, on("a", cpu=cpu, requests=requests), on("b", "x", cpu="40"))
+    assert told(made, TaintNode) == (["a"] if leaves else [])
+
+
+def test_use_of_a_device_keeps_its_node() -> None:
+    """A GPU at work on a node with idle CPUs would be taken away."""
+    fleet = make_scene_fleet()
+    gpu = amounts_of({"cpu": "4", "memory": "16Gi", "pods": 58, "nvidia.com/gpu": 1})
+    nodes = [unneeded("a", fleet, allocatable=gpu), make_node("b", fleet, allocatable=gpu)]
+    work = on("a", requests={"nvidia.com/gpu": 1})
+    assert told(planned(fleet, *nodes, work, full("b")), TaintNode) == []
+    assert told(planned(fleet, *nodes, on("a"), full("b")), TaintNode) == ["a"]
+
+
+def test_daemons_count_neither_as_use_nor_as_room() -> None:
+    """Small nodes with many daemons would never be under-used, or always."""
+    fleet = make_scene_fleet()
+    nodes = [unneeded("a", fleet), make_node("b", fleet)]
+    daemon = on("a", "d", "3", owner="DaemonSet")
+    light = planned(fleet, *nodes, daemon, on("a", cpu="400m"), full("b"))
+    assert told(light, TaintNode) == ["a"]
+    assert told(light, EvictPod) == ["on-a"]
+    heavy = planned(fleet, *nodes, daemon, on("a", cpu="500m"), full("b"))
+    assert told(heavy, TaintNode) == []
+
+
+def test_node_whose_pods_fit_nowhere_loses_its_timer() -> None:
+    """Its pods would be pending, and a new node be bought for them."""
+    fleet = make_scene_fleet()
+    made = planned(
+        fleet, unneeded("a", fleet), make_node("b", fleet), on("a", cpu="1600m"), full("b")
+    )
+    assert annotations_set(made) == {("a", "unneeded-since", None)}
+    assert kept(made)["a"] == "no-destination"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"ready": False, "created_at": ago(60)},
+        {"unschedulable": True},
+        {"draining": True},
+        {"deleting": True},
+    ],
+)
+def test_node_that_takes_no_pods_or_leaves_is_no_destination(changed: dict[str, Any]) -> None:
+    """Pods would be promised a place that they cannot have."""
+    fleet = make_scene_fleet()
+    other = make_node("b", fleet, **changed)
+    made = planned(fleet, unneeded("a", fleet), other, on("a"), full("b"))
+    assert "on-a" not in moves(made)
+
+
+def test_idle_node_that_is_about_to_leave_is_no_destination() -> None:
+    """Pods would be moved onto the node that would have gone by itself."""
+    fleet = make_scene_fleet()
+    made = planned(fleet, unneeded("a", fleet), unneeded("e", fleet, 60), on("a"))
+    assert told(made, TaintNode) == []
+
+
+def test_two_nodes_do_not_count_on_each_other() -> None:
+    """Both would be drained, and neither's pods have a place."""
+    fleet = make_scene_fleet(non_empty_at_once_max=10)
+    made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), on("a"), on("b"))
+    assert told(made, TaintNode) == ["a"]
+    assert moves(made) == {"on-a": "b"}
+    assert annotations_set(made) >= {("b", "unneeded-since", None)}
+
+
+def test_rules_between_pods_hold_where_they_go() -> None:
+    """Replicas that must be apart would be pending after the move."""
+    fleet = make_scene_fleet()
+    apart: dict[str, Any] = {
+        "labels": {"app": "w"},
+        "pod_anti_affinity": (near("kubernetes.io/hostname", app="w"),),
+    }
+    nodes = [unneeded("a", fleet), make_node("b", fleet)]
+    made = planned(fleet, *nodes, on("a", **apart), on("b", "w2", "2500m", **apart))
+    assert told(made, TaintNode) == []
+    more = planned(fleet, *nodes, on("a", **apart), full("b"))
+    assert moves(more) == {"on-a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"owner": "Job"}, "started-job"),
+        ({"owner": None}, "no-controller"),
+        ({"local_storage": True}, "local-storage"),
+        ({"namespace": "kube-system"}, "kube-system"),
+        ({"termination_grace_seconds": 600}, "long-grace"),
+        ({"annotations": FrozenMap({"karpenter.sh/do-not-disrupt": "true"})}, "do-not-disrupt"),
+        ({"unreadable": True}, "unreadable"),
+    ],
+)
+def test_pod_that_may_not_move_keeps_its_node(changed: dict[str, Any], code: str) -> None:
+    """Work in flight, data or an owner's word would be lost."""
+    fleet = make_scene_fleet()
+    made = planned(
+        fleet,
+        unneeded("a", fleet),
+        make_node("b", fleet),
+        on("a", "bad", cpu="100m", **changed),
+        on("a"),
+        full("b"),
+    )
+    assert told(made, TaintNode) + told(made, EvictPod) == []
+    assert kept(made)["a"] == code
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("fleet-reconciler.io/do-not-disrupt", "true"),
+        ("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true"),
+        ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
+    ],
+)
+def test_annotated_node_stays(key: str, value: str) -> None:
+    """An operator who looks at a node would see it vanish."""
+    fleet = make_scene_fleet()
+    node = unneeded("a", fleet, annotations={key: value})
+    made = planned(fleet, node, make_node("b", fleet), on("a"), full("b"))
+    assert told(made, TaintNode) == []
+    assert kept(made)["a"] == "protected"
+
+
+def web_budget(allowed: int) -> PodDisruptionBudget:
+    """A budget over `app=web`."""
+    return PodDisruptionBudget(
+        namespace="ns", name="web", selector=selecting(app="web"), disruptions_allowed=allowed
+    )
+
+
+def test_budget_must_allow_every_pod_of_the_node_now() -> None:
+    """A drain would stop half-way, its node neither used nor gone."""
+    fleet = make_scene_fleet()
+    labels = {"app": "web"}
+    objects = (
+        unneeded("a", fleet),
+        make_node("b", fleet),
+        on("a", "w1", "100m", labels=labels),
+        on("a", "w2", "100m", labels=labels),
+        full("b"),
+    )
+    assert kept(planned(fleet, *objects, budgets=(web_budget(1),)))["a"] == "budget"
+    assert told(planned(fleet, *objects, budgets=(web_budget(2),)), EvictPod) == ["w1", "w2"]
+
+
+def test_budget_refusal_leaves_the_timer_as_it_is() -> None:
+    """The node would have to be unneeded from the start each time a rollout is under way."""
+    fleet = make_scene_fleet()
+    pod = on("a", labels={"app": "web"})
+    made = planned(
+        fleet, unneeded("a", fleet), make_node("b", fleet), pod, full("b"), budgets=(web_budget(0),)
+    )
+    assert annotations_set(made) == set()
+
+
+def test_budget_is_shared_by_all_drains_of_a_plan() -> None:
+    """Two nodes would each use the one disruption that there is."""
+    fleet = make_scene_fleet(non_empty_at_once_max=10)
+    labels = {"app": "web"}
+    nodes = [unneeded(n, fleet) for n in "ab"] + [make_node(n, fleet) for n in "xyz"]
+    pods = [on("a", labels=labels), on("b", labels=labels), *(full(n) for n in "xyz")]
+    made = planned(fleet, *nodes, *pods, budgets=(web_budget(1),))
+    assert told(made, TaintNode) == ["a"]
+    assert kept(made)["b"] == "budget"
+
+
+def test_one_node_with_pods_at_a_time_one_under_way_counted() -> None:
+    """A rollout's worth of pods would move at once."""
+    fleet = make_scene_fleet()
+    nodes = [unneeded(n, fleet) for n in "abc"] + [make_node(n, fleet) for n in "xyz"]
+    pods = [on(n) for n in "abc"] + [full(n) for n in "xyz"]
+    made = planned(fleet, *nodes, *pods)
+    assert told(made, TaintNode) == ["a"]
+    assert kept(made)["b"] == "max-non-empty-at-once"
+    assert annotations_set(made) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
+
+
+def test_minimum_keeps_under_used_nodes() -> None:
+    """A fleet would fall below min_capacity."""
+    fleet = make_scene_fleet(min_capacity=2)
+    made = planned(fleet, unneeded("a", fleet), make_node("b", fleet), on("a"), full("b"))
+    assert told(made, TaintNode) == []
+    assert kept(made)["a"] == "min-capacity"
+
+
+def test_empty_node_goes_before_one_with_pods_and_both_respect_the_minimum() -> None:
+    """Pods would be moved although an idle node could go instead."""
+    fleet = make_scene_fleet(min_capacity=2)
+    nodes = [unneeded("a", fleet), unneeded("e", fleet), make_node("b", fleet)]
+    made = planned(fleet, *nodes, on("a"), full("b"))
+    assert told(made, TaintNode) == ["e"]
+
+
+def test_node_that_demand_is_promised_to_is_not_emptied() -> None:
+    """Pods would be evicted from a node just as others arrive."""
+    fleet = make_scene_fleet()
+    waiting = on("x", "waits", "2")
+    pending = type(waiting)(key=waiting.key, spec=waiting.spec, owner=waiting.owner)
+    made = planned(
+        fleet, unneeded("a", fleet), make_node("b", fleet), on("a"), full("b", "3"), pending
+    )
+    assert told(made, TaintNode) == []
+    assert annotations_set(made) == {("a", "unneeded-since", None)}
+
+
+def test_moved_pods_do_not_push_headroom_out() -> None:
+    """Balloon pods pushed out would ask for a new node: one goes, one comes, for ever."""
+    fleet = make_scene_fleet()
+    balloon = on("b", "balloon", "1200m", priority=-10)
+    made = planned(fleet, unneeded("a", fleet), make_node("b", fleet), on("a"), full("b"), balloon)
+    assert told(made, TaintNode) == []
+
+
+def test_bouncing_pods_need_no_low_use_but_half_an_hour() -> None:
+    """Kluster Fleet Manager's users would keep nodes that it gave back."""
+    fleet = make_scene_fleet(bounce_deployment_pods=True)
+    nodes = [make_node("a", fleet), make_node("b", fleet)]
+    old = on("a", cpu="2500m", started_at=ago(1800))
+    assert told(planned(fleet, *nodes, old, on("b", cpu="1")), TaintNode) == ["a"]
+    young = on("a", cpu="2500m", started_at=ago(1799))
+    assert told(planned(fleet, *nodes, young, on("b", cpu="3")), TaintNode) == []
+    stateful = on("a", cpu="2500m", owner="StatefulSet", started_at=ago(9000))
+    assert told(planned(fleet, *nodes, stateful, on("b", cpu="3")), TaintNode) == []
+
+
+def test_node_younger_than_its_grace_period_is_no_candidate() -> None:
+    """A node would be emptied while a burst is still arriving."""
+    from datetime import time  # noqa: PLC0415
+
+    from reconciler.planner.settings import GracePeriod  # noqa: PLC0415
+
+    period = GracePeriod(
+        starts=time(0), ends=time(0), weekdays=frozenset(range(1, 8)), seconds=7200
+    )
+    fleet = make_scene_fleet(grace_periods=(period,))
+    made = planned(fleet, unneeded("a", fleet), make_node("b", fleet), on("a"), full("b"))
+    assert kept(made)["a"] == "grace-period"
+
+
+def test_nodes_of_no_fleet_are_never_emptied_but_may_take_pods() -> None:
+    """Somebody else's nodes would be drained."""
+    fleet = make_scene_fleet()
+    stranger = unneeded("s", make_scene_fleet(name="foreign"))
+    made = planned(make_settings(fleet), stranger, on("s"), make_node("b", fleet), full("b"))
+    assert told(made, TaintNode) + told(made, TerminateInstance) == []

@@ -48,6 +48,8 @@ def refresh_catalogue(
     chosen = region or home_region()
     if not chosen:
         raise UsageError("--region", "none is named", "give --region or set AWS_REGION")
+    if not out.absolute().parent.is_dir():
+        raise InputError(str(out), "cannot be written: there is no such folder")
     at = now or SystemClock().now()
     ignored: list[Ignored] = []
     types = read_instance_types(Region(chosen), at, ignored)

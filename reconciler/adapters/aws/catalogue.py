@@ -46,6 +46,9 @@ def read_instance_types(
         NotFound: EC2 listed no types at all.
     """
     with closing(Clients()) as clients:
+        # The call that rights are most often missing for comes first.
+        products = _products(clients.pricing(PRICING_REGION), region)
+        on_demand = decode_on_demand_prices(products, ignored)
         ec2 = clients.ec2(region)
         types = decode_instance_types(_pages(ec2, "describe_instance_types", region, {}), ignored)
         if not types:
@@ -57,8 +60,6 @@ def read_instance_types(
         }
         pages = _pages(ec2, "describe_spot_price_history", region, history)
         spot = decode_spot_prices(((region, page) for page in pages), ignored)
-        products = _products(clients.pricing(PRICING_REGION), region)
-        on_demand = decode_on_demand_prices(products, ignored)
     return with_prices(types, on_demand, {name: price for (_, name), price in spot.items()})
 
 

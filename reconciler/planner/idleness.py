@@ -22,9 +22,9 @@ def counted(pods: Iterable[Pod]) -> list[Pod]:
 
 def is_empty(cycle: Cycle, node: Node) -> bool:
     """Nothing counts on it and nothing was promised to it in this cycle."""
-    return cycle.row_of[node.name] not in cycle.used_rows and not counted(
-        cycle.pods_on.get(node.name, ())
-    )
+    if cycle.row_of[node.name] in cycle.used_rows:
+        return False
+    return not any(counts(pod) for pod in cycle.pods_on.get(node.name, ()))
 
 
 def parse_time(text: str) -> datetime | None:

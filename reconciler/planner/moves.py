@@ -105,12 +105,14 @@ class Mover:
     def _placements(
         self, source: NodeName, pods: list[Pod], taken: list[tuple[int, int]]
     ) -> list[Placement]:
-        waiting = iter(pods)
-        return [
-            Placement(pod=next(waiting).key, node=self._cycle.row_name(row), moved_from=source)
-            for row, amount in taken
-            for _ in range(amount)
-        ]
+        found: list[Placement] = []
+        done = 0
+        for row, amount in taken:
+            name = self._cycle.row_name(row)
+            part = pods[done : done + amount]
+            found += [Placement(pod=pod.key, node=name, moved_from=source) for pod in part]
+            done += amount
+        return found
 
 
 def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:

@@ -75,13 +75,13 @@ class Judge:
 
     def ruling(self, pod: Pod) -> Ruling:
         """What becomes of the pod (see `fold`)."""
-        owner = pod.owner
+        owner, covering = pod.owner, self._ledger.covering(pod)
         key = (
             id(pod.spec),
-            id(pod.labels),
-            id(pod.annotations),
+            id(pod.annotations) if pod.annotations else 0,
             owner and owner.kind,
             pod.key.namespace,
+            covering,
             pod.phase,
             pod.deleting,
             pod.mirror,
@@ -92,7 +92,7 @@ class Judge:
         if known is None:
             subject = Subject(
                 pod=pod,
-                budgets=len(self._ledger.covering(pod)),
+                budgets=len(covering),
                 budgets_readable=self._ledger.readable(pod.key.namespace),
             )
             known = self._known[key] = fold(subject, self._terms)

@@ -4,6 +4,7 @@ Policies run over a cycle one after another, each seeing what earlier ones reser
 turns the finished cycle into a Plan.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -221,9 +222,10 @@ def node_row(node: Node, taints_left_out: frozenset[str]) -> RowSpec:
 def _classified(
     pods: Iterable[Pod], table: ClassTable, *, bound: bool
 ) -> list[tuple[PodClass, list[Pod]]]:
-    grouped: dict[int, list[Pod]] = {}
+    grouped: dict[int, list[Pod]] = defaultdict(list)
+    class_of = table.of
     for pod in pods:
-        grouped.setdefault(table.of(pod, bound=bound).number, []).append(pod)
+        grouped[class_of(pod, bound=bound).number].append(pod)
     return [(table.classes[number], members) for number, members in grouped.items()]
 
 

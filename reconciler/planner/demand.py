@@ -63,15 +63,23 @@ class SectorFinder:
         self._of_fleet: Mapping[str, str] = {f.name: f.sector for f in settings.fleets()}
         self._default = settings.default_sector
         self._anonymous = self._known == {""}
-        self._answers: dict[int, tuple[PodSpec, tuple[str, ...] | None]] = {}
+        self._answers: dict[int, tuple[PodSpec, tuple[str, ...] | None, tuple[str, ...]]] = {}
 
     def sectors_of(self, spec: PodSpec) -> tuple[str, ...] | None:
         """Sector names, perhaps unknown ones; None when the pod is not ours."""
+        return self._answer(spec)[1]
+
+    def served_by(self, spec: PodSpec) -> tuple[str, ...]:
+        """Those of its sectors that the config has."""
+        return self._answer(spec)[2]
+
+    def _answer(self, spec: PodSpec) -> tuple[PodSpec, tuple[str, ...] | None, tuple[str, ...]]:
         known = self._answers.get(id(spec))
         if known is None:
-            known = (spec, self._find(spec))
+            sectors = self._find(spec)
+            known = (spec, sectors, self.known(sectors or ()))
             self._answers[id(spec)] = known
-        return known[1]
+        return known
 
     def _find(self, spec: PodSpec) -> tuple[str, ...] | None:
         if self._anonymous:
@@ -109,6 +117,10 @@ def find_demand(pods: Iterable[Pod], settings: PlannerSettings) -> Demand:
     homeless: list[tuple[PodKey, str]] = []
     ignored: list[Ignored] = []
     for pod in pods:
+        if pod.node_name is not None and pod.phase == "Running" and not pod.deleting:
+            owner = pod.owner  # nearly all pods of a cluster: no calls for them
+            if not pod.mirror and (owner is None or owner.kind != "DaemonSet"):
+                continue
         code = _bystander(pod)
         if not code:
             if not _waits(pod, settings):
@@ -119,7 +131,7 @@ def find_demand(pods: Iterable[Pod], settings: PlannerSettings) -> Demand:
             if pod.key.namespace == _SYSTEM and not names_ours(pod.spec):
                 code = "kube-system"
             if not code and sectors is not None:
-                known = finder.known(sectors)
+                known = finder.served_by(pod.spec)
                 if known:
                     wishes.append(Wish(pod=pod, sectors=known))
                 else:

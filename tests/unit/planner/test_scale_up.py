@@ -115,6 +115,18 @@ def test_nominated_node_is_taken_by_its_pod() -> None:
     assert seats(made)["other"] == ("primary-small", None, 0)
 
 
+@pytest.mark.parametrize(
+    "changed", [{"ready": False}, {"unschedulable": True}, {"deleting": True}, {"draining": True}]
+)
+def test_nomination_for_a_node_that_takes_nobody_is_void(changed: dict[str, Any]) -> None:
+    """The pod would wait for a node that is gone, and no capacity be asked for."""
+    fleet = make_fleet_settings(cpu=4)
+    full = make_pod("full", node="n", cpu=4)
+    pod = make_pod(cpu=4, nominated_node_name=NodeName("n"))
+    made = plan(make_snapshot(make_node("n", fleet, **changed), full, pod), make_settings(fleet))
+    assert seats(made) == {"pod": ("primary-small", None, 0)}
+
+
 def test_room_held_by_running_balloons_is_free_for_real_pods() -> None:
     """Headroom would be bought twice: the balloon is there to be preempted."""
     fleet = make_fleet_settings(cpu=4)

@@ -13,18 +13,29 @@ Placed = list[tuple[WaitingClass, int, int]]
 
 
 def place_on_nominated(cycle: Cycle) -> None:
-    """A pod with a nominated node has preempted its room there: the room is taken already."""
+    """A pod with a nominated node has preempted its room there: the room is taken already.
+
+    A node that has turned unready or is leaving since takes nobody: such a nomination is void.
+    """
     one = np.ones(1, dtype=np.int64)
     for waiting in cycle.waiting:
-        nominated = [p for p in waiting.pods if p.nominated_node_name in cycle.row_of]
-        if not nominated:
+        named = {
+            pod.key: row
+            for pod in waiting.pods
+            if pod.nominated_node_name is not None
+            and (row := cycle.row_of.get(pod.nominated_node_name)) is not None
+        }
+        if not named:
             continue
-        waiting.pods = nominated + [p for p in waiting.pods if p not in nominated]
-        for pod in nominated:
-            if pod.nominated_node_name is not None:
-                row = cycle.row_of[pod.nominated_node_name]
-                cycle.sim.place(waiting.pod_class, np.array([row], dtype=np.int64), one)
-                cycle.promise(waiting, row, 1)
+        admitted = cycle.sim.admitted(waiting.pod_class)
+        rows = {key: row for key, row in named.items() if admitted[row]}
+        waiting.pods = [
+            *(p for p in waiting.pods if p.key in rows),
+            *(p for p in waiting.pods if p.key not in rows),
+        ]
+        for row in [rows[pod.key] for pod in waiting.pods[: len(rows)]]:
+            cycle.sim.place(waiting.pod_class, np.array([row], dtype=np.int64), one)
+            cycle.promise(waiting, row, 1)
 
 
 def place_on_existing(cycle: Cycle) -> None:

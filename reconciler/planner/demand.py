@@ -122,26 +122,26 @@ def find_demand(pods: Iterable[Pod], settings: PlannerSettings) -> Demand:
             if not pod.mirror and (owner is None or owner.kind != "DaemonSet"):
                 continue
         code = _bystander(pod)
-        if not code:
-            if not _waits(pod, settings):
-                continue
-            sectors = finder.sectors_of(pod.spec)
-            if sectors is None:
-                code = "no-sector"
-            if pod.key.namespace == _SYSTEM and not names_ours(pod.spec):
-                code = "kube-system"
-            if not code and sectors is not None:
-                known = finder.served_by(pod.spec)
-                if known:
-                    wishes.append(Wish(pod=pod, sectors=known))
-                else:
-                    homeless.append((pod.key, ", ".join(sectors)))
+        if not code and not _waits(pod, settings):
+            continue
+        code = code or _unserved(pod, finder)
         if code:
             ignored.append(Ignored(code=code, namespace=pod.key.namespace, pod=pod.key.name))
+        elif known := finder.served_by(pod.spec):
+            wishes.append(Wish(pod=pod, sectors=known))
+        else:
+            homeless.append((pod.key, ", ".join(finder.sectors_of(pod.spec) or ())))
     wishes.sort(key=_urgency)
     return Demand(
         wishes=tuple(wishes), homeless=tuple(sorted(homeless)), ignored=tuple(sorted(ignored))
     )
+
+
+def _unserved(pod: Pod, finder: SectorFinder) -> str:
+    """Why a pod that waits is none of ours, or nothing."""
+    if pod.key.namespace == _SYSTEM and not names_ours(pod.spec):
+        return "kube-system"
+    return "no-sector" if finder.sectors_of(pod.spec) is None else ""
 
 
 def _urgency(wish: Wish) -> tuple[int, str, str, str]:

@@ -11,7 +11,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Placement
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.inventory import is_draining
-from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.simulation import RowSpec
@@ -49,6 +49,7 @@ class Mover:
         self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
+        self._room_at_first: dict[int, IntArray] = {}
         gone = set(leaving) | cycle.inventory.leaving
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
@@ -83,6 +84,8 @@ class Mover:
         before it is, and put back after, so that counters see the same node both times.
         """
         cycle, row = self._cycle, self._cycle.row_of[node.name]
+        if any(self._is_hopeless(row, pod_class, len(pods)) for pod_class, pods in groups):
+            return None
         before = self.mark()
         for pod_class, pods in groups:
             cycle.sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
@@ -101,6 +104,19 @@ class Mover:
         self._out[-1] = (row, node.name, rows)
         self.receiving |= rows
         return Moves(node=node, placements=found, rows=sorted(rows))
+
+    def _is_hopeless(self, row: int, pod_class: PodClass, count: int) -> bool:
+        """Whether resources alone refuse the class: the room that there was at first only shrinks.
+
+        Kept per class, so that nodes full of pods that fit nowhere cost a look-up each.
+        """
+        room = self._room_at_first.get(pod_class.number)
+        if room is None:
+            sim = self._cycle.sim
+            free = np.where(sim.admitted(pod_class), sim.resource_room(pod_class), 0)
+            room = np.minimum(np.where(self.staying, free, 0), UNLIMITED)
+            self._room_at_first[pod_class.number] = room
+        return int(room.sum() - room[row]) < count
 
     def _placements(
         self, source: NodeName, pods: list[Pod], taken: list[tuple[int, int]]

@@ -20,6 +20,11 @@ from reconciler.planner.rules import Verdict
 from reconciler.planner.text import counted_noun, duration
 from reconciler.planner.utilisation import Utilisation
 
+EXAMINED_MIN = 50
+EXAMINED_SHARE = 10
+"""Nodes whose moves one plan simulates: a tenth of all, at least 50 (as Cluster Autoscaler does),
+or as many as may go at once. The others keep their timers and have their turn a minute later."""
+
 BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
 
@@ -60,11 +65,24 @@ def remove_under_used(scene: Scene) -> None:
         return
     last = [c.node.name for c in reversed(candidates)]
     mover = Mover(scene.cycle, scene.leaving, last)
-    rest = [c for c in candidates if not _begin(scene, mover, c)]
+    examined = _examined(scene, candidates)
+    rest = [c for c in examined if not _begin(scene, mover, c)]
     mark = mover.mark()
     for candidate in rest:
         _tend_timer(scene, mover, candidate)
     mover.undo(mark)
+
+
+def _examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
+    """As many candidates as one plan has time for, those without a timer taking turns."""
+    at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
+    most = max(EXAMINED_MIN, len(scene.cycle.nodes) // EXAMINED_SHARE, at_once)
+    if len(candidates) <= most:
+        return candidates
+    timed = [c for c in candidates if c.since is not None]
+    fresh = [c for c in candidates if c.since is None]
+    turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(fresh))
+    return [*timed, *fresh[turn:], *fresh[:turn]][:most]
 
 
 def _candidates(scene: Scene) -> list[Candidate]:

@@ -39,6 +39,17 @@ class Size:
         return f"{what} on {self.nodes:,} nodes{running}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """What another system was measured at, on a machine of the same kind."""
+
+    name: str
+    pods_per_second: float
+    usd: float | None = None
+    """What it bought, at the prices of the case."""
+    remark: str = ""
+
+
 Made = tuple[Snapshot, PlannerSettings]
 
 
@@ -53,8 +64,8 @@ class Case:
     make: Callable[[Size], Made]
     quick: int = 1
     """How many of the sizes `--quick` runs."""
-    peers: Mapping[str, str] = field(default_factory=dict)
-    """By size label: what others were measured at."""
+    peers: Mapping[str, Peer] = field(default_factory=dict)
+    """By size label."""
     data: Path | None = None
     """The file that it needs, if any."""
 
@@ -133,8 +144,18 @@ CASES: Mapping[str, Case] = {
         make=_karpenter,
         quick=2,
         peers={
-            "1,000 pods": "Karpenter 1.14: 372 pods/s, 1,087 vCPU",
-            "5,000 pods": "Karpenter 1.14: 391 pods/s, 5,580 vCPU",
+            "1,000 pods": Peer(
+                name="Karpenter 1.14",
+                pods_per_second=372,
+                usd=1087 * float(clusters.KARPENTER_USD_PER_CPU),
+                remark="1,087 vCPU",
+            ),
+            "5,000 pods": Peer(
+                name="Karpenter 1.14",
+                pods_per_second=391,
+                usd=5580 * float(clusters.KARPENTER_USD_PER_CPU),
+                remark="5,580 vCPU",
+            ),
         },
     ),
     "estimator": Case(
@@ -148,7 +169,13 @@ CASES: Mapping[str, Case] = {
         why="Identical pods, 50 to a node, one empty group: 1,000 nodes are wanted.",
         sizes=(Size(pods=50_000),),
         make=_identical,
-        peers={"50,000 pods": "Cluster Autoscaler: 16 s a cycle, 7 GB allocated"},
+        peers={
+            "50,000 pods": Peer(
+                name="Cluster Autoscaler",
+                pods_per_second=50_000 / 16,
+                remark="16 s a cycle, 7 GB allocated",
+            )
+        },
     ),
     "cycle": Case(
         title="A whole cycle on a full cluster",

@@ -14,7 +14,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 from tests.builders import HOSTNAME, ZONE
 
-PODS_MAX = 1000
+PODS_MAX = 500
 """It is quadratic: more would take minutes."""
 
 

@@ -7,7 +7,7 @@ from math import ceil, log
 from pathlib import Path
 from statistics import median
 
-from tests.benchmarks.cases import CASES, DATA
+from tests.benchmarks.cases import CASES, DATA, Peer
 from tests.benchmarks.measure import Measurement
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
@@ -60,6 +60,25 @@ def row(measured: Measurement) -> tuple[str, ...]:
     )
 
 
+def _peer(measured: Measurement) -> Peer | None:
+    case = CASES[measured.case]
+    return case.peers.get(case.sizes[measured.size].label)
+
+
+def against(measured: Measurement) -> str:
+    """How it compares with what another system was measured at."""
+    peer = _peer(measured)
+    if peer is None:
+        return ""
+    label = CASES[measured.case].sizes[measured.size].label
+    rate = measured.pods / median(measured.wall)
+    text = f"- {label}: {peer.name} {peer.pods_per_second:,.0f} pods/s ({peer.remark})"
+    text += f": {rate / peer.pods_per_second:,.0f} times as many here"
+    if peer.usd is not None:
+        text += f", at {measured.usd / peer.usd:.0%} of its {peer.usd:,.2f} USD/h"
+    return text
+
+
 def growth(measured: Sequence[Measurement]) -> float | None:
     """The exponent of planning time over nodes + pods, from the smallest to the largest size."""
     points = [(_objects(m), median(m.wall)) for m in measured]
@@ -81,7 +100,7 @@ def section(name: str, measured: Sequence[Measurement]) -> str:
     lines.append("| " + " | ".join(HEADING) + " |")
     lines.append("|" + " --- |" * len(HEADING))
     lines += ["| " + " | ".join(row(each)) + " |" for each in measured]
-    lines += ["", *(f"- {label}: {figures}" for label, figures in case.peers.items())]
+    lines += ["", *(against(each) for each in measured if _peer(each))]
     exponent = growth(measured) if len(measured) > 1 and case.data is None else None
     if exponent is not None:
         lines.append(f"- growth exponent of p50 in nodes + pods: {exponent:.2f}")

@@ -15,6 +15,7 @@ from reconciler.model.errors import InputError
 from reconciler.sandbox.cluster.settings import DURATION
 
 TRACE_PODS_MAX = 400
+TRACE_BYTES_MAX = 64 << 20
 TRACE_SECONDS = 20.0
 """A trace is squeezed into this long."""
 _COLUMNS = ("pod", "cpu_milli", "memory_mib", "creation_s", "deletion_s")
@@ -77,6 +78,8 @@ def _squeezed(path: Path, row: dict[str, str], first: float, span: float) -> flo
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
     try:
+        if path.stat().st_size > TRACE_BYTES_MAX:
+            raise InputError(str(path), f"is over {TRACE_BYTES_MAX >> 20} MiB", "give a part of it")
         body = path.read_bytes()
         text = (gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body).decode()
     except OSError as error:

@@ -136,6 +136,8 @@ def _objects(document: bytes | Raw, where: str) -> Iterator[RawObject]:
         items, envelope = _LOOSE_ITEMS.decode(document), _EnvelopeWire(kind="List")
     except ValueError:
         items, envelope = None, _envelope(document, where)
+    if items and not any(bytes(item).lstrip().startswith(b"{") for item in items):
+        raise InputError(where, "is a list of something else than objects", HINT)
     if items is None:
         items = envelope.items
     if items is None and envelope.kind in LISTS:

@@ -9,7 +9,7 @@ from reconciler.model.plan import Placement, Plan, Reason, Unplaceable
 from reconciler.model.quantity import format_amount
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.demand import SECTOR, SectorFinder
-from reconciler.planner.explain.answers import FleetAnswer, PodExplanation
+from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanation
 from reconciler.planner.explain.limits import limits_lifted
 from reconciler.planner.explain.repairs import Repair, repairs, spec_changed
 from reconciler.planner.explain.trial import complete, refusals_of_nodes, variants_of
@@ -28,6 +28,9 @@ IGNORED: Mapping[str, str] = {
     "no-sector": "it names no sector and the config has no default_sector: add one or the other",
     "": "it is not pending, or not in the namespace that demand is limited to",
 }
+
+Burden = tuple[int, float]
+"""How much a way asks: number and kind of its changes, then by how much requests go down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +120,7 @@ def _refusing_nodes(cycle: Cycle, pod: Pod) -> FrozenMap[str, int]:
 
 def _unplaceable(cycle: Cycle, asked: Question, refused: Unplaceable) -> PodExplanation:
     reasons = {(r.fleet, r.region): r for r in refused.reasons}
-    found: list[tuple[int, FleetAnswer]] = []
+    found: list[tuple[Burden, FleetAnswer]] = []
     for status, tries in zip(asked.fleets, asked.tries, strict=True):
         reason = reasons.get((status.key.name, status.key.region), refused.reasons[0])
         found.append(_answer(cycle, asked.pod, status, tries, reason))
@@ -138,9 +141,9 @@ def _unplaceable(cycle: Cycle, asked: Question, refused: Unplaceable) -> PodExpl
 
 def _answer(
     cycle: Cycle, pod: Pod, status: FleetStatus, tries: Sequence[Repair], reason: Reason
-) -> tuple[int, FleetAnswer]:
+) -> tuple[Burden, FleetAnswer]:
     """What a fleet says, the smallest way first; and how much that one asks."""
-    ways: dict[tuple[str, ...], int] = {}
+    ways: dict[Changes, Burden] = {}
     for repair in tries:
         whole = complete(cycle, repair)
         lifted = limits_lifted(cycle, pod, status)
@@ -148,9 +151,9 @@ def _answer(
             weight = whole.weight + sum(w for _, w in lifted)
             changes = (*whole.changes, *(what for what, _ in lifted))
             if changes:
-                ways.setdefault(changes, 10 * len(changes) + weight)
+                ways.setdefault(changes, (10 * len(changes) + weight, whole.loss))
     ordered = sorted(ways, key=lambda changes: (ways[changes], changes))
-    return min(ways.values(), default=0), FleetAnswer(
+    return min(ways.values(), default=(0, 0.0)), FleetAnswer(
         fleet=status.key.name,
         region=status.key.region,
         code=reason.code,

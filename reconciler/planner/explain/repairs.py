@@ -22,6 +22,8 @@ STEPS_MAX = 12
 """More changes than this are no advice."""
 FIXED_LABELS = ZONE_KEYS | {"sector", "fleet", "size", "pool_size", "kind", "lifecycle"}
 """Labels of a fleet that its `labels` key cannot set."""
+_MIB = 2**20
+_GIB = 2**30
 _OF_PLATFORM = ("kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "beta.")
 
 
@@ -34,6 +36,8 @@ class Repair:
     changes: tuple[str, ...] = ()
     weight: int = 0
     """How much is asked: a change of the pod's meaning weighs more than one of a number."""
+    loss: float = 0.0
+    """How much less the pod gets: the sum of the shares by which requests were lowered."""
 
     def with_pod(self, pod: Pod, change: str, weight: int) -> "Repair":
         """With one more change, of the pod."""
@@ -141,25 +145,33 @@ def _lowered(repair: Repair) -> Repair | None:
     short = _short(spec, row)
     if "pods" in short:
         return None
-    requests = {n: min(a, row.allocatable.get(n, 0)) for n, a in spec.requests.items()}
-    shown = [
-        f"lower the pod's {n} request to {format_amount(n, requests[n])}"
-        if requests[n]
-        else f"ask for no {n}"
-        for n in short
-    ]
-    kept = FrozenMap((n, a) for n, a in requests.items() if a)
-    return repair.with_pod(spec_changed(repair.pod, requests=kept), ", ".join(shown), 3)
+    for name in short:
+        asked = spec.requests[name]
+        amount, shown = round_for_people(name, row.allocatable.get(name, 0), up=False)
+        change = f"lower the pod's {name} request to {shown}" if amount else f"ask for no {name}"
+        requests = {**repair.pod.spec.requests, name: amount}
+        kept = FrozenMap((n, a) for n, a in requests.items() if a)
+        repair = repair.with_pod(spec_changed(repair.pod, requests=kept), change, 3)
+        repair = replace(repair, loss=repair.loss + 1 - amount / asked)
+    return repair
 
 
 def _enlarged(repair: Repair, fleet: str) -> Repair:
     """A size of which a new node has what the pod asks."""
     spec, row = repair.pod.spec, repair.row
-    short = _short(spec, row)
-    more = FrozenMap({**row.allocatable, **{n: spec.requests[n] for n in short}})
-    shown = " and ".join(f"{format_amount(n, spec.requests[n])} {n}" for n in short)
+    least = {n: round_for_people(n, spec.requests[n], up=True) for n in _short(spec, row)}
+    more = FrozenMap({**row.allocatable, **{n: amount for n, (amount, _) in least.items()}})
+    shown = " and ".join(f"{text} {n}" for n, (_, text) in least.items())
     change = f"add a size to the sector of {fleet} whose nodes offer at least {shown}"
     return repair.with_row(replace(row, allocatable=more), change, 4)
+
+
+def round_for_people(name: str, amount: int, *, up: bool) -> tuple[int, str]:
+    """An amount that is short to write, and its text; whole MiB where GiB would not be exact."""
+    if amount < _MIB or amount * 100 % _GIB == 0 or not format_amount(name, amount).endswith("i"):
+        return amount, format_amount(name, amount)
+    mebibytes = -(-amount // _MIB) if up else amount // _MIB
+    return mebibytes * _MIB, f"{mebibytes}Mi"
 
 
 def _tolerating(repair: Repair) -> Repair | None:

@@ -63,6 +63,30 @@ def test_lowered_request_places_the_pod() -> None:
     assert not plan(make_snapshot(make_pod(memory="28Gi")), settings).unplaceable
 
 
+def test_smallest_change_is_the_one_that_takes_least_away() -> None:
+    """Of two sizes that are too small the larger one is nearer to what the pod wants."""
+    fleets = [make_fleet_settings("small", memory="8Gi"), make_fleet_settings("big", memory="64Gi")]
+    found = explained(make_snapshot(make_pod(memory="300Gi")), make_settings(*fleets))
+    assert found.change == ("lower the pod's memory request to 64Gi",)
+
+
+def test_lowered_request_is_never_rounded_up() -> None:
+    """A request of 2Gi does not fit a node that offers a little less."""
+    found = of_small(make_pod(memory="8Gi"), memory="2038.5Mi")
+    assert found.change == ("lower the pod's memory request to 2038Mi",)
+
+
+def test_every_lowered_resource_is_a_change_of_its_own() -> None:
+    """Three requests to lower are more to ask than one new size."""
+    found = of_small(make_pod(cpu=64, memory="300Gi", requests={"nvidia.com/gpu": 1}))
+    assert found.change[0].startswith("add a size")
+    assert found.fleets[0].ways[1] == (
+        "lower the pod's cpu request to 4",
+        "lower the pod's memory request to 16Gi",
+        "ask for no nvidia.com/gpu",
+    )
+
+
 def test_fleet_at_its_maximum_names_the_next_one() -> None:
     """The number must count what the fleet will have, not what it has."""
     fleet = make_fleet_settings("small", max_capacity=2)

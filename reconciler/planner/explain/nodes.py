@@ -1,7 +1,14 @@
 """Why a node stays or goes."""
 
-from reconciler.model.actions import AnyAction, EvictPod, SetCapacity, TaintNode, TerminateInstance
-from reconciler.model.actions import DeletePod as Deletion
+from reconciler.model.actions import (
+    AnyAction,
+    DeleteNode,
+    DeletePod,
+    EvictPod,
+    SetCapacity,
+    TaintNode,
+    TerminateInstance,
+)
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
@@ -46,7 +53,7 @@ def _verdict(cycle: Cycle, made: Plan, node: Node) -> tuple[NodeVerdict, str, st
         return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
     if name in cycle.inventory.leaving:
         return "leaves", "instance-gone", "its instance is shutting down or gone"
-    endings = (TaintNode, TerminateInstance, EvictPod, Deletion)
+    endings = (TaintNode, TerminateInstance, EvictPod, DeletePod, DeleteNode)
     leaving = [a for a in _actions(made, name) if isinstance(a, endings)]
     if leaving:
         return "leaves", leaving[0].policy, leaving[0].because

@@ -189,3 +189,40 @@ def test_replicas_spread_evenly_over_zones_when_placed_together() -> None:
     ]
     found = places(at("x", "a"), at("y", "b"), at("z", "c"), *pods)
     assert sorted(found.values()) == ["x", "x", "y", "y", "z", "z"]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "skew", "minimum", "expected"),
+    [
+        (0, 0, 1, 1, True),
+        (1, 0, 1, 1, False),
+        (1, 0, 2, 1, True),
+        (2, 0, 2, 1, False),
+        (1, 1, 1, 1, True),
+        (1, 1, 1, 3, False),
+        (0, 0, 1, 3, True),
+    ],
+)
+def test_spread_by_hostname_counts_every_node(
+    here: int, there: int, skew: int, minimum: int, expected: bool
+) -> None:
+    """Replicas would pile up on one node although another one, full but empty of them, counts."""
+    rule = spread(HOSTNAME, skew, min_domains=minimum, app="a")
+    pod = make_pod(labels={"app": "a"}, topology_spread=(rule,), cpu="1")
+    running = [
+        runs(f"{n}{i}", n, cpu="0") for n, c in (("x", here), ("y", there)) for i in range(c)
+    ]
+    full = runs("full", "y", app="other", cpu="4")
+    assert fits(pod, at("x", "a"), at("y", "a"), full, *running) == expected
+
+
+def test_replicas_spread_by_hostname_fill_nodes_evenly() -> None:
+    """More replicas than maxSkew allows would be promised to the first node."""
+    rule = spread(HOSTNAME, app="a")
+    pods = [
+        make_pod(f"p{i}", labels={"app": "a"}, topology_spread=(rule,), cpu="100m")
+        for i in range(5)
+    ]
+    found = places(at("x", "a"), at("y", "a"), *pods)
+    counts = sorted(list(found.values()).count(n) for n in ("x", "y"))
+    assert counts == [2, 3]

@@ -1,7 +1,7 @@
 """What each fleet has now: config, EC2 and cluster joined per fleet and region."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAINING_TAINT
@@ -119,11 +119,13 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     if not is_suspicious(len(stuck), len(owners), snapshot):
         known = remembered(snapshot, settings, stuck)
     memories = {(m.fleet, m.region): m for m in known}
+    live = _live_fleets(cloud)
     statuses = [
         _status(
             key,
             fleet,
             tuple(nodes.get(key, ())),
+            live.get(key),
             snapshot,
             settings,
             memories.get((key.name, key.region)),
@@ -176,11 +178,11 @@ def _status(
     key: FleetKey,
     fleet: FleetSettings,
     nodes: tuple[Node, ...],
+    live: Fleet | None,
     snapshot: Snapshot,
     settings: PlannerSettings,
     memory: FleetMemory | None,
 ) -> FleetStatus:
-    live = _live_fleet(key, snapshot.cloud)
     joining = sum(is_joining(n, snapshot.at, settings.instance_init_seconds) for n in nodes)
     if snapshot.cloud is None:
         state, current = "active", len(nodes)
@@ -201,16 +203,24 @@ def _status(
     )
 
 
-def _live_fleet(key: FleetKey, cloud: CloudState | None) -> Fleet | None:
-    """The live fleet of this name; of several the oldest, so that the choice is stable."""
-    if cloud is None:
-        return None
-    found = [
-        f
-        for f in cloud.fleets
-        if f.name == key.name and f.region == key.region and f.state in LIVE_STATES
-    ]
-    return min(found, key=lambda f: (str(f.created_at or ""), f.id), default=None)
+def _live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
+    """The live fleets by name and region; of several the oldest, so that the choice is stable."""
+    found: dict[FleetKey, Fleet] = {}
+    for fleet in sorted(
+        cloud.fleets if cloud else (), key=lambda f: (str(f.created_at or ""), f.id)
+    ):
+        if fleet.state in LIVE_STATES:
+            found.setdefault(FleetKey(name=fleet.name, region=fleet.region), fleet)
+    return found
+
+
+def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:
+    """The snapshot with Auto Scaling groups named as the fleets of the config that name them."""
+    names = {f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group}
+    if not names or snapshot.cloud is None:
+        return snapshot
+    fleets = tuple(replace(f, name=names.get(f.id, f.name)) for f in snapshot.cloud.fleets)
+    return replace(snapshot, cloud=replace(snapshot.cloud, fleets=fleets))
 
 
 def cool_off(failures: int) -> timedelta:

@@ -14,7 +14,7 @@ from reconciler.model.ids import FleetId
 from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle, open_cycle
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.inventory import FleetStatus, with_config_names
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.policies import (
     capacity_limits,
@@ -106,6 +106,8 @@ def _capacity_reason(cycle: Cycle, status: FleetStatus, target: int) -> tuple[Po
     if target < status.current:
         return "max-capacity", f"max_capacity is {status.max}, {status.joined} nodes have joined"
     pods = cycle.pods_on_new.get(status.key, 0)
+    if not pods and status.key in cycle.raises:
+        return cycle.raises[status.key]
     if not pods:
         return "min-capacity", f"min_capacity is {status.min}"
     verb = "needs" if pods == 1 else "need"

@@ -1,7 +1,12 @@
 """min_capacity is bought before demand, so that demand can use it."""
 
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.inventory import VOLUNTARY_DRAINS, FleetStatus, drain_reasons
+from reconciler.planner.inventory import (
+    LIVE_STATES,
+    VOLUNTARY_DRAINS,
+    FleetStatus,
+    drain_reasons,
+)
 
 
 def propose(cycle: Cycle) -> None:
@@ -10,11 +15,11 @@ def propose(cycle: Cycle) -> None:
     A target above the maximum that EC2 has not served yet is taken back.
     """
     for status in cycle.inventory.fleets:
-        if status.state == "missing":
+        if status.state not in LIVE_STATES:
             continue
         if status.max is not None and status.current > max(status.max, status.joined):
             cycle.targets[status.key] = max(status.max, status.joined)
-        elif not status.unavailable:
+        else:
             _raise_to_minimum(cycle, status)
 
 
@@ -31,7 +36,7 @@ def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:
         target = min(target, max(status.max, status.min, status.current))
     cycle.targets[status.key] = target
     coming = target - status.held
-    if coming > 0:
+    if coming > 0 and not status.unavailable:
         first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
         for row in range(first, cycle.sim.rows):
             cycle.seat_new_row(row, status.key)

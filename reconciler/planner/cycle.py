@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from reconciler.model.actions import AnyAction
+from reconciler.model.actions import AnyAction, PolicyName
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, NodeName
@@ -94,6 +94,8 @@ class Cycle:
     """Rows on which this cycle promised something."""
     removals: list[Removal] = field(default_factory=list)
     """What policies want to begin to remove; settled when all have spoken."""
+    raises: dict[FleetKey, tuple[PolicyName, str]] = field(default_factory=dict)
+    """Why targets go up where neither demand nor a minimum asks for it."""
     bought_nano_usd: int = 0
     bound_nano_usd: int = 0
     """Lower bound of what had to be bought."""

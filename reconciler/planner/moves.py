@@ -77,14 +77,19 @@ class Mover:
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
 
-    def move(self, node: Node, groups: Sequence[Group]) -> Moves | None:
+    def move(self, node: Node, groups: Sequence[Group], also: Sequence[int] = ()) -> Moves | None:
         """Find every pod a place among the nodes that stay; None, and nothing changed, if not.
 
         The node counts as tainted meanwhile, for rules on how pods spread. Its pods are taken off
         before it is, and put back after, so that counters see the same node both times.
+
+        Args:
+            node: The node that leaves.
+            groups: Its pods that have to move.
+            also: Further rows that may take them, after all others.
         """
         cycle, row = self._cycle, self._cycle.row_of[node.name]
-        if any(self._is_hopeless(row, pod_class, len(pods)) for pod_class, pods in groups):
+        if not also and any(self._is_hopeless(row, c, len(pods)) for c, pods in groups):
             return None
         before = self.mark()
         for pod_class, pods in groups:
@@ -92,10 +97,11 @@ class Mover:
         cycle.sim.set_schedulable(row, _row(node, leaving=True))
         self.staying[row] = False
         self._out.append((row, node.name, set()))
+        among, order = self._open_to(also)
         found: list[Placement] = []
         rows: set[int] = set()
         for pod_class, pods in groups:
-            taken = fill(cycle.sim, pod_class, len(pods), self.staying, self._order)
+            taken = fill(cycle.sim, pod_class, len(pods), among, order)
             if sum(amount for _, amount in taken) < len(pods):
                 self.undo(before)
                 return None
@@ -104,6 +110,23 @@ class Mover:
         self._out[-1] = (row, node.name, rows)
         self.receiving |= rows
         return Moves(node=node, placements=found, rows=sorted(rows))
+
+    def fits(self, node: Node, groups: Sequence[Group], also: Sequence[int]) -> bool:
+        """Whether `move` would succeed; nothing is changed."""
+        mark = self.mark()
+        found = self.move(node, groups, also)
+        self.undo(mark)
+        return found is not None
+
+    def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:
+        """The rows that may take pods, and the order in which they do."""
+        if not also:
+            return self.staying, self._order
+        more = np.array(also, dtype=np.int64)
+        among = np.zeros(self._cycle.sim.rows, dtype=np.bool_)
+        among[: len(self.staying)] = self.staying
+        among[more] = True
+        return among, np.concatenate([self._order[~np.isin(self._order, more)], more])
 
     def _is_hopeless(self, row: int, pod_class: PodClass, count: int) -> bool:
         """Whether resources alone refuse the class: the room that there was at first only shrinks.

@@ -60,6 +60,7 @@ def _ripe(scene: Scene, node: Node, status: FleetStatus) -> timedelta | None:
         keep(cycle, node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
         if scene.room.may_leave(status.key):
             scene.leaving.add(node.name)
+            scene.waiting.add(node.name)
         return None
     return idle
 
@@ -86,6 +87,7 @@ def _remove(scene: Scene, idle: timedelta, node: Node, status: FleetStatus) -> N
     elif scene.draining_before + scene.empty_begun >= most:
         keep(cycle, node, "max-empty-at-once", "enough nodes are leaving at once")
         scene.leaving.add(node.name)
+        scene.waiting.add(node.name)
     elif not _spare(scene, node, status):
         keep(cycle, node, "demand", "demand with its over-subscription would need it back")
     else:

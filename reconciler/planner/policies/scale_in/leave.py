@@ -24,6 +24,7 @@ from reconciler.planner.idleness import counted, counts
 from reconciler.planner.inventory import MISSING, VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.moves import Mover, grouped
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
+from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.rules import Judge, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
 
@@ -38,7 +39,9 @@ def finish_leaving(cycle: Cycle) -> None:
             continue
         if node.name in cycle.inventory.leaving:
             _delete_if_terminated(cycle, node)
-        elif is_draining(node) and node.name not in taken_back:
+        elif node.name in taken_back:
+            stop_timer(cycle, node, "demand came back")
+        elif is_draining(node):
             under_way.append((node, key))
     if under_way:
         leaver = _Leaver(cycle)

@@ -27,6 +27,8 @@ class Scene:
     """Those of ours that still have pods."""
     leaving: set[NodeName] = field(default_factory=set)
     """Empty nodes that go, now or when their time has come: no destinations."""
+    waiting: set[NodeName] = field(default_factory=set)
+    """Those of them whose time has not come yet."""
     empty_begun: int = 0
     """Empty nodes that this plan begins to remove."""
     non_empty_begun: int = 0

@@ -1,0 +1,126 @@
+"""Which nodes with pods may be emptied, as far as use, annotations and pods say."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import PolicyName
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.ids import FleetKey
+from reconciler.planner.calendar import grace_seconds
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.drains import keep, rests_until
+from reconciler.planner.idleness import counted, is_empty, unneeded_since
+from reconciler.planner.inventory import FleetStatus, is_draining
+from reconciler.planner.policies.scale_in.bars import bar, pod_bar
+from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.timers import stop_timer
+from reconciler.planner.rules import Verdict
+from reconciler.planner.text import duration
+from reconciler.planner.utilisation import Utilisation
+
+BOUNCE_AFTER = timedelta(seconds=1800)
+"""Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A node that may be emptied, if its pods fit elsewhere."""
+
+    node: Node
+    status: FleetStatus
+    moving: list[Pod]
+    share: float
+    bounces: bool
+    """Its pods may bounce: no timer is needed, they have run for long."""
+    since: datetime | None
+    """Since when it has been unneeded; None when that begins now."""
+    failures_rank: int
+    """1 after a failed drain: others go first."""
+    policy: PolicyName
+    because: str
+
+    def ripe(self, at: datetime) -> bool:
+        """Whether it has been unneeded for `unneeded_time`."""
+        if self.bounces:
+            return True
+        needed = timedelta(seconds=self.status.settings.scale_in.unneeded_seconds)
+        return at - (self.since or at) >= needed
+
+    def order(self) -> tuple[object, ...]:
+        """Unneeded longest first, so that the choice stays the same from cycle to cycle."""
+        waited = self.since is None, self.since.timestamp() if self.since else 0.0
+        return (self.failures_rank, *waited, self.share, self.node.name)
+
+
+def find_candidates(scene: Scene) -> list[Candidate]:
+    """Every node that its use, its annotations and its pods allow to empty, in order."""
+    cycle = scene.cycle
+    utilisation = Utilisation(cycle)
+    found: list[Candidate] = []
+    for node in cycle.nodes.values():
+        key = cycle.inventory.fleet_of_node.get(node.name)
+        if key is None or is_draining(node) or node.name in cycle.inventory.leaving:
+            continue
+        if not is_empty(cycle, node):
+            candidate = _candidate(scene, utilisation, node, key)
+            if candidate is None:
+                stop_timer(cycle, node)
+            else:
+                found.append(candidate)
+    return sorted(found, key=Candidate.order)
+
+
+def _candidate(
+    scene: Scene, utilisation: Utilisation, node: Node, key: FleetKey
+) -> Candidate | None:
+    cycle, status = scene.cycle, scene.cycle.statuses[key]
+    if cycle.row_of[node.name] in cycle.used_rows:
+        return None
+    share, threshold = utilisation.highest(node.name), status.settings.scale_in
+    pods = cycle.pods_on.get(node.name, [])
+    bounces = status.settings.bounce_deployment_pods and _bounce(cycle, pods)
+    little_used = share < threshold.utilization_threshold
+    if not (little_used or bounces or cycle.settings.consolidation):
+        return None
+    rulings = scene.judge(status.settings).rulings(pods)
+    barred = bar(cycle, node, status) or _too_young(cycle, node, status) or pod_bar(rulings)
+    moving = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
+    if barred is not None or not moving:
+        keep(cycle, node, *(barred or ("deleting", "its last pods are being deleted")))
+        return None
+    because = f"its pods ask for {utilisation.shown(node.name)}"
+    if bounces:
+        because = "all its pods belong to ReplicaSets and have run for 30m"
+    return Candidate(
+        node=node,
+        status=status,
+        moving=moving,
+        share=share,
+        bounces=bounces,
+        since=unneeded_since(cycle, node),
+        failures_rank=int(rests_until(cycle, node) is not None),
+        policy="scale-in" if little_used or bounces else "consolidation",
+        because=because,
+    )
+
+
+def _bounce(cycle: Cycle, pods: list[Pod]) -> bool:
+    """Whether all pods that count belong to ReplicaSets and have run for long enough."""
+    return all(
+        pod.owner is not None
+        and pod.owner.kind == "ReplicaSet"
+        and pod.started_at is not None
+        and cycle.at - pod.started_at >= BOUNCE_AFTER
+        for pod in counted(pods)
+    )
+
+
+def _too_young(cycle: Cycle, node: Node, status: FleetStatus) -> tuple[str, str] | None:
+    """A node is older than the grace period in force before it is a candidate."""
+    grace = grace_seconds(status.settings.grace_periods, cycle.at, cycle.settings.timezone)
+    if grace is None or node.created_at is None:
+        return None
+    age = cycle.at - node.created_at
+    if age >= timedelta(seconds=grace):
+        return None
+    return "grace-period", f"it is {duration(age)} old, its grace period is {grace:g} s"

@@ -1,0 +1,105 @@
+"""Consolidation: a node's pods on cheaper capacity, at most one new node, when that saves 5 %.
+
+The new node is asked for first. The drain begins in a later plan, when it is there: a drain is
+only begun with its end in sight (behaviour, section 5).
+"""
+
+from collections.abc import Sequence
+
+from reconciler.model.ids import FleetKey
+from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.money import cost_of_targets, nano_usd, usd
+from reconciler.planner.moves import Group, Mover
+from reconciler.planner.policies.scale_in.candidates import Candidate
+from reconciler.planner.policies.scale_in.scene import Scene
+
+SAVING_PERCENT_MIN = 5
+
+
+class Consolidator:
+    """What could replace a node; does nothing unless the config asks for consolidation."""
+
+    def __init__(self, scene: Scene, mover: Mover) -> None:
+        self._scene = scene
+        self._mover = mover
+        self._on = scene.cycle.settings.consolidation
+
+    def cheaper_idle_rows(self, candidate: Candidate) -> list[int]:
+        """Idle nodes that cost less: they had better stay, and the candidate go."""
+        if not self._on:
+            return []
+        cycle = self._scene.cycle
+        return [
+            cycle.row_of[name]
+            for name in sorted(self._scene.waiting)
+            if self._saves(candidate, cycle.inventory.fleet_of_node[name])
+        ]
+
+    def is_coming(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
+        """Whether cheaper capacity that is launching, and promised to nobody, would do."""
+        if not self._on:
+            return False
+        cycle = self._scene.cycle
+        rows = [
+            row
+            for row, seat in cycle.seats.items()
+            if row not in cycle.used_rows and self._saves(candidate, seat.key)
+        ]
+        return bool(rows) and self._mover.fits(candidate.node, groups, rows)
+
+    def replacement(self, candidate: Candidate, groups: Sequence[Group]) -> FleetKey | None:
+        """The cheapest fleet of which one more node would do in the candidate's place."""
+        if not self._on:
+            return None
+        cycle = self._scene.cycle
+        cheaper = [s for s in cycle.inventory.fleets if self._may_grow(candidate, s)]
+        cheaper.sort(key=lambda s: (cycle.offers[s.key].nano_usd_per_hour, s.key))
+        for status in cheaper:
+            mark = cycle.sim.fork()
+            row = cycle.sim.add_row(cycle.offers[status.key].row)
+            fits = self._mover.fits(candidate.node, groups, [row])
+            cycle.sim.revert(mark)
+            if fits:
+                return status.key
+        return None
+
+    def ask_for(self, candidate: Candidate, key: FleetKey) -> None:
+        """Raise the fleet's target by the one node; the candidate counts as one that leaves."""
+        cycle = self._scene.cycle
+        cycle.targets[key] = max(cycle.targets[key], cycle.statuses[key].joined) + 1
+        old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
+        because = f"a node at {new} USD/h can take the pods of {candidate.node.name} at {old}"
+        cycle.raises[key] = ("consolidation", because)
+        self._scene.non_empty_begun += 1
+
+    def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
+        offers = self._scene.cycle.offers
+        old, new = offers[candidate.status.key], offers[key]
+        if not (old.priced and new.priced):
+            return False
+        most = old.nano_usd_per_hour * (100 - SAVING_PERCENT_MIN)
+        return new.nano_usd_per_hour * 100 <= most
+
+    def _may_grow(self, candidate: Candidate, status: FleetStatus) -> bool:
+        cycle = self._scene.cycle
+        target = max(cycle.targets[status.key], status.joined)
+        return (
+            not status.unavailable
+            and self._saves(candidate, status.key)
+            and (status.max is None or target < status.max)
+            and self._affordable(status)
+        )
+
+    def _affordable(self, status: FleetStatus) -> bool:
+        """Both nodes run for a while: no cost limit may be broken meanwhile."""
+        cycle, price = self._scene.cycle, self._scene.cycle.offers[status.key].nano_usd_per_hour
+        sector = next(s for s in cycle.settings.sectors if s.name == status.settings.sector)
+        own = [s for s in cycle.inventory.fleets if s.settings.sector == sector.name]
+        limits = (
+            (cycle.settings.usd_per_hour_max, cycle.inventory.fleets),
+            (sector.usd_per_hour_max, own),
+        )
+        return all(
+            limit is None or cost_of_targets(cycle, fleets) + price <= nano_usd(limit)
+            for limit, fleets in limits
+        )

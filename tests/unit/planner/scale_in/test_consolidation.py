@@ -1,0 +1,127 @@
+"""Consolidation: fewer or smaller nodes when that saves at least 5 % (behaviour, section 5)."""
+
+from dataclasses import replace
+from typing import Any
+
+from reconciler.model.actions import EvictPod, SetCapacity, TaintNode
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import (
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
+
+LARGE = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.40")
+SMALL = make_fleet_settings("small", price="0.10")
+
+
+def planned(
+    *objects: Any,
+    small: int = 0,
+    fleets: tuple[FleetSettings, ...] = (SMALL, LARGE),
+    **changed: Any,
+) -> Plan:
+    """The plan with consolidation on; `small` is the target of the first fleet."""
+    first, second = fleets
+    nodes = [o for o in objects if hasattr(o, "allocatable")]
+    lives = {
+        first.name: make_fleet(first, small),
+        second.name: make_fleet(second, sum(n.labels["fleet"] == second.name for n in nodes)),
+    }
+    found = [make_instance(n, lives[n.labels["fleet"]]) for n in nodes]
+    settings = make_settings(*fleets, consolidation=changed.pop("consolidation", True), **changed)
+    cloud = make_cloud(*lives.values(), instances=found)
+    return plan(make_snapshot(*objects, cloud=cloud), settings)
+
+
+def raised(made: Plan) -> list[tuple[str, int, str]]:
+    """Fleet, target and policy of every raise."""
+    return [(a.fleet, a.to_capacity, a.policy) for a in made.actions if isinstance(a, SetCapacity)]
+
+
+def test_cheaper_node_is_asked_for_before_anything_is_moved() -> None:
+    """Pods would be evicted and wait for a launch."""
+    made = planned(unneeded("l", LARGE), on("l", cpu="3"))
+    assert raised(made) == [("primary-small", 1, "consolidation")]
+    assert told(made, TaintNode) + told(made, EvictPod) == []
+    assert kept(made)["l"] == "consolidation"
+
+
+def test_replacement_under_way_is_waited_for_not_asked_for_again() -> None:
+    """The target would climb with every cycle until the node has joined."""
+    made = planned(unneeded("l", LARGE), on("l", cpu="3"), small=1)
+    assert raised(made) == []
+    assert told(made, TaintNode) == []
+    assert annotations_set(made) == set()
+
+
+def test_replacement_that_has_come_takes_the_pods_though_it_is_idle() -> None:
+    """The new node would be removed as idle, and asked for again."""
+    made = planned(unneeded("l", LARGE), on("l", cpu="3"), make_node("s", SMALL), small=1)
+    assert told(made, TaintNode) == ["l"]
+    assert moves(made) == {"on-l": "s"}
+    assert raised(made) == []
+
+
+def test_nothing_is_replaced_unless_the_config_asks_for_it() -> None:
+    """Users would see nodes change that they did not ask to be changed."""
+    made = planned(unneeded("l", LARGE), on("l", cpu="3"), consolidation=False)
+    assert raised(made) == []
+
+
+def test_saving_below_five_percent_is_not_worth_the_disruption() -> None:
+    """Nodes would be replaced for cents, again and again."""
+    for price, asks in (("0.381", False), ("0.38", True)):
+        small = make_fleet_settings("small", price=price)
+        made = planned(unneeded("l", LARGE), on("l", cpu="3"), fleets=(small, LARGE))
+        assert bool(raised(made)) is asks
+
+
+def test_well_used_node_goes_when_its_pods_fit_on_others() -> None:
+    """Two nodes at 60 % and one with room would stay as they are."""
+    nodes = [unneeded("a", LARGE), make_node("b", LARGE), make_node("c", LARGE)]
+    pods = [
+        on("a", cpu="10"),
+        on("b", "y", cpu="5"),
+        on("b", "z", "10", owner="Job"),
+        on("c", "x", "5", owner="Job"),
+    ]
+    made = planned(*nodes, *pods)
+    assert told(made, TaintNode) == ["a"]
+    assert {a.policy for a in made.actions if isinstance(a, TaintNode)} == {"consolidation"}
+    assert told(planned(*nodes, *pods, consolidation=False), TaintNode) == []
+
+
+def test_pod_that_may_not_move_is_not_consolidated() -> None:
+    """A running Job would be killed to save money."""
+    made = planned(unneeded("l", LARGE), on("l", cpu="3", owner="Job"))
+    assert raised(made) == []
+
+
+def test_timer_runs_before_a_node_is_replaced() -> None:
+    """A dip of some seconds would launch a node."""
+    made = planned(make_node("l", LARGE), on("l", cpu="3"))
+    assert raised(made) == []
+    assert annotations_set(made) == {("l", "unneeded-since", "2026-01-31T12:00:00Z")}
+
+
+def test_cost_limit_holds_while_both_nodes_run() -> None:
+    """max_hourly_usd would be broken for as long as the move takes."""
+    from decimal import Decimal  # noqa: PLC0415
+
+    objects = (unneeded("l", LARGE), on("l", cpu="3"))
+    assert raised(planned(*objects, usd_per_hour_max=Decimal("0.45"))) == []
+    assert raised(planned(*objects, usd_per_hour_max=Decimal("0.50")))
+
+
+def test_fleet_at_its_maximum_is_not_asked() -> None:
+    """max_capacity would be exceeded."""
+    small = replace(SMALL, max_capacity=0)
+    assert raised(planned(unneeded("l", LARGE), on("l", cpu="3"), fleets=(small, LARGE))) == []

@@ -51,7 +51,7 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
         settings: The sector config, resolved.
         also: Pods that nobody wants to place, but about which questions will be asked.
     """
-    cycle = open_cycle(snapshot, settings, also)
+    cycle = open_cycle(with_config_names(snapshot, settings), settings, also)
     for policy in ORDER:
         policy.propose(cycle)
     settle_removals(cycle)

@@ -43,6 +43,9 @@ test-unit: setup ## Unit and property tests
 test: setup ## Every tier that this machine can run; says which it could not and why
 	@$(BIN)/python -m pytest tests --ignore tests/benchmarks
 
+e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E2E_BIN; the first run builds it)
+	@RECONCILER_E2E=1 $(BIN)/python -m pytest -q tests/e2e
+
 bench: setup ## Benchmarks: ratios against a reference in the same run
 	@$(BIN)/python -m tests.benchmarks
 

@@ -1,0 +1,68 @@
+"""One control plane for all tests of this folder, when this machine can run one."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.kubernetes import Transport, connect
+from tests.e2e.binaries import (
+    CACHE_VARIABLE,
+    READY_VARIABLE,
+    NoControlPlaneError,
+    build_binaries,
+    find_binaries,
+)
+from tests.e2e.plane import ControlPlane
+
+_ENVIRONMENT = dict(os.environ)  # noqa: TID251 - Go and the cache are found there
+_WANTED = "RECONCILER_E2E"
+_TEST_SECONDS = 600
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test here is `e2e`; what its time limit counts is the test, not the build before it."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.timeout(_TEST_SECONDS, func_only=True))
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The directory with etcd, the three of Kubernetes and KWOK; built when that is wanted."""
+    if sys.platform != "linux":
+        pytest.skip("the control plane is only run on Linux")
+    try:
+        found = find_binaries(_ENVIRONMENT)
+        if found is not None:
+            return found
+        if _ENVIRONMENT.get("CI") == "true" and _ENVIRONMENT.get(_WANTED) != "1":
+            pytest.skip(
+                "no control plane is cached; in CI one is built (5 to 10 minutes) only with"
+                f" {_WANTED}=1 (`{_WANTED}=1 make e2e`; {CACHE_VARIABLE} names the cache,"
+                f" {READY_VARIABLE} ready programs)"
+            )
+        return build_binaries(_ENVIRONMENT)
+    except NoControlPlaneError as error:
+        if _ENVIRONMENT.get(_WANTED) == "1":
+            pytest.fail(f"no Kubernetes control plane: {error}", pytrace=False)
+        pytest.skip(f"no Kubernetes control plane: {error}")
+
+
+@pytest.fixture(scope="session")
+def plane(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A running control plane without nodes."""
+    with ControlPlane(programs, tmp_path_factory.mktemp("plane")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def api(plane: ControlPlane) -> Iterator[Transport]:
+    """Requests to it as its administrator."""
+    transport = connect(str(plane.kubeconfig))
+    yield transport
+    transport.close()

@@ -138,6 +138,15 @@ def test_room_held_by_running_balloons_is_free_for_real_pods() -> None:
     assert raises(made) == {}
 
 
+def test_waiting_balloon_does_not_take_a_running_balloons_room() -> None:
+    """A second headroom pod would be promised the first one's room and make none."""
+    fleet = make_fleet_settings(cpu=4)
+    runs = make_pod("runs", node="n", cpu=4, priority=-10)
+    waits = make_pod("waits", cpu=4, priority=-10)
+    made = plan(make_snapshot(make_node("n", fleet), runs, waits), make_settings(fleet))
+    assert seats(made) == {"waits": ("primary-small", None, 0)}
+
+
 def test_waiting_balloon_makes_headroom() -> None:
     """Pause pods of low priority would get no node and make no headroom."""
     fleet = make_fleet_settings(cpu=4)

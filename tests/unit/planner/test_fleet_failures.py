@@ -1,0 +1,211 @@
+"""Where demand goes when fleets fail: cool-off, fallback, regions (behaviour, section 4)."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import SetCapacity
+from reconciler.model.fleet import FleetMemory
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from tests.builders import (
+    AWAY,
+    HOME,
+    ago,
+    capacity_error,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_option,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+)
+
+
+def raises(made: Plan) -> dict[tuple[str, str], int]:
+    """Fleet and region to target."""
+    return {(a.fleet, a.region): a.to_capacity for a in made.actions if isinstance(a, SetCapacity)}
+
+
+def seats(made: Plan) -> dict[str, tuple[object, ...]]:
+    """Pod to its place."""
+    return {
+        p.pod.name: (p.node,) if p.node else (p.fleet, p.launching, p.new_node)
+        for p in made.placements
+    }
+
+
+@pytest.mark.parametrize(
+    ("errors", "closed"),
+    [
+        ((60,), True),
+        ((299,), True),
+        ((301,), False),
+        ((301, 900), True),
+        ((599, 1200), True),
+        ((601, 1200), False),
+        ((60, 90, 100), True),
+        ((301, 310, 320), False),
+    ],
+)
+def test_cool_off_after_capacity_errors_doubles_from_five_minutes(
+    errors: tuple[float, ...], closed: bool
+) -> None:
+    """Launch storms against a pool without capacity, or minutes of needless waiting."""
+    fleet = make_fleet_settings()
+    events = tuple(sorted(capacity_error(seconds) for seconds in errors))
+    cloud = make_cloud(make_fleet(fleet, capacity_errors=events))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet))
+    assert bool(made.unplaceable) == closed
+
+
+def test_errors_of_the_future_do_not_close_a_fleet() -> None:
+    """A clock that jumps back would close every fleet."""
+    fleet = make_fleet_settings()
+    cloud = make_cloud(make_fleet(fleet, capacity_errors=(capacity_error(-60),)))
+    assert plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet)).unplaceable == ()
+
+
+def test_remembered_cool_off_survives_a_restart() -> None:
+    """A restarted leader would storm the pool that failed a minute ago."""
+    fleet = make_fleet_settings()
+    memory = FleetMemory(fleet=fleet.name, region=HOME, unavailable_until=ago(-60), failures=1)
+    snapshot = make_snapshot(make_pod(), cloud=make_cloud(make_fleet(fleet)), memories=(memory,))
+    assert (
+        plan(snapshot, make_settings(fleet)).unplaceable[0].reasons[0].code == "fleet-unavailable"
+    )
+
+
+def test_launching_capacity_of_a_failing_fleet_no_longer_counts() -> None:
+    """Pods would wait for nodes that EC2 cannot launch."""
+    failing = make_fleet_settings("small", cpu=4)
+    other = make_fleet_settings("medium", cpu=8, memory="32Gi", price="0.2")
+    cloud = make_cloud(
+        make_fleet(failing, 2, capacity_errors=(capacity_error(),)), make_fleet(other)
+    )
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(failing, other))
+    assert seats(made) == {"pod": ("primary-medium", None, 0)}
+
+
+@pytest.mark.parametrize(("fallback", "moves"), [(True, True), (False, False)])
+def test_demand_moves_to_on_demand_only_with_a_fallback(fallback: bool, moves: bool) -> None:
+    """A bill in on-demand prices nobody agreed to; or an outage that a setting should prevent."""
+    spot = make_fleet_settings("small", spot=True, spot_fallback=fallback)
+    od = make_fleet_settings("small", name="primary-small-od", spot=False, price="0.3")
+    cloud = make_cloud(make_fleet(spot, capacity_errors=(capacity_error(),)), make_fleet(od))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(spot, od))
+    assert bool(made.placements) == moves
+    if not moves:
+        assert {r.code for r in made.unplaceable[0].reasons} == {"fleet-unavailable"}
+
+
+def test_demand_moves_to_another_size_before_another_region() -> None:
+    """Pods would be moved across regions while the home region has room."""
+    small = make_fleet_settings("small", regions=(HOME, AWAY))
+    large = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.5", regions=(HOME, AWAY))
+    failing = make_fleet(small, capacity_errors=(capacity_error(),))
+    others = [make_fleet(large), make_fleet(small, region=AWAY), make_fleet(large, region=AWAY)]
+    settings = make_settings(small, large, regions=(HOME, AWAY))
+    made = plan(make_snapshot(make_pod(), cloud=make_cloud(failing, *others)), settings)
+    assert raises(made) == {("primary-large", HOME): 1}
+
+
+def two_regions(**home: Any) -> Plan:
+    """One fleet in two regions, four pods of a node each."""
+    changed = {k: home.pop(k) for k in ("max_capacity", "min_capacity") if k in home}
+    fleet = make_fleet_settings(cpu=4, regions=(HOME, AWAY), **changed)
+    cloud = make_cloud(make_fleet(fleet, **home), make_fleet(fleet, region=AWAY))
+    return plan(
+        make_snapshot(*make_pods(4, cpu=4), cloud=cloud), make_settings(fleet, regions=(HOME, AWAY))
+    )
+
+
+def test_demand_of_a_failing_fleet_moves_to_the_next_region() -> None:
+    """An outage of one region's spot pool would stop the sector."""
+    made = two_regions(capacity_errors=(capacity_error(),))
+    assert raises(made) == {("primary-small", AWAY): 4}
+    assert {p.region for p in made.placements} == {AWAY}
+
+
+def test_full_fleet_does_not_overflow_into_the_next_region() -> None:
+    """max_capacity would limit nothing."""
+    made = two_regions(max_capacity=2)
+    assert raises(made) == {("primary-small", HOME): 2}
+    assert {u.reasons[0].code for u in made.unplaceable} == {"max-capacity"}
+
+
+def test_minimum_is_kept_in_the_home_region_only() -> None:
+    """Every region would keep idle minima."""
+    fleet = make_fleet_settings(min_capacity=2, regions=(HOME, AWAY))
+    cloud = make_cloud(make_fleet(fleet), make_fleet(fleet, region=AWAY))
+    made = plan(make_snapshot(cloud=cloud), make_settings(fleet, regions=(HOME, AWAY)))
+    assert raises(made) == {("primary-small", HOME): 2}
+
+
+def test_recovered_fleet_is_preferred_again_without_moving_anything_back() -> None:
+    """Clusters would stay in the dearer region after the shortage is over."""
+    fleet = make_fleet_settings(cpu=4, regions=(HOME, AWAY))
+    away = make_node("away", fleet, region=AWAY)
+    cloud = make_cloud(
+        make_fleet(fleet, capacity_errors=(capacity_error(3600),)),
+        make_fleet(fleet, 1, region=AWAY),
+    )
+    runs, waits = make_pod("runs", node="away", cpu=4), make_pod("waits", cpu=4)
+    made = plan(
+        make_snapshot(away, runs, waits, cloud=cloud), make_settings(fleet, regions=(HOME, AWAY))
+    )
+    assert raises(made) == {("primary-small", HOME): 1}
+
+
+def test_region_that_did_not_answer_is_unknown_not_missing() -> None:
+    """A throttled region's fleets would be reported as deleted."""
+    fleet = make_fleet_settings(regions=(HOME, AWAY))
+    cloud = make_cloud(make_fleet(fleet), regions=frozenset({HOME}))
+    made = plan(make_snapshot(cloud=cloud), make_settings(fleet, regions=(HOME, AWAY)))
+    assert [f.region for f in made.fleets] == [HOME]
+
+
+@pytest.mark.parametrize("state", ["active", "modifying", "submitted"])
+def test_fleet_being_modified_is_planned_like_any_other(state: str) -> None:
+    """Two raises within seconds would wait for each other."""
+    fleet = make_fleet_settings()
+    cloud = make_cloud(make_fleet(fleet, state=state))
+    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(fleet))
+    assert raises(made) == {("primary-small", HOME): 1}
+    assert made.fleets[0].state == state
+
+
+def test_broken_sector_does_not_hold_up_another() -> None:
+    """One sector's missing fleet would stop all scaling."""
+    broken, healthy = (
+        make_fleet_settings("small", "broken"),
+        make_fleet_settings("small", "healthy"),
+    )
+    pods = [make_pod("a", sector="broken"), make_pod("b", sector="healthy")]
+    made = plan(
+        make_snapshot(*pods, cloud=make_cloud(make_fleet(healthy))), make_settings(broken, healthy)
+    )
+    assert raises(made) == {("healthy-small", HOME): 1}
+    assert [u.pod.name for u in made.unplaceable] == ["a"]
+
+
+def test_without_ec2s_answers_every_fleet_has_what_its_nodes_show() -> None:
+    """`reconciler plan` without --aws would plan nothing, or everything anew."""
+    fleet = make_fleet_settings(cpu=4)
+    made = plan(make_snapshot(make_node("n", fleet), *make_pods(2, cpu=4)), make_settings(fleet))
+    (listed,) = made.fleets
+    assert (listed.current, listed.joined, listed.target, listed.state) == (1, 1, 2, "active")
+
+
+def test_accelerators_go_to_the_fleet_that_has_them() -> None:
+    """Pods that ask for a GPU would be sent to nodes without one."""
+    plain = make_fleet_settings("plain", price="0.05")
+    gpu = make_fleet_settings(
+        "gpu",
+        options=(make_option("g5.xlarge", price="1.0", **{"nvidia.com/gpu": 1}),),
+    )
+    pod = make_pod(requests={"nvidia.com/gpu": 1})
+    assert raises(plan(make_snapshot(pod), make_settings(plain, gpu))) == {("primary-gpu", HOME): 1}

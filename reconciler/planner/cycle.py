@@ -225,16 +225,40 @@ def _classified(
     pods: Iterable[Pod], table: ClassTable, *, bound: bool
 ) -> list[tuple[PodClass, list[Pod]]]:
     grouped: dict[int, list[Pod]] = defaultdict(list)
-    class_of = table.of
+    class_of = _ClassMemory(table, bound=bound).of
     for pod in pods:
-        grouped[class_of(pod, bound=bound).number].append(pod)
+        grouped[class_of(pod).number].append(pod)
     return [(table.classes[number], members) for number, members in grouped.items()]
+
+
+class _ClassMemory:
+    """Finds classes by identity: replicas share one spec and one labels object when decoded.
+
+    Identity is only a short cut; the table decides. Pods with volumes or on their way out are
+    asked about one by one.
+    """
+
+    def __init__(self, table: ClassTable, *, bound: bool) -> None:
+        self._table = table
+        self._bound = bound
+        self._known: dict[tuple[int, int, str], PodClass] = {}
+
+    def of(self, pod: Pod) -> PodClass:
+        """The class of a pod that outlives this memory."""
+        if pod.claims or pod.ebs_volume_ids or pod.deleting:
+            return self._table.of(pod, bound=self._bound)
+        key = (id(pod.spec), id(pod.labels), pod.key.namespace)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._table.of(pod, bound=self._bound)
+        return known
 
 
 def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
     grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
+    class_of = _ClassMemory(table, bound=False).of
     for wish in wishes:
-        pod_class = table.of(wish.pod, bound=False)
+        pod_class = class_of(wish.pod)
         key = (pod_class.number, wish.sectors)
         known = grouped.get(key)
         if known is None:

@@ -14,6 +14,7 @@ from reconciler.model.ids import FleetId
 from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle, open_cycle
+from reconciler.planner.departing import with_departing
 from reconciler.planner.inventory import FleetStatus, with_config_names
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.policies import (
@@ -51,7 +52,8 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
         settings: The sector config, resolved.
         also: Pods that nobody wants to place, but about which questions will be asked.
     """
-    cycle = open_cycle(with_config_names(snapshot, settings), settings, also)
+    named = with_config_names(snapshot, settings)
+    cycle = open_cycle(named, with_departing(named, settings), also)
     for policy in ORDER:
         policy.propose(cycle)
     settle_removals(cycle)

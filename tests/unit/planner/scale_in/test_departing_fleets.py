@@ -1,0 +1,78 @@
+"""Fleets that EC2 has and the config has not (behaviour, sections 5 and 10)."""
+
+from typing import Any
+
+from reconciler.model.actions import EvictPod, SetCapacity, TaintNode, TerminateInstance
+from reconciler.model.cluster import Node
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from tests.builders import (
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.scale_in.scene import full, moves, on, told
+
+STAYS = make_fleet_settings()
+OLD = make_fleet_settings("old")
+
+
+def planned(*objects: Any, allowed: bool = True, target: int | None = None) -> Plan:
+    """The plan of a config that names only one of the two fleets that EC2 has."""
+    nodes = [o for o in objects if isinstance(o, Node)]
+    lives = {}
+    for fleet in (STAYS, OLD):
+        count = sum(n.labels["fleet"] == fleet.name for n in nodes)
+        wanted = target if fleet is OLD and target is not None else count
+        tags = FrozenMap({"sector": fleet.sector, "fleet": fleet.name})
+        lives[fleet.name] = make_fleet(fleet, wanted, tags=tags)
+    cloud = make_cloud(
+        *lives.values(), instances=[make_instance(n, lives[n.labels["fleet"]]) for n in nodes]
+    )
+    destroy = frozenset({OLD.name, STAYS.name} if allowed else ())
+    return plan(make_snapshot(*objects, cloud=cloud), make_settings(STAYS, allow_destroy=destroy))
+
+
+def test_fleet_that_the_config_lost_is_left_alone() -> None:
+    """A fleet dropped from the config by mistake would be emptied at once."""
+    made = planned(make_node("o", OLD), allowed=False)
+    assert made.actions == ()
+
+
+def test_allowed_fleet_is_emptied_however_much_it_is_used() -> None:
+    """Removing a fleet would end in nodes that nothing ever empties."""
+    made = planned(make_node("o", OLD), make_node("s", STAYS), on("o", cpu="3"), full("s", "1"))
+    assert told(made, TaintNode) == ["o"]
+    assert moves(made) == {"on-o": "s"}
+
+
+def test_allowed_fleet_is_emptied_by_the_usual_rules() -> None:
+    """Approval of a removal is no approval to kill jobs."""
+    made = planned(make_node("o", OLD), make_node("s", STAYS), on("o", owner="Job"))
+    assert told(made, TaintNode) + told(made, EvictPod) == []
+
+
+def test_empty_node_of_an_allowed_fleet_goes_at_once() -> None:
+    """A drained fleet would cost another idle time."""
+    assert told(planned(make_node("o", OLD), make_node("s", STAYS), full("s")), TaintNode) == ["o"]
+    made = planned(make_node("o", OLD, draining=True), make_node("s", STAYS), full("s"))
+    assert told(made, TerminateInstance) == ["o"]
+
+
+def test_allowed_fleet_takes_no_new_capacity() -> None:
+    """A fleet would grow while it is being removed."""
+    made = planned(make_node("s", STAYS), full("s"), make_pod(cpu="3", memory="1Gi"), target=2)
+    raised = {a.fleet: a.to_capacity for a in made.actions if isinstance(a, SetCapacity)}
+    assert raised == {STAYS.name: 2, OLD.name: 0}
+
+
+def test_fleet_that_the_config_names_is_not_emptied_by_allow_destroy() -> None:
+    """A list that was written ahead of the change would empty a fleet in use."""
+    made = planned(make_node("s", STAYS), on("s"))
+    assert made.actions == ()

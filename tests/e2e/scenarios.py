@@ -42,7 +42,7 @@ def _node(scenario: Scenario, index: int) -> Body:
     if not scenario.chance(30):
         labels["disk"] = rng.choice(("ssd", "hdd"))
     if not scenario.chance(40):
-        labels["generation"] = rng.choice(("1", "3", "5", "007", "-2", "new"))
+        labels["generation"] = rng.choice(("1", "3", "5", "007", "2.5", "new"))
     resources = {
         "cpu": rng.choice(("800m", "2", "3", "3500m")),
         "memory": rng.choice(("2Gi", "4Gi", "6Gi", "2500M")),
@@ -190,7 +190,7 @@ def _node_term(scenario: Scenario) -> Body:
         {"key": "disk", "operator": "NotIn", "values": ["ssd"]},
         {"key": "disk", "operator": "Exists"},
         {"key": "disk", "operator": "DoesNotExist"},
-        {"key": "generation", "operator": "Gt", "values": [rng.choice(("0", "3", "-3"))]},
+        {"key": "generation", "operator": "Gt", "values": [rng.choice(("0", "3", "4"))]},
         {"key": "generation", "operator": "Lt", "values": [rng.choice(("4", "8", "0"))]},
         {"key": ZONE, "operator": "NotIn", "values": [f"{scenario.tag}-a"]},
     )

@@ -97,8 +97,8 @@ class Cycle:
     raises: dict[FleetKey, tuple[PolicyName, str]] = field(default_factory=dict)
     """Why targets go up where neither demand nor a minimum asks for it."""
     bought_nano_usd: int = 0
-    bound_nano_usd: int = 0
-    """Lower bound of what had to be bought."""
+    bounds: list[tuple[frozenset[str], int]] = field(default_factory=list)
+    """Lower bounds on what had to be bought, per set of sectors that have nothing in common."""
 
     @property
     def at(self) -> datetime:
@@ -134,6 +134,21 @@ class Cycle:
                         new_node=seat.number,
                     )
                 )
+
+    def note_bound(self, sectors: Iterable[str], nano_usd: int) -> None:
+        """A purchase for these sectors must cost at least so much.
+
+        Bounds add up only where no node can serve both: of purchases that share a sector the
+        larger bound counts.
+        """
+        merged, most = frozenset(sectors), nano_usd
+        apart: list[tuple[frozenset[str], int]] = []
+        for known, bound in self.bounds:
+            if known & merged:
+                merged, most = known | merged, max(most, bound)
+            else:
+                apart.append((known, bound))
+        self.bounds = [*apart, (merged, most)]
 
     def seat_new_row(self, row: int, key: FleetKey) -> None:
         """Make a row the fleet's next new node."""

@@ -171,7 +171,7 @@ def _cost(cycle: Cycle) -> Cost:
     fleets = cycle.inventory.fleets
     before = sum(s.current * cycle.offers[s.key].nano_usd_per_hour for s in fleets)
     after = cost_of_targets(cycle, fleets)
-    bound = after - (cycle.bought_nano_usd - cycle.bound_nano_usd)
+    bound = after - (cycle.bought_nano_usd - sum(bound for _, bound in cycle.bounds))
     return Cost(
         hourly_usd_before=usd(before),
         hourly_usd_after=usd(after),

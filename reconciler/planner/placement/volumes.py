@@ -54,11 +54,29 @@ class VolumeResolver:
             if pod.node_name and not pod.finished
             for claim in pod.claims
         }
+        waiting = [
+            pod
+            for pod in pods
+            if pod.claims and pod.node_name is None and not (pod.deleting or pod.gated)
+        ]
+        waiting.sort(key=lambda pod: pod.key, reverse=True)
+        self._first_waiting = {(p.key.namespace, c): p.key for p in waiting for c in p.claims}
         self._known: dict[tuple[object, ...], VolumeNeeds] = {}
+
+    def _waits_behind(self, pod: Pod) -> bool:
+        """Whether another waiting pod comes first for a claim of this one."""
+        first = (self._first_waiting.get((pod.key.namespace, claim)) for claim in pod.claims)
+        return pod.node_name is None and any(key not in {None, pod.key} for key in first)
 
     def needs(self, pod: Pod) -> VolumeNeeds:
         """What the pod's volumes ask of its node."""
-        key = (pod.key.namespace, pod.claims, pod.ebs_volume_ids, pod.node_name is None)
+        key = (
+            pod.key.namespace,
+            pod.claims,
+            pod.ebs_volume_ids,
+            pod.node_name is None,
+            self._waits_behind(pod),
+        )
         if key not in self._known:
             self._known[key] = self._resolve(pod)
         return self._known[key]
@@ -82,9 +100,12 @@ class VolumeResolver:
         if claim is None or claim.deleting:
             state = "is being deleted" if claim else "does not exist"
             return VolumeNeeds(blocked="volume-binding", detail=f"claim {name} {state}")
-        user = self._in_use.get((pod.key.namespace, name))
+        place = (pod.key.namespace, name)
+        user = self._in_use.get(place)
+        if user is None and pod.node_name is None:
+            user = self._first_waiting.get(place)
         if user not in {None, pod.key} and "ReadWriteOncePod" in claim.access_modes:
-            detail = f"claim {name} is ReadWriteOncePod and in use by {user}"
+            detail = f"claim {name} is ReadWriteOncePod and {user} has it or comes first"
             return VolumeNeeds(blocked="volume-in-use", detail=detail)
         return self._bound(claim) if claim.volume_name else self._unbound(claim)
 

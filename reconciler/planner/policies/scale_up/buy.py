@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+import numpy as np
+
 from reconciler.planner.capacity.items import OfferTable, Want
 from reconciler.planner.capacity.problem import Offer
 from reconciler.planner.capacity.purchase import Purchase, buy
@@ -10,12 +12,14 @@ from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, nano_usd
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
 from reconciler.planner.policies.scale_up.fallback import (
     any_spot_without_fallback,
     may_use,
     moves_on,
 )
+from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.refusals import explain
 from reconciler.planner.settings import SectorSettings
 
@@ -25,13 +29,23 @@ def buy_capacity(cycle: Cycle, free_before: IntArray) -> None:
     groups: dict[tuple[str, ...], list[WaitingClass]] = {}
     for waiting in cycle.waiting:
         groups.setdefault(waiting.sectors, []).append(waiting)
-    for sectors, members in groups.items():
-        _buy_for(cycle, sectors, members, free_before)
+    for level in _levels(cycle, len(groups)):
+        for sectors, members in groups.items():
+            chosen = [w for w in members if level in {None, w.pod_class.spec.priority}]
+            _buy_for(cycle, sectors, chosen, free_before)
+
+
+def _levels(cycle: Cycle, groups: int) -> Sequence[int | None]:
+    """Priorities to serve one after the other: only where sectors compete for one sum of money."""
+    if cycle.settings.usd_per_hour_max is None or groups < 2:
+        return (None,)
+    return sorted({w.pod_class.spec.priority for w in cycle.waiting}, reverse=True)
 
 
 def _buy_for(
     cycle: Cycle, sectors: tuple[str, ...], members: list[WaitingClass], free_before: IntArray
 ) -> None:
+    _use_what_was_bought(cycle, members)
     if not any(w.left for w in members):
         return
     fleets = [s for s in cycle.inventory.fleets if s.settings.sector in sectors]
@@ -41,16 +55,39 @@ def _buy_for(
     over_budget = False
     for tier in range(tiers):
         usable = [s for s in fleets if _tier(s) == tier and not s.unavailable]
-        wanting = [w for w in members if w.left and (tier == 0 or moves_on(cycle, w, fleets, tier))]
-        if not usable or not wanting:
-            continue
-        over_budget |= _buy_tier(cycle, sectors, wanting, usable, offered)
+        for settings, choice in _by_money(cycle, sectors, usable):
+            wanting = [
+                w for w in members if w.left and (tier == 0 or moves_on(cycle, w, fleets, tier))
+            ]
+            if choice and wanting:
+                over_budget |= _buy_tier(cycle, settings, wanting, choice, offered)
     if cycle.bought_nano_usd > before:
         spent = cycle.bought_nano_usd - before
-        cycle.bound_nano_usd += least_cost(cycle, members, offered, free_before, spent)
+        cycle.note_bound(sectors, least_cost(cycle, members, offered, free_before, spent))
     for waiting in members:
         if waiting.left:
             explain(cycle, waiting, fleets, over_budget=over_budget)
+
+
+def _use_what_was_bought(cycle: Cycle, members: list[WaitingClass]) -> None:
+    """Room on nodes bought for others before: another priority, or another group of sectors."""
+    if not cycle.bought_nano_usd:
+        return
+    among = np.zeros(cycle.sim.rows, dtype=np.bool_)
+    among[[row for row, seat in cycle.seats.items() if not seat.launching]] = True
+    order = tightness(cycle.sim)
+    for waiting in members:
+        fill_class(cycle, waiting, among, order)
+
+
+def _by_money(
+    cycle: Cycle, sectors: tuple[str, ...], usable: Sequence[FleetStatus]
+) -> list[tuple[SectorSettings, Sequence[FleetStatus]]]:
+    """All fleets together; sector by sector where one of several has a limit of its own."""
+    settings = [s for s in cycle.settings.sectors if s.name in sectors]
+    if len(settings) == 1 or all(s.usd_per_hour_max is None for s in settings):
+        return [(settings[0], usable)]
+    return [(s, [f for f in usable if f.settings.sector == s.name]) for s in settings]
 
 
 def _tier(status: FleetStatus) -> int:
@@ -60,13 +97,12 @@ def _tier(status: FleetStatus) -> int:
 
 def _buy_tier(
     cycle: Cycle,
-    sectors: tuple[str, ...],
+    settings: SectorSettings,
     wanting: list[WaitingClass],
     usable: Sequence[FleetStatus],
     offered: Offered,
 ) -> bool:
     """One purchase; whether money held something back."""
-    settings = next(s for s in cycle.settings.sectors if s.name == sectors[0])
     over_budget = False
     for allowed, classes in _by_allowed(cycle, wanting, usable).items():
         table = OfferTable(cycle.sim, [offer_of(cycle, usable[i]) for i in allowed])
@@ -76,7 +112,7 @@ def _buy_tier(
             wants,
             table,
             settings.expander,
-            _budget(cycle, sectors, settings),
+            _budget(cycle, settings),
             cycle.settings.search_budget_seconds,
         )
         offered.note(table, purchase)
@@ -113,13 +149,13 @@ def offer_of(cycle: Cycle, status: FleetStatus) -> Offer:
     )
 
 
-def _budget(cycle: Cycle, sectors: tuple[str, ...], settings: SectorSettings) -> int | None:
+def _budget(cycle: Cycle, settings: SectorSettings) -> int | None:
     """What may still be spent per hour, by the cluster's and the sector's limit."""
     limits: list[tuple[Decimal | None, list[FleetStatus]]] = [
         (cycle.settings.usd_per_hour_max, list(cycle.inventory.fleets)),
         (
             settings.usd_per_hour_max,
-            [s for s in cycle.inventory.fleets if s.settings.sector == sectors[0]],
+            [s for s in cycle.inventory.fleets if s.settings.sector == settings.name],
         ),
     ]
     left = [

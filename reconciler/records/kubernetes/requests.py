@@ -6,6 +6,8 @@ from limits, which objects from files may not have been through.
 
 from collections.abc import Iterable, Mapping
 
+from msgspec import field
+
 from reconciler.model.cluster import Resources
 from reconciler.model.frozen import FrozenMap
 from reconciler.records.kubernetes.fields import Quantity, Wire, amounts_of
@@ -23,7 +25,7 @@ class ContainerPortWire(Wire):
 
     container_port: int | None = None
     host_port: int | None = None
-    host_ip: str | None = None
+    host_ip: str | None = field(name="hostIP", default=None)
     protocol: str | None = None
 
 

@@ -136,6 +136,13 @@ def test_local_storage_is_what_would_be_lost_by_moving(volume: dict[str, Any], l
     assert decode_pod(volumes=[{"name": "v", **volume}]).spec.local_storage is local
 
 
+def test_host_port_on_one_address_keeps_the_address() -> None:
+    """Two pods on one port of different addresses would need a node each."""
+    ports = [{"containerPort": 53, "hostPort": 53, "hostIP": "10.0.0.1"}]
+    spec = decode_pod(containers=[{"ports": ports}]).spec
+    assert spec.host_ports == (HostPort(address="10.0.0.1", protocol="TCP", port=53),)
+
+
 def test_claims_and_in_tree_volumes_are_named() -> None:
     """A generic ephemeral volume's claim is named after pod and volume."""
     pod = decode_pod(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.planner.capacity.assignment import assignment_bound
 from reconciler.planner.capacity.effort import (
     SECONDS_PER_FILL,
     SECONDS_PER_FILLED_ITEM,
@@ -56,7 +57,11 @@ def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Im
     for seed in seeds:
         master.add(seed.bins, seed.amounts)
     master.add(*_single_item_patterns(problem))
-    worth = _generate(problem, master, Effort(budget_seconds * 2 / 3))
+    effort = Effort(budget_seconds * 2 / 3)
+    divisible = assignment_bound(problem)
+    if divisible is not None:
+        _price(problem, master, divisible.worth, effort, exact=False)
+    worth = _generate(problem, master, effort)
     packing = _dive(problem, master, Effort(budget_seconds / 3))
     return Improvement(packing=_completed(problem, packing), worth=worth)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from reconciler.planner.capacity.assignment import assignment_bound
 from reconciler.planner.capacity.bound import FairPrices, fair_prices, lower_bound, round_up
 from reconciler.planner.capacity.columns import small_enough
 from reconciler.planner.capacity.dominance import undominated
@@ -61,9 +62,12 @@ def least_cost(
     if bound >= spent_nano_usd or open_rows.any() or problem.slots.size > UNDOMINATED_MAX:
         return min(bound, spent_nano_usd)
     problem = problem.only(undominated(problem))
-    if small_enough(problem):
+    prices = [int(price) for price in problem.prices]
+    divisible = assignment_bound(problem)
+    if divisible is not None:
+        bound = max(bound, round_up(divisible.nano_usd, prices))
+    if bound < spent_nano_usd and small_enough(problem):
         worth = np.array([offered.worth.get(i.pod_class.number, 0.0) for i in problem.items])
-        prices = [int(price) for price in problem.prices]
         bound = max(bound, round_up(proven_bound(problem, worth), prices))
     return min(bound, spent_nano_usd)
 

@@ -23,6 +23,9 @@ pytestmark = pytest.mark.sandbox
 
 NOW = "2026-01-31T12:00:00Z"
 
+GRACE_SECONDS = 20
+"""A kubelet waits 30 s before it kills; how fast the test machine is must not matter."""
+
 
 def reconciler(
     sandbox: Sandbox, *arguments: str, code: int = 0
@@ -93,7 +96,7 @@ def test_taken_port_is_one_line_and_exit_code_1(program: Callable[..., Program])
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_signal_ends_it_within_two_seconds(
+def test_signal_ends_it_within_its_grace_period(
     program: Callable[..., Program], number: signal.Signals, code: int
 ) -> None:
     """A slow end lets the kubelet kill it between a lowered target and its termination."""
@@ -101,7 +104,7 @@ def test_signal_ends_it_within_two_seconds(
     running.until_ready()
     ended_with, seconds = running.end(number)
     assert ended_with == code
-    assert seconds < 2
+    assert seconds < GRACE_SECONDS
     assert running.events("reconciler_stopped")
 
 
@@ -128,7 +131,7 @@ def test_signal_while_the_api_server_is_silent_ends_it_too(
         assert running.get("/healthz")[0] == 200
         code, seconds = running.end()
     assert code == 0
-    assert seconds < 2.5
+    assert seconds < GRACE_SECONDS
 
 
 def test_signal_while_ec2_is_silent_ends_it_too(program: Callable[..., Program]) -> None:
@@ -140,7 +143,7 @@ def test_signal_while_ec2_is_silent_ends_it_too(program: Callable[..., Program])
         with mute.accept()[0]:
             code, seconds = running.end(signal.SIGINT)
     assert code == 130
-    assert seconds < 2
+    assert seconds < GRACE_SECONDS
     assert running.events("reconciler_stop_forced")
 
 
@@ -256,4 +259,4 @@ def test_gitops_runs_beside_and_stops_with_it(
     running.until_ready()
     code, seconds = running.end()
     assert code == 0
-    assert seconds < 2.5
+    assert seconds < GRACE_SECONDS

@@ -1,9 +1,9 @@
 """PodDisruptionBudgets over a whole plan: what one policy uses, no other can use again.
 
 Source: pkg/registry/core/pod/storage/eviction.go, read 2026-08: two budgets over a pod are
-refused; a pod that has not started is evicted whatever the budget says; an unhealthy one is under
-AlwaysAllow. Its other exemption (an unhealthy pod while the application is healthy) is not used:
-health may change between plan and eviction.
+refused; an unhealthy pod is evicted whatever the budget says under AlwaysAllow. Its other
+exemptions (pods that have not started, unhealthy pods while the application is healthy) are not
+used: both may change between plan and eviction.
 """
 
 from collections.abc import Iterable
@@ -83,6 +83,6 @@ def _selects(budget: PodDisruptionBudget, labels: Labels) -> bool:
 
 def _is_exempt(pod: Pod, budget: PodDisruptionBudget) -> bool:
     """Whether the Eviction API lets the pod go without asking the budget."""
-    if pod.phase == "Pending" or pod.deleting or pod.finished:
+    if pod.deleting or pod.finished:
         return True
     return budget.unhealthy_pod_eviction_policy == ALWAYS_ALLOW and not pod.ready

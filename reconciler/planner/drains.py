@@ -16,6 +16,7 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.idleness import parse_time
@@ -41,6 +42,15 @@ def terms_of(settings: ScaleInSettings) -> Terms:
 def keep(cycle: Cycle, node: Node, code: str, detail: str) -> None:
     """Say why the node stays."""
     cycle.kept.append(Kept(node=node.name, code=code, detail=detail))
+
+
+def one_reason_each(kept: Iterable[Kept]) -> list[Kept]:
+    """The last word on each node; that it is not Ready is said only where nothing else was."""
+    found: dict[NodeName, Kept] = {}
+    for each in kept:
+        if each.code != "not-ready" or each.node not in found:
+            found[each.node] = each
+    return sorted(found.values())
 
 
 def annotate(

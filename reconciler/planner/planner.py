@@ -15,6 +15,7 @@ from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle, open_cycle
 from reconciler.planner.departing import with_departing
+from reconciler.planner.drains import one_reason_each
 from reconciler.planner.inventory import FleetStatus, with_config_names
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.policies import (
@@ -74,7 +75,7 @@ def _finish(cycle: Cycle) -> Plan:
         ignored=tuple(_merged([*cycle.demand.ignored, *snapshot.cluster.ignored, *foreign])),
         fleets=tuple(_fleet_plan(cycle, status) for status in cycle.inventory.fleets),
         cost=_cost(cycle),
-        kept=tuple(sorted(cycle.kept)),
+        kept=tuple(one_reason_each(cycle.kept)),
         memories=cycle.inventory.memories,
     )
 

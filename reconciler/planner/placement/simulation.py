@@ -51,6 +51,8 @@ class Simulation:
         )
         self.topologies = {key: Topology(key) for key in sorted(table.topology_keys)}
         self._static_verdicts: dict[int, list[str]] = {}
+        self._allowed: dict[int, BoolArray] = {}
+        """The verdicts again, for all kinds at once."""
         self._eligible: dict[tuple[int, bool, bool], list[bool]] = {}
         self._counter_table = CounterTable(table, self.topologies, self._eligible_kinds)
         width = len(self.dimensions.names)
@@ -158,7 +160,10 @@ class Simulation:
             return np.zeros(0, dtype=np.bool_)
         self.refusal(pod_class, 0)
         verdicts = self._static_verdicts[pod_class.static]
-        allowed = np.array([not code for code in verdicts], dtype=np.bool_)
+        allowed = self._allowed.get(pod_class.static)
+        if allowed is None or len(allowed) < len(verdicts):
+            allowed = np.array([not code for code in verdicts], dtype=np.bool_)
+            self._allowed[pod_class.static] = allowed
         return np.asarray(allowed[self.kinds])
 
     def _eligible_kinds(self, number: int, affinity: bool, taints: bool) -> BoolArray:  # noqa: FBT001 - mirrors the two policies of a spread constraint

@@ -35,6 +35,7 @@ def remove_empty(scene: Scene) -> None:
     for idle, node, status in sorted(ripe, key=lambda each: (-each[0], each[1].name)):
         if node.name in spares:
             keep(cycle, node, "type-spares", "kept as a spare of its instance type")
+            scene.leaving.add(node.name)  # no destination either: a spare is kept idle
         else:
             _remove(scene, idle, node, status)
 

@@ -14,9 +14,11 @@ from reconciler.planner.removal import Removal
 from reconciler.planner.text import counted_noun, duration
 
 EXAMINED_MIN = 50
-EXAMINED_SHARE = 10
-"""Nodes whose moves one plan simulates: a tenth of all, at least 50 (as Cluster Autoscaler does),
-or as many as may go at once. The others keep their timers and have their turn a minute later."""
+EXAMINED_SHARE = 20
+"""Nodes whose moves one plan simulates: a twentieth of all, at least 50, or as many as may go at
+once. The others keep their timers and have their turn a minute later."""
+EXAMINED_WHILE_BUYING = 10
+"""Pods that wait for a launch come first: a plan that buys for them must not take long."""
 
 
 def remove_under_used(scene: Scene) -> None:
@@ -29,7 +31,10 @@ def remove_under_used(scene: Scene) -> None:
 def _examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
     """As many candidates as one plan has time for, those without a timer taking turns."""
     at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
-    most = max(EXAMINED_MIN, len(scene.cycle.nodes) // EXAMINED_SHARE, at_once)
+    most = max(EXAMINED_MIN, len(scene.cycle.nodes) // EXAMINED_SHARE)
+    if scene.cycle.pods_on_new:
+        most = EXAMINED_WHILE_BUYING
+    most = max(most, at_once)
     if len(candidates) <= most:
         return candidates
     timed = [c for c in candidates if c.since is not None]

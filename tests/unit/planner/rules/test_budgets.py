@@ -61,9 +61,11 @@ def test_unready_pod_is_free_only_under_always_allow() -> None:
     assert healthy.refusal([web("x", ready=False)])
 
 
-def test_pod_that_has_not_started_needs_no_disruption() -> None:
-    """A pod that hangs in ContainerCreating would hold its node."""
-    assert BudgetLedger([budget(0)]).refusal([web("x", phase="Pending")]) == ""
+def test_pod_that_is_on_its_way_out_needs_no_disruption() -> None:
+    """The budget has counted it as gone already: it would be counted twice."""
+    ledger = BudgetLedger([budget(0)])
+    assert ledger.refusal([web("x", deleting=True), web("y", phase="Failed")]) == ""
+    assert ledger.refusal([web("z", phase="Pending")])
 
 
 def test_unreadable_budget_makes_its_namespace_unreadable() -> None:

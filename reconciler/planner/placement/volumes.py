@@ -11,10 +11,22 @@ from dataclasses import dataclass
 from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
-from reconciler.planner.placement.kinds import REGION, ZONE_KEYS
+from reconciler.planner.placement.kinds import REGION, ZONE
 
 EBS_DRIVER = "ebs.csi.aws.com"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_PLACES = (
+    "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    REGION,
+    ZONE,
+)
+_NOWHERE = NodeSelectorTerm(
+    expressions=tuple(Requirement(key=key, operator="DoesNotExist") for key in _PLACES)
+)
+"""A node that says nothing of where it is: VolumeZone lets every volume go there.
+
+Source: kube-scheduler plugins/volumezone/volume_zone.go, Filter."""
 _ZONE_SEPARATOR = "__"
 """In-tree volumes list several zones in one label value."""
 
@@ -154,9 +166,9 @@ def _selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:
     labelled = tuple(
         Requirement(key=key, operator="In", values=tuple(value.split(_ZONE_SEPARATOR)))
         for key, value in sorted(volume.labels.items())
-        if key in ZONE_KEYS or key in {REGION, "failure-domain.beta.kubernetes.io/region"}
+        if key in _PLACES
     )
     affinity = (volume.node_affinity,) if volume.node_affinity is not None else ()
     if not labelled:
         return affinity
-    return (*affinity, NodeSelector(terms=(NodeSelectorTerm(expressions=labelled),)))
+    return (*affinity, NodeSelector(terms=(NodeSelectorTerm(expressions=labelled), _NOWHERE)))

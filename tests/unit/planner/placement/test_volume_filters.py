@@ -1,5 +1,6 @@
 """Volumes: where they can be reached from, how many a node attaches, who uses them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,16 @@ def test_bound_volume_is_reached_only_from_where_it_is(
     bound = claim(volume_name="pv")
     found = fits(pod, make_node("n", zone=zone), claims=(bound,), volumes=(volume,))
     assert found == expected
+
+
+def test_labelled_volume_goes_to_a_node_that_says_nothing_of_its_place() -> None:
+    """kube-scheduler places such a pod; a node bought for it would stay empty."""
+    volume = ebs_volume(node_affinity=None, labels=FrozenMap({ZONE: "us-west-2a"}))
+    node = make_node("n", zone=None)
+    somewhere = replace(node, labels=FrozenMap({HOSTNAME: "n"}))
+    known = {"claims": (claim(volume_name="pv"),), "volumes": (volume,)}
+    assert fits(make_pod(claims=("data",)), somewhere, **known)
+    assert not fits(make_pod(claims=("data",)), node, **known)  # it names its region
 
 
 @pytest.mark.parametrize(("zone", "expected"), [("us-west-2a", True), ("us-west-2b", False)])

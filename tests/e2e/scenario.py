@@ -9,6 +9,10 @@ ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 SCENARIO = "scenario"
 """The label of its nodes."""
+LEAVING = "e2e.fleet-reconciler.io/leaving"
+"""Finalizer of a pod that is deleted before the pods under test come, and stays terminating."""
+FINISHED = "e2e.fleet-reconciler.io/finished"
+"""Annotation of a pod that succeeds before they come."""
 
 
 @dataclass(slots=True)
@@ -19,8 +23,8 @@ class Scenario:
     rng: Random
     nodes: list[Body] = field(default_factory=list)
     namespaces: list[Body] = field(default_factory=list)
-    volumes: list[tuple[str, Body]] = field(default_factory=list)
-    """Paths to create at, and what."""
+    objects: list[tuple[str, Body]] = field(default_factory=list)
+    """Volumes, classes and the like: paths to create at, and what."""
     bound: list[Body] = field(default_factory=list)
     probes: list[Body] = field(default_factory=list)
     """Pods under test."""

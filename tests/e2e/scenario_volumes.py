@@ -11,7 +11,7 @@ _CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 
 def add_volume(scenario: Scenario, pod: Body) -> None:
     """Give the pod one or two claims, each of a random kind."""
-    if not scenario.volumes:
+    if not any(path == _CLASSES for path, _ in scenario.objects):
         _add_classes(scenario)
     for _ in range(scenario.rng.choice((1, 1, 2))):
         makers = (_zonal, _zonal, _labelled, _waiting, _local, _missing, _once)
@@ -35,7 +35,7 @@ def _add_classes(scenario: Scenario) -> None:
         "provisioner": "kubernetes.io/no-provisioner",
         "volumeBindingMode": "WaitForFirstConsumer",
     }
-    scenario.volumes += [(_CLASSES, waiting), (_CLASSES, local)]
+    scenario.objects += [(_CLASSES, waiting), (_CLASSES, local)]
     for node in scenario.nodes:
         if scenario.chance(60):
             name = node["metadata"]["name"]
@@ -43,7 +43,7 @@ def _add_classes(scenario: Scenario) -> None:
             if scenario.chance(80):
                 driver["allocatable"] = {"count": scenario.rng.choice((1, 1, 2))}
             body = {"metadata": {"name": name}, "spec": {"drivers": [driver]}}
-            scenario.volumes.append((_CSI_NODES, body))
+            scenario.objects.append((_CSI_NODES, body))
 
 
 def _mount(pod: Body, claim: str) -> None:
@@ -59,7 +59,7 @@ def _claim(
     volume: str = "",
     mode: str = "ReadWriteOnce",
 ) -> str:
-    name = f"c{len(scenario.volumes)}"
+    name = f"c{len(scenario.objects)}"
     spec: Body = {
         "accessModes": [mode],
         "storageClassName": storage_class,
@@ -68,7 +68,7 @@ def _claim(
     if volume:
         spec["volumeName"] = volume
     path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
-    scenario.volumes.append((path, {"metadata": {"name": name}, "spec": spec}))
+    scenario.objects.append((path, {"metadata": {"name": name}, "spec": spec}))
     return name
 
 
@@ -80,7 +80,7 @@ def _volume(
     storage_class: str = "",
     mode: str = "ReadWriteOnce",
 ) -> str:
-    name = f"{scenario.tag}-v{len(scenario.volumes)}"
+    name = f"{scenario.tag}-v{len(scenario.objects)}"
     spec: Body = {
         "accessModes": [mode],
         "capacity": {"storage": "1Gi"},
@@ -94,13 +94,13 @@ def _volume(
     if terms:
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": list(terms)}}
     metadata = {"name": name, "labels": dict(labels or {})}
-    scenario.volumes.append(("/api/v1/persistentvolumes", {"metadata": metadata, "spec": spec}))
+    scenario.objects.append(("/api/v1/persistentvolumes", {"metadata": metadata, "spec": spec}))
     return name
 
 
 def _bind(scenario: Scenario, volume: str, namespace: str, mode: str = "ReadWriteOnce") -> str:
     """A claim and a volume that name each other: the controller only has to agree."""
-    body = next(b for _, b in scenario.volumes if b["metadata"]["name"] == volume)
+    body = next(b for _, b in scenario.objects if b["metadata"]["name"] == volume)
     claim = _claim(scenario, namespace, volume=volume, mode=mode)
     body["spec"]["claimRef"] = {"namespace": namespace, "name": claim}
     return claim

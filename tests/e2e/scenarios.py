@@ -11,10 +11,11 @@ from typing import Any
 
 from tests.e2e import scenario_volumes
 from tests.e2e.observing_scheduler import SCHEDULER_NAME
-from tests.e2e.scenario import HOSTNAME, SCENARIO, ZONE, Body, Scenario
+from tests.e2e.scenario import FINISHED, HOSTNAME, LEAVING, SCENARIO, ZONE, Body, Scenario
 
 _EFFECTS = ("NoSchedule", "NoSchedule", "NoExecute", "PreferNoSchedule")
 _GPU = "example.com/gpu"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def make_scenario(number: int, seed: int) -> Scenario:
@@ -112,11 +113,13 @@ def _bound(scenario: Scenario, index: int) -> Body:
     }
     if scenario.chance(25):
         terms = [_pod_term(scenario) for _ in range(rng.choice((1, 1, 2)))]
-        spec["affinity"] = {
-            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-        }
+        spec["affinity"] = {"podAntiAffinity": {_REQUIRED: terms}}
     metadata: Body = {"name": f"b{index}", "namespace": scenario.namespace()}
     metadata["labels"] = _labels(scenario)
+    if scenario.chance(12):
+        metadata["finalizers"] = [LEAVING]
+    elif scenario.chance(10):
+        metadata["annotations"] = {FINISHED: "true"}
     return {"metadata": metadata, "spec": spec}
 
 
@@ -180,7 +183,7 @@ def _with_node_affinity(scenario: Scenario, pod: Body) -> None:
     terms = [_node_term(scenario) for _ in range(scenario.rng.choice((1, 1, 2)))]
     affinity = pod["spec"].setdefault("affinity", {})
     required = {"nodeSelectorTerms": terms}
-    affinity["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    affinity.setdefault("nodeAffinity", {})[_REQUIRED] = required
 
 
 def _node_term(scenario: Scenario) -> Body:
@@ -223,7 +226,7 @@ def _with_pod_affinity(scenario: Scenario, pod: Body) -> None:
     if scenario.chance(30):
         terms = [{"topologyKey": scenario.topology(), "labelSelector": _own(pod)}]
     affinity = pod["spec"].setdefault("affinity", {})
-    affinity["podAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    affinity.setdefault("podAffinity", {})[_REQUIRED] = terms
 
 
 def _own(pod: Body) -> Body:
@@ -233,7 +236,7 @@ def _own(pod: Body) -> Body:
 def _with_pod_anti_affinity(scenario: Scenario, pod: Body) -> None:
     terms = [_pod_term(scenario) for _ in range(scenario.rng.choice((1, 1, 2)))]
     affinity = pod["spec"].setdefault("affinity", {})
-    affinity["podAntiAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    affinity.setdefault("podAntiAffinity", {})[_REQUIRED] = terms
 
 
 def _with_spread(scenario: Scenario, pod: Body) -> None:
@@ -287,6 +290,32 @@ def _with_pod_level_resources(scenario: Scenario, pod: Body) -> None:
 
 def _with_ports(scenario: Scenario, pod: Body) -> None:
     pod["spec"]["containers"][0]["ports"] = [_port(scenario)]
+    if scenario.chance(15):
+        pod["spec"]["hostNetwork"] = True
+        pod["spec"]["containers"][0]["ports"] = [{"containerPort": 8080, "hostPort": 8080}]
+
+
+def _with_preferences(scenario: Scenario, pod: Body) -> None:
+    """Soft terms, which refuse nothing."""
+    affinity = pod["spec"].setdefault("affinity", {})
+    soft = "preferredDuringSchedulingIgnoredDuringExecution"
+    node = {"weight": 10, "preference": {"matchExpressions": [{"key": "no", "operator": "Exists"}]}}
+    affinity.setdefault("nodeAffinity", {})[soft] = [node]
+    for kind in ("podAffinity", "podAntiAffinity"):
+        term = {"weight": 5, "podAffinityTerm": _pod_term(scenario)}
+        affinity.setdefault(kind, {})[soft] = [term]
+
+
+def _with_runtime_class(scenario: Scenario, pod: Body) -> None:
+    """A runtime class adds overhead, and sometimes a node selector and tolerations."""
+    name = f"{scenario.tag}-r{len(scenario.objects)}"
+    overhead = {"podFixed": {"cpu": "700m", "memory": "600Mi"}}
+    body: Body = {"metadata": {"name": name}, "handler": "runc", "overhead": overhead}
+    if scenario.chance(40):
+        toleration = {"key": "dedicated", "operator": "Exists"}
+        body["scheduling"] = {"nodeSelector": {SCENARIO: scenario.tag}, "tolerations": [toleration]}
+    scenario.objects.append(("/apis/node.k8s.io/v1/runtimeclasses", body))
+    pod["spec"]["runtimeClassName"] = name
 
 
 def _with_volumes(scenario: Scenario, pod: Body) -> None:
@@ -304,6 +333,8 @@ _FEATURES: Sequence[Callable[[Scenario, Body], None]] = (
     _with_init_containers,
     _with_pod_level_resources,
     _with_ports,
+    _with_preferences,
+    _with_runtime_class,
     _with_volumes,
 )
 
@@ -318,7 +349,7 @@ def objects_in_order(scenario: Scenario) -> Sequence[Sequence[tuple[str, Mapping
             *((f"/api/v1/namespaces/{name}/serviceaccounts", account) for name in names),
             *(("/api/v1/nodes", node) for node in scenario.nodes),
         ],
-        [*scenario.volumes, *map(_pod_creation, scenario.bound)],
+        [*scenario.objects, *map(_pod_creation, scenario.bound)],
         [*map(_pod_creation, scenario.probes)],
     )
 

@@ -20,7 +20,7 @@ from reconciler.planner.settings import PlannerSettings
 from reconciler.sandbox.cluster.clock import system_now
 from tests.e2e.observing_scheduler import SCHEDULER_NAME, ObservingScheduler
 from tests.e2e.plane import ControlPlane
-from tests.e2e.scenario import SCENARIO, Scenario
+from tests.e2e.scenario import FINISHED, LEAVING, SCENARIO, Scenario
 from tests.e2e.scenarios import make_scenario, objects_in_order
 from tests.e2e.waiting import until
 
@@ -28,6 +28,7 @@ _SETTINGS = PlannerSettings(cluster="e2e", regions=(Region("us-west-2"),), secto
 _COUNT = int(os.environ.get("RECONCILER_E2E_SCENARIOS", "150"))  # noqa: TID251 - a test's knob
 _SEED = int(os.environ.get("RECONCILER_E2E_SEED", "1"))  # noqa: TID251 - a test's knob
 _WORKERS = 8
+_MERGE = "application/merge-patch+json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,7 @@ class Field:
         until("all nodes are Ready", lambda: self._ready(names), 300)
         until("all claims that name a volume are bound", self._claims_bound, 120)
         until("all bound pods run", self._all_run, 300)
+        list(self._pool.map(self._retire, (pod for s in scenarios for pod in s.bound)))
 
     def ask(
         self, scenarios: Sequence[Scenario], scheduler: ObservingScheduler
@@ -76,6 +78,7 @@ class Field:
         paths = [
             f"/api/v1/namespaces/{n['metadata']['name']}" for s in scenarios for n in s.namespaces
         ]
+        list(self._pool.map(self._release, (pod for s in scenarios for pod in s.bound)))
         now = {"gracePeriodSeconds": 0}
         list(self._pool.map(lambda p: self._api.request("DELETE", f"{p}/pods", query=now), paths))
         cluster_wide = ("persistentvolumes", "nodes")
@@ -84,9 +87,24 @@ class Field:
         for kind in ("storageclasses", "csinodes"):
             self._api.request("DELETE", f"/apis/storage.k8s.io/v1/{kind}", query=now)
         list(self._pool.map(lambda path: self._api.request("DELETE", path), paths))
+        self._api.request("DELETE", "/apis/node.k8s.io/v1/runtimeclasses")
         self._pool.shutdown()
         until("no nodes are left", lambda: not self._items("/api/v1/nodes"), 120)
         until("no pods are left", lambda: not self._items("/api/v1/pods"), 120)
+
+    def _retire(self, pod: Mapping[str, Any]) -> None:
+        """Let a pod succeed, or begin to delete it, when it is meant to."""
+        path = _path(pod)
+        if LEAVING in pod["metadata"].get("finalizers", ()):
+            self._api.expect("DELETE", path, query={"gracePeriodSeconds": 0})
+        if FINISHED in pod["metadata"].get("annotations", ()):
+            body = {"status": {"phase": "Succeeded"}}
+            self._api.expect("PATCH", f"{path}/status", body=body, content_type=_MERGE)
+
+    def _release(self, pod: Mapping[str, Any]) -> None:
+        if "finalizers" in pod["metadata"]:
+            body = {"metadata": {"finalizers": None}}
+            self._api.request("PATCH", _path(pod), body=body, content_type=_MERGE)
 
     def _create(self, objects: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         def create(each: tuple[str, Mapping[str, Any]]) -> str:
@@ -145,6 +163,11 @@ class Field:
                         uid=metadata["uid"],
                     )
                     yield key, Verdict(nodes=seen.pop(), message=condition["message"])
+
+
+def _path(pod: Mapping[str, Any]) -> str:
+    metadata = pod["metadata"]
+    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
 
 
 def _of_scenario(state: ClusterState, scenario: Scenario) -> ClusterState:

@@ -18,27 +18,39 @@ def fleets_of(moments: Sequence[Moment]) -> list[str]:
     return sorted({fleet for moment in moments for fleet in moment.nodes})
 
 
+def _changes(moments: Sequence[Moment]) -> list[Moment]:
+    """The moments at which something is different, and the last one."""
+    kept: list[Moment] = []
+    for before, moment in zip([None, *moments], moments, strict=False):
+        if before is None or (before.nodes, before.pending) != (moment.nodes, moment.pending):
+            kept.append(moment)
+    return [*kept, moments[-1]] if moments else kept
+
+
 def draw_svg(moments: Sequence[Moment], began: datetime, file: Path) -> None:
     """Stacked nodes per fleet, and the pods that wait, over seconds; the same data, same bytes."""
     mpl.rcParams.update({"svg.hashsalt": "fleet-reconciler", "font.size": 10})
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     axes = figure.subplots()
+    moments = _changes(moments)
     seconds = [(moment.at - began).total_seconds() for moment in moments]
     fleets = fleets_of(moments)
     counts = [[moment.nodes.get(fleet, 0) for moment in moments] for fleet in fleets]
     colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(fleets))]
     axes.stackplot(seconds, counts, labels=fleets, colors=colours, step="post", alpha=0.9)
-    axes.set_xlabel("seconds since the first commit")
+    axes.set_xlabel("seconds since the demo began")
     axes.set_ylabel("Ready nodes")
     axes.set_ylim(bottom=0)
     axes.grid(visible=True, axis="y", alpha=0.25)
     waiting = axes.twinx()
     pending = [moment.pending for moment in moments]
-    waiting.plot(seconds, pending, color="#222222", linewidth=1.2, label="pending pods")
+    waiting.step(
+        seconds, pending, where="post", color="#222222", linewidth=1.2, label="pending pods"
+    )
     waiting.set_ylabel("pending pods")
     waiting.set_ylim(bottom=0)
     handles = [*axes.get_legend_handles_labels()[0], *waiting.get_legend_handles_labels()[0]]
-    axes.legend(handles=handles, loc="upper left", fontsize=8, frameon=False)
+    axes.legend(handles=handles, loc="upper right", fontsize=8, frameon=False)
     figure.savefig(file, metadata={"Date": None})
 
 

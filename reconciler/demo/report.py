@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console, Group
+from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -74,25 +74,26 @@ def facts(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-def _screen(result: Result, drawing: str) -> Group:
+def _panel(result: Result) -> Panel:
     table = Table(show_header=False, box=None, padding=(0, 1))
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, value in facts(result):
         table.add_row(name, value)
-    return Group(Text(drawing), Panel(table, title="fleet-reconciler demo", expand=False))
+    return Panel(table, title="fleet-reconciler demo", expand=False)
 
 
 def show(console: Console, result: Result, drawing: str) -> None:
     """Print the final screen."""
     console.print()
-    console.print(_screen(result, drawing))
+    console.print(Text(drawing))
+    console.print(_panel(result))
 
 
-def write_svg(result: Result, drawing: str, file: Path) -> None:
-    """The final screen as a picture."""
+def write_svg(result: Result, file: Path) -> None:
+    """The final screen as a picture; the plot is one of its own."""
     recorder = Console(record=True, width=_PICTURE_COLUMNS, file=io.StringIO())
-    recorder.print(_screen(result, drawing))
+    recorder.print(_panel(result))
     file.write_text(recorder.export_svg(title="reconciler demo", code_format=_PICTURE))
 
 

@@ -222,7 +222,7 @@ class Demo:
         draw_svg(follower.moments, self._began, self.out / "nodes.svg")
         write_json(result, self.out / "report.json")
         drawing = draw_text(follower.moments, self._began, self.narrator.console.width)
-        write_svg(result, drawing, self.out / "report.svg")
+        write_svg(result, self.out / "report.svg")
         show(self.narrator.console, result, drawing)
         self.narrator.say(f"written to {self.out}: report.json, report.svg, nodes.svg")
 

@@ -116,7 +116,11 @@ def machine() -> str:
     """What the figures were measured on."""
     cores = len(os.sched_getaffinity(0))
     system = f"{platform.system()} {platform.machine()}"
-    return f"Measured on {cores} cores, {system}, Python {platform.python_version()}."
+    load = os.getloadavg()[1]
+    return (
+        f"Measured on {cores} cores, {system}, Python {platform.python_version()}; load average "
+        f"at the end of the run: {load:.1f} (well above 1: other work slowed the wall times)."
+    )
 
 
 def write_page(tables: str) -> None:

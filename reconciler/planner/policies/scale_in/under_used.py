@@ -162,7 +162,9 @@ def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> tuple[str, str] 
 
 def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:
     node, settings = candidate.node, candidate.status.settings.scale_in
-    because = f"{candidate.because}; {counted_noun(len(candidate.moving), 'pod')} fit elsewhere"
+    fit = "fits" if len(candidate.moving) == 1 else "fit"
+    pods = counted_noun(len(candidate.moving), "pod")
+    because = f"{candidate.because}; {pods} {fit} elsewhere"
     return Removal(
         key=candidate.status.key,
         node=node.name,

@@ -5,7 +5,7 @@ topologies), attachments per CSI driver (a column of the resource matrix), or on
 refuses it everywhere.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
@@ -98,8 +98,13 @@ class VolumeResolver:
         attachments: dict[str, int] = {}
         if pod.ebs_volume_ids:
             attachments[EBS_DRIVER] = len(set(pod.ebs_volume_ids))
-        for name in sorted(set(pod.claims)):
-            needs = self._claim(pod, name)
+        asked = [self._claim(pod, name) for name in sorted(set(pod.claims))]
+        asked += [
+            self._static_volumes(claims, storage_class)
+            for storage_class, claims in self._static_claims(pod).items()
+            if len(claims) > 1
+        ]
+        for needs in asked:
             if needs.blocked and pod.node_name is None:
                 return needs
             selectors.extend(s for s in needs.selectors if s not in selectors)
@@ -136,29 +141,73 @@ class VolumeResolver:
             detail = f"claim {claim.name} is not bound and nothing binds it when a pod is placed"
             return VolumeNeeds(blocked="volume-binding", detail=detail)
         if storage_class.provisioner == NO_PROVISIONER:
-            return self._static_volumes(claim, storage_class.name)
+            return self._static_volumes([claim], storage_class.name)
         topologies = storage_class.allowed_topologies
         return VolumeNeeds(
             selectors=(NodeSelector(terms=topologies),) if topologies else (),
             attachments=FrozenMap({storage_class.provisioner: 1}),
         )
 
-    def _static_volumes(self, claim: PersistentVolumeClaim, storage_class: str) -> VolumeNeeds:
-        """Local volumes made by hand: any that is free and of the claim's class will do."""
-        free = [
-            v
-            for v in self._volumes.values()
-            if v.storage_class == storage_class
-            and v.claim in {None, (claim.namespace, claim.name)}
-            and set(claim.access_modes) <= set(v.access_modes)
-        ]
-        terms = tuple(t for v in free if v.node_affinity is not None for t in v.node_affinity.terms)
-        if any(v.node_affinity is None for v in free):
+    def _static_claims(self, pod: Pod) -> dict[str, list[PersistentVolumeClaim]]:
+        """The pod's unbound claims of each class whose volumes are made by hand."""
+        found: dict[str, list[PersistentVolumeClaim]] = {}
+        for name in sorted(set(pod.claims)):
+            claim = self._claims.get((pod.key.namespace, name))
+            if claim is None or claim.volume_name:
+                continue
+            wanted = claim.storage_class if claim.storage_class is not None else self._default
+            storage_class = self._classes.get(wanted or "")
+            if storage_class is not None and storage_class.provisioner == NO_PROVISIONER:
+                found.setdefault(storage_class.name, []).append(claim)
+        return found
+
+    def _static_volumes(
+        self, claims: Sequence[PersistentVolumeClaim], storage_class: str
+    ) -> VolumeNeeds:
+        """Local volumes made by hand: a free one of the class for each claim, on one node.
+
+        Volumes count together when they have the same node affinity or none, as those of one
+        node's disks do.
+        """
+        reserved = {(claim.namespace, claim.name) for claim in claims}
+        free: dict[NodeSelector | None, list[PersistentVolume]] = {}
+        for volume in self._volumes.values():
+            if volume.storage_class == storage_class and (
+                volume.claim is None or volume.claim in reserved
+            ):
+                free.setdefault(volume.node_affinity, []).append(volume)
+        anywhere = free.pop(None, [])
+        if _serve(anywhere, claims):
             return NO_VOLUMES
+        terms = tuple(
+            term
+            for affinity, volumes in free.items()
+            if affinity is not None and _serve([*anywhere, *volumes], claims)
+            for term in affinity.terms
+        )
         if not terms:
-            detail = f"claim {claim.name}: no free volume of storage class {storage_class}"
+            names = ", ".join(claim.name for claim in claims)
+            detail = f"claim {names}: no free volume of storage class {storage_class}"
             return VolumeNeeds(blocked="volume-binding", detail=detail)
         return VolumeNeeds(selectors=(NodeSelector(terms=terms),))
+
+
+def _serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:
+    """Whether each claim finds a volume of its own, one reserved for it before all others.
+
+    Source: kube-scheduler volumebinding findMatchingVolumes: claim after claim, no way back.
+    """
+    left = sorted(volumes, key=lambda volume: (volume.claim is None, volume.name))
+    for claim in claims:
+        own = (claim.namespace, claim.name)
+        modes = set(claim.access_modes)
+        found = next(
+            (v for v in left if v.claim in {None, own} and modes <= set(v.access_modes)), None
+        )
+        if found is None:
+            return False
+        left.remove(found)
+    return True
 
 
 def _selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:

@@ -104,6 +104,28 @@ def test_claim_without_a_class_is_of_the_default_class() -> None:
     assert not fits(pod, make_node("n"), claims=(bare,), storage_classes=(GP3,))
 
 
+def test_two_local_claims_need_two_volumes_of_one_node() -> None:
+    """kube-scheduler never gives one disk to two claims: the pod would wait for ever."""
+    local = StorageClass(
+        name="local", provisioner="kubernetes.io/no-provisioner", wait_for_first_consumer=True
+    )
+
+    def disk(name: str, host: str) -> PersistentVolume:
+        affinity = requiring(HOSTNAME, "In", host)
+        return PersistentVolume(name=name, storage_class="local", node_affinity=affinity)
+
+    pod = make_pod(claims=("data", "logs"))
+    claims = (claim("data", storage_class="local"), claim("logs", storage_class="local"))
+
+    def found(*volumes: PersistentVolume) -> bool:
+        known = {"claims": claims, "storage_classes": (local,)}
+        return fits(pod, make_node("n"), volumes=volumes, **known)
+
+    assert not found(disk("one", "n"))
+    assert not found(disk("one", "n"), disk("two", "m"))
+    assert found(disk("one", "n"), disk("two", "n"))
+
+
 def test_local_volumes_made_by_hand_are_found_where_they_are() -> None:
     """A pod with a local disk would be promised a node without one."""
     local = StorageClass(

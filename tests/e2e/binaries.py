@@ -38,7 +38,7 @@ def find_binaries(environment: Mapping[str, str]) -> Path | None:
                 f" {', '.join(COMPONENTS)} there, or unset it and install Go)"
             )
         return Path(named).resolve()
-    if shutil.which("go") is None:
+    if _go_is_missing(environment):
         return None
     directory = _cache(environment) / _key(environment)
     return directory if (directory / COMPONENTS[-1]).exists() else None
@@ -52,7 +52,7 @@ def build_binaries(environment: Mapping[str, str]) -> Path:
     Raises:
         NoControlPlaneError: Go is missing, or the build failed.
     """
-    if shutil.which("go") is None:
+    if _go_is_missing(environment):
         raise NoControlPlaneError(
             "the go program is missing (install Go, or set"
             f" {READY_VARIABLE} to a directory with {', '.join(COMPONENTS)})"
@@ -63,6 +63,10 @@ def build_binaries(environment: Mapping[str, str]) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = find_binaries(environment)
         return found or _build(cache / _key(environment), environment)
+
+
+def _go_is_missing(environment: Mapping[str, str]) -> bool:
+    return shutil.which("go", path=environment.get("PATH", "")) is None
 
 
 def _build(directory: Path, environment: Mapping[str, str]) -> Path:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import pytest
 
 from reconciler.adapters.kubernetes import Transport
+from reconciler.records.kubernetes import LEASE_NAME
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.joiner import Joiner, JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
@@ -55,11 +56,14 @@ def sandbox(plane: ControlPlane) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def world(sandbox: Sandbox) -> Iterator[World]:
+def world(sandbox: Sandbox, api: Transport) -> Iterator[World]:
     """The users' view."""
     seen = World(sandbox)
     yield seen
     seen.remove_pods()
+    api.request(
+        "DELETE", f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE_NAME}"
+    )
     seen.close()
 
 

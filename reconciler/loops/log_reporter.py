@@ -130,8 +130,9 @@ class LogReporter:
             if news and self._repeats.is_news(events.FLEET_MISSING, fleet.fleet, fleet.region):
                 self._log.warning(events.FLEET_MISSING, fleet=fleet.fleet, region=fleet.region)
         for held in plan.held[:LINES_MAX]:
-            if self._repeats.is_news(events.NODE_HELD, held.node, held.code):
-                self._log.warning(events.NODE_HELD, node=held.node, code=held.code)
+            name = held.node or held.instance
+            if self._repeats.is_news(events.NODE_HELD, name, held.code):
+                self._log.warning(events.NODE_HELD, node=name, code=held.code)
         unreadable = [each for each in plan.ignored if each.code == "unreadable"]
         for each in unreadable[:LINES_MAX]:
             silent = each.kind == "Region"

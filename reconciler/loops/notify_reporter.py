@@ -37,8 +37,9 @@ class NotifyReporter:
             if self._repeats.is_news("unplaceable", each.pod, codes):
                 self._lines.append(f"nothing can take pod {each.pod}: {codes}")
         for held in plan.held:
-            if self._repeats.is_news("held", held.node, held.code):
-                self._lines.append(f"node {held.node} is held: {held.code}")
+            name = held.node or f"of instance {held.instance}"
+            if self._repeats.is_news("held", name, held.code):
+                self._lines.append(f"node {name} is held: {held.code}")
 
     def action_ended(self, outcome: Outcome) -> None:
         """Tell of capacity that changed, and of actions that failed."""

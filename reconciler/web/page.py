@@ -108,7 +108,11 @@ def _of_plan(plan: Json | None) -> list[str]:
             "None.",
         ),
         "<h2>Held nodes</h2>",
-        _table(("node", "code"), ((h["node"], h["code"]) for h in plan["held"]), "None."),
+        _table(
+            ("node", "code"),
+            ((h["node"] or h["instance"], h["code"]) for h in plan["held"]),
+            "None.",
+        ),
     ]
 
 

@@ -51,8 +51,9 @@ def _living(
 
 
 def _is_free(action: TerminateInstance, sides: Sides, ends: Ends) -> bool:
-    """Whether nothing that counts runs on the node; if something does, that end is noted."""
-    if action.node is None:
+    """Whether nothing that counts holds the node; if something does, that end is noted."""
+    # Pods of a node that does not answer cannot be evicted: they are replaced together with it.
+    if action.node is None or action.policy == "stuck-instance":
         return True
     try:
         remaining = sides.cluster.counted_pods_on(action.node)

@@ -141,3 +141,17 @@ def test_instances_that_never_join_are_replaced_until_the_fleet_rests() -> None:
     ended = [o for o in life.outcomes if o.action.policy == "stuck-instance"]
     assert 2 <= len(ended) <= 5
     assert life.world.target(life.fleet) == 1
+
+
+def test_node_that_stops_answering_is_replaced_with_its_pods_on_it() -> None:
+    """Its pods cannot be evicted: a last check for pods would keep the dead node for ever."""
+    life = Life(2)
+    life.pod("one", "2500m", 0)
+    life.pod("two", "2500m", 1)
+    silent = life.world.nodes()[0]
+    now = life.world.clock.now()
+    life.world.add_node(replace(silent, ready=False, ready_changed_at=now, created_at=now))
+    life.run(20)
+    assert silent.name not in {n.name for n in life.world.nodes()}
+    assert len(life.world.nodes()) == life.world.target(life.fleet) == 2
+    assert all(p.node_name for p in life.world.pods())

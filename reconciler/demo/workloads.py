@@ -14,10 +14,13 @@ from reconciler.gitops.assets import example_files
 from reconciler.model.errors import InputError
 from reconciler.sandbox.cluster.settings import DURATION
 
-TRACE_PODS_MAX = 400
+TRACE_PODS_MAX = 320
 TRACE_BYTES_MAX = 64 << 20
 TRACE_SECONDS = 20.0
 """A trace is squeezed into this long."""
+DATA_MOST = (6_500, 48 * 1024)
+BATCH_MOST = (32_000, 48 * 1024)
+"""Milli-CPU and MiB that a node of the example's largest fleet in each sector surely takes."""
 _COLUMNS = ("pod", "cpu_milli", "memory_mib", "creation_s", "deletion_s")
 
 
@@ -47,16 +50,17 @@ def example_waves() -> tuple[Wave, ...]:
 def trace_waves(path: Path) -> tuple[Wave, ...]:
     """Jobs of one pod each, from a CSV of pods with their times (seconds) and requests.
 
-    The first 400 pods that ask for no GPU are taken; arrivals and run times are squeezed into 20
-    seconds. Pods with more memory than 6 GiB per CPU go to sector `data`, others to `batch`.
+    The first 320 pods are taken that ask for no GPU and fit a fleet of the example; arrivals and
+    run times are squeezed into 20 seconds. Pods with more memory than 6 GiB per CPU go to sector
+    `data` where they fit there, others to `batch`.
 
     Raises:
-        InputError: The file cannot be read or lacks a column.
+        InputError: The file cannot be read, lacks a column or has no such pods.
     """
-    rows = [row for row in _rows(path) if not _number(path, row, "gpu")]
+    rows = [row for row in _rows(path) if not _number(path, row, "gpu") and _sector(path, row)]
     rows = sorted(rows, key=lambda r: _number(path, r, "creation_s"))[:TRACE_PODS_MAX]
     if not rows:
-        raise InputError(str(path), "has no pods without a GPU")
+        raise InputError(str(path), "has no pods without a GPU that fit a fleet of the example")
     first = _number(path, rows[0], "creation_s")
     span = max(1.0, _number(path, rows[-1], "creation_s") - first)
     jobs = [(_squeezed(path, row, first, span), _job(path, row, i)) for i, row in enumerate(rows)]
@@ -69,6 +73,15 @@ def trace_waves(path: Path) -> tuple[Wave, ...]:
         )
         for at in seconds
     )
+
+
+def _sector(path: Path, row: dict[str, str]) -> str:
+    """The sector whose fleets take the pod; none for one that is too large for all."""
+    cpu, memory = _number(path, row, "cpu_milli"), _number(path, row, "memory_mib")
+    hungry = memory > 6 * 1024 * max(cpu, 50) / 1000
+    if hungry and cpu <= DATA_MOST[0] and memory <= DATA_MOST[1]:
+        return "data"
+    return "batch" if cpu <= BATCH_MOST[0] and memory <= BATCH_MOST[1] else ""
 
 
 def _squeezed(path: Path, row: dict[str, str], first: float, span: float) -> float:
@@ -104,8 +117,7 @@ def _job(path: Path, row: dict[str, str], number: int) -> dict[str, Any]:
     cpu = max(50, int(_number(path, row, "cpu_milli")))
     memory = max(64, int(_number(path, row, "memory_mib")))
     lifetime = _number(path, row, "deletion_s") - _number(path, row, "creation_s")
-    seconds = str(round(min(12.0, max(3.0, lifetime / 3600)), 1))
-    sector = "data" if memory / cpu * 1000 > 6 * 1024 else "batch"
+    seconds = str(round(min(8.0, max(3.0, lifetime / 3600)), 1))
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -115,7 +127,7 @@ def _job(path: Path, row: dict[str, str], number: int) -> dict[str, Any]:
                 "metadata": {"annotations": {DURATION: seconds}},
                 "spec": {
                     "restartPolicy": "Never",
-                    "nodeSelector": {"sector": sector},
+                    "nodeSelector": {"sector": _sector(path, row)},
                     "containers": [
                         {
                             "name": "work",

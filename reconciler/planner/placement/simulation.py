@@ -46,9 +46,7 @@ class Simulation:
     def __init__(self, table: ClassTable) -> None:
         self.table = table
         self.dimensions = table.dimensions
-        self.kind_table = KindTable(
-            table.node_label_keys | table.topology_keys, by_name=table.reads_names
-        )
+        self.kind_table = KindTable(table.node_label_keys, by_name=table.reads_names)
         self.topologies = {key: Topology(key) for key in sorted(table.topology_keys)}
         self._static_verdicts: dict[int, list[str]] = {}
         self._allowed: dict[int, BoolArray] = {}

@@ -88,8 +88,11 @@ class Dimensions:
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in requests.items():
             row[self.column[name]] = min(amount, AMOUNT_MAX)
+        # Containers of one pod may name a port twice: kube-scheduler compares it with other pods'.
+        everywhere = {_port_name(port) for port in ports if port.address == ANY_ADDRESS}
         for port in ports:
-            self._take_port(row, port)
+            if port.address == ANY_ADDRESS or _port_name(port) not in everywhere:
+                self._take_port(row, port)
         for driver, count in volumes.items():
             row[self.column[f"{_VOLUMES}{driver}"]] += count
         return row

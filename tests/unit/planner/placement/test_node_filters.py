@@ -201,3 +201,15 @@ def test_host_ports_collide_by_port_protocol_and_address(
     waits = make_pod("waits", host_ports=port(first))
     both = places(make_node("n"), waits, make_pod(host_ports=port(second)))
     assert len(both) == (2 if together else 1)
+
+
+def test_pod_that_names_one_port_twice_does_not_collide_with_itself() -> None:
+    """kube-scheduler compares a pod's ports with those of others: it would bind this one."""
+    twice = (
+        HostPort(address=ANY, protocol="TCP", port=80),
+        HostPort(address="10.0.0.1", protocol="TCP", port=80),
+    )
+    pod = make_pod(host_ports=twice)
+    assert fits(pod, make_node("n"))
+    other = HostPort(address="10.0.0.2", protocol="TCP", port=80)
+    assert not fits(pod, make_node("n"), make_pod("runs", node="n", host_ports=(other,)))

@@ -6,6 +6,7 @@ disturb each other, and the whole set is seen where a binding would show one nod
 """
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -17,6 +18,17 @@ SCHEDULER_NAME = "observing-scheduler"
 _TIMEOUT = "30s"
 
 
+class _Server(ThreadingHTTPServer):
+    """The extender's; a scheduler that ends leaves broken connections, which are no news."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a broken connection."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type] # typed too narrowly
+
+
 class ObservingScheduler:
     """The scheduler and its extender; pods name it as their `schedulerName`."""
 
@@ -24,8 +36,7 @@ class ObservingScheduler:
         self._plane = plane
         self.feasible: dict[str, list[frozenset[str]]] = {}
         """By pod uid, each answer of the filters that left any node at all."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ directory, and no process outlives this one.
 import base64
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -94,6 +95,7 @@ class ControlPlane:
         """End every component, etcd last; returns when all are gone."""
         for name in reversed(list(self._processes)):
             self.stop_process(name)
+        shutil.rmtree(self._directory / "etcd", ignore_errors=True)  # logs stay for a look
 
     def stop_process(self, name: str) -> None:
         """End one component; returns when it is gone."""

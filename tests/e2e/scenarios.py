@@ -268,6 +268,8 @@ def _constraint(scenario: Scenario, pod: Body, key: str) -> Body:
 
 
 def _with_init_containers(scenario: Scenario, pod: Body) -> None:
+    if "resources" in pod["spec"]:
+        return  # which would have to be no less than all containers' together
     made = [
         _container(scenario, f"i{i}", scenario.rng.choice((1, 2)))
         for i in range(scenario.rng.randint(1, 3))

@@ -28,6 +28,8 @@ _SETTINGS = PlannerSettings(cluster="e2e", regions=(Region("us-west-2"),), secto
 _COUNT = int(os.environ.get("RECONCILER_E2E_SCENARIOS", "150"))  # noqa: TID251 - a test's knob
 _SEED = int(os.environ.get("RECONCILER_E2E_SEED", "1"))  # noqa: TID251 - a test's knob
 _WORKERS = 8
+_LOOK_SECONDS = 1.0
+"""Lists of a thousand objects are no light question."""
 _MERGE = "application/merge-patch+json"
 
 
@@ -53,9 +55,9 @@ class Field:
         for number in range(3):
             self._create(each for scenario in waves for each in scenario[number])
         names = {n["metadata"]["name"] for s in scenarios for n in s.nodes}
-        until("all nodes are Ready", lambda: self._ready(names), 300)
+        until("all nodes are Ready", lambda: self._ready(names), 300, _LOOK_SECONDS)
         until("all claims that name a volume are bound", self._claims_bound, 120)
-        until("all bound pods run", self._all_run, 300)
+        until("all bound pods run", self._all_run, 300, _LOOK_SECONDS)
         list(self._pool.map(self._retire, (pod for s in scenarios for pod in s.bound)))
 
     def ask(
@@ -70,7 +72,7 @@ class Field:
             answers.update(self._verdicts(scheduler))
             return len(answers) == wanted
 
-        until("kube-scheduler has tried every pod", answered, 300)
+        until("kube-scheduler has tried every pod", answered, 300, _LOOK_SECONDS)
         return answers
 
     def close(self, scenarios: Sequence[Scenario]) -> None:

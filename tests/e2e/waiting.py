@@ -4,11 +4,11 @@ import threading
 import time
 from collections.abc import Callable
 
-_LOOK_SECONDS = 0.1
 
-
-def until(what: str, holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Look again and again.
+def until(
+    what: str, holds: Callable[[], bool], seconds: float = 60, look_seconds: float = 0.1
+) -> None:
+    """Look again and again, with `look_seconds` between.
 
     Raises:
         AssertionError: It did not come to hold in time.
@@ -16,4 +16,4 @@ def until(what: str, holds: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
-        threading.Event().wait(_LOOK_SECONDS)
+        threading.Event().wait(look_seconds)

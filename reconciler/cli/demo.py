@@ -27,12 +27,13 @@ def command(
 
     Needs git and Terraform; everything listens on loopback and is gone at the end.
     """
+    from reconciler.demo.requirements import check_requirements  # noqa: PLC0415 - before the rest
+
+    check_requirements()
     from reconciler.demo.narrator import Narrator  # noqa: PLC0415 - rich and boto3 are slow
-    from reconciler.demo.requirements import check_requirements  # noqa: PLC0415 - as above
     from reconciler.demo.story import Demo  # noqa: PLC0415 - as above
     from reconciler.demo.workloads import example_waves, trace_waves  # noqa: PLC0415 - as above
 
-    check_requirements()
     waves = trace_waves(trace) if trace else example_waves()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     Demo(Narrator(), waves, out).run()

@@ -15,6 +15,7 @@ from reconciler.model.errors import ToolError
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
+from reconciler.sandbox.requirements import check_packages
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -51,6 +52,7 @@ def up(
 
     Without a command the environment is printed, for `eval` or as JSON.
     """
+    check_packages()
     settings = SandboxSettings(
         delays=Delays(launch_seconds=launch_seconds),
         cluster=ClusterSettings(pod_start_seconds=pod_start_seconds, job_seconds=job_seconds),

@@ -119,7 +119,7 @@ def machine() -> str:
     load = os.getloadavg()[1]
     return (
         f"Measured on {cores} cores, {system}, Python {platform.python_version()}; load average "
-        f"at the end of the run: {load:.1f} (the benchmark alone makes about 1; more slows wall times)."
+        f"at the end of the run: {load:.1f} (this alone makes about 1; more slows it)."
     )
 
 

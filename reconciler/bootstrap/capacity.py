@@ -95,6 +95,7 @@ def _run(options: RunOptions, capacity: "Capacity", clock: SystemClock) -> int:
             stack.enter_context(_second_loop(options.gitops, capacity))
             loop.run()
             code = 0
+    deadline.disarm()
     structlog.get_logger().info(events.STOPPED, signal=stopped.number)
     return code or exit_code_of(stopped)
 

@@ -173,7 +173,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     relevant += [wish.pod for wish in demand.wishes]
     resolver = VolumeResolver(cluster.claims, cluster.volumes, cluster.storage_classes, live)
     asked_about = list(also)
-    table = ClassTable([*relevant, *asked_about], (), cluster.namespaces, resolver)
+    table = ClassTable([*relevant, *asked_about], cluster.namespaces, resolver)
     bound = _classified((p for p in relevant if p.node_name is not None), table, bound=True)
     waiting = _waiting(demand.wishes, table)
     for pod in asked_about:

@@ -112,7 +112,6 @@ class ClassTable:
     def __init__(
         self,
         pods: Iterable[Pod],
-        extra_specs: Iterable[PodSpec],
         namespaces: Iterable[Namespace],
         resolver: VolumeResolver,
     ) -> None:
@@ -121,8 +120,6 @@ class ClassTable:
         self._specs: dict[int, PodSpec] = {}
         self._canonical: dict[PodSpec, PodSpec] = {}
         self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
-        for spec in extra_specs:
-            self._intern(spec)
         for pod in pods:
             self._intern(pod.spec)
             if pod.claims or pod.ebs_volume_ids:
@@ -169,16 +166,6 @@ class ClassTable:
             known = self._make(spec, namespace, labels, needs, deleting=deleting)
             self._index[key] = known
         return known
-
-    def of_spec(self, spec: PodSpec, namespace: str = "") -> PodClass:
-        """The class of a pod that has only a spec yet (a DaemonSet's template)."""
-        canonical = self._intern(spec)
-        key = (id(canonical), namespace, "template", NO_VOLUMES, False)
-        if key not in self._index:
-            self._index[key] = self._make(
-                canonical, namespace, NO_LABELS, NO_VOLUMES, deleting=False
-            )
-        return self._index[key]
 
     def _make(
         self, spec: PodSpec, namespace: str, labels: Labels, needs: VolumeNeeds, *, deleting: bool

@@ -85,7 +85,6 @@ class CounterTable:
         """`eligible_kinds(static number, honor affinity, honor taints)` is asked per node kind."""
         self._topologies = topologies
         self._eligible_kinds = eligible_kinds
-        self._matching: dict[Description, Counter] = {}
         self._counters: dict[tuple[object, ...], Counter] = {}
         self._classes = table.classes
         self._members: dict[Description, tuple[PodClass, ...]] = {}
@@ -94,7 +93,6 @@ class CounterTable:
             for item in pod_class.labels.items():
                 self._by_label.setdefault(item, []).append(pod_class)
         self.links = [Links() for _ in self._classes]
-        self._spread_feeds: set[tuple[int, ...]] = set()
         for pod_class in self._classes:
             self._link(pod_class)
 
@@ -192,8 +190,3 @@ class CounterTable:
             first = min(selector.match_labels.items())
             return self._by_label.get(first, [])
         return self._classes
-
-    def reset(self) -> None:
-        """Every counter back to nothing."""
-        for counter in self._counters.values():
-            counter.counts[:] = 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.cluster import HostPort, Resources, Taint
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray, grown
+from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.counters import CounterTable, Links
 from reconciler.planner.placement.filters import (
@@ -248,8 +248,3 @@ class Simulation:
             del self.names[rows:]
             for topology in self.topologies.values():
                 topology.truncate(rows)
-
-
-def most_that_fit(room: IntArray) -> int:
-    """The sum of a room vector without overflow."""
-    return int(np.minimum(room, UNLIMITED).sum())

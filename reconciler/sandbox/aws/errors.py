@@ -20,8 +20,3 @@ class Ec2Fault(ReconcilerError):
 def fleet_not_found(fleet_id: str) -> Ec2Fault:
     """The answer to a fleet id that this Region and account do not have."""
     return Ec2Fault("InvalidFleetId.NotFound", f"The fleet ID '{fleet_id}' does not exist")
-
-
-def instance_not_found(instance_id: str) -> Ec2Fault:
-    """The answer to an instance id that is unknown or has been forgotten."""
-    return Ec2Fault("InvalidInstanceID.NotFound", f"The instance ID '{instance_id}' does not exist")

@@ -108,7 +108,7 @@ class SchedulerView:
         )
         everyone = [*bound, *waiting]
         namespaces = self._all(NAMESPACES, Namespace)
-        table = ClassTable(everyone, (), namespaces, resolver)
+        table = ClassTable(everyone, namespaces, resolver)
         placed = [(table.of(pod, bound=True), pod) for pod in bound]
         for pod in waiting:
             table.of(pod, bound=False)

@@ -207,11 +207,6 @@ class Store:
             shelves = list(self._shelves.values())
             return [e for shelf in shelves for e in shelf.objects.get(namespace, {}).values()]
 
-    def held_by_uid(self, resource: Resource, key: Key, uid: str) -> bool:
-        """Whether an object of that name exists and is the one with this uid."""
-        entry = self.find(resource, key)
-        return entry is not None and entry.uid == uid
-
     # Writing
 
     def next_uid(self) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from reconciler.adapters.kubernetes import Transport, connect
-from tests.e2e.binaries import (
+from reconciler.model.errors import ToolError
+from reconciler.sandbox.control_plane.binaries import (
     CACHE_VARIABLE,
     READY_VARIABLE,
-    NoControlPlaneError,
     build_binaries,
     find_binaries,
 )
-from tests.e2e.plane import ControlPlane
+from reconciler.sandbox.control_plane.plane import ControlPlane
 
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - Go and the cache are found there
 _WANTED = "RECONCILER_E2E"
@@ -47,7 +47,7 @@ def programs() -> Path:
                 f" {READY_VARIABLE} ready programs)"
             )
         return build_binaries(_ENVIRONMENT)
-    except NoControlPlaneError as error:
+    except ToolError as error:
         if _ENVIRONMENT.get(_WANTED) == "1":
             pytest.fail(f"no Kubernetes control plane: {error}", pytrace=False)
         pytest.skip(f"no Kubernetes control plane: {error}")

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from tests.e2e.plane import ControlPlane
+from reconciler.sandbox.control_plane.plane import ControlPlane
 
 SCHEDULER_NAME = "observing-scheduler"
 _TIMEOUT = "30s"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.binaries import (
+from reconciler.model.errors import ToolError
+from reconciler.sandbox.control_plane.binaries import (
     CACHE_VARIABLE,
     COMPONENTS,
     READY_VARIABLE,
-    NoControlPlaneError,
     build_binaries,
     find_binaries,
 )
@@ -30,7 +30,7 @@ def test_named_directory_with_all_programs_is_used(tmp_path: Path) -> None:
 def test_named_directory_that_lacks_programs_says_which(tmp_path: Path) -> None:
     """setup-envtest brings only two of the five; the person must learn what is left to get."""
     ready = _programs(tmp_path / "bin", "etcd", "kube-apiserver")
-    with pytest.raises(NoControlPlaneError, match=r"lacks kube-controller-manager, kube-sch.*kwok"):
+    with pytest.raises(ToolError, match=r"lacks kube-controller-manager, kube-sch.*kwok"):
         find_binaries({READY_VARIABLE: str(ready), "PATH": ""})
 
 
@@ -38,7 +38,7 @@ def test_without_go_nothing_is_found_and_the_message_says_what_to_do(tmp_path: P
     """A bare 'command not found' leaves the reader without a next step."""
     environment = {"PATH": str(tmp_path), CACHE_VARIABLE: str(tmp_path)}
     assert find_binaries(environment) is None
-    with pytest.raises(NoControlPlaneError, match=f"install Go, or set {READY_VARIABLE}"):
+    with pytest.raises(ToolError, match=rf"install Go [\d.]+ or newer, or set {READY_VARIABLE}"):
         build_binaries(environment)
 
 
@@ -50,7 +50,7 @@ def test_failed_build_leaves_nothing_and_shows_what_go_said(tmp_path: Path) -> N
     go.chmod(0o755)
     cache = tmp_path / "cache"
     environment = {"PATH": str(go.parent), CACHE_VARIABLE: str(cache)}
-    with pytest.raises(NoControlPlaneError, match="no module proxy"):
+    with pytest.raises(ToolError, match="no module proxy"):
         build_binaries(environment)
     assert [path.name for path in cache.iterdir()] == ["lock"]
     assert find_binaries(environment) is None

@@ -6,9 +6,9 @@ import pytest
 
 from reconciler.adapters.kubernetes import KubernetesCluster, Transport, connect
 from reconciler.records.kubernetes import LEASE_NAME
+from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.contract import test_cluster as contract
 from tests.contract.cluster_worlds import NAMESPACE, OverHttp
-from tests.e2e.plane import ControlPlane
 from tests.e2e.waiting import until
 
 _POD = {

@@ -9,9 +9,9 @@ import pytest
 from reconciler.adapters.kubernetes import Transport
 from reconciler.records.kubernetes import LEASE_NAME
 from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.control_plane.plane import ControlPlane
 from reconciler.sandbox.joiner import Joiner, JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
-from tests.e2e.plane import ControlPlane
 from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import CONFIG, Program, World

@@ -13,7 +13,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _START = """
 import sys
 from pathlib import Path
-from tests.e2e.plane import ControlPlane
+from reconciler.sandbox.control_plane.plane import ControlPlane
 with ControlPlane(Path(sys.argv[1]), Path(sys.argv[2])) as plane:
     print(*(child.pid for child in plane.processes.values()), flush=True)
     sys.stdin.read()

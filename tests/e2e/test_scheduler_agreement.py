@@ -18,8 +18,8 @@ from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.cycle import open_cycle
 from reconciler.planner.settings import PlannerSettings
 from reconciler.sandbox.cluster.clock import system_now
+from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.e2e.observing_scheduler import SCHEDULER_NAME, ObservingScheduler
-from tests.e2e.plane import ControlPlane
 from tests.e2e.scenario import FINISHED, LEAVING, SCENARIO, Scenario
 from tests.e2e.scenarios import make_scenario, objects_in_order
 from tests.e2e.waiting import until

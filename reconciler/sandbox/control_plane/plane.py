@@ -23,8 +23,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from reconciler.model.errors import ToolError
 from reconciler.sandbox.cluster.clock import system_now
-from tests.e2e.certificates import Authority
+from reconciler.sandbox.control_plane.certificates import Authority
 
 _LAUNCHER = Path(__file__).parent / "child.py"
 _STAGES = Path(__file__).parent / "stages.yaml"
@@ -34,10 +35,6 @@ _STOP_SECONDS = 10.0
 _LEASE_SECONDS = 40
 _PORT_TAKEN = "address already in use"
 _ATTEMPTS = 3
-
-
-class StartError(RuntimeError):
-    """A component ended or never became ready; the text has the end of its log."""
 
 
 class ControlPlane:
@@ -71,7 +68,7 @@ class ControlPlane:
             self._directory = self._root / f"attempt-{attempt}"
             try:
                 self._start()
-            except StartError as error:
+            except ToolError as error:
                 self.stop()
                 if attempt == _ATTEMPTS or _PORT_TAKEN not in str(error):
                     raise
@@ -231,7 +228,7 @@ class ControlPlane:
         launch = [sys.executable, "-I", str(_LAUNCHER), str(os.getpid()), str(file)]
         environment = {"HOME": str(self._directory), "PATH": os.defpath}
         with self._log(name).open("ab") as log:
-            self._processes[name] = subprocess.Popen(
+            self._processes[name] = subprocess.Popen(  # noqa: S603 - argv is built here
                 [*launch, *flags],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -249,13 +246,13 @@ class ControlPlane:
         while True:
             for name, child in self._processes.items():
                 if child.poll() is not None:
-                    tail = self._log(name).read_text(errors="replace")[-3000:]
-                    raise StartError(f"{name} ended with {child.returncode}: {tail}")
+                    tail = self._log(name).read_text(errors="replace")[-2000:]
+                    raise ToolError(name, f"ended with code {child.returncode}: {tail}")
             with suppress(OSError):
                 if holds():
                     return
             if time.monotonic() > end:
-                raise StartError(f"{what} was not ready within {_START_SECONDS:.0f} s")
+                raise ToolError(what, f"was not ready within {_START_SECONDS:.0f} s")
             threading.Event().wait(_LOOK_SECONDS)
 
 

@@ -1,8 +1,12 @@
-"""The control plane's programs: ready ones, cached ones, or built from the Go module here."""
+"""The control plane's programs: ready ones, cached ones, or built from the Go module here.
+
+For every function `environment` is the process's, or a test's own.
+"""
 
 import fcntl
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -10,37 +14,35 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-MODULE = Path(__file__).parent / "control_plane"
+from reconciler.model.errors import ToolError
+
+MODULE = Path(__file__).parent / "programs"
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 READY_VARIABLE = "RECONCILER_E2E_BIN"
 CACHE_VARIABLE = "RECONCILER_E2E_CACHE"
 _PROGRAM = "control-plane"
 _BUILD_SECONDS_MAX = 40 * 60
+_GO = re.compile(r"^go (\d+\.\d+)", re.MULTILINE)
 _KUBERNETES = re.compile(r"k8s\.io/kubernetes v((\d+)\.(\d+)\.\S+)")
-
-
-class NoControlPlaneError(Exception):
-    """There are no programs and none can be built; the text says what is missing."""
 
 
 def find_binaries(environment: Mapping[str, str]) -> Path | None:
     """The directory of programs that are there already, or None.
 
     Raises:
-        NoControlPlaneError: RECONCILER_E2E_BIN names a directory that lacks some.
+        ToolError: RECONCILER_E2E_BIN names a directory that lacks some.
     """
     named = environment.get(READY_VARIABLE)
     if named:
         missing = [name for name in COMPONENTS if not os.access(Path(named, name), os.X_OK)]
         if missing:
-            raise NoControlPlaneError(
-                f"{READY_VARIABLE}={named} lacks {', '.join(missing)} (put all of"
-                f" {', '.join(COMPONENTS)} there, or unset it and install Go)"
+            raise ToolError(
+                f"{READY_VARIABLE}={named}",
+                f"lacks {', '.join(missing)}",
+                f"put all of {', '.join(COMPONENTS)} there, or unset it and install Go",
             )
         return Path(named).resolve()
-    if _go_is_missing(environment):
-        return None
-    directory = _cache(environment) / _key(environment)
+    directory = _cache(environment) / _key()
     return directory if (directory / COMPONENTS[-1]).exists() else None
 
 
@@ -50,19 +52,21 @@ def build_binaries(environment: Mapping[str, str]) -> Path:
     Costs 600 MB of modules and 5 to 10 minutes on two cores when Go's own cache is cold.
 
     Raises:
-        NoControlPlaneError: Go is missing, or the build failed.
+        ToolError: Go is missing, or the build failed.
     """
     if _go_is_missing(environment):
-        raise NoControlPlaneError(
-            "the go program is missing (install Go, or set"
-            f" {READY_VARIABLE} to a directory with {', '.join(COMPONENTS)})"
+        raise ToolError(
+            "go",
+            "is not on the PATH; the control plane's programs are built with it",
+            f"install Go {_go_version()} or newer, or set {READY_VARIABLE} to a directory with"
+            f" {', '.join(COMPONENTS)}",
         )
     cache = _cache(environment)
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = find_binaries(environment)
-        return found or _build(cache / _key(environment), environment)
+        return found or _build(cache / _key(), environment)
 
 
 def _go_is_missing(environment: Mapping[str, str]) -> bool:
@@ -83,9 +87,9 @@ def _build(directory: Path, environment: Mapping[str, str]) -> Path:
     return directory
 
 
-def _run(argv: list[str], environment: Mapping[str, str]) -> str:
+def _run(argv: list[str], environment: Mapping[str, str]) -> None:
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - go with arguments built here
             argv,
             cwd=MODULE,
             env=dict(environment),
@@ -95,35 +99,40 @@ def _run(argv: list[str], environment: Mapping[str, str]) -> str:
             timeout=_BUILD_SECONDS_MAX,
         )
     except subprocess.TimeoutExpired:
-        raise NoControlPlaneError(
-            f"{' '.join(argv[:2])} took over {_BUILD_SECONDS_MAX // 60} minutes"
-        ) from None
+        minutes = _BUILD_SECONDS_MAX // 60
+        raise ToolError(" ".join(argv[:2]), f"took over {minutes} minutes") from None
     if done.returncode:
         said = " | ".join(done.stderr.strip().splitlines()[-3:])
-        raise NoControlPlaneError(
-            f"{' '.join(argv[:2])} failed in tests/e2e/control_plane: {said} (modules come from"
-            f" the module proxy that Go is set to; or set {READY_VARIABLE})"
+        raise ToolError(
+            " ".join(argv[:2]),
+            f"failed for {MODULE.name}/go.mod: {said}",
+            f"modules come from the module proxy that Go is set to; or set {READY_VARIABLE}",
         )
-    return done.stdout
+
+
+def _go_version() -> str:
+    """Major and minor version that the module asks for."""
+    match = _GO.search((MODULE / "go.mod").read_text())
+    return match.group(1) if match else ""
 
 
 def _link_flags() -> str:
     """Without a version the API server says v0.0.0, and clients misbehave."""
     match = _KUBERNETES.search((MODULE / "go.mod").read_text())
     if match is None:
-        raise NoControlPlaneError("tests/e2e/control_plane/go.mod names no k8s.io/kubernetes")
+        raise ToolError(f"{MODULE.name}/go.mod", "names no k8s.io/kubernetes")
     version, major, minor = match.groups()
     named = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
     flags = [f"-X k8s.io/component-base/version.{key}={value}" for key, value in named.items()]
     return " ".join(["-s", "-w", *flags])
 
 
-def _key(environment: Mapping[str, str]) -> str:
-    """Another key for other sources or another Go."""
+def _key() -> str:
+    """Another key for other sources or another machine."""
     digest = hashlib.sha256()
     for name in ("go.mod", "go.sum", "main.go"):
         digest.update((MODULE / name).read_bytes())
-    digest.update(_run(["go", "env", "GOVERSION", "GOOS", "GOARCH"], environment).encode())
+    digest.update(f"{platform.system()} {platform.machine()}".encode())
     return digest.hexdigest()[:16]
 
 

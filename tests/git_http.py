@@ -17,14 +17,14 @@ _PATH = os.environ.get("PATH", "")  # noqa: TID251 - the backend starts git itse
 
 @contextmanager
 def git_over_http(directory: Path, token: str) -> Iterator[str]:
-    """Serve `remote.git` of a directory on loopback; yields its address."""
+    """Serve `remote.git` of a directory on loopback, as `team/fleets.git`; yields its address."""
     git(directory / "remote.git", "config", "http.receivepack", "true")
     handler = type("Handler", (_Handler,), {"directory": directory, "token": token})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/remote.git"
+        yield f"http://127.0.0.1:{server.server_address[1]}/team/fleets.git"
     finally:
         server.shutdown()
         thread.join(timeout=GIT_TIMEOUT_SECONDS)
@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory",
             "GIT_CONFIG_VALUE_0": "*",
-            "PATH_INFO": parts.path,
+            "PATH_INFO": parts.path.replace("/team/fleets.git", "/remote.git"),
             "QUERY_STRING": parts.query,
             "REQUEST_METHOD": self.command,
             "CONTENT_TYPE": self.headers.get("Content-Type", ""),

@@ -16,6 +16,7 @@ from reconciler.adapters.git.settings import GitSettings
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
+from reconciler.bootstrap.forge import ForgeChoice, forge_for
 from reconciler.config.loader import read_config_bytes
 from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
@@ -49,6 +50,9 @@ class GitopsOptions:
     mode: Mode = "push"
     poll_seconds: float = 30.0
     cluster_name: str | None = None
+    forge: ForgeChoice = "auto"
+    forge_api: str = ""
+    """Root of the REST API; empty: the usual one of the repository's host."""
 
 
 @contextmanager
@@ -65,7 +69,12 @@ def gitops_loop(options: GitopsOptions) -> Iterator[GitopsLoop]:
         poll_seconds=options.poll_seconds,
     )
     try:
-        yield GitopsLoop(repository, SystemClock(), settings)
+        yield GitopsLoop(
+            repository,
+            SystemClock(),
+            settings,
+            forge_for(options.repository, options.forge, options.forge_api),
+        )
     finally:
         repository.close()
 
@@ -94,6 +103,8 @@ class GitopsLog:
         self._last = outcome.clusters
         for status in outcome.clusters:
             self._cluster(outcome, status, repeated=repeated)
+        for reason in outcome.unshown:
+            self._log.warning(events.GITOPS_STATUS_UNSHOWN, reason=reason)
 
     def _failure(self, error: ReconcilerError) -> None:
         repeated, self._last = str(error) == self._last, str(error)

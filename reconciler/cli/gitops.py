@@ -51,6 +51,19 @@ def command(
     cluster_name: Annotated[
         str | None, typer.Option(help="EKS cluster; for configs that name none.")
     ] = None,
+    forge: Annotated[
+        Literal["auto", "github", "gitlab", "none"],
+        typer.Option(
+            envvar="RECONCILER_FORGE",
+            help="Where commit statuses and pull requests go; auto: by the repository's host."
+            " The token comes from RECONCILER_FORGE_TOKEN or RECONCILER_FORGE_TOKEN_FILE,"
+            " else it is the one for git.",
+        ),
+    ] = "auto",
+    forge_api: Annotated[
+        str,
+        typer.Option(metavar="URL", envvar="RECONCILER_FORGE_API", help="Root of its REST API."),
+    ] = "",
     output: OutputOption = None,
 ) -> None:
     """Watch the config repository; validate, render, commit and push what changed.
@@ -74,6 +87,8 @@ def command(
         mode=mode,
         poll_seconds=interval,
         cluster_name=cluster_name,
+        forge=forge,
+        forge_api=forge_api,
     )
     if not once:
         watch_until_stopped(options, verbosity.current())
@@ -86,6 +101,8 @@ def command(
         rows = [(s.target.config_path, s.state, (s.commit or "")[:12]) for s in report.clusters]
         print_table(("config", "state", "commit"), rows)
     _print_faults(report_json(report)["clusters"])
+    for reason in report.unshown:
+        sys.stderr.write(f"warning: {reason}\n")
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 

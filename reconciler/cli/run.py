@@ -88,6 +88,14 @@ IntervalOption = Annotated[
 ModeOption = Annotated[
     Literal["push", "pull-request"], typer.Option(help="Second loop: how it commits.")
 ]
+ForgeOption = Annotated[
+    Literal["auto", "github", "gitlab", "none"],
+    typer.Option(envvar="RECONCILER_FORGE", help="Second loop: gets statuses, pull requests."),
+]
+ForgeApiOption = Annotated[
+    str,
+    typer.Option(metavar="URL", envvar="RECONCILER_FORGE_API", help="Second loop: its REST API."),
+]
 CloneOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Second loop: keeps its local copy here.")
 ]
@@ -118,6 +126,8 @@ def command(
     interval: IntervalOption = 30.0,  # noqa: ARG001 - as above
     mode: ModeOption = "push",  # noqa: ARG001 - as above
     clone: CloneOption = None,  # noqa: ARG001 - as above
+    forge: ForgeOption = "auto",  # noqa: ARG001 - as above
+    forge_api: ForgeApiOption = "",  # noqa: ARG001 - as above
 ) -> None:
     """Keep the fleets as large as the pods need, until SIGTERM or Ctrl-C.
 
@@ -159,6 +169,8 @@ def _second_loop(given: dict[str, Any]) -> Any:
         mode=given["mode"],
         poll_seconds=given["interval"],
         cluster_name=given["cluster_name"],
+        forge=given["forge"],
+        forge_api=given["forge_api"],
     )
 
 

@@ -45,6 +45,8 @@ class GitopsReport:
     """The branch that was pushed to; empty when nothing was."""
     pull_request: str = ""
     """Address of the pull request, when a forge opened one."""
+    unshown: tuple[str, ...] = ()
+    """Why commit statuses could not be shown; the work itself is done."""
 
     @property
     def exit_code(self) -> int:
@@ -62,6 +64,7 @@ def report_json(report: GitopsReport) -> dict[str, Any]:
         "branch": report.branch or None,
         "pull_request": report.pull_request or None,
         "attempts": report.attempts,
+        "unshown": list(report.unshown),
         "clusters": [_status_json(status) for status in report.clusters],
     }
 

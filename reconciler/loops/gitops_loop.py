@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,16 +10,16 @@ from reconciler.gitops.commit_message import RenderSource, commit_message, why_n
 from reconciler.gitops.proposal import Proposal, manifest_path, propose
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
+from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
     InvariantViolated,
     OutcomeUnknown,
-    PortError,
     ReconcilerError,
 )
 from reconciler.ports.clock import Clock
-from reconciler.ports.forge import CommitStatus, Forge, StatusState
+from reconciler.ports.forge import Forge
 from reconciler.ports.repository import Commit, CommitId, Repository
 
 Mode = Literal["push", "pull-request"]
@@ -72,6 +73,7 @@ class GitopsLoop:
         self._clock = clock
         self._settings = settings
         self._forge = forge
+        self._statuses = CommitStatuses(forge)
         self._settled: GitopsReport | None = None
         """The last turn, when taking it again from the same commit could not come to more."""
         self._woken = threading.Event()
@@ -137,7 +139,7 @@ class GitopsLoop:
         report = self._turn(tip)
         # Once proposed is enough: a branch that a reviewer deleted must not come back by itself.
         pushed = report.branch == self._settings.branch
-        self._settled = None if pushed else report
+        self._settled = None if pushed or report.unshown else report
         return report
 
     def _turn(self, tip: Commit) -> GitopsReport:
@@ -151,8 +153,8 @@ class GitopsLoop:
         report = GitopsReport(tip=tip, clusters=tuple(draft.status for draft in drafts))
         if newest != tip.id:
             report = self._publish(report, newest, drafts)
-        self._show_statuses(report, drafts)
-        return report
+        ends = ((tip.id if d.source is None else d.source.commit.id, d.status) for d in drafts)
+        return replace(report, unshown=self._statuses.show(ends))
 
     def _draft(
         self, tip: Commit, parent: CommitId, target: RenderTarget, files: dict[str, str]
@@ -212,12 +214,11 @@ class GitopsLoop:
             return replace(report, branch=self._settings.branch)
         sources = [d.source for d in drafts if d.source is not None and d.status.commit is not None]
         branch = f"reconciler/{sources[-1].commit.short}"
-        try:
+        # A branch that exists with another base proposes this config commit already, and people
+        # may be reviewing it: it is never rewritten. Its pull request may still be missing, when
+        # the last turn ended between the two.
+        with suppress(Conflict):
             self._repository.push(newest, branch)
-        except Conflict:
-            # The branch exists with another base: this config commit is proposed already, and
-            # a branch that people may be reviewing is never rewritten.
-            return replace(report, branch=branch)
         return replace(report, branch=branch, pull_request=self._open(branch, sources))
 
     def _open(self, branch: str, sources: list[RenderSource]) -> str:
@@ -227,20 +228,3 @@ class GitopsLoop:
         title, _, body = message.partition("\n\n")
         opened = self._forge.open_pull_request(branch, self._settings.branch, title, body)
         return opened.url
-
-    def _show_statuses(self, report: GitopsReport, drafts: list[_Drafted]) -> None:
-        """Show each cluster's end beside its config commit; a forge that fails loses nothing."""
-        if self._forge is None:
-            return
-        for draft in drafts:
-            commit = report.tip if draft.source is None else draft.source.commit
-            state: StatusState = "success" if draft.status.healthy else "failure"
-            status = CommitStatus(
-                context=f"fleet-reconciler/{draft.status.target.config_path}",
-                state=state,
-                description=(draft.status.detail or draft.status.state)[:140],
-            )
-            try:
-                self._forge.set_status(commit.id, status)
-            except PortError:
-                continue

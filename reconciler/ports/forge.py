@@ -21,7 +21,7 @@ class CommitStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """An open pull (merge) request."""
+    """A pull (merge) request."""
 
     number: int
     url: str
@@ -39,5 +39,8 @@ class Forge(Protocol):
         ...
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
-        """The open pull request from `branch` into `base`: the one that exists, or a new one."""
+        """The pull request from `branch` into `base`: the one that exists, or a new one.
+
+        One that people closed is the one that exists: they said no, and are not asked again.
+        """
         ...

@@ -4,6 +4,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,6 +75,10 @@ class RecordingForge:
         self.pull_requests: list[tuple[str, str, str, str]] = []
         self._failure = failure
 
+    def recover(self) -> None:
+        """Fail no longer."""
+        self._failure = None
+
     def set_status(self, commit: CommitId, status: CommitStatus) -> None:
         """Keep the status, or fail."""
         if self._failure is not None:
@@ -81,7 +86,9 @@ class RecordingForge:
         self.statuses.append((commit, status))
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
-        """Keep the request."""
+        """Keep the request, or fail."""
+        if self._failure is not None:
+            raise self._failure
         self.pull_requests.append((branch, base, title, body))
         return PullRequest(number=1, url="https://forge.example/1")
 
@@ -336,6 +343,32 @@ def test_forge_that_fails_does_not_stop_the_commit(loops: Loops) -> None:
     """A forge outage must not keep the config from being rendered."""
     forge = RecordingForge(Unavailable("forge", "down"))
     assert loops(forge=forge).once().clusters[0].state == "committed"
+
+
+def test_pull_request_that_could_not_be_opened_is_opened_next_turn(
+    loops: Loops, work: Path
+) -> None:
+    """A branch that was pushed while the forge was down must not wait for ever unseen."""
+    forge = RecordingForge(Unavailable("forge", "down"))
+    loop = loops(replace(SETTINGS, mode="pull-request"), forge=forge)
+    with pytest.raises(Unavailable):
+        loop.once()
+    forge.recover()
+    assert loop.once().pull_request == "https://forge.example/1"
+    assert [branch for branch, *_ in forge.pull_requests] == [loop.once().branch]
+
+
+def test_status_is_shown_once_and_again_after_a_failure(loops: Loops, work: Path) -> None:
+    """Fifty clusters must not cost fifty calls a poll, nor an outage a status for ever."""
+    forge = RecordingForge(Unavailable("forge", "down"))
+    loop = loops(forge=forge)
+    assert loop.once().unshown == ("forge: down",)
+    forge.recover()
+    for _ in range(3):
+        assert loop.once().unshown == ()
+    write_and_push(work_after_pull(work), "README.md", "more\n", "Unrelated")
+    loop.once()
+    assert [status.description for _, status in forge.statuses] == ["unchanged"]
 
 
 def test_deleted_branch_is_reported_with_its_name(loops: Loops, work: Path) -> None:

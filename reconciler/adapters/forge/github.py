@@ -1,0 +1,77 @@
+"""GitHub: commit statuses and pull requests.
+
+Source: GitHub REST reference, "Commit statuses" and "Pulls", version 2022-11-28, read 2026-11.
+"""
+
+from typing import Any
+from urllib.parse import quote
+
+from reconciler.adapters.forge.rest import RestClient
+from reconciler.adapters.forge.settings import ForgeSettings
+from reconciler.model.errors import Conflict, Unavailable
+from reconciler.ports.forge import CommitStatus, PullRequest
+from reconciler.ports.repository import CommitId
+
+DESCRIPTION_MAX = 140
+
+
+class GitHub:
+    """The Forge port."""
+
+    def __init__(self, settings: ForgeSettings, client: RestClient) -> None:
+        self._settings = settings
+        self._client = client
+        self._owner = settings.repository.partition("/")[0]
+        self._root = f"/repos/{quote(settings.repository)}"
+
+    def set_status(self, commit: CommitId, status: CommitStatus) -> None:
+        """Show a status beside a commit; GitHub keeps the newest per context."""
+        body = {
+            "state": status.state,
+            "context": status.context,
+            "description": status.description[:DESCRIPTION_MAX],
+        }
+        self._client.post(f"{self._root}/statuses/{commit}", body, self._headers())
+
+    def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The pull request from `branch` into `base`: the one that exists, or a new one."""
+        found = self._existing(branch, base)
+        if found is not None:
+            return found
+        wanted = {"title": title, "head": branch, "base": base, "body": body}
+        try:
+            return _pull_request(self._client.post(f"{self._root}/pulls", wanted, self._headers()))
+        except Conflict:
+            # 422: somebody opened it since we looked, or there is nothing to merge.
+            found = self._existing(branch, base)
+            if found is None:
+                raise
+            return found
+
+    def _existing(self, branch: str, base: str) -> PullRequest | None:
+        query = {
+            "head": f"{self._owner}:{branch}",
+            "base": base,
+            "state": "all",
+            "sort": "created",
+            "direction": "desc",
+            "per_page": "1",
+        }
+        listed = self._client.get(f"{self._root}/pulls", query, self._headers())
+        if not isinstance(listed, list):
+            raise Unavailable("GitHub GET pulls", "answered something that is no list")
+        return _pull_request(listed[0]) if listed else None
+
+    def _headers(self) -> dict[str, str]:
+        return {
+            "Accept": "application/vnd.github+json",
+            "X-GitHub-Api-Version": "2022-11-28",
+            "Authorization": f"Bearer {self._settings.read_token()}",
+        }
+
+
+def _pull_request(answer: Any) -> PullRequest:
+    try:
+        return PullRequest(number=int(answer["number"]), url=str(answer["html_url"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unavailable("GitHub pulls", "answered no pull request") from error

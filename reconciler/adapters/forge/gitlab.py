@@ -1,0 +1,89 @@
+"""GitLab: commit statuses and merge requests.
+
+Source: GitLab REST reference, "Commits API" (statuses) and "Merge requests API", read 2026-11.
+"""
+
+from typing import Any, Final
+from urllib.parse import quote
+
+from reconciler.adapters.forge.rest import RestClient
+from reconciler.adapters.forge.settings import ForgeSettings
+from reconciler.model.errors import Conflict, Refused, Unavailable
+from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
+from reconciler.ports.repository import CommitId
+
+DESCRIPTION_MAX = 255
+_STATES: Final[dict[StatusState, str]] = {
+    "pending": "pending",
+    "success": "success",
+    "failure": "failed",
+    "error": "failed",
+}
+
+
+class GitLab:
+    """The Forge port."""
+
+    def __init__(self, settings: ForgeSettings, client: RestClient) -> None:
+        self._settings = settings
+        self._client = client
+        self._root = f"/projects/{quote(settings.repository, safe='')}"
+
+    def set_status(self, commit: CommitId, status: CommitStatus) -> None:
+        """Show a status beside a commit, as a job of an external pipeline."""
+        body = {
+            "state": _STATES[status.state],
+            "name": status.context,
+            "description": status.description[:DESCRIPTION_MAX],
+        }
+        try:
+            self._client.post(f"{self._root}/statuses/{commit}", body, self._headers())
+        except Refused as error:
+            # GitLab refuses to set the state that a status already has.
+            if "cannot transition status" not in error.what.lower():
+                raise
+
+    def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The merge request from `branch` into `base`: the one that exists, or a new one."""
+        found = self._existing(branch, base)
+        if found is not None:
+            return found
+        wanted = {
+            "title": title,
+            "source_branch": branch,
+            "target_branch": base,
+            "description": body,
+        }
+        try:
+            return _merge_request(
+                self._client.post(f"{self._root}/merge_requests", wanted, self._headers())
+            )
+        except Conflict:
+            found = self._existing(branch, base)
+            if found is None:
+                raise
+            return found
+
+    def _existing(self, branch: str, base: str) -> PullRequest | None:
+        query = {
+            "source_branch": branch,
+            "target_branch": base,
+            "state": "all",
+            "order_by": "created_at",
+            "sort": "desc",
+            "per_page": "1",
+        }
+        listed = self._client.get(f"{self._root}/merge_requests", query, self._headers())
+        if not isinstance(listed, list):
+            raise Unavailable("GitLab GET merge_requests", "answered something that is no list")
+        return _merge_request(listed[0]) if listed else None
+
+    def _headers(self) -> dict[str, str]:
+        return {"PRIVATE-TOKEN": self._settings.read_token()}
+
+
+def _merge_request(answer: Any) -> PullRequest:
+    try:
+        return PullRequest(number=int(answer["iid"]), url=str(answer["web_url"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unavailable("GitLab merge_requests", "answered no merge request") from error

@@ -1,0 +1,147 @@
+"""JSON over HTTP with a bearer token: what GitHub and GitLab have in common."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    MaxRetryError,
+    NameResolutionError,
+    NewConnectionError,
+)
+from urllib3.response import BaseHTTPResponse
+
+from reconciler import __version__
+from reconciler.adapters.forge.settings import ForgeSettings
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    PortError,
+    Refused,
+    Throttled,
+    Unavailable,
+)
+from reconciler.telemetry.scrub import scrub
+
+Method = Literal["GET", "POST"]
+Json: TypeAlias = Any
+"""What the other side sent, not yet judged."""
+
+ANSWER_BYTES_MAX = 4 * 1024 * 1024
+_NOT_SENT = (NewConnectionError, ConnectTimeoutError, NameResolutionError)
+
+
+class RestClient:
+    """Calls below one API root.
+
+    Redirects are not followed: a token belongs to the host it was given for. Reads are tried
+    three times, writes once, since a lost reply may hide a success.
+
+    Args:
+        settings: Address and token.
+        name: Of the forge, for messages.
+    """
+
+    def __init__(self, settings: ForgeSettings, name: str) -> None:
+        self._settings = settings
+        self._name = name
+        timeout = urllib3.Timeout(connect=settings.timeout_seconds, read=settings.timeout_seconds)
+        self._pool = urllib3.PoolManager(timeout=timeout, maxsize=1)
+
+    def get(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Json:
+        """Read; raises the errors of the Forge port."""
+        return self._call("GET", f"{path}?{urlencode(query)}", None, headers)
+
+    def post(self, path: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Json:
+        """Write; raises the errors of the Forge port, Conflict for what is there already."""
+        return self._call("POST", path, body, headers)
+
+    def _call(
+        self, method: Method, path: str, body: Json | None, headers: Mapping[str, str]
+    ) -> Json:
+        where = f"{self._name} {method} {path.partition('?')[0]}"
+        tries = 2 if method == "GET" else 0
+        try:
+            answer = self._pool.request(
+                method,
+                self._settings.api_url + path,
+                body=None if body is None else json.dumps(body).encode(),
+                headers={
+                    "Content-Type": "application/json",
+                    "User-Agent": f"fleet-reconciler/{__version__}",
+                    **headers,
+                },
+                retries=urllib3.Retry(tries, redirect=False, status=0, backoff_factor=0.2),
+                redirect=False,
+                preload_content=False,
+            )
+            with answer:
+                content = answer.read(ANSWER_BYTES_MAX)
+        except HTTPError as error:
+            raise _no_answer(where, method, error) from None
+        return self._read(where, answer, content)
+
+    def _read(self, where: str, answer: BaseHTTPResponse, content: bytes) -> Json:
+        try:
+            document = json.loads(content) if content else None
+        except ValueError:
+            document = None
+        if 200 <= answer.status < 300:
+            if document is None:
+                raise Unavailable(where, "answered something that is no JSON")
+            return document
+        said = scrub(_message(document), (self._settings.read_token(),))
+        raise _refusal(where, answer, said)
+
+
+def _no_answer(where: str, method: Method, error: HTTPError) -> PortError:
+    reason = error.reason if isinstance(error, MaxRetryError) else error
+    what = f"not reached: {type(reason).__name__}"
+    if method == "POST" and not isinstance(reason, _NOT_SENT):
+        return OutcomeUnknown(where, "sent, but no reply came")
+    return Unavailable(where, what)
+
+
+def _refusal(where: str, answer: BaseHTTPResponse, said: str) -> PortError:
+    status = answer.status
+    what = f"answered {status}" + (f": {said}" if said else "")
+    headers = answer.headers
+    if status == 429 or (
+        status == 403 and (headers.get("x-ratelimit-remaining") == "0" or "retry-after" in headers)
+    ):
+        return Throttled(where, what, _pause_seconds(headers))
+    if status in {401, 403}:
+        return Forbidden(where, what, "check the token and its rights")
+    if status == 404:
+        return NotFound(where, what, "private repositories look missing without rights")
+    if status in {409, 422}:
+        return Conflict(where, what)
+    return Unavailable(where, what) if status >= 500 else Refused(where, what)
+
+
+def _pause_seconds(headers: Mapping[str, str]) -> float | None:
+    """From `Retry-After` (seconds) or the moment at which GitHub's window ends."""
+    after, reset = headers.get("retry-after", ""), headers.get("x-ratelimit-reset", "")
+    if after.isdigit():
+        return float(after)
+    if reset.isdigit():
+        # The header is a point of wall time; only the distance to it leaves this function.
+        return max(0.0, float(reset) - time.time())  # noqa: TID251 - as above
+    return None
+
+
+def _message(document: Json) -> str:
+    """What the forge says is wrong, one line, bounded."""
+    if not isinstance(document, dict):
+        return ""
+    parts = [document.get("message"), document.get("error")]
+    parts += [e.get("message") for e in document.get("errors") or [] if isinstance(e, dict)]
+    texts = [part if isinstance(part, str) else json.dumps(part) for part in parts if part]
+    return " ".join("; ".join(texts).split())[:300]

@@ -1,0 +1,88 @@
+"""Which forge, which repository, which token; checked before anything is sent."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from reconciler.model.errors import ToolError, UsageError
+
+ForgeKind = Literal["github", "gitlab"]
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_PUBLIC_GITHUB = {"github.com", "ssh.github.com"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeSettings:
+    """One repository of one forge."""
+
+    kind: ForgeKind
+    api_url: str
+    """Root of the REST API, without a slash at its end."""
+    repository: str
+    """`owner/name`; with GitLab the full path of the project, groups included."""
+    token: str = ""
+    token_file: Path | None = None
+    """Read anew at each call, so that a rotated Secret takes effect; wins over `token`."""
+    timeout_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Refuse what would send a token in the clear or to a place that is none."""
+        parts = urlsplit(self.api_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise UsageError("forge", f"{self.api_url[:60]!r} is no http address")
+        if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+            raise UsageError("forge", "a token is never sent over plain http", "use https")
+        if parts.username or parts.password:
+            raise UsageError("forge", "the address carries a name or password")
+
+    def read_token(self) -> str:
+        """The token as it is now.
+
+        Raises:
+            ToolError: The file cannot be read or is empty.
+        """
+        if self.token_file is None:
+            return self.token
+        try:
+            token = self.token_file.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            raise ToolError(str(self.token_file), f"no token: {type(error).__name__}") from error
+        if not token:
+            raise ToolError(str(self.token_file), "the file is empty", "put the token into it")
+        return token
+
+
+def place_of(repository_url: str) -> tuple[str, str] | None:
+    """Host and repository path of a git address; None for what no forge serves."""
+    if "://" in repository_url:
+        parts = urlsplit(repository_url)
+        host, path = parts.hostname or "", parts.path
+        if parts.scheme in {"http", "https"} and parts.port:
+            host = f"{host}:{parts.port}"
+    elif ":" in repository_url and not repository_url.startswith(("/", ".")):
+        left, _, path = repository_url.partition(":")
+        host = left.rpartition("@")[2]
+    else:
+        return None
+    path = path.strip("/").removesuffix(".git")
+    return (host, path) if host and "/" in path else None
+
+
+def kind_of(host: str) -> ForgeKind | None:
+    """The forge that a host's name tells of, None when it tells of none."""
+    if "github" in host:
+        return "github"
+    return "gitlab" if "gitlab" in host else None
+
+
+def api_of(kind: ForgeKind, host: str) -> str:
+    """The REST API's usual root on a host.
+
+    Source: GitHub REST (api.github.com, or /api/v3 on a GitHub Enterprise Server) and GitLab REST
+    (/api/v4), read 2026-11.
+    """
+    if kind == "gitlab":
+        return f"https://{host}/api/v4"
+    return "https://api.github.com" if host in _PUBLIC_GITHUB else f"https://{host}/api/v3"

@@ -1,0 +1,223 @@
+"""The Forge port: GitHub and GitLab over HTTP, with what goes wrong there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.forge import ForgeSettings, forge
+from reconciler.adapters.forge.settings import ForgeKind, api_of, kind_of, place_of
+from reconciler.model.errors import (
+    Forbidden,
+    NotFound,
+    OutcomeUnknown,
+    PortError,
+    ReconcilerError,
+    Throttled,
+    Unavailable,
+    UsageError,
+)
+from reconciler.ports.forge import CommitStatus, Forge
+from reconciler.ports.repository import CommitId
+from tests.forge_server import PROJECT, TOKEN, Fault, ForgeState, forge_server
+
+COMMIT = CommitId("0123456789abcdef0123456789abcdef01234567")
+STATUS = CommitStatus(context="fleet-reconciler/a.yaml", state="failure", description="3 faults")
+
+
+@pytest.fixture(params=["github", "gitlab"])
+def kind(request: pytest.FixtureRequest) -> ForgeKind:
+    """Each forge."""
+    return "github" if request.param == "github" else "gitlab"
+
+
+@pytest.fixture
+def server(kind: ForgeKind) -> Iterator[ForgeState]:
+    """The forge's twin."""
+    with forge_server(kind) as state:
+        yield state
+
+
+def port_to(server: ForgeState, kind: ForgeKind, token: str = TOKEN) -> Forge:
+    """The adapter, pointed at the twin."""
+    return forge(
+        ForgeSettings(
+            kind=kind,
+            api_url=server.address,
+            repository=PROJECT,
+            token=token,
+            timeout_seconds=2.0,
+        )
+    )
+
+
+def opened(port: Forge) -> int:
+    """Ask for the one pull request of these tests."""
+    return port.open_pull_request("reconciler/abc", "main", "Render", "Because.").number
+
+
+def test_status_arrives_beside_its_commit(server: ForgeState, kind: ForgeKind) -> None:
+    """A person who pushed a typo looks at the commit, not at our log."""
+    port_to(server, kind).set_status(COMMIT, STATUS)
+    [(commit, body)] = server.statuses
+    assert commit == COMMIT
+    assert body["description"] == "3 faults"
+    assert body["state"] == ("failure" if kind == "github" else "failed")
+    assert body.get("context", body.get("name")) == "fleet-reconciler/a.yaml"
+
+
+def test_status_said_twice_does_no_harm(server: ForgeState, kind: ForgeKind) -> None:
+    """GitLab refuses the state that a status has already; the loop must not take it for trouble."""
+    port = port_to(server, kind)
+    port.set_status(COMMIT, STATUS)
+    port.set_status(COMMIT, STATUS)
+    assert server.statuses
+
+
+def test_pull_request_is_opened_once(server: ForgeState, kind: ForgeKind) -> None:
+    """A restarted loop must not open a second one."""
+    port = port_to(server, kind)
+    assert opened(port) == opened(port) == 1
+    [request] = server.pull_requests
+    assert (request["source"], request["target"]) == ("reconciler/abc", "main")
+    assert (request["title"], request["body"]) == ("Render", "Because.")
+
+
+def test_pull_request_that_people_closed_stays_closed(server: ForgeState, kind: ForgeKind) -> None:
+    """They said no to this config commit; asking again is nagging."""
+    port = port_to(server, kind)
+    opened(port)
+    server.pull_requests[0]["state"] = "closed"
+    assert opened(port) == 1
+    assert len(server.pull_requests) == 1
+
+
+def test_pull_request_opened_by_another_replica_meanwhile_is_found(
+    server: ForgeState, kind: ForgeKind
+) -> None:
+    """Two loops may open it in the same moment; both must end well."""
+    port = port_to(server, kind)
+    opened(port)
+    server.hides_listing = True
+    assert opened(port) == 1
+
+
+def test_lost_reply_of_a_write_is_unknown_and_found_next_time(
+    server: ForgeState, kind: ForgeKind
+) -> None:
+    """A write that may have happened is never sent blindly again."""
+    port = port_to(server, kind)
+    server.faults = [Fault(cut=True), Fault(cut=True), Fault(cut=True)]
+    with pytest.raises(Unavailable):
+        opened(port)
+    server.requests.clear()
+    server.hides_listing = True
+    port.open_pull_request("other", "main", "", "")
+    server.hides_listing = True
+    server.faults = [Fault(status=200, body=[]), Fault(carry_out=True, cut=True)]
+    with pytest.raises(OutcomeUnknown):
+        opened(port)
+    assert opened(port) == 2
+    assert len(server.pull_requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (Fault(status=500), Unavailable),
+        (Fault(status=502), Unavailable),
+        (Fault(status=403, body={"message": "Resource not accessible"}), Forbidden),
+        (Fault(status=404, body={"message": "Not Found"}), NotFound),
+        (Fault(status=429, headers={"Retry-After": "7"}), Throttled),
+        (Fault(status=403, headers={"Retry-After": "7"}), Throttled),
+        (Fault(status=302, headers={"Location": "https://elsewhere.example/"}), PortError),
+    ],
+)
+def test_refusal_becomes_the_error_that_names_the_next_step(
+    server: ForgeState, kind: ForgeKind, fault: Fault, expected: type[PortError]
+) -> None:
+    """The loop waits, asks a person, or gives up by class; never by text."""
+    server.faults = [fault]
+    with pytest.raises(expected) as caught:
+        port_to(server, kind).set_status(COMMIT, STATUS)
+    if isinstance(caught.value, Throttled):
+        assert caught.value.retry_after_seconds == 7.0
+
+
+def test_answer_that_is_no_json_is_told(server: ForgeState, kind: ForgeKind) -> None:
+    """A proxy's login page must not become a traceback."""
+    server.faults = [Fault(status=200, body="<html>")]
+    with pytest.raises(Unavailable):
+        opened(port_to(server, kind))
+
+
+def test_wrong_token_is_forbidden_and_never_shown(server: ForgeState, kind: ForgeKind) -> None:
+    """An operator is sent to the credentials without reading them in a log."""
+    with pytest.raises(Forbidden) as caught:
+        port_to(server, kind, "wr0ng-token-value").set_status(COMMIT, STATUS)
+    assert "wr0ng" not in str(caught.value)
+
+
+def test_echoed_token_is_masked(server: ForgeState, kind: ForgeKind) -> None:
+    """Some proxies repeat what they were sent."""
+    server.faults = [Fault(status=403, body={"message": f"bad header {TOKEN}"})]
+    with pytest.raises(Forbidden) as caught:
+        port_to(server, kind).set_status(COMMIT, STATUS)
+    assert TOKEN not in str(caught.value)
+
+
+def test_token_file_is_read_anew(server: ForgeState, kind: ForgeKind, tmp_path: Path) -> None:
+    """A rotated Secret must not need a restart."""
+    file = tmp_path / "token"
+    file.write_text("old-token-value")
+    settings = ForgeSettings(kind=kind, api_url=server.address, repository=PROJECT, token_file=file)
+    port = forge(settings)
+    with pytest.raises(Forbidden):
+        port.set_status(COMMIT, STATUS)
+    file.write_text(f"{TOKEN}\n")
+    port.set_status(COMMIT, STATUS)
+    file.write_text("")
+    with pytest.raises(ReconcilerError, match="empty"):
+        port.set_status(COMMIT, STATUS)
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("https://github.com/team/fleets.git", ("github.com", "team/fleets")),
+        ("git@github.com:team/fleets.git", ("github.com", "team/fleets")),
+        ("ssh://git@gitlab.example:2222/a/b/c.git", ("gitlab.example", "a/b/c")),
+        ("https://gitlab.example:8443/a/b/c", ("gitlab.example:8443", "a/b/c")),
+        ("/srv/git/fleets.git", None),
+        ("file:///srv/git/fleets.git", None),
+        ("https://github.com/fleets", None),
+    ],
+)
+def test_place_is_read_from_the_git_address(url: str, place: tuple[str, str] | None) -> None:
+    """One address is enough: nobody wants to configure the same repository twice."""
+    assert place_of(url) == place
+
+
+@pytest.mark.parametrize(
+    ("host", "kind", "api"),
+    [
+        ("github.com", "github", "https://api.github.com"),
+        ("github.example", "github", "https://github.example/api/v3"),
+        ("gitlab.com", "gitlab", "https://gitlab.com/api/v4"),
+    ],
+)
+def test_api_follows_from_the_host(host: str, kind: ForgeKind, api: str) -> None:
+    """Enterprise servers have their API elsewhere than github.com."""
+    assert (kind_of(host), api_of(kind, host)) == (kind, api)
+
+
+def test_unknown_host_names_no_forge() -> None:
+    """A token must not be sent to a guess."""
+    assert kind_of("git.example") is None
+
+
+@pytest.mark.parametrize("url", ["http://forge.example", "https://a:b@forge.example", "ftp://x"])
+def test_address_that_would_leak_a_token_is_refused(url: str) -> None:
+    """Plain http shows the token to everyone on the way."""
+    with pytest.raises(UsageError):
+        ForgeSettings(kind="github", api_url=url, repository=PROJECT, token=TOKEN)

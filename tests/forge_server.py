@@ -1,0 +1,197 @@
+"""GitHub and GitLab as far as the second loop needs them: recorded shapes, real HTTP."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+TOKEN = "f0rge-t0ken-for-tests"
+PROJECT = "team/fleets"
+JOIN_SECONDS = 5.0
+
+
+@dataclass
+class Fault:
+    """What the server does instead of answering, once each time it is listed."""
+
+    status: int = 500
+    headers: dict[str, str] = field(default_factory=dict)
+    body: Any = None
+    carry_out: bool = False
+    """Do what was asked first."""
+    cut: bool = False
+    """Close the connection without a reply."""
+
+
+@dataclass
+class ForgeState:
+    """What the server holds and saw."""
+
+    statuses: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    pull_requests: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    hides_listing: bool = False
+    """Lists no pull requests the first time, as a replica that lags."""
+    requests: list[str] = field(default_factory=list)
+    address: str = ""
+
+    def opened(self, source: str, target: str, title: str, body: str) -> dict[str, Any] | None:
+        """A new pull request, None when an open one exists."""
+        if any(
+            (p["source"], p["target"], p["state"]) == (source, target, "open")
+            for p in self.pull_requests
+        ):
+            return None
+        made = {
+            "number": len(self.pull_requests) + 1,
+            "source": source,
+            "target": target,
+            "title": title,
+            "body": body,
+            "state": "open",
+        }
+        self.pull_requests.append(made)
+        return made
+
+    def listed(self, source: str, target: str) -> list[dict[str, Any]]:
+        """Newest first, whatever became of them."""
+        if self.hides_listing:
+            self.hides_listing = False
+            return []
+        found = [p for p in self.pull_requests if (p["source"], p["target"]) == (source, target)]
+        return found[::-1]
+
+
+@contextmanager
+def forge_server(kind: str) -> Iterator[ForgeState]:
+    """Serve one project on loopback."""
+    state = ForgeState()
+    handler = type("Handler", (_HANDLERS[kind],), {"state": state})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    state.address = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join(JOIN_SECONDS)
+        server.server_close()
+
+
+class _Forge(BaseHTTPRequestHandler):
+    state: ForgeState
+
+    def do_GET(self) -> None:
+        """Lists."""
+        self._serve(None)
+
+    def do_POST(self) -> None:
+        """Statuses and pull requests."""
+        length = int(self.headers.get("Content-Length") or 0)
+        self._serve(json.loads(self.rfile.read(length)))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its signature
+        """Say nothing."""
+
+    def _serve(self, body: dict[str, str] | None) -> None:
+        self.state.requests.append(f"{self.command} {self.path}")
+        fault = self.state.faults.pop(0) if self.state.faults else None
+        answer = (401, {"message": "Bad credentials"})
+        if self._authorised() and (fault is None or fault.carry_out):
+            answer = self._answer(unquote(urlsplit(self.path).path), body)
+        if fault is None:
+            self._send(answer[0], answer[1], {})
+        elif fault.cut:
+            self.close_connection = True
+        else:
+            self._send(fault.status, fault.body, fault.headers)
+
+    def _authorised(self) -> bool:
+        raise AssertionError
+
+    def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
+        raise AssertionError
+
+    def _query(self, name: str) -> str:
+        return parse_qs(urlsplit(self.path).query).get(name, [""])[0]
+
+    def _send(self, status: int, body: Any, headers: dict[str, str]) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+class _GitHub(_Forge):
+    def _authorised(self) -> bool:
+        return self.headers.get("Authorization") == f"Bearer {TOKEN}"
+
+    def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
+        root = f"/repos/{PROJECT}"
+        if path.startswith(f"{root}/statuses/") and body is not None:
+            self.state.statuses.append((path.rpartition("/")[2], body))
+            return 201, {"id": 1, **body}
+        if path != f"{root}/pulls":
+            return 404, {"message": "Not Found", "documentation_url": "https://docs.github.com"}
+        if body is None:
+            owner, _, source = self._query("head").partition(":")
+            assert (owner, self._query("state")) == ("team", "all")
+            return 200, [_as_pull(p) for p in self.state.listed(source, self._query("base"))]
+        made = self.state.opened(body["head"], body["base"], body["title"], body["body"])
+        if made is None:
+            said = f"A pull request already exists for team:{body['head']}."
+            return 422, {"message": "Validation Failed", "errors": [{"message": said}]}
+        return 201, _as_pull(made)
+
+
+class _GitLab(_Forge):
+    def _authorised(self) -> bool:
+        return self.headers.get("PRIVATE-TOKEN") == TOKEN
+
+    def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
+        root = f"/projects/{PROJECT}"
+        if not self.path.startswith("/projects/team%2Ffleets/"):
+            return 404, {"message": "404 Project Not Found"}
+        if path.startswith(f"{root}/statuses/") and body is not None:
+            return self._set_status(path.rpartition("/")[2], body)
+        if path != f"{root}/merge_requests":
+            return 404, {"error": "404 Not Found"}
+        source, target = self._query("source_branch"), self._query("target_branch")
+        if body is None:
+            return 200, [_as_merge(p) for p in self.state.listed(source, target)]
+        made = self.state.opened(
+            body["source_branch"], body["target_branch"], body["title"], body["description"]
+        )
+        if made is None:
+            said = ["Another open merge request already exists for this source branch: !1"]
+            return 409, {"message": said}
+        return 201, _as_merge(made)
+
+    def _set_status(self, commit: str, body: dict[str, str]) -> tuple[int, Any]:
+        known = [b for sha, b in self.state.statuses if sha == commit and b["name"] == body["name"]]
+        if known and known[-1]["state"] == body["state"]:
+            said = f"Cannot transition status via :{body['state']} from :{body['state']}"
+            return 400, {"message": {"state": [said]}}
+        self.state.statuses.append((commit, body))
+        return 201, {"id": 1, "status": body["state"], "name": body["name"]}
+
+
+def _as_pull(made: dict[str, Any]) -> dict[str, Any]:
+    url = f"https://github.example/{PROJECT}/pull/{made['number']}"
+    return {"number": made["number"], "html_url": url, "state": made["state"]}
+
+
+def _as_merge(made: dict[str, Any]) -> dict[str, Any]:
+    url = f"https://gitlab.example/{PROJECT}/-/merge_requests/{made['number']}"
+    return {"id": 1000 + made["number"], "iid": made["number"], "web_url": url}
+
+
+_HANDLERS: dict[str, type[_Forge]] = {"github": _GitHub, "gitlab": _GitLab}

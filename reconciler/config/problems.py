@@ -25,14 +25,22 @@ _KFM_SPELLINGS: Final = {"min_capacity": "capacity_min", "cluster": "cluster_nam
 _ALSO_KNOWN: Final = {"SectorConfig": ("cluster_name",), "FleetEntry": ("capacity_min",)}
 
 
-def from_validation(error: ValidationError, root: MappingNode) -> Iterator[Problem]:
-    """Every fault that pydantic found; a sector without a kind is left to `rules.kinds`."""
+def from_validation(
+    error: ValidationError, root: MappingNode, model: type[BaseModel] = SectorConfig
+) -> Iterator[Problem]:
+    """Every fault that pydantic found; a sector without a kind is left to `rules.kinds`.
+
+    Args:
+        error: What pydantic raised.
+        root: The file's tree, for places.
+        model: What the file was read as; its keys are suggested for unknown ones.
+    """
     for details in error.errors(include_url=False, include_context=True, include_input=False):
         location = _as_written(details["loc"], root)
         kind = details["type"]
         if kind == "missing" and len(location) == 3 and location[0::2] == ("sectors", "kind"):
             continue
-        code, message = _translate(kind, location, details)
+        code, message = _translate(kind, location, details, model)
         place = place_of(root, location)
         yield Problem(
             line=place.line,
@@ -43,12 +51,14 @@ def from_validation(error: ValidationError, root: MappingNode) -> Iterator[Probl
         )
 
 
-def _translate(kind: str, location: Location, details: Mapping[str, Any]) -> tuple[str, str]:
+def _translate(
+    kind: str, location: Location, details: Mapping[str, Any], model: type[BaseModel]
+) -> tuple[str, str]:
     """The code and message of one of pydantic's errors."""
     if kind in faults.ALL_CODES:
         return kind, str(details["msg"])
     if kind == "extra_forbidden":
-        return faults.UNKNOWN_KEY, _unknown_key(location)
+        return faults.UNKNOWN_KEY, _unknown_key(location, model)
     if kind == "missing":
         return faults.TYPE, f"{location[-1]} is missing"
     if kind == "literal_error":
@@ -58,10 +68,10 @@ def _translate(kind: str, location: Location, details: Mapping[str, Any]) -> tup
     return faults.TYPE, str(details["msg"])
 
 
-def _unknown_key(location: Location) -> str:
+def _unknown_key(location: Location, model: type[BaseModel]) -> str:
     """The message for an unknown key, with the nearest one that is known there."""
     key = str(location[-1])
-    known = known_keys(location[:-1])
+    known = known_keys(location[:-1], model)
     close = get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.6)
     nearest = close or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.0)
     hint = "did you mean" if close else "nearest known key:"
@@ -69,18 +79,18 @@ def _unknown_key(location: Location) -> str:
     return f"unknown key {faults.quoted(key)}{shown}"
 
 
-def known_keys(location: Location) -> list[str]:
-    """The keys that the mapping at `location` may have, sorted."""
-    model = _model_at(location)
+def known_keys(location: Location, root: type[BaseModel] = SectorConfig) -> list[str]:
+    """The keys that the mapping at `location` of a `root` may have, sorted."""
+    model = _model_at(location, root)
     if model is None:
         return []
     names = [field.alias or name for name, field in model.model_fields.items()]
     return sorted([*names, *_ALSO_KNOWN.get(model.__name__, ())])
 
 
-def _model_at(location: Location) -> type[BaseModel] | None:
+def _model_at(location: Location, root: type[BaseModel]) -> type[BaseModel] | None:
     """The model that describes the mapping at `location`."""
-    current: Any = SectorConfig
+    current: Any = root
     for step in location:
         model = _model_in(current)
         if isinstance(current, type) and issubclass(current, BaseModel) and isinstance(step, str):

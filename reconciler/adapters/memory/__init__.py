@@ -3,17 +3,19 @@
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.cloud import MemoryCloud
 from reconciler.adapters.memory.cluster import MemoryCluster
-from reconciler.adapters.memory.faults import Call
-from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape
+from reconciler.adapters.memory.faults import Call, Crash
+from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring
 from reconciler.adapters.memory.world import MemoryWorld
 
 __all__ = [
     "BudgetShape",
     "Call",
+    "Crash",
     "Delays",
     "FleetShape",
     "ManualClock",
     "MemoryCloud",
     "MemoryCluster",
     "MemoryWorld",
+    "Scoring",
 ]

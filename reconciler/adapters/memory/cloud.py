@@ -22,6 +22,17 @@ class MemoryCloud:
         self._fleets = world.fleets
         self.silent_regions: set[Region] = set()
         """Regions that do not answer."""
+        self._frozen: CloudState | None = None
+
+    def freeze(self, *, frozen: bool = True) -> None:
+        """Have describes answer with the present state from now on, or live again.
+
+        Answers of EC2 are eventually consistent; what is read by id before acting stays live.
+        """
+        self._frozen = self._observe(sorted(self._regions())) if frozen else None
+
+    def _regions(self) -> set[Region]:
+        return {each.shape.region for each in self._fleets.records.values()}
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """All fleets and instances of the regions that answer."""
@@ -29,20 +40,23 @@ class MemoryCloud:
             answering = [each for each in dict.fromkeys(regions) if not self._silent(each)]
             if regions and not answering:
                 raise Unavailable(regions[0], "does not answer")
-            instances = sorted(
-                (i for i in self._fleets.instances.values() if i.region in answering),
-                key=lambda each: (each.region, each.id),
-            )
-            return CloudState(
-                fleets=tuple(
-                    self._fleets.fleet(record)
-                    for region in sorted(answering)
-                    for record in self._fleets.of_region(region)
-                ),
-                instances=tuple(instances),
-                regions=frozenset(answering),
-                instances_known=bool(instances),
-            )
+            return self._frozen or self._observe(answering)
+
+    def _observe(self, answering: Sequence[Region]) -> CloudState:
+        instances = sorted(
+            (i for i in self._fleets.instances.values() if i.region in answering),
+            key=lambda each: (each.region, each.id),
+        )
+        return CloudState(
+            fleets=tuple(
+                self._fleets.fleet(record)
+                for region in sorted(answering)
+                for record in self._fleets.of_region(region)
+            ),
+            instances=tuple(instances),
+            regions=frozenset(answering),
+            instances_known=bool(instances),
+        )
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """One fleet, as it is."""
@@ -51,7 +65,8 @@ class MemoryCloud:
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Make the fleet aim at `capacity`, ending none."""
-        with self._world.log.call("set_target_capacity", fleet_id, str(capacity)):
+        arguments = (fleet_id, capacity)
+        with self._world.log.call("set_target_capacity", fleet_id, str(capacity), arguments):
             self._fleets.set_target(self._record(region, fleet_id), capacity)
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
@@ -63,7 +78,7 @@ class MemoryCloud:
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
         """End instances; those that are gone count as ended."""
-        with self._world.log.call("terminate_instances", ", ".join(ids)):
+        with self._world.log.call("terminate_instances", ", ".join(ids), arguments=tuple(ids)):
             self._require(region)
             for each in ids:
                 self._fleets.terminate(each)

@@ -1,17 +1,20 @@
 """The Cluster port over the in-memory world."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import orjson
 
 from reconciler.adapters.memory.world import MemoryWorld
-from reconciler.model.cluster import Node, Taint
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, assemble
+
+Listed = TypeVar("Listed", Pod, Node)
 
 
 class MemoryCluster:
@@ -41,14 +44,21 @@ class MemoryCluster:
         lease = {"metadata": {"name": LEASE_NAME, "annotations": self._world.lease_annotations}}
         decoded = ObjectDecoder().decode("Lease", orjson.dumps(lease))
         values: list[ClusterObject] = [
-            *self._objects.pods.values(),
-            *self._objects.nodes.values(),
+            *self._listed("pods", self._objects.pods),
+            *self._listed("nodes", self._objects.nodes),
             *self._objects.budgets_now(),
-            *self._world.daemon_sets,
+            *self._objects.daemon_sets,
         ]
         if decoded is not None and decoded.value is not None:
             values.append(decoded.value)
         return assemble(values, relists=self._world.relists)
+
+    def _listed(self, kind: str, objects: Mapping[Any, Listed]) -> Iterable[Listed]:
+        """A list, less what the world leaves out of it."""
+        every = self._world.left_out.get(kind)
+        if every is None:
+            return objects.values()
+        return [objects[key] for number, key in enumerate(sorted(objects)) if number % every]
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Move the clock to the next change, or by the whole time."""
@@ -97,7 +107,7 @@ class MemoryCluster:
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """End this very pod if every budget allows it."""
-        with self._world.log.call("evict_pod", str(pod), str(grace_seconds)):
+        with self._world.log.call("evict_pod", str(pod), str(grace_seconds), (pod,)):
             found = self._objects.find(pod)
             if found is None or found.deleting:
                 return False
@@ -111,7 +121,7 @@ class MemoryCluster:
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """End this very pod past any budget."""
-        with self._world.log.call("delete_pod", str(pod), str(grace_seconds)):
+        with self._world.log.call("delete_pod", str(pod), str(grace_seconds), (pod,)):
             found = self._objects.find(pod)
             if found is None:
                 return False

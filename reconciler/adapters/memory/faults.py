@@ -1,10 +1,18 @@
-"""Failures that tests inject into calls, and the record of all calls."""
+"""Failures injected into calls, the record of all calls, and the killing of the program."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from reconciler.adapters.memory.clock import ManualClock
 from reconciler.model.errors import PortError
+
+
+class Crash(BaseException):
+    """`kill -9`: whatever the program holds in memory is gone, the world stays as it is.
+
+    Not an Exception, so that no handler of the program takes it for an error of a port.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +24,8 @@ class Call:
     subject: str
     """The object that it was about."""
     detail: str = ""
+    arguments: tuple[object, ...] = field(default=(), compare=False)
+    """What was passed, for those who watch."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,12 +36,30 @@ class _Fault:
     applied: bool
 
 
-class CallLog:
-    """Records calls, and makes the next ones fail as told."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kill:
+    number: int
+    after: bool
 
-    def __init__(self) -> None:
+
+class CallLog:
+    """Records calls, makes the next ones fail as told, and kills the program at one of them.
+
+    Args:
+        clock: Virtual time, which calls may take some of.
+    """
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
         self.calls: list[Call] = []
+        self.made = 0
+        """Calls since the world began; a crash is put at one of these numbers, from 1."""
+        self.seconds_each = 0.0
+        """How long a call takes before it has an effect: the world moves on meanwhile."""
+        self.watchers: list[Callable[[Call], None]] = []
+        """Asked right before a call takes effect; not at all when it takes none."""
         self._faults: list[_Fault] = []
+        self._kill: _Kill | None = None
 
     def fail_next(
         self, operation: str, error: PortError, *, times: int = 1, applied: bool = False
@@ -48,20 +76,45 @@ class CallLog:
         self._faults.append(fault)
 
     def stop_failing(self) -> None:
-        """Forget all faults that have not shown yet."""
+        """Forget all faults that have not shown yet, a planned crash too."""
         self._faults.clear()
+        self._kill = None
+
+    def crash_at(self, number: int, *, after: bool) -> None:
+        """Kill the program at the call of this number, before or after it took effect."""
+        self._kill = _Kill(number=number, after=after)
 
     @contextmanager
-    def call(self, operation: str, subject: str, detail: str = "") -> Iterator[None]:
+    def call(
+        self, operation: str, subject: str, detail: str = "", arguments: tuple[object, ...] = ()
+    ) -> Iterator[None]:
         """Record a call; raise an injected failure before it or after it."""
-        self.calls.append(Call(operation=operation, subject=subject, detail=detail))
+        made = Call(operation=operation, subject=subject, detail=detail, arguments=arguments)
+        self.calls.append(made)
+        self.made += 1
+        kill = self._kill if self._kill is not None and self._kill.number <= self.made else None
+        if kill is not None:
+            self._kill = None
+            if not kill.after:
+                raise Crash
+        if self.seconds_each:
+            self._clock.advance(self.seconds_each)
+        fault = self._due(operation)
+        if fault is not None and not fault.applied:
+            raise fault.error
+        for watch in self.watchers:
+            watch(made)
+        yield
+        if kill is not None:
+            raise Crash
+        if fault is not None:
+            raise fault.error
+
+    def _due(self, operation: str) -> _Fault | None:
+        """The first fault that waits for this operation, used up by one."""
         fault = next((each for each in self._faults if each.operation == operation), None)
         if fault is not None:
             fault.times -= 1
             if fault.times <= 0:
                 self._faults.remove(fault)
-            if not fault.applied:
-                raise fault.error
-        yield
-        if fault is not None:
-            raise fault.error
+        return fault

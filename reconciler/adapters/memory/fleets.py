@@ -8,6 +8,7 @@ from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.pods import MemoryObjects
 from reconciler.adapters.memory.settings import Delays, FleetShape
 from reconciler.model.cluster import Node
+from reconciler.model.errors import Conflict
 from reconciler.model.fleet import Fleet, FleetEvent, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
@@ -15,6 +16,10 @@ from reconciler.model.ids import FleetId, InstanceId, NodeName, Region
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+ERRORS_KEPT = 100
+"""How far back a fleet's history is told."""
+Pool = tuple[Region, str, str]
+"""Region, instance type and zone: where EC2 has capacity or has none."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,6 +35,10 @@ class FleetRecord:
     """With it, no launch succeeds."""
     joins: bool = True
     """Whether its instances become nodes."""
+    slower_seconds: float = 0.0
+    """Added to each launch."""
+    locked: bool = False
+    """Still `modifying`: ModifyFleet is refused."""
     retry_planned: bool = False
     version: str = "1"
 
@@ -54,6 +63,8 @@ class MemoryFleets:
         self._serial = 0
         self.records: dict[FleetId, FleetRecord] = {}
         self.instances: dict[InstanceId, Instance] = {}
+        self.refused_pools: dict[Pool, str] = {}
+        """Pools without capacity, and with which code EC2 says so."""
 
     def add(self, shape: FleetShape, target: int) -> FleetRecord:
         """Terraform creates a fleet."""
@@ -64,11 +75,18 @@ class MemoryFleets:
         return record
 
     def set_target(self, record: FleetRecord, target: int) -> None:
-        """ModifyFleet without terminations."""
+        """ModifyFleet without terminations.
+
+        Raises:
+            Conflict: It is being modified, and for longer than usual.
+        """
+        if record.locked:
+            raise Conflict(record.shape.name, "the fleet is being modified")
         record.target, record.state = target, "modifying"
 
         def done() -> None:
-            record.state = "active"
+            if not record.locked:
+                record.state = "active"
 
         self._clock.call_later(self._delays.modify, done)
         self.fulfil(record)
@@ -82,14 +100,27 @@ class MemoryFleets:
         """Launch what is missing; without capacity, note the error and try again later."""
         missing = record.target - len(self.members(record))
         for _ in range(max(0, missing)):
-            if record.refusal_code is not None:
-                self._refuse(record)
+            pool, code = self._pool_with_capacity(record)
+            if pool is None:
+                self._refuse(record, code)
                 return
-            self._launch(record)
+            self._launch(record, pool)
 
-    def _refuse(self, record: FleetRecord) -> None:
-        code = record.refusal_code or ""
+    def _pool_with_capacity(self, record: FleetRecord) -> tuple[tuple[str, str] | None, str]:
+        """The first of its pools that has capacity; else the code of the last that has none."""
+        if record.refusal_code is not None:
+            return None, record.refusal_code
+        code = ""
+        for pool in record.shape.all_pools():
+            refused = self.refused_pools.get((record.shape.region, *pool))
+            if refused is None:
+                return pool, ""
+            code = refused
+        return None, code
+
+    def _refuse(self, record: FleetRecord, code: str) -> None:
         record.errors.append(FleetEvent(at=self._clock.now(), code=code, message="no capacity"))
+        del record.errors[:-ERRORS_KEPT]
         self._objects.touch()
         if record.retry_planned:
             return
@@ -97,11 +128,12 @@ class MemoryFleets:
 
         def again() -> None:
             record.retry_planned = False
-            self.fulfil(record)
+            if record.id in self.records:
+                self.fulfil(record)
 
         self._clock.call_later(self._delays.launch_retry, again)
 
-    def _launch(self, record: FleetRecord) -> None:
+    def _launch(self, record: FleetRecord, pool: tuple[str, str]) -> None:
         self._serial += 1
         shape = record.shape
         instance = Instance(
@@ -109,8 +141,8 @@ class MemoryFleets:
             region=shape.region,
             fleet_id=record.id,
             state="pending",
-            instance_type=shape.instance_type,
-            zone=shape.zone,
+            instance_type=pool[0],
+            zone=pool[1],
             launched_at=self._clock.now(),
             lifecycle=shape.lifecycle,
             launch_template_version=record.version,
@@ -118,7 +150,8 @@ class MemoryFleets:
         )
         self.instances[instance.id] = instance
         self._objects.touch()
-        self._after(self._delays.launch, instance.id, lambda: self._run(instance.id, record))
+        wait = self._delays.launch + record.slower_seconds
+        self._after(wait, instance.id, lambda: self._run(instance.id, record))
 
     def _run(self, instance_id: InstanceId, record: FleetRecord) -> None:
         self._set_state(instance_id, "running")
@@ -127,18 +160,19 @@ class MemoryFleets:
 
     def _join(self, instance_id: InstanceId, record: FleetRecord) -> None:
         shape, now = record.shape, self._clock.now()
+        instance = self.instances[instance_id]
         name = NodeName(f"ip-{instance_id.removeprefix('i-').lstrip('0')}")
         labels = {
             **shape.labels,
             HOSTNAME: name,
-            ZONE: shape.zone,
-            INSTANCE_TYPE: shape.instance_type,
+            ZONE: instance.zone,
+            INSTANCE_TYPE: instance.instance_type,
         }
         self._objects.add_node(
             Node(
                 name=name,
                 uid=f"node-{instance_id}",
-                provider_id=f"aws:///{shape.zone}/{instance_id}",
+                provider_id=f"aws:///{instance.zone}/{instance_id}",
                 instance_id=instance_id,
                 labels=FrozenMap(labels),
                 taints=shape.taints,
@@ -160,11 +194,30 @@ class MemoryFleets:
         if record is not None:
             self.fulfil(record)
 
+    def vanish(self, instance_id: InstanceId) -> None:
+        """An instance is gone and no longer mentioned: no state, no notice."""
+        instance = self.instances.pop(instance_id, None)
+        if instance is None:
+            return
+        self._lose_nodes(instance_id)
+        record = self.records.get(instance.fleet_id) if instance.fleet_id else None
+        if record is not None:
+            self.fulfil(record)
+
     def _ended(self, instance_id: InstanceId) -> None:
+        if instance_id not in self.instances:
+            return
         self._set_state(instance_id, "terminated")
+        self._lose_nodes(instance_id)
+        self._clock.call_later(self._delays.instance_forgotten, lambda: self._forget(instance_id))
+
+    def _forget(self, instance_id: InstanceId) -> None:
+        self.instances.pop(instance_id, None)
+
+    def _lose_nodes(self, instance_id: InstanceId) -> None:
+        """Its node falls silent, and in time the cloud controller deletes it."""
         for node in [n for n in self._objects.nodes.values() if n.instance_id == instance_id]:
-            down = replace(node, ready=False, ready_changed_at=self._clock.now())
-            self._objects.add_node(down)
+            self._objects.silence(node.name)
             if self._delays.node_gone is not None:
                 delete = partial(self._delete_node, node.name, instance_id)
                 self._clock.call_later(self._delays.node_gone, delete)
@@ -182,7 +235,8 @@ class MemoryFleets:
         """Do something later unless the instance is on its way out by then."""
 
         def if_alive() -> None:
-            if not self.instances[instance_id].gone:
+            instance = self.instances.get(instance_id)
+            if instance is not None and not instance.gone:
                 call()
 
         self._clock.call_later(seconds, if_alive)
@@ -190,7 +244,9 @@ class MemoryFleets:
     def fleet(self, record: FleetRecord) -> Fleet:
         """The fleet as EC2 describes it."""
         shape, members = record.shape, self.members(record)
-        status = "error" if record.refusal_code else "pending_fulfillment"
+        status = "pending_fulfillment"
+        if self._pool_with_capacity(record)[0] is None:
+            status = "error"
         tags = {**shape.tags, "cluster": self._cluster, "fleet": shape.name}
         return Fleet(
             id=record.id,
@@ -204,7 +260,7 @@ class MemoryFleets:
             tags=FrozenMap(tags),
             launch_template_id=f"lt-{record.id}",
             launch_template_version=record.version,
-            instance_types=(shape.instance_type,),
+            instance_types=tuple(dict.fromkeys(kind for kind, _ in shape.all_pools())),
             capacity_errors=tuple(record.errors),
         )
 

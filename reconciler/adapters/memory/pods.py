@@ -1,11 +1,19 @@
 """The cluster half of the in-memory world: nodes, pods, budgets, what controllers do."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from reconciler.adapters.memory.clock import ManualClock
-from reconciler.adapters.memory.scheduling import fits
-from reconciler.adapters.memory.settings import BudgetShape, Delays
-from reconciler.model.cluster import Node, Pod, PodDisruptionBudget
+from reconciler.adapters.memory.scheduling import admits, free_of, holds, pushed_out, score
+from reconciler.adapters.memory.settings import BudgetShape, Delays, Scoring
+from reconciler.adapters.memory.workloads import (
+    AT_ONCE,
+    daemon_pod,
+    is_replaced,
+    runs_on,
+    successor,
+)
+from reconciler.model.cluster import DaemonSet, Node, Pod, PodDisruptionBudget
 from reconciler.model.ids import NodeName, PodKey
 
 PodName = tuple[str, str]
@@ -17,16 +25,26 @@ class MemoryObjects:
     Args:
         clock: Virtual time.
         delays: How long things take.
+        scoring: How the scheduler chooses among nodes.
     """
 
-    def __init__(self, clock: ManualClock, delays: Delays) -> None:
+    def __init__(self, clock: ManualClock, delays: Delays, scoring: Scoring = "by-name") -> None:
         self._clock = clock
         self._delays = delays
+        self._scoring = scoring
         self._serial = 0
         self.nodes: dict[NodeName, Node] = {}
         self.pods: dict[PodName, Pod] = {}
+        self.daemon_sets: list[DaemonSet] = []
         self.budgets: list[BudgetShape] = []
         self.changed = True
+        self.pod_stop_seconds = delays.pod_stop
+        """How long pods take to stop; tests make them slow."""
+        self._on: dict[NodeName, dict[PodName, Pod]] = {}
+        self._free: dict[NodeName, dict[str, int]] = {}
+        self._waiting: dict[PodName, Pod] = {}
+        self._replaced: set[str] = set()
+        """Uids of pods on their way out that have a successor already."""
 
     def touch(self) -> None:
         """Something that matters changed."""
@@ -34,9 +52,26 @@ class MemoryObjects:
 
     def add_node(self, node: Node) -> None:
         """A node joins (or changes)."""
+        joins = node.name not in self.nodes
         self.nodes[node.name] = node
+        self._free.pop(node.name, None)
+        if joins:
+            for daemon_set in self.daemon_sets:
+                if runs_on(daemon_set, node):
+                    self._start_daemon(daemon_set, node)
         self.touch()
         self.schedule()
+
+    def add_daemon_set(self, daemon_set: DaemonSet) -> None:
+        """A DaemonSet is created, with a pod on every node that it selects."""
+        self.daemon_sets.append(daemon_set)
+        for name in sorted(self.nodes):
+            if runs_on(daemon_set, self.nodes[name]):
+                self._start_daemon(daemon_set, self.nodes[name])
+
+    def _start_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
+        self._serial += 1
+        self._put(daemon_pod(daemon_set, node, self._serial, self._clock.now()))
 
     def remove_node(self, name: NodeName) -> bool:
         """A Node object goes, and with it the pods on it; False when there is none."""
@@ -44,6 +79,7 @@ class MemoryObjects:
             return False
         for pod in self.pods_on(name):
             self._remove(pod)
+        self._free.pop(name, None)
         self.touch()
         self.schedule()
         return True
@@ -55,15 +91,19 @@ class MemoryObjects:
         if not pod.key.uid:
             pod = replace(pod, key=replace(pod.key, uid=f"uid-{self._serial}"))
         pod = replace(pod, created_at=pod.created_at or now)
-        self.pods[pod.key.namespace, pod.key.name] = pod
-        self.touch()
+        self._put(pod)
         self.schedule()
-        return pod
+        return self.pods[pod.key.namespace, pod.key.name]
 
     def find(self, key: PodKey) -> Pod | None:
         """This very pod, while it exists."""
         pod = self.pods.get((key.namespace, key.name))
         return pod if pod is not None and key.uid in {"", pod.key.uid} else None
+
+    def change_pod(self, pod: Pod) -> None:
+        """A pod that exists changes (its annotations, say)."""
+        if self.find(pod.key) is not None:
+            self._put(pod)
 
     def finish_pod(self, key: PodKey) -> None:
         """A pod's containers end well."""
@@ -75,92 +115,205 @@ class MemoryObjects:
 
     def remove_pod(self, key: PodKey) -> None:
         """A pod is deleted for good, by its owner or a person: nothing replaces it."""
-        if self.find(key) is not None:
-            del self.pods[key.namespace, key.name]
+        pod = self.find(key)
+        if pod is not None:
+            self._drop(pod)
             self.touch()
             self.schedule()
 
     def stop_pod(self, pod: Pod, grace_seconds: int) -> None:
-        """A pod is deleted by us: it stops within its grace, and its controller replaces it."""
-        self._put(replace(pod, deleting=True))
-        pause = min(self._delays.pod_stop, grace_seconds)
-        self._clock.call_later(pause, lambda: self._stopped(pod.key))
+        """A pod is deleted: it stops within its grace, and its controller replaces it.
+
+        On a node that does not answer nobody says that it has stopped.
+        """
+        if not pod.deleting:
+            self._put(replace(pod, deleting=True))
+            self._replace_at_once(pod)
+        if pod.node_name is None:
+            self._stopped(pod.key)
+        elif not self._is_silent(pod.node_name):
+            pause = min(self.pod_stop_seconds, grace_seconds)
+            self._clock.call_later(pause, lambda: self._stopped(pod.key))
+
+    def _is_silent(self, name: NodeName) -> bool:
+        node = self.nodes.get(name)
+        return node is not None and not node.ready
+
+    def _replace_at_once(self, pod: Pod) -> None:
+        if is_replaced(pod) and pod.owner is not None and pod.owner.kind in AT_ONCE:
+            self._replaced.add(pod.key.uid)
+            self._add_successor(pod)
+            self.schedule()
+
+    def _add_successor(self, pod: Pod) -> None:
+        self._serial += 1
+        self._put(successor(pod, self._serial, self._clock.now()))
 
     def _stopped(self, key: PodKey) -> None:
         pod = self.find(key)
-        if pod is not None:
-            self._remove(pod)
-            self.touch()
-            self.schedule()
+        if pod is None or (pod.node_name is not None and self._is_silent(pod.node_name)):
+            return
+        self._remove(pod)
+        self.touch()
+        self.schedule()
 
     def _remove(self, pod: Pod) -> None:
-        del self.pods[pod.key.namespace, pod.key.name]
-        if pod.owner is None or pod.daemon or pod.finished:
+        self._drop(pod)
+        has_successor = pod.key.uid in self._replaced
+        self._replaced.discard(pod.key.uid)
+        node = self.nodes.get(pod.node_name) if pod.node_name is not None else None
+        if pod.daemon and node is not None and pod.owner is not None:
+            for daemon_set in self.daemon_sets:
+                if daemon_set.name == pod.owner.name:
+                    self._start_daemon(daemon_set, node)
+        elif is_replaced(pod) and not has_successor:
+            self._add_successor(pod)
+
+    def silence(self, name: NodeName) -> None:
+        """A kubelet stops answering: not Ready, its pods neither, and in time they are given up."""
+        node = self.nodes.get(name)
+        if node is None or not node.ready:
             return
-        self._serial += 1
-        stable = pod.owner.kind == "StatefulSet"
-        name = pod.key.name if stable else f"{pod.key.name.rsplit('-r', 1)[0]}-r{self._serial}"
-        self.pods[pod.key.namespace, name] = replace(
-            pod,
-            key=PodKey(namespace=pod.key.namespace, name=name, uid=f"uid-{self._serial}"),
-            node_name=None,
-            phase="Pending",
-            ready=False,
-            deleting=False,
-            created_at=self._clock.now(),
-            started_at=None,
-        )
+        now = self._clock.now()
+        for pod in self.pods_on(name):
+            if pod.ready:
+                self._put(replace(pod, ready=False))
+        self.add_node(replace(node, ready=False, ready_changed_at=now))
+        self._clock.call_later(self._delays.pods_given_up, lambda: self._give_up(name, node.uid))
+
+    def _give_up(self, name: NodeName, uid: str) -> None:
+        node = self.nodes.get(name)
+        if node is not None and node.uid == uid and not node.ready:
+            for pod in self.pods_on(name):
+                if not (pod.daemon or pod.mirror or pod.finished):
+                    self.stop_pod(pod, 0)
+
+    def revive(self, name: NodeName) -> None:
+        """It answers again; what was given up meanwhile ends."""
+        node = self.nodes.get(name)
+        if node is None or node.ready:
+            return
+        self.add_node(replace(node, ready=True, ready_changed_at=self._clock.now()))
+        for pod in self.pods_on(name):
+            if pod.deleting:
+                self._stopped(pod.key)
+            elif pod.phase == "Running":
+                self._put(replace(pod, ready=True))
 
     def pods_on(self, node: NodeName) -> list[Pod]:
         """Pods bound to a node, by name."""
-        return [pod for _, pod in sorted(self.pods.items()) if pod.node_name == node]
+        return [pod for _, pod in sorted(self._on.get(node, {}).items())]
 
     def schedule(self) -> None:
-        """Bind what fits, highest priority and oldest first."""
-        waiting = [
-            pod
-            for pod in self.pods.values()
-            if pod.node_name is None and not (pod.gated or pod.deleting or pod.finished)
-        ]
-        waiting.sort(key=lambda pod: (-pod.spec.priority, pod.created_at, pod.key.name))
+        """Bind what fits, highest priority and oldest first; balloons give way."""
+        if not self._waiting:
+            return
+        waiting = sorted(
+            (pod for pod in self._waiting.values() if not (pod.gated or pod.deleting)),
+            key=lambda pod: (-pod.spec.priority, pod.created_at, pod.key.name),
+        )
+        hopeless: set[int] = set()
         for pod in waiting:
-            for name in sorted(self.nodes):
-                on_node = [each for each in self.pods_on(name) if not each.finished]
-                if fits(pod, self.nodes[name], on_node):
-                    self._put(
-                        replace(
-                            pod,
-                            node_name=name,
-                            phase="Running",
-                            ready=True,
-                            started_at=self._clock.now(),
-                        )
-                    )
-                    break
+            if id(pod.spec) in hopeless:
+                continue
+            if not (self._bind_where_it_fits(pod) or self._bind_in_place_of_balloons(pod)):
+                hopeless.add(id(pod.spec))
+
+    def _bind_where_it_fits(self, pod: Pod) -> bool:
+        best = min(
+            (
+                (score(self._scoring, node, free), name)
+                for name, node in self.nodes.items()
+                if holds(free := self._free_on(name), pod) and admits(node, pod)
+            ),
+            default=None,
+        )
+        if best is None:
+            return False
+        self._bind(pod, best[1])
+        return True
+
+    def _bind_in_place_of_balloons(self, pod: Pod) -> bool:
+        for name in sorted(self.nodes):
+            on_node = self.pods_on(name)
+            victims = pushed_out(self.nodes[name], self._free_on(name), on_node, pod)
+            if victims is not None:
+                for each in victims:
+                    self._remove(each)
+                self._bind(pod, name)
+                return True
+        return False
+
+    def _bind(self, pod: Pod, name: NodeName) -> None:
+        starts = self._delays.pod_start
+        bound = replace(
+            pod,
+            node_name=name,
+            phase="Running",
+            ready=not starts,
+            started_at=self._clock.now(),
+        )
+        self._put(bound)
+        if starts:
+            self._clock.call_later(starts, lambda: self._started(pod.key))
+
+    def _started(self, key: PodKey) -> None:
+        pod = self.find(key)
+        if pod is not None and pod.phase == "Running" and not pod.ready and pod.node_name:
+            node = self.nodes.get(pod.node_name)
+            if node is not None and node.ready:
+                self._put(replace(pod, ready=True))
+
+    def _free_on(self, name: NodeName) -> dict[str, int]:
+        free = self._free.get(name)
+        if free is None:
+            on_node = self._on.get(name, {}).values()
+            free = self._free[name] = free_of(self.nodes[name], on_node)
+        return free
 
     def _put(self, pod: Pod) -> None:
-        self.pods[pod.key.namespace, pod.key.name] = pod
+        name = (pod.key.namespace, pod.key.name)
+        before = self.pods.get(name)
+        if before is not None:
+            self._forget_place(before)
+        self.pods[name] = pod
+        if pod.node_name is not None:
+            self._on.setdefault(pod.node_name, {})[name] = pod
+            self._free.pop(pod.node_name, None)
+        elif not pod.finished:
+            self._waiting[name] = pod
         self.touch()
+
+    def _drop(self, pod: Pod) -> None:
+        del self.pods[pod.key.namespace, pod.key.name]
+        self._forget_place(pod)
+
+    def _forget_place(self, pod: Pod) -> None:
+        name = (pod.key.namespace, pod.key.name)
+        self._waiting.pop(name, None)
+        if pod.node_name is not None:
+            self._on.get(pod.node_name, {}).pop(name, None)
+            self._free.pop(pod.node_name, None)
 
     def budgets_now(self) -> list[PodDisruptionBudget]:
         """Each budget with what it allows at this moment."""
-        return [self._budget(shape) for shape in self.budgets]
+        return [self._budget(shape, self.pods.values()) for shape in self.budgets]
 
     def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
         """The budgets that cover a pod."""
         return [
-            budget
-            for budget in self.budgets_now()
-            if budget.namespace == pod.key.namespace
-            and budget.selector is not None
-            and budget.selector.matches(pod.labels)
+            self._budget(shape, self.pods.values())
+            for shape in self.budgets
+            if shape.namespace == pod.key.namespace
+            and shape.selector is not None
+            and shape.selector.matches(pod.labels)
         ]
 
-    def _budget(self, shape: BudgetShape) -> PodDisruptionBudget:
+    def _budget(self, shape: BudgetShape, pods: Iterable[Pod]) -> PodDisruptionBudget:
         selector = shape.selector
         healthy = sum(
             pod.ready and not pod.deleting
-            for pod in self.pods.values()
+            for pod in pods
             if pod.key.namespace == shape.namespace
             and selector is not None
             and selector.matches(pod.labels)

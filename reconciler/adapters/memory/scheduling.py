@@ -1,12 +1,16 @@
-"""A scheduler good enough for tests: resources, selectors, taints; first node by name."""
+"""A scheduler good enough for tests: resources, selectors, taints, balloons pushed out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from reconciler.adapters.memory.settings import Scoring
 from reconciler.model.cluster import Node, Pod
 
+Free = Mapping[str, int]
+"""What is left of a node's allocatable resources."""
 
-def fits(pod: Pod, node: Node, on_node: Iterable[Pod]) -> bool:
-    """Whether a pod may be bound to a node that runs these pods."""
+
+def admits(node: Node, pod: Pod) -> bool:
+    """Whether the node takes such pods at all, its room left out of account."""
     if not node.ready or node.unschedulable or node.deleting:
         return False
     if any(
@@ -18,10 +22,47 @@ def fits(pod: Pod, node: Node, on_node: Iterable[Pod]) -> bool:
     if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False
     affinity = pod.spec.node_affinity
-    if affinity is not None and not affinity.matches(node.labels, node.name):
-        return False
-    free = dict(node.allocatable)
-    for other in on_node:
-        for key, value in other.spec.requests.items():
-            free[key] = free.get(key, 0) - value
+    return affinity is None or affinity.matches(node.labels, node.name)
+
+
+def holds(free: Free, pod: Pod) -> bool:
+    """Whether the pod's requests are left."""
     return all(free.get(key, 0) >= value for key, value in pod.spec.requests.items())
+
+
+def free_of(node: Node, on_node: Iterable[Pod]) -> dict[str, int]:
+    """What pods that have not finished leave of a node."""
+    free = dict(node.allocatable)
+    for pod in on_node:
+        if not pod.finished:
+            for key, value in pod.spec.requests.items():
+                free[key] = free.get(key, 0) - value
+    return free
+
+
+def score(scoring: Scoring, node: Node, free: Free) -> float:
+    """The lower the better; equal scores go by name."""
+    if scoring == "by-name":
+        return 0.0
+    shares = [
+        free.get(key, 0) / node.allocatable[key]
+        for key in ("cpu", "memory")
+        if node.allocatable.get(key)
+    ]
+    share = sum(shares) / max(1, len(shares))
+    return share if scoring == "most-allocated" else -share
+
+
+def pushed_out(node: Node, free: Free, on_node: Iterable[Pod], pod: Pod) -> list[Pod] | None:
+    """The balloon pods (negative priority) that give way to a pod; None when that is no help."""
+    if pod.spec.priority < 0 or not admits(node, pod):
+        return None
+    left, victims = dict(free), []
+    balloons = [p for p in on_node if p.spec.priority < 0 and not p.finished and not p.deleting]
+    for each in sorted(balloons, key=lambda p: (p.spec.priority, p.key)):
+        if holds(left, pod):
+            break
+        victims.append(each)
+        for key, value in each.spec.requests.items():
+            left[key] = left.get(key, 0) + value
+    return victims if holds(left, pod) else None

@@ -1,12 +1,17 @@
 """What the in-memory world is made of and how long things take in it."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.fleet import Lifecycle
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import Region
 from reconciler.model.selectors import LabelSelector
+
+Scoring = Literal["by-name", "least-allocated", "most-allocated"]
+"""Which of the nodes that would do a pod goes to: `least-allocated` is kube-scheduler's default,
+`most-allocated` its other profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +32,14 @@ class Delays:
     """How long an evicted pod takes to stop, at most its grace period."""
     launch_retry: float = 60.0
     """Pause after a launch for which there was no capacity."""
+    pod_start: float = 0.0
+    """From bound to ready."""
+    pods_given_up: float = 300.0
+    """From a node's silence to the deletion of its pods (the usual toleration of 5 minutes)."""
+    instance_forgotten: float = 3600.0
+    """From terminated to its last mention (EC2: about an hour)."""
+    interruption: float = 120.0
+    """From a spot instance's notice to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +55,12 @@ class FleetShape:
     zone: str = "us-west-2a"
     lifecycle: Lifecycle = "spot"
     tags: Labels = NO_LABELS
+    pools: tuple[tuple[str, str], ...] = ()
+    """Instance types and zones in order of preference; none: the one of its type and zone."""
+
+    def all_pools(self) -> tuple[tuple[str, str], ...]:
+        """Where it may launch."""
+        return self.pools or ((self.instance_type, self.zone),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

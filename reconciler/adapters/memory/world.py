@@ -1,15 +1,17 @@
 """A whole small world in memory: a cluster and EC2 fleets under a clock that tests move."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.faults import Call, CallLog
 from reconciler.adapters.memory.fleets import FleetRecord, MemoryFleets
 from reconciler.adapters.memory.pods import MemoryObjects
-from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape
+from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring
 from reconciler.model.cluster import DaemonSet, Node, Pod
 from reconciler.model.errors import PortError
-from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
 
 
 class MemoryWorld:
@@ -19,6 +21,7 @@ class MemoryWorld:
         cluster: The name in tags.
         delays: How long things take.
         start: The first `now`.
+        scoring: How the scheduler chooses among nodes.
     """
 
     def __init__(
@@ -26,16 +29,19 @@ class MemoryWorld:
         cluster: str = "analytics",
         delays: Delays | None = None,
         start: datetime | None = None,
+        scoring: Scoring = "by-name",
     ) -> None:
-        delays = delays or Delays()
+        self.delays = delays = delays or Delays()
         self.clock = ManualClock(start) if start else ManualClock()
-        self.objects = MemoryObjects(self.clock, delays)
+        self.objects = MemoryObjects(self.clock, delays, scoring)
         self.fleets = MemoryFleets(self.clock, delays, self.objects, cluster)
-        self.log = CallLog()
-        self.daemon_sets: list[DaemonSet] = []
+        self.log = CallLog(self.clock)
         self.lease_annotations: dict[str, str] = {}
         self.relists = 2
         """What observations say; 1 is a cluster that was listed only once."""
+        self.left_out: dict[str, int] = {}
+        """Lists with holes: of this kind (`nodes`, `pods`) every n-th object is missing, by name;
+        1 is an empty list."""
 
     @property
     def calls(self) -> list[Call]:
@@ -68,6 +74,22 @@ class MemoryWorld:
         """A pod is deleted and not replaced."""
         self.objects.remove_pod(key)
 
+    def add_daemon_set(self, daemon_set: DaemonSet) -> None:
+        """A DaemonSet is created; its pods run on every node that it selects."""
+        self.objects.add_daemon_set(daemon_set)
+
+    def stop_pod(self, key: PodKey, grace_seconds: int = 30) -> None:
+        """A person deletes a pod; its controller replaces it."""
+        pod = self.objects.find(key)
+        if pod is not None:
+            self.objects.stop_pod(pod, grace_seconds)
+
+    def annotate_pod(self, key: PodKey, annotations: dict[str, str]) -> None:
+        """A person sets a pod's annotations, all of them."""
+        pod = self.objects.find(key)
+        if pod is not None:
+            self.objects.change_pod(replace(pod, annotations=FrozenMap(annotations)))
+
     def add_budget(self, budget: BudgetShape) -> None:
         """A budget is created."""
         self.objects.budgets.append(budget)
@@ -80,13 +102,49 @@ class MemoryWorld:
         if code is None:
             self.fleets.fulfil(record)
 
+    def refuse_pool(self, region: Region, instance_type: str, zone: str, code: str | None) -> None:
+        """EC2 has none of a type in a zone from now on, for whichever fleet; None: it has again."""
+        pool = (region, instance_type, zone)
+        if code is not None:
+            self.fleets.refused_pools[pool] = code
+            return
+        self.fleets.refused_pools.pop(pool, None)
+        for record in self.fleets.of_region(region):
+            self.fleets.fulfil(record)
+
+    def slow_launches(self, fleet_id: FleetId, seconds: float) -> None:
+        """Launches of a fleet take so much longer from now on."""
+        self._record(fleet_id).slower_seconds = seconds
+
+    def lock_fleet(self, fleet_id: FleetId, *, locked: bool = True) -> None:
+        """A fleet stays `modifying` and refuses to be modified, or is active again."""
+        record = self._record(fleet_id)
+        record.locked = locked
+        record.state = "modifying" if locked else "active"
+
     def never_join(self, fleet_id: FleetId, *, never: bool = True) -> None:
         """Instances of a fleet do not become nodes (a bad AMI), or do so again."""
         self._record(fleet_id).joins = not never
 
     def end_instance(self, instance_id: InstanceId) -> None:
-        """An instance ends from outside: a spot interruption, a failure."""
+        """An instance ends from outside: a failure, a person."""
         self.fleets.terminate(instance_id)
+
+    def interrupt(self, instance_id: InstanceId) -> None:
+        """EC2 takes a spot instance back: notice now, its end two minutes later."""
+        self.clock.call_later(self.delays.interruption, lambda: self.end_instance(instance_id))
+
+    def vanish(self, instance_id: InstanceId) -> None:
+        """An instance is gone and EC2 does not mention it any more."""
+        self.fleets.vanish(instance_id)
+
+    def silence(self, node: NodeName) -> None:
+        """A kubelet stops answering."""
+        self.objects.silence(node)
+
+    def revive(self, node: NodeName) -> None:
+        """It answers again."""
+        self.objects.revive(node)
 
     def delete_fleet(self, fleet_id: FleetId) -> None:
         """A fleet vanishes; its instances go on."""

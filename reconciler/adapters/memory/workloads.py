@@ -1,0 +1,56 @@
+"""What controllers do when a pod of theirs goes: a new one, at once or when the old is gone."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.model.cluster import DaemonSet, Node, Owner, Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import PodKey
+
+AT_ONCE = frozenset({"ReplicaSet", "Job"})
+"""Controllers that replace a pod as soon as its deletion began; a StatefulSet waits for its end."""
+
+
+def is_replaced(pod: Pod) -> bool:
+    """Whether a controller makes another pod for one that is deleted."""
+    return pod.owner is not None and not (pod.daemon or pod.mirror or pod.finished)
+
+
+def successor(pod: Pod, serial: int, now: datetime) -> Pod:
+    """The pod that a controller makes in a pod's place."""
+    stable = pod.owner is not None and pod.owner.kind == "StatefulSet"
+    name = pod.key.name if stable else f"{pod.key.name.rsplit('-r', 1)[0]}-r{serial}"
+    return replace(
+        pod,
+        key=PodKey(namespace=pod.key.namespace, name=name, uid=f"uid-{serial}"),
+        node_name=None,
+        phase="Pending",
+        ready=False,
+        deleting=False,
+        created_at=now,
+        started_at=None,
+        finished_at=None,
+        nominated_node_name=None,
+    )
+
+
+def daemon_pod(daemon_set: DaemonSet, node: Node, serial: int, now: datetime) -> Pod:
+    """A DaemonSet's pod on a node, running."""
+    name = f"{daemon_set.name}-{serial}"
+    return Pod(
+        key=PodKey(namespace=daemon_set.namespace, name=name, uid=f"uid-{serial}"),
+        spec=daemon_set.spec,
+        labels=FrozenMap({"daemon": daemon_set.name}),
+        owner=Owner(kind="DaemonSet", name=daemon_set.name, uid=daemon_set.uid),
+        node_name=node.name,
+        phase="Running",
+        ready=True,
+        created_at=now,
+        started_at=now,
+    )
+
+
+def runs_on(daemon_set: DaemonSet, node: Node) -> bool:
+    """Whether a DaemonSet has a pod on a node: taints are tolerated, selectors kept."""
+    selector = daemon_set.spec.node_selector
+    return all(node.labels.get(key) == value for key, value in selector.items())

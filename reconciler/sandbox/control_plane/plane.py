@@ -17,7 +17,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -25,14 +25,22 @@ from typing import Any, Self
 
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.cluster.clock import system_now
+from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.control_plane.certificates import Authority
+from reconciler.sandbox.control_plane.flags import (
+    api_server_flags,
+    controller_flags,
+    etcd_flags,
+    kwok_flags,
+)
+from reconciler.sandbox.control_plane.stages import kwok_configuration
 
 _LAUNCHER = Path(__file__).parent / "child.py"
-_STAGES = Path(__file__).parent / "stages.yaml"
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
 _STOP_SECONDS = 10.0
-_LEASE_SECONDS = 40
+_RENEWALS = 4
+"""A lease is renewed that often before it ends."""
 _PORT_TAKEN = "address already in use"
 _ATTEMPTS = 3
 
@@ -43,14 +51,30 @@ class ControlPlane:
     Args:
         programs: Directory with the five.
         directory: Empty or missing; logs, keys and etcd's data go there.
+        settings: How fast KWOK is; what only the simulated cluster has is left aside.
+        port: Of the API server; 0 takes a free one.
+        seed: Called with etcd's address before the API server starts, to put objects there.
     """
 
-    def __init__(self, programs: Path, directory: Path) -> None:
+    def __init__(
+        self,
+        programs: Path,
+        directory: Path,
+        settings: ClusterSettings | None = None,
+        *,
+        port: int = 0,
+        seed: Callable[[str], None] | None = None,
+    ) -> None:
         self._programs = programs
         self._root = directory
         self._directory = directory
+        self._settings = settings or ClusterSettings(job_seconds=3.0)
+        self._port = port
+        self._seed = seed
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._launches: dict[str, list[str]] = {}
         self.url = ""
+        self.etcd_url = ""
 
     @property
     def kubeconfig(self) -> Path:
@@ -104,6 +128,10 @@ class ControlPlane:
             child.kill()
             child.wait()
 
+    def start_process(self, name: str) -> None:
+        """Start a component again as it was started first; returns at once."""
+        self._launch(name)
+
     def start_scheduler(self, name: str, configuration: Mapping[str, Any]) -> None:
         """One more kube-scheduler, with keys of KubeSchedulerConfiguration of its own."""
         file = self._directory / f"{name}.yaml"
@@ -133,20 +161,34 @@ class ControlPlane:
 
     def _start(self) -> None:
         (self._directory / "log").mkdir(parents=True)
-        etcd_port, peer_port, api_port = _free_ports(3)
+        etcd_port, peer_port, free_port = _free_ports(3)
+        api_port = self._port or free_port
         self.url = f"https://127.0.0.1:{api_port}"
         self._write_keys()
-        etcd = f"http://127.0.0.1:{etcd_port}"
-        peer = f"http://127.0.0.1:{peer_port}"
-        self._spawn("etcd", *_etcd_flags(self._directory, etcd, peer))
-        self._until("etcd", lambda: _get(f"{etcd}/readyz", None)[0] == 200)
-        self._spawn("kube-apiserver", *_api_server_flags(self._directory / "pki", etcd, api_port))
+        self._start_etcd(f"http://127.0.0.1:{etcd_port}", f"http://127.0.0.1:{peer_port}")
+        keys = self._directory / "pki"
+        self._spawn("kube-apiserver", *api_server_flags(keys, self.etcd_url, api_port))
         self._until("kube-apiserver", lambda: self.get("/readyz")[0] == 200)
-        self._spawn("kube-controller-manager", *self._controller_flags())
-        self.start_scheduler("kube-scheduler", {})
-        self._spawn("kwok", *self._kwok_flags())
+        self._start_clients(round(self._settings.lease_seconds * _RENEWALS))
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         self._until("the default service account", lambda: self.get(account)[0] == 200)
+
+    def _start_etcd(self, url: str, peer: str) -> None:
+        self.etcd_url = url
+        self._spawn("etcd", *etcd_flags(self._directory / "etcd", url, peer))
+        self._until("etcd", lambda: _get(f"{url}/readyz", None)[0] == 200)
+        if self._seed is not None:
+            self._seed(url)
+
+    def _start_clients(self, lease_seconds: int) -> None:
+        """Whatever only talks to the API server."""
+        keys = self._directory / "pki"
+        manager = self._user("kube-controller-manager")
+        self._spawn("kube-controller-manager", *controller_flags(keys, manager, lease_seconds))
+        self.start_scheduler("kube-scheduler", {})
+        stages = self._directory / "kwok.yaml"
+        stages.write_text(kwok_configuration(self._settings))
+        self._spawn("kwok", *kwok_flags(self._user("kwok"), stages, lease_seconds))
 
     def _write_keys(self) -> None:
         keys = self._directory / "pki"
@@ -181,55 +223,19 @@ class ControlPlane:
             file.write_text(json.dumps(body))
         return file
 
-    def _controller_flags(self) -> list[str]:
-        keys = self._directory / "pki"
-        return [
-            f"--kubeconfig={self._user('kube-controller-manager')}",
-            "--secure-port=0",
-            "--leader-elect=false",
-            f"--service-account-private-key-file={keys}/sa.key",
-            f"--root-ca-file={keys}/ca.crt",
-            "--use-service-account-credentials=true",
-            f"--cluster-signing-cert-file={keys}/ca.crt",
-            f"--cluster-signing-key-file={keys}/ca.key",
-            f"--node-monitor-grace-period={_LEASE_SECONDS + 10}s",
-            "--kube-api-qps=500",
-            "--kube-api-burst=1000",
-        ]
-
-    def _kwok_flags(self) -> list[str]:
-        """KWOK reads a file in HOME, refuses to start without stages or with these at 0."""
-        options = {
-            "podPlayStageParallelism": 4,
-            "nodePlayStageParallelism": 4,
-            "nodeLeaseParallelism": 4,
-            "podsOnNodeSyncParallelism": 4,
-            "enablePodsOnNodeSyncStreamWatch": False,
-        }
-        own = {
-            "apiVersion": "config.kwok.x-k8s.io/v1alpha1",
-            "kind": "KwokConfiguration",
-            "options": options,
-        }
-        file = self._directory / "kwok.yaml"
-        file.write_text(f"{_STAGES.read_text()}\n---\n{json.dumps(own)}\n")
-        return [
-            f"--kubeconfig={self._user('kwok')}",
-            f"--config={file}",
-            "--cidr=10.244.0.0/16",
-            "--manage-all-nodes=true",
-            f"--node-lease-duration-seconds={_LEASE_SECONDS}",
-        ]
-
     # ---- processes ------------------------------------------------------------------------
 
     def _spawn(self, name: str, *flags: str, program: str = "") -> None:
         file = self._programs / (program or name)
-        launch = [sys.executable, "-I", str(_LAUNCHER), str(os.getpid()), str(file)]
+        launcher = [sys.executable, "-I", str(_LAUNCHER), str(os.getpid())]
+        self._launches[name] = [*launcher, str(file), *flags]
+        self._launch(name)
+
+    def _launch(self, name: str) -> None:
         environment = {"HOME": str(self._directory), "PATH": os.defpath}
         with self._log(name).open("ab") as log:
             self._processes[name] = subprocess.Popen(  # noqa: S603 - argv is built here
-                [*launch, *flags],
+                self._launches[name],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -254,41 +260,6 @@ class ControlPlane:
             if time.monotonic() > end:
                 raise ToolError(what, f"was not ready within {_START_SECONDS:.0f} s")
             threading.Event().wait(_LOOK_SECONDS)
-
-
-def _etcd_flags(directory: Path, url: str, peer: str) -> Sequence[str]:
-    return (
-        "--name=e2e",
-        f"--data-dir={directory}/etcd",
-        f"--listen-client-urls={url}",
-        f"--advertise-client-urls={url}",
-        f"--listen-peer-urls={peer}",
-        f"--initial-advertise-peer-urls={peer}",
-        f"--initial-cluster=e2e={peer}",
-        "--unsafe-no-fsync",  # nobody needs this data after a crash
-        "--log-level=warn",
-    )
-
-
-def _api_server_flags(keys: Path, etcd: str, port: int) -> Sequence[str]:
-    return (
-        f"--etcd-servers={etcd}",
-        "--bind-address=127.0.0.1",
-        f"--secure-port={port}",
-        "--advertise-address=127.0.0.1",
-        "--endpoint-reconciler-type=none",  # a loopback address may be no endpoint
-        f"--client-ca-file={keys}/ca.crt",
-        f"--tls-cert-file={keys}/apiserver.crt",
-        f"--tls-private-key-file={keys}/apiserver.key",
-        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-        f"--service-account-key-file={keys}/sa.pub",
-        f"--service-account-signing-key-file={keys}/sa.key",
-        "--service-cluster-ip-range=10.96.0.0/16",
-        "--authorization-mode=Node,RBAC",
-        "--profiling=false",
-        "--max-requests-inflight=1000",
-        "--max-mutating-requests-inflight=500",
-    )
 
 
 def _free_ports(count: int) -> list[int]:

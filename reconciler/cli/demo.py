@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from reconciler.cli.control_plane import ControlPlaneOption, programs_of
+
 EXAMPLE = "reconciler demo --out demo-report"
 
 
@@ -22,6 +24,7 @@ def command(
             " to run instead of the example manifests.",
         ),
     ] = None,
+    control_plane: ControlPlaneOption = "simulated",
 ) -> None:
     """Commit, render, plan, apply, scale up, run pods, scale in, plan again: all on real parts.
 
@@ -36,4 +39,4 @@ def command(
 
     waves = trace_waves(trace) if trace else example_waves()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    Demo(Narrator(), waves, out).run()
+    Demo(Narrator(), waves, out, programs_of(control_plane)).run()

@@ -1,4 +1,4 @@
-"""`reconciler sandbox up`: embedded AWS and a simulated cluster on loopback."""
+"""`reconciler sandbox up`: embedded AWS and a cluster, simulated or real, on loopback."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from reconciler.cli.control_plane import ControlPlaneOption, programs_of
 from reconciler.cli.output import Output, OutputOption, wanted
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.aws.values import Delays
@@ -27,7 +28,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 
 @app.callback()
 def _group() -> None:
-    """Embedded AWS and a simulated cluster on loopback; nothing leaves this machine."""
+    """Embedded AWS and a Kubernetes cluster on loopback; nothing leaves this machine."""
 
 
 @app.command("up")
@@ -43,6 +44,7 @@ def up(
     job_seconds: Annotated[float, typer.Option(help="How long a Job's pod runs.")] = 5.0,
     region: Annotated[str, typer.Option(help="What AWS_REGION says.")] = "us-west-2",
     cluster_name: Annotated[str, typer.Option(help="Only its instances join; empty: all.")] = "",
+    control_plane: ControlPlaneOption = "simulated",
     auto_scaling_groups: Annotated[
         bool, typer.Option(help="Instances of Auto Scaling groups join too.")
     ] = False,
@@ -62,6 +64,7 @@ def up(
             group_regions=(region,) if auto_scaling_groups else (),
         ),
         region=region,
+        programs=programs_of(control_plane),
     )
     raise typer.Exit(_run(settings, command or [], wanted(output)))
 

@@ -42,6 +42,8 @@ class Demo:
     narrator: Narrator
     waves: Sequence[Wave]
     out: Path
+    programs: Path | None = None
+    """Of a real control plane; None: the simulated cluster."""
     _began: datetime = field(default_factory=wall_clock)
 
     def run(self) -> Result:
@@ -53,8 +55,11 @@ class Demo:
         self.out.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-")))
-            with self.narrator.step("Starting the sandbox: AWS and a cluster on loopback"):
-                settings = SandboxSettings(joiner=JoinerSettings(cluster=CLUSTER), region=REGION)
+            kind = "a cluster" if self.programs is None else "a real Kubernetes control plane"
+            with self.narrator.step(f"Starting the sandbox: AWS and {kind} on loopback"):
+                settings = SandboxSettings(
+                    joiner=JoinerSettings(cluster=CLUSTER), region=REGION, programs=self.programs
+                )
                 sandbox = stack.enter_context(Sandbox(settings))
             return self._in_sandbox(sandbox, scratch, stack)
 

@@ -1,4 +1,7 @@
-"""The whole sandbox: AWS and a cluster as child processes, and the joiner between them."""
+"""The whole sandbox: AWS and a cluster as child processes, and the joiner between them.
+
+The cluster is the simulated one, or a real control plane.
+"""
 
 import json
 import os
@@ -7,7 +10,7 @@ import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.control_client import ControlClient
@@ -16,6 +19,9 @@ from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import Joiner, JoinerSettings
 from reconciler.sandbox.processes import start_child, stop_child
+
+if TYPE_CHECKING:
+    from reconciler.sandbox.control_plane.cluster import ControlPlaneCluster
 
 _REGION = "us-west-2"
 
@@ -32,6 +38,8 @@ class SandboxSettings:
     aws_port: int = 0
     cluster_port: int = 0
     """0 takes a free one."""
+    programs: Path | None = None
+    """Directory with the programs of a real control plane; None: the simulated cluster."""
 
 
 class ClusterProcess:
@@ -90,7 +98,7 @@ class Sandbox:
     def __init__(self, settings: SandboxSettings | None = None) -> None:
         self.settings = settings or SandboxSettings()
         self._aws = AwsProcess(port=self.settings.aws_port, delays=self.settings.delays)
-        self._cluster: ClusterProcess | None = None
+        self._cluster: ClusterProcess | ControlPlaneCluster | None = None
         self._joiner: Joiner | None = None
 
     @property
@@ -113,10 +121,20 @@ class Sandbox:
         """A kubeconfig that lives as long as the sandbox."""
         return self._running().kubeconfig
 
-    def _running(self) -> ClusterProcess:
+    def _running(self) -> "ClusterProcess | ControlPlaneCluster":
         if self._cluster is None:
             raise UsageError("sandbox", "is not started")
         return self._cluster
+
+    def _made_cluster(self) -> "ClusterProcess | ControlPlaneCluster":
+        settings = self.settings
+        if settings.programs is None:
+            return ClusterProcess(settings.cluster, settings.cluster_port)
+        from reconciler.sandbox.control_plane.cluster import (  # noqa: PLC0415 - its packages are optional
+            ControlPlaneCluster,
+        )
+
+        return ControlPlaneCluster(settings.programs, settings.cluster, settings.cluster_port)
 
     def environment(self) -> dict[str, str]:
         """What programs inside the sandbox need; the keys are no secrets, they open nothing."""
@@ -133,7 +151,7 @@ class Sandbox:
     def start(self) -> Self:
         """Start both processes and the joiner; nothing is left running when one of them fails."""
         try:
-            self._cluster = ClusterProcess(self.settings.cluster, self.settings.cluster_port)
+            self._cluster = self._made_cluster()
             self._cluster.launch()
             self._aws.start()
             self._cluster.wait_until_ready()

@@ -114,7 +114,7 @@ class ClusterServer:
             self.api.create(NAMESPACES, "", {"metadata": {"name": name}})
         for name, value in _PRIORITIES.items():
             self.api.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value})
-        self.api.create(STORAGE_CLASSES, "", _default_storage_class())
+        self.api.create(STORAGE_CLASSES, "", default_storage_class())
         self._runtime.start()
         self._http.start()
         return self
@@ -142,7 +142,7 @@ class ClusterServer:
         self.stop()
 
 
-def _default_storage_class() -> JsonObject:
+def default_storage_class() -> JsonObject:
     """EKS's habit: volumes of the EBS CSI driver, bound when a pod is placed."""
     annotation = {"storageclass.kubernetes.io/is-default-class": "true"}
     return {

@@ -18,9 +18,9 @@ from reconciler.sandbox.cluster.resources import (
 from reconciler.sandbox.cluster.status import JsonObject
 from reconciler.sandbox.cluster.store import Change, Entry, Key
 
-_ZONE = "topology.kubernetes.io/zone"
-_EBS_ZONE = "topology.ebs.csi.aws.com/zone"
-_STATIC = "kubernetes.io/no-provisioner"
+ZONE = "topology.kubernetes.io/zone"
+EBS_ZONE = "topology.ebs.csi.aws.com/zone"
+STATIC = "kubernetes.io/no-provisioner"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
@@ -78,7 +78,7 @@ class VolumeBinder:
             self._join(claim, volume)
         elif storage_class is None or named or (waits and not node):
             return
-        elif storage_class.body["provisioner"] != _STATIC:
+        elif storage_class.body["provisioner"] != STATIC:
             self._join(claim, self._provision(claim, storage_class, node))
 
     def _existing(self, claim: Entry) -> Entry | None:
@@ -103,7 +103,7 @@ class VolumeBinder:
             },
         }
         if zone:
-            expression = {"key": _EBS_ZONE, "operator": "In", "values": [zone]}
+            expression = {"key": EBS_ZONE, "operator": "In", "values": [zone]}
             spec["nodeAffinity"] = {
                 "required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
             }
@@ -113,7 +113,7 @@ class VolumeBinder:
     def _zone(self, node: str) -> str:
         entry = self._api.store.find(NODES, ("", node))
         labels = (entry.body["metadata"].get("labels") or {}) if entry else {}
-        return str(labels.get(_EBS_ZONE) or labels.get(_ZONE) or "")
+        return str(labels.get(EBS_ZONE) or labels.get(ZONE) or "")
 
     def _join(self, claim: Entry, volume: Entry) -> None:
         reference = {

@@ -10,8 +10,9 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from reconciler.model.errors import ToolError
@@ -24,6 +25,24 @@ _PROGRAM = "control-plane"
 _BUILD_SECONDS_MAX = 40 * 60
 _GO = re.compile(r"^go (\d+\.\d+)", re.MULTILINE)
 _KUBERNETES = re.compile(r"k8s\.io/kubernetes v((\d+)\.(\d+)\.\S+)")
+
+
+def provide_binaries(environment: Mapping[str, str], say: Callable[[str], None]) -> Path:
+    """The directory of programs: those that are there, else new ones.
+
+    Args:
+        environment: The process's.
+        say: Hears of a build before it begins: it takes minutes.
+
+    Raises:
+        ToolError: There are none and none can be built; it names what is missing.
+    """
+    if sys.platform != "linux":
+        raise ToolError("control plane", "is only run on Linux", "take the simulated cluster")
+    found = find_binaries(environment)
+    if found is None and not _go_is_missing(environment):
+        say("building etcd, Kubernetes and KWOK with Go: 5 to 15 minutes, the first time only")
+    return found or build_binaries(environment)
 
 
 def find_binaries(environment: Mapping[str, str]) -> Path | None:

@@ -1,0 +1,60 @@
+"""The real control plane as the sandbox's cluster."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from reconciler.sandbox.cluster.server import default_storage_class
+from reconciler.sandbox.cluster.settings import ClusterSettings
+from reconciler.sandbox.control_plane.plane import ControlPlane
+from reconciler.sandbox.control_plane.provisioner import Provisioner
+
+
+class ControlPlaneCluster:
+    """A control plane with its storage, in a directory that goes with it.
+
+    Start it from a thread that lives on: the kernel ends children with the thread that made them.
+
+    Args:
+        programs: Directory with etcd, the three of Kubernetes and KWOK.
+        settings: How fast KWOK is.
+        port: Of the API server; 0 takes a free one.
+    """
+
+    def __init__(self, programs: Path, settings: ClusterSettings, port: int = 0) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="sandbox-control-plane-"))
+        self._plane = ControlPlane(programs, self._directory, settings, port=port)
+        self._provisioner: Provisioner | None = None
+
+    @property
+    def url(self) -> str:
+        """Address of the API server."""
+        return self._plane.url
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self._plane.kubeconfig
+
+    def launch(self) -> None:
+        """Nothing is started without waiting: one component needs the other."""
+
+    def wait_until_ready(self) -> None:
+        """Start everything; returns when pods can be created.
+
+        Raises:
+            ToolError: A component ended or never became ready.
+        """
+        self._plane.__enter__()
+        self._provisioner = Provisioner(self._plane.kubeconfig)
+        self._provisioner.start(default_storage_class())
+
+    def stop(self) -> None:
+        """End everything; no process, thread or file stays."""
+        provisioner, self._provisioner = self._provisioner, None
+        if provisioner is not None:
+            provisioner.stop_soon()
+        self._plane.stop()
+        if provisioner is not None:
+            provisioner.join()
+        shutil.rmtree(self._directory, ignore_errors=True)

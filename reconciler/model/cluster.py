@@ -118,6 +118,8 @@ class PodSpec:
     topology_spread: tuple[TopologySpreadConstraint, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     priority: int = 0
+    preempts: bool = True
+    """False with preemptionPolicy Never: it takes no room from balloon pods."""
     scheduler_name: str = "default-scheduler"
     termination_grace_seconds: int = 30
     local_storage: bool = False
@@ -232,6 +234,12 @@ class PersistentVolumeClaim:
     storage_class: str | None = None
     access_modes: tuple[str, ...] = ()
     selected_node: NodeName | None = None
+    """Where kube-scheduler has decided to have its volume made, while it is not bound."""
+    request_bytes: int = 0
+    selector: LabelSelector | None = None
+    """Volumes that may be bound to it; None: any."""
+    block: bool = False
+    """volumeMode Block instead of Filesystem."""
     deleting: bool = False
 
 
@@ -247,8 +255,11 @@ class PersistentVolume:
     storage_class: str = ""
     access_modes: tuple[str, ...] = ()
     capacity_bytes: int = 0
+    block: bool = False
+    """volumeMode Block instead of Filesystem."""
     claim: tuple[str, str] | None = None
     """Namespace and name of the claim that holds or has reserved it."""
+    deleting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

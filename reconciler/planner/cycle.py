@@ -171,7 +171,10 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     live = [p for p in cluster.pods if not p.finished]
     relevant = [p for p in live if p.node_name is not None]
     relevant += [wish.pod for wish in demand.wishes]
-    resolver = VolumeResolver(cluster.claims, cluster.volumes, cluster.storage_classes, live)
+    names = frozenset(node.name for node in cluster.nodes)
+    resolver = VolumeResolver(
+        cluster.claims, cluster.volumes, cluster.storage_classes, live, names
+    )
     asked_about = list(also)
     table = ClassTable([*relevant, *asked_about], cluster.namespaces, resolver)
     bound = _classified((p for p in relevant if p.node_name is not None), table, bound=True)

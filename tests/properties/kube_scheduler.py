@@ -93,7 +93,7 @@ class KubeScheduler:
         others = [
             p
             for p in place.pods
-            if not (pod.spec.priority >= 0 and p.spec.priority < 0 and p.node_name is not None)
+            if not (_preempts(pod) and p.spec.priority < 0 and p.node_name is not None)
         ]
         for resource in pod.spec.requests:
             total = sum(charge(p, place, resource) for p in others)
@@ -106,23 +106,26 @@ class KubeScheduler:
         return self._volume_limit(pod, place)
 
     def _volume_limit(self, pod: Pod, place: Place) -> str:
-        wanted = self._drivers(pod)
-        for driver in set(wanted):
+        others = {v for p in place.pods if p.key != pod.key for v in self._attached(p)}
+        new = self._attached(pod) - others
+        for driver in {driver for driver, _ in new}:
             limit = place.volume_limits.get(driver)
-            used = sum(self._drivers(p).count(driver) for p in place.pods)
+            used = sum(d == driver for d, _ in new | others)
             if limit is not None and used > limit:
                 return f"volume-limit {driver}: {used} of {limit}"
         return ""
 
-    def _drivers(self, pod: Pod) -> list[str]:
-        found = []
+    def _attached(self, pod: Pod) -> set[tuple[str, str]]:
+        """Driver and volume of all that a node attaches for the pod: a set, as a node's are."""
+        found = set()
         for name in pod.claims:
             claim = self._claims.get((pod.key.namespace, name))
             volume = self._volumes.get(claim.volume_name) if claim else None
             if volume is not None and volume.csi_driver:
-                found.append(volume.csi_driver)
+                found.add((volume.csi_driver, volume.name))
             elif claim is not None and claim.storage_class in self._classes and volume is None:
-                found.append(self._classes[claim.storage_class].provisioner)
+                driver = self._classes[claim.storage_class].provisioner
+                found.add((driver, f"{claim.namespace}/{claim.name}"))
         return found
 
     # ---- rules between pods ---------------------------------------------------------------
@@ -216,6 +219,11 @@ class KubeScheduler:
             )
             counts[domain] = counts.get(domain, 0) + matching
         return counts
+
+
+def _preempts(pod: Pod) -> bool:
+    """Whether kube-scheduler evicts balloon pods for it."""
+    return pod.spec.priority >= 0 and pod.spec.preempts
 
 
 def charge(pod: Pod, place: Place, resource: str) -> int:

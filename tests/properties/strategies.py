@@ -211,6 +211,7 @@ def app_specs(
         changed["host_ports"] = (HostPort(address=address, protocol="TCP", port=80),)
     if rarely(draw, 4):
         changed["priority"] = draw(st.sampled_from([-10, 100, 1000]))
+        changed["preempts"] = not rarely(draw, 3)
     if rarely(draw, 6):
         changed["namespace"] = draw(st.sampled_from(["other-ns", "kube-system"]))
     return changed | draw(rules_between_pods(app, mix))
@@ -291,12 +292,18 @@ def live_fleets(
 def volumes(draw: st.DrawFn, pods: Sequence[Pod]) -> tuple[list[Pod], dict[str, Any]]:
     """Claims for some pods: bound in a zone, or to be bound where the pod goes."""
     changed: list[Pod] = []
-    claims, made = [], []
+    claims: list[PersistentVolumeClaim] = []
+    made: list[PersistentVolume] = []
     for pod in pods:
         if not rarely(draw, 8):
             changed.append(pod)
             continue
-        name, namespace = f"claim-{pod.key.name}", pod.key.namespace
+        namespace = pod.key.namespace
+        earlier = [c for c in claims if c.namespace == namespace]
+        if earlier and rarely(draw, 3):
+            changed.append(replace(pod, claims=(draw(st.sampled_from(earlier)).name,)))
+            continue
+        name = f"claim-{pod.key.name}"
         bound = draw(st.booleans())
         if bound:
             zone = draw(st.sampled_from(ZONES))

@@ -85,7 +85,7 @@ def buy(
 
 def _undealt(dealt: Dealt, table: OfferTable) -> bool:
     """Whether the problem is the whole truth: no rule was simplified on the way to it."""
-    if dealt.caps or dealt.singly:
+    if dealt.caps or dealt.singly or any(i.pod_class.volumes.shared for i in dealt.items):
         return False
     return all((item.slots == table.slots(item.pod_class)).all() for item in dealt.items)
 
@@ -141,7 +141,7 @@ class _Carrier:
     def _place(
         self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
     ) -> None:
-        if not self._sim.links(pod_class).plain:
+        if pod_class.volumes.shared or not self._sim.links(pod_class).plain:
             amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
             rows, amounts = rows[amounts > 0], amounts[amounts > 0]
         self._sim.place(pod_class, rows, amounts)

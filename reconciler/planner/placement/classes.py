@@ -132,7 +132,7 @@ class ClassTable:
         self.reads_names = reads_names(specs, self._volumes)
         self._pod_label_keys = tuple(sorted(selector_keys(specs)))
         self._by_namespace = any(_terms(s) or s.topology_spread for s in specs)
-        drivers = {driver for needs in self._volumes for driver in needs.attachments}
+        drivers = {driver for needs in self._volumes for driver in needs.drivers}
         self.dimensions = Dimensions(
             (s.requests for s in specs), (p for s in specs for p in s.host_ports), drivers
         )

@@ -112,6 +112,10 @@ class Dimensions:
             return 1
         return len(self._addresses[_port_name(port)] | {ANY_ADDRESS})
 
+    def attachments(self, driver: str) -> int:
+        """The column of a CSI driver's attachments."""
+        return self.column[f"{_VOLUMES}{driver}"]
+
     def code(self, column: int) -> str:
         """The unplaceable code for running out of this column."""
         name = self.names[column]

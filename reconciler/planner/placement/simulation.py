@@ -8,6 +8,7 @@ import numpy as np
 from reconciler.model.cluster import HostPort, Resources, Taint
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
+from reconciler.planner.placement.attachments import SharedAttachments
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.counters import CounterTable, Links
 from reconciler.planner.placement.filters import (
@@ -46,6 +47,7 @@ class Simulation:
     def __init__(self, table: ClassTable) -> None:
         self.table = table
         self.dimensions = table.dimensions
+        self._shared = SharedAttachments(table.dimensions)
         self.kind_table = KindTable(table.node_label_keys, by_name=table.reads_names)
         self.topologies = {key: Topology(key) for key in sorted(table.topology_keys)}
         self._static_verdicts: dict[int, list[str]] = {}
@@ -177,10 +179,12 @@ class Simulation:
 
     def resource_room(self, pod_class: PodClass) -> IntArray:
         """How many pods of the class each row's countable dimensions still hold."""
-        free = self.available() if pod_class.spec.priority >= 0 else self.free
-        return resources.room(
+        borrows = pod_class.spec.priority >= 0 and pod_class.spec.preempts
+        free = self.available() if borrows else self.free
+        room = resources.room(
             free, self.offers, self._over[: self._rows], pod_class.requests, pod_class.columns
         )
+        return self._shared.limited(pod_class, free, room)
 
     def room(self, pod_class: PodClass) -> IntArray:
         """How many more pods of the class each row could take, filling that row alone.
@@ -211,6 +215,7 @@ class Simulation:
             pod_class.requests, self.offers[rows], self._over[: self._rows][rows]
         )
         self._free[rows] -= taken * amounts[:, None]
+        self._shared.take(pod_class.volumes.shared, self.free, rows, amounts)
         links = self.links(pod_class)
         for counter in links.feeds:
             counter.add(rows, amounts)

@@ -1,15 +1,17 @@
 """What a pod's volumes ask of a node, looked up once in the snapshot.
 
 Claims come down to three things: node selectors that must hold (bound volumes, allowed
-topologies), attachments per CSI driver (a column of the resource matrix), or one code that
-refuses it everywhere.
+topologies), attachments per CSI driver (a column of the resource matrix; a node attaches a volume
+that several pods use once), or one code that refuses it everywhere.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import PersistentVolume, PersistentVolumeClaim, Pod, StorageClass
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.placement.kinds import REGION, ZONE
 
@@ -29,6 +31,16 @@ _NOWHERE = NodeSelectorTerm(
 Source: kube-scheduler plugins/volumezone/volume_zone.go, Filter."""
 _ZONE_SEPARATOR = "__"
 """In-tree volumes list several zones in one label value."""
+_STABLE = {"failure-domain.beta.kubernetes.io/region": REGION}
+"""VolumeZone looks for a volume's old label by its new name too; zones are aliases anyway."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class SharedVolume:
+    """A volume that more than one pod uses."""
+
+    driver: str
+    handle: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +50,16 @@ class VolumeNeeds:
     selectors: tuple[NodeSelector, ...] = ()
     """All must match the node."""
     attachments: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
+    """Per driver, how many volumes that no other pod uses."""
+    shared: tuple[SharedVolume, ...] = ()
     blocked: str = ""
     """An unplaceable code that holds on every node: `volume-binding` or `volume-in-use`."""
     detail: str = ""
+
+    @property
+    def drivers(self) -> frozenset[str]:
+        """Every driver that attaches something for the pod."""
+        return frozenset(self.attachments) | {volume.driver for volume in self.shared}
 
 
 NO_VOLUMES = VolumeNeeds()
@@ -55,7 +74,10 @@ class VolumeResolver:
         volumes: Iterable[PersistentVolume],
         classes: Iterable[StorageClass],
         pods: Iterable[Pod],
+        nodes: Collection[NodeName] = (),
     ) -> None:
+        """`pods` are those that run or wait; `nodes` the nodes there are."""
+        self._nodes = nodes
         self._claims = {(c.namespace, c.name): c for c in claims}
         self._volumes = {v.name: v for v in volumes}
         self._classes = {c.name: c for c in classes}
@@ -73,7 +95,41 @@ class VolumeResolver:
         ]
         waiting.sort(key=lambda pod: pod.key, reverse=True)
         self._first_waiting = {(p.key.namespace, c): p.key for p in waiting for c in p.claims}
+        self._users = Counter(
+            volume
+            for pod in pods
+            if pod.claims or pod.ebs_volume_ids
+            for volume in set(self._attached(pod))
+        )
         self._known: dict[tuple[object, ...], VolumeNeeds] = {}
+
+    def _attached(self, pod: Pod) -> Iterator[SharedVolume]:
+        """Everything that a node attaches for the pod, as if others used it too.
+
+        Source: kube-scheduler nodevolumelimits: a claim that is not bound counts by its name.
+        """
+        for handle in pod.ebs_volume_ids:
+            yield SharedVolume(driver=EBS_DRIVER, handle=handle)
+        for name in pod.claims:
+            claim = self._claims.get((pod.key.namespace, name))
+            if claim is None:
+                continue
+            volume = self._volumes.get(claim.volume_name)
+            if volume is not None and volume.csi_driver:
+                handle = volume.volume_handle or volume.name
+                yield SharedVolume(driver=volume.csi_driver, handle=handle)
+            elif not claim.volume_name and (driver := self._provisioner(claim)):
+                yield SharedVolume(driver=driver, handle=f"{claim.namespace}/{claim.name}")
+
+    def _provisioner(self, claim: PersistentVolumeClaim) -> str:
+        """The driver that will make the claim's volume; none for volumes made by hand."""
+        found = self._class_of(claim)
+        known = found is not None and found.provisioner != NO_PROVISIONER
+        return found.provisioner if found is not None and known else ""
+
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        name = claim.storage_class if claim.storage_class is not None else self._default
+        return self._classes.get(name or "")
 
     def _waits_behind(self, pod: Pod) -> bool:
         """Whether another waiting pod comes first for a claim of this one."""
@@ -95,9 +151,7 @@ class VolumeResolver:
 
     def _resolve(self, pod: Pod) -> VolumeNeeds:
         selectors: list[NodeSelector] = []
-        attachments: dict[str, int] = {}
-        if pod.ebs_volume_ids:
-            attachments[EBS_DRIVER] = len(set(pod.ebs_volume_ids))
+        detail = ""
         asked = [self._claim(pod, name) for name in sorted(set(pod.claims))]
         asked += [
             self._static_volumes(claims, storage_class)
@@ -108,9 +162,15 @@ class VolumeResolver:
             if needs.blocked and pod.node_name is None:
                 return needs
             selectors.extend(s for s in needs.selectors if s not in selectors)
-            for driver, count in needs.attachments.items():
-                attachments[driver] = attachments.get(driver, 0) + count
-        return VolumeNeeds(selectors=tuple(selectors), attachments=FrozenMap(attachments))
+            detail = detail or needs.detail
+        attached = sorted(set(self._attached(pod)))
+        alone = Counter(v.driver for v in attached if self._users[v] <= 1)
+        return VolumeNeeds(
+            selectors=tuple(selectors),
+            attachments=FrozenMap(sorted(alone.items())),
+            shared=tuple(v for v in attached if self._users[v] > 1),
+            detail=detail,
+        )
 
     def _claim(self, pod: Pod, name: str) -> VolumeNeeds:
         claim = self._claims.get((pod.key.namespace, name))
@@ -131,21 +191,31 @@ class VolumeResolver:
         if volume is None:
             detail = f"claim {claim.name} is bound to {claim.volume_name}, which does not exist"
             return VolumeNeeds(blocked="volume-binding", detail=detail)
-        attachments = {volume.csi_driver: 1} if volume.csi_driver else {}
-        return VolumeNeeds(selectors=_selectors_of(volume), attachments=FrozenMap(attachments))
+        return VolumeNeeds(selectors=_selectors_of(volume))
 
     def _unbound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
-        name = claim.storage_class if claim.storage_class is not None else self._default
-        storage_class = self._classes.get(name or "")
+        storage_class = self._class_of(claim)
         if storage_class is None or not storage_class.wait_for_first_consumer:
-            detail = f"claim {claim.name} is not bound and nothing binds it when a pod is placed"
-            return VolumeNeeds(blocked="volume-binding", detail=detail)
+            return VolumeNeeds(blocked="volume-binding", detail=self._never_bound(claim))
+        if claim.selected_node in self._nodes:
+            return _being_made(claim)
         if storage_class.provisioner == NO_PROVISIONER:
             return self._static_volumes([claim], storage_class.name)
         topologies = storage_class.allowed_topologies
-        return VolumeNeeds(
-            selectors=(NodeSelector(terms=topologies),) if topologies else (),
-            attachments=FrozenMap({storage_class.provisioner: 1}),
+        return VolumeNeeds(selectors=(NodeSelector(terms=topologies),) if topologies else ())
+
+    def _never_bound(self, claim: PersistentVolumeClaim) -> str:
+        """Why a claim that is not bound stays so, whatever node its pod goes to."""
+        name = claim.storage_class if claim.storage_class is not None else self._default
+        if not name:
+            return (
+                f"claim {claim.name} is not bound, names no storage class and there is no default"
+            )
+        if name not in self._classes:
+            return f"claim {claim.name} is not bound and its storage class {name} does not exist"
+        return (
+            f"claim {claim.name} is not bound and its storage class {name} binds at once "
+            "(volumeBindingMode Immediate), not when a pod is placed"
         )
 
     def _static_claims(self, pod: Pod) -> dict[str, list[PersistentVolumeClaim]]:
@@ -155,8 +225,7 @@ class VolumeResolver:
             claim = self._claims.get((pod.key.namespace, name))
             if claim is None or claim.volume_name:
                 continue
-            wanted = claim.storage_class if claim.storage_class is not None else self._default
-            storage_class = self._classes.get(wanted or "")
+            storage_class = self._class_of(claim)
             if storage_class is not None and storage_class.provisioner == NO_PROVISIONER:
                 found.setdefault(storage_class.name, []).append(claim)
         return found
@@ -172,9 +241,8 @@ class VolumeResolver:
         reserved = {(claim.namespace, claim.name) for claim in claims}
         free: dict[NodeSelector | None, list[PersistentVolume]] = {}
         for volume in self._volumes.values():
-            if volume.storage_class == storage_class and (
-                volume.claim is None or volume.claim in reserved
-            ):
+            held = volume.claim is not None and volume.claim not in reserved
+            if volume.storage_class == storage_class and not (held or volume.deleting):
                 free.setdefault(volume.node_affinity, []).append(volume)
         anywhere = free.pop(None, [])
         if _serve(anywhere, claims):
@@ -195,25 +263,46 @@ class VolumeResolver:
 def _serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:
     """Whether each claim finds a volume of its own, one reserved for it before all others.
 
-    Source: kube-scheduler volumebinding findMatchingVolumes: claim after claim, no way back.
+    Source: kube-scheduler volumebinding findMatchingVolumes: claim after claim, the smallest
+    first, each the smallest volume that is large enough; no way back.
     """
-    left = sorted(volumes, key=lambda volume: (volume.claim is None, volume.name))
-    for claim in claims:
-        own = (claim.namespace, claim.name)
-        modes = set(claim.access_modes)
-        found = next(
-            (v for v in left if v.claim in {None, own} and modes <= set(v.access_modes)), None
-        )
+    left = sorted(volumes, key=lambda v: (v.claim is None, v.capacity_bytes, v.name))
+    for claim in sorted(claims, key=lambda claim: (claim.request_bytes, claim.name)):
+        found = next((volume for volume in left if _suits(volume, claim)), None)
         if found is None:
             return False
         left.remove(found)
     return True
 
 
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume may be bound to a claim; one reserved for it need not match its selector."""
+    reserved = volume.claim == (claim.namespace, claim.name)
+    chosen = reserved or claim.selector is None or claim.selector.matches(volume.labels)
+    return (
+        (reserved or volume.claim is None)
+        and chosen
+        and volume.capacity_bytes >= claim.request_bytes
+        and volume.block == claim.block
+        and set(claim.access_modes) <= set(volume.access_modes)
+    )
+
+
+def _being_made(claim: PersistentVolumeClaim) -> VolumeNeeds:
+    """A claim for which kube-scheduler has chosen a node: it goes nowhere else until given up."""
+    here = Requirement(key="metadata.name", operator="In", values=(str(claim.selected_node),))
+    return VolumeNeeds(
+        selectors=(NodeSelector(terms=(NodeSelectorTerm(fields=(here,)),)),),
+        detail=f"the volume of claim {claim.name} is being made for node {claim.selected_node}",
+    )
+
+
 def _selectors_of(volume: PersistentVolume) -> tuple[NodeSelector, ...]:
     """A bound volume's node affinity, and its zone and region labels (VolumeZone)."""
     labelled = tuple(
-        Requirement(key=key, operator="In", values=tuple(value.split(_ZONE_SEPARATOR)))
+        Requirement(
+            key=_STABLE.get(key, key), operator="In", values=tuple(value.split(_ZONE_SEPARATOR))
+        )
         for key, value in sorted(volume.labels.items())
         if key in _PLACES
     )

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from reconciler.model.errors import InputError
-from reconciler.records.kubernetes.fields import API_GROUPS, Wire
+from reconciler.records.kubernetes.fields import API_GROUPS, Wire, printable
 
 
 class RawObject(NamedTuple):
@@ -175,8 +175,8 @@ def _lenient_envelope(document: bytes, where: str = "") -> _EnvelopeWire:
     if where and not isinstance(items, list | None):
         raise InputError(where, "its `items` is no list", HINT)
     return _EnvelopeWire(
-        kind=kind if isinstance(kind, str) else None,
-        api_version=version if isinstance(version, str) else None,
+        kind=printable(kind) if isinstance(kind, str) else None,
+        api_version=printable(version) if isinstance(version, str) else None,
         items=[Raw(json.dumps(item).encode()) for item in items]
         if isinstance(items, list)
         else None,

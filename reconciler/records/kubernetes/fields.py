@@ -114,6 +114,11 @@ class ElasticBlockStoreWire(Wire):
         return self.volume_id.rsplit("/", 1)[-1]
 
 
+def printable(text: str) -> str:
+    """The text as UTF-8 can hold it: JSON can spell half a surrogate pair, output cannot."""
+    return text.encode(errors="replace").decode()
+
+
 def required_name(name: str) -> str:
     """The name, which every object must have.
 

@@ -23,7 +23,7 @@ from reconciler.model.cluster import (
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, instance_id_of
 from reconciler.model.snapshot import Ignored
-from reconciler.records.kubernetes.fields import labels_of
+from reconciler.records.kubernetes.fields import labels_of, printable
 from reconciler.records.kubernetes.memory import Memory, decode_lease
 from reconciler.records.kubernetes.nodes import decode_csi_node, decode_node
 from reconciler.records.kubernetes.pods import PHASES, PodDecoder
@@ -183,6 +183,6 @@ def _mapping(parent: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _text(parent: dict[str, Any], key: str) -> str:
-    """A text that can be printed: half a surrogate pair cannot."""
+    """A text that can be printed, empty where there is none."""
     value = parent.get(key)
-    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+    return printable(value) if isinstance(value, str) else ""

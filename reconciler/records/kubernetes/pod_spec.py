@@ -105,6 +105,7 @@ class SharedSpecWire(Wire):
     overhead: dict[str, Quantity] | None = None
     resources: ResourceRequirementsWire | None = None
     priority: Int32 | None = None
+    preemption_policy: str | None = None
     scheduler_name: str | None = None
     termination_grace_period_seconds: Annotated[int, Meta(lt=2**31)] | None = None
     host_network: bool | None = None
@@ -143,6 +144,7 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool) -> PodSpec:
         topology_spread=tuple(map(_spread, wire.topology_spread_constraints or ())),
         host_ports=_host_ports(wire),
         priority=wire.priority or 0,
+        preempts=wire.preemption_policy != "Never",
         scheduler_name=wire.scheduler_name or "default-scheduler",
         termination_grace_seconds=30 if grace is None else max(0, grace),
         local_storage=local_storage,

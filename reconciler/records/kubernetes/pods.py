@@ -92,6 +92,7 @@ class _SpecWire(Wire, omit_defaults=True):
     overhead: Raw = NULL
     resources: Raw = NULL
     priority: int | None = None
+    preemption_policy: str | None = None
     scheduler_name: str | None = None
     termination_grace_period_seconds: int | None = None
     host_network: bool | None = None

@@ -10,11 +10,13 @@ from reconciler.model.ids import NodeName
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
 from reconciler.records.kubernetes.fields import (
     ElasticBlockStoreWire,
+    LabelSelectorWire,
     MetadataWire,
     NodeSelectorWire,
     Quantity,
     Wire,
     amounts_of,
+    label_selector_of,
     labels_of,
     node_selector_of,
     required_name,
@@ -22,6 +24,7 @@ from reconciler.records.kubernetes.fields import (
 
 EBS_CSI_DRIVER = "ebs.csi.aws.com"
 EBS_IN_TREE = "kubernetes.io/aws-ebs"
+_BLOCK = "Block"
 
 
 class _ClaimAnnotationsWire(Struct, gc=False):
@@ -33,10 +36,17 @@ class _ClaimMetadataWire(MetadataWire):
     annotations: _ClaimAnnotationsWire | None = None
 
 
+class _ClaimResourcesWire(Wire):
+    requests: dict[str, Quantity] | None = None
+
+
 class _ClaimSpecWire(Wire):
     volume_name: str | None = None
     storage_class_name: str | None = None
     access_modes: tuple[str, ...] | None = None
+    resources: _ClaimResourcesWire | None = None
+    selector: LabelSelectorWire | None = None
+    volume_mode: str | None = None
 
 
 class _PersistentVolumeClaimWire(Wire):
@@ -65,6 +75,7 @@ class _VolumeSpecWire(Wire):
     storage_class_name: str | None = None
     access_modes: tuple[str, ...] | None = None
     capacity: dict[str, Quantity] | None = None
+    volume_mode: str | None = None
     claim_ref: _ClaimReferenceWire | None = None
 
 
@@ -115,6 +126,7 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
     annotations = metadata.annotations or _ClaimAnnotationsWire()
     selected = annotations.selected_node
     storage_class = spec.storage_class_name
+    requests = spec.resources.requests if spec.resources else None
     return PersistentVolumeClaim(
         namespace=metadata.namespace or "default",
         name=required_name(metadata.name),
@@ -122,6 +134,9 @@ def decode_claim(raw: bytes | Raw) -> PersistentVolumeClaim:
         storage_class=annotations.beta_class if storage_class is None else storage_class,
         access_modes=spec.access_modes or (),
         selected_node=NodeName(selected) if selected else None,
+        request_bytes=amounts_of(requests).get("storage", 0),
+        selector=label_selector_of(spec.selector),
+        block=spec.volume_mode == _BLOCK,
         deleting=metadata.deletion_timestamp is not None,
     )
 
@@ -141,9 +156,11 @@ def decode_volume(raw: bytes | Raw) -> PersistentVolume:
         storage_class=spec.storage_class_name or "",
         access_modes=spec.access_modes or (),
         capacity_bytes=amounts_of(spec.capacity).get("storage", 0),
+        block=spec.volume_mode == _BLOCK,
         claim=(reference.namespace or "default", reference.name)
         if reference and reference.name
         else None,
+        deleting=wire.metadata.deletion_timestamp is not None,
     )
 
 

@@ -231,3 +231,20 @@ def test_leases_of_others_are_nothing_to_us() -> None:
     """Every node renews one."""
     other = object_json("Lease", "ip-10-0-0-7", api="coordination.k8s.io/v1")
     assert decode(other).ignored == ()
+
+
+def test_claim_says_what_volume_it_wants() -> None:
+    """A local disk that is too small or raw would be taken for a fitting one."""
+    spec = {
+        "storageClassName": "local",
+        "volumeMode": "Block",
+        "resources": {"requests": {"storage": "10Gi"}},
+        "selector": {"matchLabels": {"tier": "fast"}},
+    }
+    (claim,) = decode(object_json("PersistentVolumeClaim", spec=spec)).claims
+    assert (claim.request_bytes, claim.block) == (10 * 2**30, True)
+    assert claim.selector is not None
+    assert claim.selector.matches({"tier": "fast"})
+    disk = {"capacity": {"storage": "10Gi"}, "volumeMode": "Block"}
+    (volume,) = decode(object_json("PersistentVolume", spec=disk)).volumes
+    assert (volume.capacity_bytes, volume.block, volume.deleting) == (10 * 2**30, True, False)

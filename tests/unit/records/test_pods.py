@@ -241,3 +241,13 @@ def test_pod_without_a_name_keeps_its_node() -> None:
     nameless = pod_json(nodeName="n1")
     del nameless["metadata"]["name"]
     assert [pod.node_name for pod in decode(nameless, nameless).pods] == ["n1", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [(None, True), ("PreemptLowerPriority", True), ("Never", False)]
+)
+def test_preemption_policy_says_whether_a_pod_evicts_others(
+    policy: str | None, expected: bool
+) -> None:
+    """A pod that never preempts would be promised the room of balloon pods."""
+    assert decode_pod(preemptionPolicy=policy).spec.preempts == expected

@@ -169,6 +169,20 @@ def test_finished_pods_hold_nothing(phase: str, expected: bool) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("priority", "preempts", "expected"),
+    [(0, True, True), (1000, False, False), (-10, True, False)],
+)
+def test_room_of_balloon_pods_is_for_pods_that_may_preempt(
+    priority: int, preempts: bool, expected: bool
+) -> None:
+    """kube-scheduler evicts nobody for preemptionPolicy Never: such a pod needs a real node."""
+    node = make_node("n", allocatable=amounts(cpu=1, memory="4Gi", pods=5))
+    balloon = make_pod("balloon", node="n", cpu="1", priority=-10)
+    pod = make_pod(cpu="1", priority=priority, preempts=preempts)
+    assert fits(pod, node, balloon) == expected
+
+
 def test_pod_slots_run_out() -> None:
     """The ENI limit of a node would be overrun by small pods."""
     node = make_node("n", allocatable=amounts(cpu=4, memory="4Gi", pods=2))

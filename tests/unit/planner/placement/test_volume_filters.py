@@ -14,7 +14,7 @@ from reconciler.model.cluster import (
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import NodeSelectorTerm, Requirement
-from tests.builders import HOSTNAME, ZONE, make_node, make_pod, requiring
+from tests.builders import HOSTNAME, ZONE, make_node, make_pod, requiring, selecting
 from tests.unit.planner.placement.fitting import fits, places
 
 EBS = "ebs.csi.aws.com"
@@ -179,3 +179,120 @@ def test_volumes_named_in_the_pod_itself_count_against_the_limit() -> None:
     csi = CsiNode(name=NodeName("n"), limits=FrozenMap({EBS: 1}))
     pod = make_pod(ebs_volume_ids=("vol-1", "vol-2"))
     assert not fits(pod, make_node("n"), csi_nodes=(csi,))
+
+
+@pytest.mark.parametrize(("limit", "placed"), [(1, 0), (2, 1), (3, 2)])
+def test_claim_that_several_pods_share_takes_one_attachment_of_a_node(
+    limit: int, placed: int
+) -> None:
+    """Two replicas on one disk would count as two disks, and a node be bought for the second."""
+    claims = tuple(claim(name, volume_name=f"v-{name}") for name in ("own", "disk", "late"))
+    volumes = tuple(ebs_volume(f"v-{c.name}") for c in claims)
+    running = [
+        make_pod("first", node="n", claims=("disk",)),
+        make_pod("second", node="n", claims=("disk",)),
+        make_pod("other", node="n", claims=("own",)),
+    ]
+    third = make_pod("third", claims=("disk",))
+    fourth = make_pod("fourth", claims=("late",))
+    csi = CsiNode(name=NodeName("n"), limits=FrozenMap({EBS: limit}))
+    known = {"claims": claims, "volumes": volumes, "csi_nodes": (csi,)}
+    found = places(make_node("n"), *running, third, fourth, **known)
+    # What is attached is not asked about again: the third goes there even beyond the limit.
+    assert set(found) == {"third", "fourth"} if placed == 2 else {"third"}
+
+
+def test_waiting_pods_that_share_a_claim_need_one_attachment() -> None:
+    """Ten replicas over one disk would each want an attachment of their own."""
+    csi = CsiNode(name=NodeName("n"), limits=FrozenMap({EBS: 1}))
+    pods = [make_pod(f"p{i}", claims=("data",), cpu="10m") for i in range(10)]
+    for known in (
+        {"claims": (claim(volume_name="pv"),), "volumes": (ebs_volume(),)},
+        {"claims": (claim(),), "storage_classes": (GP3,)},
+    ):
+        assert len(places(make_node("n"), *pods, csi_nodes=(csi,), **known)) == 10
+
+
+def test_shared_claim_leaves_with_its_last_user() -> None:
+    """A disk would be taken off a node while another pod there still uses it."""
+    csi = CsiNode(name=NodeName("n"), limits=FrozenMap({EBS: 1}))
+    users = [make_pod(f"u{i}", node="n", claims=("data",), phase="Succeeded") for i in range(2)]
+    claims = (claim(volume_name="pv"), claim("own", volume_name="pv2"))
+    volumes = (ebs_volume(), ebs_volume("pv2"))
+    known = {"claims": claims, "volumes": volumes, "csi_nodes": (csi,)}
+    pod = make_pod(claims=("own",))
+    assert fits(pod, make_node("n"), *users, **known)
+    stays = make_pod("stays", node="n", claims=("data",))
+    assert not fits(pod, make_node("n"), *users, stays, **known)
+
+
+@pytest.mark.parametrize(
+    ("node", "chosen", "expected"), [("n", "n", True), ("m", "n", False), ("m", "gone", True)]
+)
+def test_claim_whose_volume_is_being_made_ties_its_pod_to_that_node(
+    node: str, chosen: str, expected: bool
+) -> None:
+    """kube-scheduler goes nowhere else until the driver gives up; a choice that is gone is void."""
+    pending = claim(selected_node=NodeName(chosen))
+    others = [] if node == "n" else [make_node("n", unschedulable=True)]
+    known = {"claims": (pending,), "storage_classes": (GP3,)}
+    assert fits(make_pod(claims=("data",)), make_node(node), *others, **known) == expected
+
+
+@pytest.mark.parametrize(
+    ("disk", "wanted", "expected"),
+    [
+        ({"capacity_bytes": 10}, {"request_bytes": 10}, True),
+        ({"capacity_bytes": 9}, {"request_bytes": 10}, False),
+        ({"block": True}, {}, False),
+        ({"block": True}, {"block": True}, True),
+        ({"deleting": True}, {}, False),
+        ({"labels": FrozenMap({"tier": "fast"})}, {"selector": selecting(tier="fast")}, True),
+        ({"labels": FrozenMap({"tier": "slow"})}, {"selector": selecting(tier="fast")}, False),
+        ({"claim": ("ns", "data")}, {"selector": selecting(tier="fast")}, True),
+        ({"access_modes": ("ReadWriteOnce",)}, {"access_modes": ("ReadWriteMany",)}, False),
+    ],
+)
+def test_local_volume_must_suit_its_claim(
+    disk: dict[str, Any], wanted: dict[str, Any], expected: bool
+) -> None:
+    """A pod would be promised a node whose disk is too small, raw, or another tier."""
+    local = StorageClass(
+        name="local", provisioner="kubernetes.io/no-provisioner", wait_for_first_consumer=True
+    )
+    volume = PersistentVolume(
+        name="disk", storage_class="local", node_affinity=requiring(HOSTNAME, "In", "n"), **disk
+    )
+    known = {
+        "claims": (claim(storage_class="local", **wanted),),
+        "volumes": (volume,),
+        "storage_classes": (local,),
+    }
+    assert fits(make_pod(claims=("data",)), make_node("n"), **known) == expected
+
+
+def test_small_claim_leaves_the_large_local_volume_to_the_large_one() -> None:
+    """The first claim would take the only disk that is large enough for the second."""
+    local = StorageClass(
+        name="local", provisioner="kubernetes.io/no-provisioner", wait_for_first_consumer=True
+    )
+    here = requiring(HOSTNAME, "In", "n")
+    disks = tuple(
+        PersistentVolume(name=n, storage_class="local", node_affinity=here, capacity_bytes=size)
+        for n, size in (("a-large", 100), ("b-small", 10))
+    )
+    claims = (
+        claim("a", storage_class="local", request_bytes=5),
+        claim("b", storage_class="local", request_bytes=50),
+    )
+    pod = make_pod(claims=("a", "b"))
+    known = {"claims": claims, "volumes": disks, "storage_classes": (local,)}
+    assert fits(pod, make_node("n"), **known)
+
+
+def test_old_region_label_of_a_volume_is_found_under_its_new_name() -> None:
+    """Nodes have not carried the old label for years: a database would wait for ever."""
+    old = FrozenMap({"failure-domain.beta.kubernetes.io/region": "us-west-2"})
+    volume = ebs_volume(node_affinity=None, labels=old)
+    known = {"claims": (claim(volume_name="pv"),), "volumes": (volume,)}
+    assert fits(make_pod(claims=("data",)), make_node("n"), **known)

@@ -8,21 +8,23 @@ from dataclasses import dataclass
 import structlog
 
 from reconciler import __version__
-from reconciler.adapters.aws import Ec2FleetCloud, home_region
-from reconciler.adapters.kubernetes import KubernetesCluster, connect, own_namespace
+from reconciler.adapters.aws import Clients, Ec2FleetCloud, home_region
+from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
 from reconciler.bootstrap.gitops import GitopsOptions, gitops_loop
+from reconciler.bootstrap.leadership import candidacy, taking_part
 from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.bootstrap.stopping import StopDeadline, exit_code_of
 from reconciler.config.environment import Flags
 from reconciler.executor.executor import DryRunExecutor, Executor, LiveExecutor, Report
 from reconciler.executor.sides import Sides
+from reconciler.loops.leadership import Leadership
 from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.notify_reporter import NotifyReporter
 from reconciler.loops.reconcile_loop import ReconcileLoop, Reporter
-from reconciler.loops.reporters import Reporters
+from reconciler.loops.reporters import Gated, Reporters
 from reconciler.model.actions import AnyAction
 from reconciler.model.errors import InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
@@ -33,7 +35,7 @@ from reconciler.planner.planner import plan
 from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
 from reconciler.telemetry.scrub import secrets_of
-from reconciler.web.board import ConfigInForce, StatusBoard
+from reconciler.web.board import ConfigInForce, LeadershipView, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
 from reconciler.web.server import WebServer
@@ -90,6 +92,7 @@ def _run(options: RunOptions, capacity: "Capacity", clock: SystemClock) -> int:
             capacity.log_start(server.address)
         loop = stack.enter_context(capacity.loop())
         if options.once:
+            capacity.lead_or_fail()
             code = _once(loop)
         else:
             stack.enter_context(_second_loop(options.gitops, capacity))
@@ -156,8 +159,9 @@ class Capacity:
         self._source = source
         self._clock = clock
         self._cluster: KubernetesCluster | None = None
+        self._leadership: Leadership | None = None
         self._loop: ReconcileLoop | None = None
-        self.board = StatusBoard(clock, __version__, self._is_synced)
+        self.board = StatusBoard(clock, __version__, self._is_synced, self._who_leads)
         self._metrics = Metrics(self.board, clock, __version__)
         self.routes = Routes(self.board, self._metrics)
         self._show_config()
@@ -187,18 +191,73 @@ class Capacity:
     @contextmanager
     def loop(self) -> Iterator[ReconcileLoop]:
         """The loop over the live cluster and cloud; watches end with the block."""
-        kubeconfig, cluster_name = self._source.config.kubeconfig, self._source.settings.cluster
-        lease_namespace = own_namespace()
-        with (
-            closing(KubernetesCluster(connect(kubeconfig), namespace=lease_namespace)) as cluster,
-            closing(Ec2FleetCloud(cluster_name)) as cloud,
-        ):
-            self._cluster = cluster
-            with self._reporter() as reporter:
-                self._loop = self._made(cluster, cloud, reporter)
-                if self._clock.stop.is_set():  # the signal came before there was a wait to end
-                    cluster.wake()
-                yield self._loop
+        with ExitStack() as stack:
+            cluster, cloud = self._sides(stack)
+            reporter = stack.enter_context(self._reporter())
+            self._loop = self._made(cluster, cloud, reporter)
+            if self._clock.stop.is_set():  # the signal came before there was a wait to end
+                cluster.wake()
+            # Innermost: the Lease is let go of first, when the loop has made its last call.
+            stack.enter_context(taking_part(self._leading))
+            yield self._loop
+
+    def _sides(self, stack: ExitStack) -> tuple[KubernetesCluster, Ec2FleetCloud]:
+        """Cluster and cloud, neither of which changes anything unless this replica leads."""
+        config = self._source.config
+        ours = stack.enter_context(
+            candidacy(config, self._clock, lambda: not self._source.config.dry_run, self._nudge)
+        )
+        self._leadership = ours.leadership
+        self._cluster = KubernetesCluster(
+            connect(config.kubeconfig, fence=ours.leadership.may_act),
+            namespace=ours.lease_namespace,
+            lease_touched=ours.leadership.look,
+        )
+        stack.enter_context(closing(self._cluster))
+        clients = Clients(fence=ours.leadership.may_act)
+        cloud = Ec2FleetCloud(self._source.settings.cluster, clients)
+        stack.enter_context(closing(cloud))
+        return self._cluster, cloud
+
+    @property
+    def _leading(self) -> Leadership:
+        assert self._leadership is not None, "made with the sides"
+        return self._leadership
+
+    def lead_or_fail(self) -> None:
+        """Wait for the lead as long as a dead replica's Lease may last.
+
+        Raises:
+            ReconcilerError: Another replica leads.
+        """
+        config = self._source.config
+        if config.dry_run or self._clock.stop.is_set():
+            return
+        times = config.leader_election
+        longest = times.lease_duration_seconds + 2 * times.retry_period_seconds
+        if not self._leading.wait_until_leading(longest) and not self._clock.stop.is_set():
+            holder = self._leading.holder or self._leading.trouble or "nobody known"
+            raise ReconcilerError(
+                "Lease fleet-reconciler",
+                f"is held by {holder}, which acts",
+                "end that replica, or try --dry-run",
+            )
+
+    def _may_act(self) -> bool:
+        """A dry run never leads; it carries nothing out either."""
+        return self._source.config.dry_run or self._leading.may_act()
+
+    def _nudge(self) -> None:
+        if self._cluster is not None:
+            self._cluster.nudge()
+
+    def _who_leads(self) -> LeadershipView:
+        ours = self._leadership
+        if ours is None:
+            return LeadershipView(enabled=self._source.config.leader_election.enabled, leads=False)
+        return LeadershipView(
+            enabled=ours.enabled, leads=ours.may_act(), holder=ours.holder, trouble=ours.trouble
+        )
 
     @contextmanager
     def _reporter(self) -> Iterator[Reporters]:
@@ -211,7 +270,8 @@ class Capacity:
             yield Reporters(reporters)
             return
         with closing(SlackNotifier(hook, self._log_unsent)) as slack:
-            yield Reporters([*reporters, NotifyReporter(slack, now)])
+            notify = Gated(NotifyReporter(slack, now), self._may_act)
+            yield Reporters([*reporters, notify])
 
     def _log_unsent(self, error: PortError) -> None:
         self._log.warning(events.NOTIFICATION_FAILED, reason=str(error))
@@ -233,12 +293,12 @@ class Capacity:
         live = LiveExecutor(
             Sides(cluster=cluster, clouds={"ec2-fleet": cloud}),
             clock.monotonic_seconds,
-            stopping=clock.stop.is_set,
+            stopping=lambda: clock.stop.is_set() or not self._leading.may_act(),
         )
 
         def observe_now() -> Snapshot:
             self._follow_config()
-            return observe(cluster, cloud, source.settings.regions, clock)
+            return observe(cluster, cloud, source.settings.observed_regions, clock)
 
         def plan_now(snapshot: Snapshot) -> Plan:
             return plan(snapshot, source.settings)
@@ -254,7 +314,7 @@ class Capacity:
             changes=cluster,
             clock=clock,
             reporter=reporter,
-            may_act=lambda: True,
+            may_act=self._may_act,
             stopping=clock.stop.is_set,
             sleep_seconds=self._pause_seconds,
             errors_in_a_row_max=source.config.critical_error_threshold,

@@ -12,7 +12,7 @@ from reconciler.config.settings import planner_settings
 from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
 from reconciler.planner.settings import PlannerSettings
 
-FIXED = ("kubeconfig", "listen", "verbosity", "notifications")
+FIXED = ("kubeconfig", "listen", "verbosity", "notifications", "leader_election")
 """Keys that a running program cannot follow."""
 
 

@@ -66,6 +66,14 @@ ListenOption = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Health checks, metrics, status page.")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Change nothing, only say.")]
+LeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--leader-elect/--no-leader-elect",
+        help="Act only while holding the Lease fleet-reconciler (the default).",
+        show_default=False,
+    ),
+]
 OnceOption = Annotated[bool, typer.Option("--once", help="Take one cycle and end.")]
 GitopsOption = Annotated[bool, typer.Option("--gitops", help="Run the second loop beside.")]
 RepositoryOption = Annotated[
@@ -117,6 +125,7 @@ def command(
     slack_hook: SlackOption = None,  # noqa: ARG001 - as above
     listen: ListenOption = None,  # noqa: ARG001 - as above
     dry_run: DryRunOption = False,  # noqa: ARG001 - as above
+    leader_elect: LeaderOption = None,
     once: OnceOption = False,
     gitops: GitopsOption = False,
     repository: RepositoryOption = None,  # noqa: ARG001 - read by `_second_loop`
@@ -138,9 +147,11 @@ def command(
 
     given: dict[str, Any] = ctx.params
     flags = {name.replace("_", "-"): given[name] for name in FLAGS}
+    # False would count as not given.
+    elect = {} if leader_elect is None else {"leader-elect": str(leader_elect).lower()}
     options = RunOptions(
         config=config,
-        flags={**flags, "verbosity": verbosity.current()},
+        flags={**flags, **elect, "verbosity": verbosity.current()},
         once=once,
         gitops=_second_loop(given) if gitops else None,
     )

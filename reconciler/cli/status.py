@@ -56,6 +56,10 @@ def _listen_of(config: str) -> str:
 def _print(status: Json) -> None:
     cycle, plan = status["cycle"], status["plan"]
     mode = "dry run" if status["dry_run"] else "live"
+    election = status["leader_election"]
+    if election["enabled"] and not status["dry_run"]:
+        held = f" (the Lease is held by {election['holder'] or 'nobody known'})"
+        mode += ", leader" if election["leads"] else f", standby{held}"
     health = f"{_word(status['alive'], 'alive')}, {_word(status['ready'], 'ready')}"
     last = status["last_success_at"] or "never"
     lines = [

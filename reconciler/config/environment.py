@@ -50,6 +50,7 @@ SETTINGS: Final = (
     Setting(flag="sleep", path=("sleep_interval",)),
     Setting(flag="slack-hook", path=("notifications", "slack_hook"), quoted=True),
     Setting(flag="dry-run", path=("dry_run",)),
+    Setting(flag="leader-elect", path=("leader_election", "enabled")),
     Setting(flag="verbosity", path=("verbosity",)),
     Setting(flag="listen", path=("listen",), quoted=True),
 )

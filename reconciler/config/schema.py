@@ -15,6 +15,7 @@ from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
 from reconciler.config.sections import (
     GracePeriod,
     Interruption,
+    LeaderElection,
     MaintenanceWindow,
     Notifications,
     RollingUpdate,
@@ -87,6 +88,8 @@ class SectorConfig(Section):
     """Where interruption notices come from."""
     notifications: Notifications = Notifications.model_construct()
     """Who is told."""
+    leader_election: LeaderElection = LeaderElection.model_construct()
+    """Which of several replicas acts."""
     max_hourly_usd: Price | None = None
     """Most that all targets together may cost per hour; default: no limit."""
     allow_destroy: tuple[Name, ...] = ()

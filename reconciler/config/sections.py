@@ -131,6 +131,19 @@ class Interruption(Section):
     """URL of the SQS queue that EventBridge fills; empty: none."""
 
 
+class LeaderElection(Section):
+    """Which of several replicas acts; the times are client-go's."""
+
+    enabled: Boolean = True
+    """Whether a replica acts only while it holds the Lease."""
+    lease_duration_seconds: PositiveSeconds = Field(default=15.0, alias="lease_duration")
+    """How long others must see the Lease unchanged before they take it."""
+    renew_deadline_seconds: PositiveSeconds = Field(default=10.0, alias="renew_deadline")
+    """How long after its last renewal a leader acts; less than `lease_duration`."""
+    retry_period_seconds: PositiveSeconds = Field(default=2.0, alias="retry_period")
+    """Pause between renewals, and between looks at the Lease; far less than `renew_deadline`."""
+
+
 class Notifications(Section):
     """Who is told."""
 

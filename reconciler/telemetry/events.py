@@ -32,6 +32,9 @@ FLEET_MISSING: Final = "fleet_missing"
 REGION_SILENT: Final = "region_silent"
 OBJECT_UNREADABLE: Final = "object_unreadable"
 
+LEADING_BEGAN: Final = "leading_began"
+LEADING_ENDED: Final = "leading_ended"
+
 CONFIG_RELOADED: Final = "config_reloaded"
 CONFIG_REFUSED: Final = "config_refused"
 CONFIG_NEEDS_RESTART: Final = "config_needs_restart"

@@ -30,6 +30,7 @@ ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
 CONFIG_RELOADS: Final = _name("config_reloads_total")
 CONFIG_ERRORS: Final = _name("config_errors_total")
 CONFIG_VALID: Final = _name("config_valid")
+LEADER: Final = _name("leader")
 DRY_RUN: Final = _name("dry_run")
 
 ALL: Final = (
@@ -55,5 +56,6 @@ ALL: Final = (
     CONFIG_ERRORS,
     CONFIG_VALID,
     DRY_RUN,
+    LEADER,
 )
 """Every metric of ours, for the test that compares them with the documentation."""

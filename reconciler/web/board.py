@@ -34,6 +34,22 @@ class ConfigInForce:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipView:
+    """Which of the replicas acts."""
+
+    enabled: bool
+    """False: there is no election, this replica always leads."""
+    leads: bool
+    holder: str = ""
+    """Identity of whoever held the Lease when it was seen last; empty: nobody, or unknown."""
+    trouble: str = ""
+    """Why this replica could not take part in the election last time."""
+
+
+ALONE: Final = LeadershipView(enabled=False, leads=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PastAction:
     """One action that ended."""
 
@@ -70,11 +86,19 @@ class StatusBoard:
         clock: For when things happened.
         version: Of this program.
         synced: Whether the caches of the cluster are complete and fresh.
+        leadership: Whether this replica may act, and who holds the Lease.
     """
 
-    def __init__(self, clock: Clock, version: str, synced: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        version: str,
+        synced: Callable[[], bool],
+        leadership: Callable[[], LeadershipView] = lambda: ALONE,
+    ) -> None:
         self._clock = clock
         self._synced = synced
+        self._leadership = leadership
         self._lock = threading.Lock()
         self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
         self._view = View(
@@ -96,6 +120,11 @@ class StatusBoard:
     def is_ready(self) -> bool:
         """Whether plans can be made: the caches are complete and fresh."""
         return self._synced()
+
+    @property
+    def leadership(self) -> LeadershipView:
+        """Which of the replicas acts, now."""
+        return self._leadership()
 
     def success_age_seconds(self) -> float | None:
         """Since the last cycle without an error; None before the first."""

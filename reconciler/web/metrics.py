@@ -135,6 +135,7 @@ class _BoardCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """The gauges."""
         view = self._board.view
+        leads = self._board.leadership.leads
         yield _gauge(names.ERRORS_IN_A_ROW, "Failed cycles in a row.", view.errors_in_a_row)
         yield _gauge(
             names.CONFIG_VALID,
@@ -142,6 +143,7 @@ class _BoardCollector(Collector):
             not view.config.faults,
         )
         yield _gauge(names.DRY_RUN, "1 while nothing is changed.", view.config.dry_run)
+        yield _gauge(names.LEADER, "1 while this replica acts, 0 while it stands by.", leads)
         age = self._board.success_age_seconds()
         if age is not None:
             yield _gauge(names.LAST_SUCCESS_AGE, "Since the last cycle without an error.", age)

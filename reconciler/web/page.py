@@ -66,6 +66,7 @@ def _facts(status: Json) -> str:
         ("regions", ", ".join(status["regions"])),
         ("mode", "dry run: nothing is changed" if status["dry_run"] else "live"),
         ("alive / ready", f"{_yes(status['alive'])} / {_yes(status['ready'])}"),
+        ("role", _role(status["leader_election"])),
         ("cycles", cycle["number"]),
         ("last success", status["last_success_at"] or "never"),
         ("last error", trouble or "none"),
@@ -73,6 +74,16 @@ def _facts(status: Json) -> str:
         ("second loop", status["second_loop"] or "does not run here"),
     ]
     return "<table>" + "".join(_row(each) for each in rows) + "</table>"
+
+
+def _role(election: Json) -> str:
+    """What this replica is to the others, in words."""
+    if not election["enabled"]:
+        return "leader (there is no election)"
+    if election["leads"]:
+        return f"leader ({election['holder']})"
+    trouble = f"; {election['trouble']}" if election["trouble"] else ""
+    return f"standby, the Lease is held by {election['holder'] or 'nobody known'}{trouble}"
 
 
 def _faults(faults: Sequence[str]) -> str:

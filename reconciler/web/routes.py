@@ -79,7 +79,8 @@ class Routes:
         return _verdict("alive", "the loop is stuck", good=self._board.is_alive())
 
     def _readyz(self) -> Answer:
-        return _verdict("ready", "caches are not synced", good=self._board.is_ready())
+        role = "leader" if self._board.leadership.leads else "standby"
+        return _verdict(role, "caches are not synced", good=self._board.is_ready())
 
     def _scrape(self) -> Answer:
         return Answer(body=self._metrics.text(), content_type=CONTENT_TYPE_LATEST)

@@ -1,6 +1,7 @@
 """The status as JSON: what `/api/status` answers and `reconciler status` prints."""
 
 from collections import Counter
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ def status_json(board: StatusBoard) -> Json:
         "dry_run": view.config.dry_run,
         "alive": board.is_alive(),
         "ready": board.is_ready(),
+        "leader_election": asdict(board.leadership),
         "started_at": rfc3339(view.started_at),
         "last_success_at": _time(view.succeeded_at),
         "last_success_age_seconds": None if age is None else round(age, 3),

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -9,6 +10,7 @@ from botocore.config import Config
 
 from reconciler import __version__
 from reconciler.adapters.aws.errors import translated
+from reconciler.model.errors import Refused
 from reconciler.model.ids import Region
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ CONFIG = Config(
 )
 
 
+READING = ("Describe", "Get", "List")
+"""How operations begin that change nothing."""
+
+
 def home_region() -> str | None:
     """The region of the AWS settings: environment or profile; None when they name none."""
     stated = os.environ.get("AWS_REGION", "")  # noqa: TID251 - the SDKs' variable, which boto3 skips
@@ -36,10 +42,13 @@ class Clients:
 
     Args:
         config: Time limits and retries.
+        fence: Asked right before every request that changes something, repetitions too; False:
+            it is not sent, and Refused is raised.
     """
 
-    def __init__(self, config: Config = CONFIG) -> None:
+    def __init__(self, config: Config = CONFIG, *, fence: Callable[[], bool] | None = None) -> None:
         self._config = config
+        self._fence = fence
         self._lock = threading.Lock()
         self._session: boto3.session.Session | None = None
         self._clients: dict[tuple[str, Region], Any] = {}
@@ -53,6 +62,15 @@ class Clients:
         """
         client: EC2Client = self._client("ec2", region)
         return client
+
+    def autoscaling(self, region: Region) -> Any:
+        """The Auto Scaling client of a region.
+
+        Raises:
+            Forbidden: There are no usable credentials.
+            Unavailable: There is no such region or endpoint.
+        """
+        return self._client("autoscaling", region)
 
     def pricing(self, region: Region) -> Any:
         """The Price List client; only some regions have that API, us-east-1 is one.
@@ -70,8 +88,21 @@ class Clients:
                 with translated(f"{service} {region}", changing=False):
                     self._session = self._session or boto3.session.Session()
                     make: Any = self._session.client
-                    self._clients[key] = make(service, region_name=region, config=self._config)
+                    made: Any = make(service, region_name=region, config=self._config)
+                    made.meta.events.register("before-send", self._check_fence)
+                    self._clients[key] = made
             return self._clients[key]
+
+    def _check_fence(self, event_name: str, **_facts: Any) -> None:
+        """Botocore asks this for each request when it is signed and about to be sent.
+
+        Raises:
+            Refused: The fence is closed.
+        """
+        operation = event_name.rpartition(".")[2]
+        if operation.startswith(READING) or self._fence is None or self._fence():
+            return
+        raise Refused(operation, "this replica does not lead now")
 
     def close(self) -> None:
         """Close all connections."""

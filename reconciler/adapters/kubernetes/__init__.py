@@ -1,7 +1,15 @@
 """The Kubernetes API server as the Cluster port: `KubernetesCluster(connect(kubeconfig))`."""
 
 from reconciler.adapters.kubernetes.cluster import KubernetesCluster
+from reconciler.adapters.kubernetes.leases import KubernetesLeases, LeaseHome
 from reconciler.adapters.kubernetes.namespace import own_namespace
 from reconciler.adapters.kubernetes.transport import Transport, connect
 
-__all__ = ["KubernetesCluster", "Transport", "connect", "own_namespace"]
+__all__ = [
+    "KubernetesCluster",
+    "KubernetesLeases",
+    "LeaseHome",
+    "Transport",
+    "connect",
+    "own_namespace",
+]

@@ -81,12 +81,24 @@ class Held:
 
 
 class Cache:
-    """The objects of one kind. One thread writes, any thread reads."""
+    """The objects of one kind. One thread writes, any thread reads.
+
+    Args:
+        kind: Its name.
+        bell: Rung at changes that matter to planning.
+        monotonic: A clock that never jumps.
+        touched: Called at any change, by the thread that writes.
+    """
 
     def __init__(
-        self, kind: str, bell: Bell, monotonic: Callable[[], float] = time.monotonic
+        self,
+        kind: str,
+        bell: Bell,
+        monotonic: Callable[[], float] = time.monotonic,
+        touched: Callable[[], None] = lambda: None,
     ) -> None:
         self.kind = kind
+        self._touched = touched
         self._bell = bell
         self._monotonic = monotonic
         self._lock = threading.Lock()
@@ -143,6 +155,7 @@ class Cache:
         with self._lock:
             before = self._held.get(key)
             self._held[key] = held
+        self._touched()
         if matters(_value(before), _value(held)):
             self._bell.ring()
 
@@ -150,6 +163,7 @@ class Cache:
         """An object was deleted."""
         with self._lock:
             before = self._held.pop(key, None)
+        self._touched()
         if _value(before) is not None:
             self._bell.ring()
 
@@ -161,6 +175,7 @@ class Cache:
         shrunk = lost > 3 and len(found) < SHRUNK_TO * len(before)
         self._lists_agreeing = 1 if shrunk else self._lists_agreeing + 1
         self._listed.set()
+        self._touched()
         if before.keys() != found.keys() or any(
             matters(_value(before[key]), _value(held)) for key, held in found.items()
         ):

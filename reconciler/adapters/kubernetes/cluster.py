@@ -1,11 +1,11 @@
 """The Cluster port over the API server: watched caches for reading, a few verbs for changing."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from reconciler.adapters.kubernetes.cache import Bell, Cache
-from reconciler.adapters.kubernetes.kinds import KINDS
+from reconciler.adapters.kubernetes.kinds import KINDS, LEASE
 from reconciler.adapters.kubernetes.reflector import PAGE_OBJECTS, Reflector
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import Verbs
@@ -28,18 +28,20 @@ class KubernetesCluster:
 
     Args:
         transport: How to reach the server.
-        namespace: Where the Lease `fleet-reconciler` is kept.
+        namespace: Where the Lease `fleet-reconciler` is kept; asked for when it is written.
         stale_seconds: How long the server may be silent about any kind.
         sync_seconds: How long the first observation waits for the first lists.
+        lease_touched: Called when any Lease `fleet-reconciler` changed; must return at once.
     """
 
     def __init__(
         self,
         transport: Transport,
         *,
-        namespace: str = "kube-system",
+        namespace: str | Callable[[], str] = "kube-system",
         stale_seconds: float = STALE_SECONDS,
         sync_seconds: float = SYNC_SECONDS,
+        lease_touched: Callable[[], None] = lambda: None,
     ) -> None:
         self._transport = transport
         self._verbs = Verbs(transport, namespace)
@@ -47,8 +49,10 @@ class KubernetesCluster:
         self._sync_seconds = sync_seconds
         self._bell = Bell()
         decoder = ObjectDecoder()
+        caches = {kind: Cache(kind.name, self._bell) for kind in KINDS}
+        caches[LEASE] = Cache(LEASE.name, self._bell, touched=lease_touched)
         self._reflectors = [
-            Reflector(kind, transport, Cache(kind.name, self._bell), decoder) for kind in KINDS
+            Reflector(kind, transport, cache, decoder) for kind, cache in caches.items()
         ]
         self._closed = False
         for reflector in self._reflectors:
@@ -90,6 +94,10 @@ class KubernetesCluster:
     def gather(self, window_seconds: float, longest_seconds: float) -> None:
         """Let a burst of changes come in."""
         self._bell.gather(window_seconds, longest_seconds)
+
+    def nudge(self) -> None:
+        """End one wait: something outside of the cluster changed."""
+        self._bell.ring()
 
     def wake(self) -> None:
         """End all waits for good: the program is asked to stop."""

@@ -14,6 +14,8 @@ class Kind(NamedTuple):
     field_selector: str = ""
 
 
+# Every node renews a Lease of its own every 10 s: only ours is asked for.
+LEASE = Kind("Lease", "/apis/coordination.k8s.io/v1/leases", f"metadata.name={LEASE_NAME}")
 KINDS = (
     Kind("Pod", "/api/v1/pods"),
     Kind("Node", "/api/v1/nodes"),
@@ -24,8 +26,7 @@ KINDS = (
     Kind("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
     Kind("StorageClass", "/apis/storage.k8s.io/v1/storageclasses"),
     Kind("CSINode", "/apis/storage.k8s.io/v1/csinodes"),
-    # Every node renews a Lease of its own every 10 s: only ours is asked for.
-    Kind("Lease", "/apis/coordination.k8s.io/v1/leases", f"metadata.name={LEASE_NAME}"),
+    LEASE,
 )
 
 

@@ -5,7 +5,7 @@ what is hard: kubeconfig, exec plugins, in-cluster tokens that rotate, TLS, prox
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from kubernetes.config.config_exception import ConfigException
 
 from reconciler import __version__
 from reconciler.adapters.kubernetes.errors import FAILURES, of_failure, of_status
-from reconciler.model.errors import InputError
+from reconciler.model.errors import InputError, Refused
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
@@ -76,10 +76,20 @@ class Transport:
 
     Args:
         api_client: The official client, configured.
+        read_seconds: Longest silence of the server within an answer.
+        fence: Asked right before every request that changes something; False: it is not sent.
     """
 
-    def __init__(self, api_client: client.ApiClient) -> None:
+    def __init__(
+        self,
+        api_client: client.ApiClient,
+        *,
+        read_seconds: float = READ_SECONDS,
+        fence: Callable[[], bool] | None = None,
+    ) -> None:
         self._client: Any = api_client
+        self._read_seconds = read_seconds
+        self._fence = fence
         self._client.user_agent = f"fleet-reconciler/{__version__}"
 
     @property
@@ -100,11 +110,12 @@ class Transport:
 
         Raises:
             Unavailable: No answer; nothing was changed.
+            Refused: The fence is closed; nothing was sent.
             OutcomeUnknown: No answer to a request that may have been carried out.
         """
         where = f"{method} {path}"
         try:
-            response = self._send(method, path, query, body, content_type, READ_SECONDS)
+            response = self._send(method, path, query, body, content_type, self._read_seconds)
             data = response.response.data
         except FAILURES as error:
             raise of_failure(where, error, changing=method != "GET") from error
@@ -176,6 +187,8 @@ class Transport:
             auth_settings=["BearerToken"],
         )
         _, url, sent_headers, _, _ = serialized
+        if method != "GET" and self._fence is not None and not self._fence():
+            raise Refused(f"{method} {path}", "this replica does not lead now")
         return self._client.call_api(
             method,
             url,
@@ -201,8 +214,20 @@ _UNUSABLE = (
 )
 
 
-def connect(kubeconfig: str | None = None, context: str | None = None) -> Transport:
+def connect(
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    *,
+    read_seconds: float = READ_SECONDS,
+    fence: Callable[[], bool] | None = None,
+) -> Transport:
     """Connect with the file or $KUBECONFIG; else as a pod does, else with ~/.kube/config.
+
+    Args:
+        kubeconfig: The file.
+        context: Its context; default: the current one.
+        read_seconds: Longest silence of the server within an answer.
+        fence: Asked right before every request that changes something; False: it is not sent.
 
     Raises:
         InputError: There is no usable configuration.
@@ -220,7 +245,7 @@ def connect(kubeconfig: str | None = None, context: str | None = None) -> Transp
         ) from error
     configuration.retries = False
     configuration.connection_pool_maxsize = CONNECTIONS_MAX
-    return Transport(client.ApiClient(configuration))
+    return Transport(client.ApiClient(configuration), read_seconds=read_seconds, fence=fence)
 
 
 def _configure(

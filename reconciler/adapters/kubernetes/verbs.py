@@ -28,10 +28,10 @@ class Verbs:
 
     Args:
         transport: How to reach the server.
-        namespace: Where the Lease `fleet-reconciler` is kept.
+        namespace: Where the Lease `fleet-reconciler` is kept; asked for when it is written.
     """
 
-    def __init__(self, transport: Transport, namespace: str) -> None:
+    def __init__(self, transport: Transport, namespace: str | Callable[[], str]) -> None:
         self._transport = transport
         self._namespace = namespace
 
@@ -141,7 +141,8 @@ class Verbs:
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:
         """Annotate the Lease, which is made when there is none; see ports.cluster."""
-        path = leases_path(self._namespace)
+        namespace = self._namespace if isinstance(self._namespace, str) else self._namespace()
+        path = leases_path(namespace)
         patch = {"metadata": {"annotations": dict(annotations)}}
         try:
             self._annotate_lease(path, patch)

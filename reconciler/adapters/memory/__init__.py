@@ -4,6 +4,7 @@ from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.cloud import MemoryCloud
 from reconciler.adapters.memory.cluster import MemoryCluster
 from reconciler.adapters.memory.faults import Call, Crash
+from reconciler.adapters.memory.leases import MemoryLease, MemoryLeases
 from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring
 from reconciler.adapters.memory.world import MemoryWorld
 
@@ -16,6 +17,8 @@ __all__ = [
     "ManualClock",
     "MemoryCloud",
     "MemoryCluster",
+    "MemoryLease",
+    "MemoryLeases",
     "MemoryWorld",
     "Scoring",
 ]

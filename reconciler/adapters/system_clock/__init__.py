@@ -30,6 +30,14 @@ class SystemClock:
         """A clock that never jumps."""
         return time.monotonic()
 
+    def awake_seconds(self) -> float:
+        """A clock that never jumps and runs on while the machine is suspended, where it has one.
+
+        Linux's CLOCK_MONOTONIC stands still then: a laptop that wakes up would think that the
+        Lease which it renewed last night is fresh.
+        """
+        return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
     def wait_seconds(self, seconds: float) -> None:
         """Wait; not at all when `stop` is set already."""
         self.stop.wait(max(0.0, seconds))

@@ -6,7 +6,7 @@ when another part is wrong: all faults come in one go.
 
 from collections.abc import Iterator
 
-from reconciler.config.rules import capacities, kinds, labels, names, tags
+from reconciler.config.rules import capacities, election, kinds, labels, names, tags
 from reconciler.config.rules.document import Document
 from reconciler.config.tree import Mapping
 from reconciler.model.errors import Problem
@@ -18,6 +18,7 @@ _RULES = (
     kinds.check_duplicates,
     kinds.check_default_sector,
     capacities.check_capacities,
+    election.check_election,
     tags.check_reserved,
     tags.check_limits,
     labels.check_labels,

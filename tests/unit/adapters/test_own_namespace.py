@@ -12,6 +12,6 @@ def test_pod_keeps_its_lease_in_its_own_namespace(tmp_path: Path) -> None:
     assert own_namespace(file) == "fleet-reconciler"
 
 
-def test_laptop_keeps_the_lease_in_kube_system(tmp_path: Path) -> None:
-    """There is no namespace of one's own outside of a cluster."""
-    assert own_namespace(tmp_path / "missing") == "kube-system"
+def test_laptop_has_no_namespace_of_its_own(tmp_path: Path) -> None:
+    """A namespace that was guessed would keep a second Lease, and two would act."""
+    assert own_namespace(tmp_path / "missing") is None

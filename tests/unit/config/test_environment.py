@@ -39,6 +39,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
         "RECONCILER_SLEEP": "1.5",
         "RECONCILER_SLACK_HOOK": "https://hooks.example/x",
         "RECONCILER_DRY_RUN": "yes",
+        "RECONCILER_LEADER_ELECT": "no",
         "RECONCILER_VERBOSITY": "2",
         "RECONCILER_LISTEN": ":9235",
     }
@@ -56,6 +57,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
     assert config.sleep_interval_seconds == 1.5
     assert config.notifications.slack_hook.get_secret_value() == "https://hooks.example/x"
     assert (config.dry_run, config.verbosity) == (True, 2)
+    assert not config.leader_election.enabled
 
 
 def test_flag_that_is_not_given_changes_nothing(config_file: Path) -> None:

@@ -49,6 +49,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "rolling_update": SUBSECTION,
         "interruption": SUBSECTION,
         "notifications": SUBSECTION,
+        "leader_election": SUBSECTION,
         "max_hourly_usd": PRICE,
         "allow_destroy": NAMES,
         "terraform": SUBSECTION,
@@ -68,6 +69,12 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "ends": ("24:00", time(0), "24:01", RANGE),
         "days": ("[mon, 7, Friday]", (1, 7, 5), "[0]", RANGE),
         "value": ("900", 900.0, "later", TYPE),
+    },
+    "LeaderElection": {
+        "enabled": BOOLEAN,
+        "lease_duration": ("30s", 30.0, "10s", RANGE),
+        "renew_deadline": ("12s", 12.0, "15s", RANGE),
+        "retry_period": ("3s", 3.0, "0", RANGE),
     },
     "MaintenanceWindow": {
         "starts": ("'22:30'", time(22, 30), "x", TYPE),
@@ -238,6 +245,7 @@ PLACES = {
     "RollingUpdate": ("rolling_update: BODY", "", ("rolling_update",)),
     "Interruption": ("interruption: BODY", "", ("interruption",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),
+    "LeaderElection": ("leader_election: BODY", "", ("leader_election",)),
     "OwnSize": (
         "sizes: {own: BODY}",
         "cpu: 1, memory: 1Gi, instance_types: [t3.small]",

@@ -1,0 +1,73 @@
+"""Wires leader election: who we are, where the Lease is, how it is reached."""
+
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from reconciler.adapters.kubernetes import KubernetesLeases, LeaseHome, connect, own_namespace
+from reconciler.adapters.system_clock import SystemClock
+from reconciler.config.schema import SectorConfig
+from reconciler.loops.election import Election, ElectionTiming
+from reconciler.loops.leadership import Leadership
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidacy:
+    """This replica's part in the election, and where the Lease is."""
+
+    leadership: Leadership
+    lease_namespace: Callable[[], str]
+
+
+@contextmanager
+def candidacy(
+    config: SectorConfig,
+    clock: SystemClock,
+    wanted: Callable[[], bool],
+    gained: Callable[[], None],
+) -> Iterator[Candidacy]:
+    """A candidacy that has not begun; `taking_part` begins it.
+
+    Args:
+        config: Says whether there is an election, and its times.
+        clock: Its time.
+        wanted: Whether this replica may lead at all.
+        gained: Called when it began to lead.
+
+    Raises:
+        InputError: There is no usable kubeconfig.
+        UsageError: The times do not go together.
+    """
+    stated = config.leader_election
+    # Of its own, so that a renewal never waits for a connection; two tries per deadline at least.
+    transport = connect(config.kubeconfig, read_seconds=stated.renew_deadline_seconds / 2)
+    home = LeaseHome(transport, own_namespace())
+    leases = KubernetesLeases(transport, home)
+    election = Election(
+        leases,
+        identity=f"{socket.gethostname()}_{secrets.token_hex(4)}",
+        timing=ElectionTiming(
+            lease_duration_seconds=stated.lease_duration_seconds,
+            renew_deadline_seconds=stated.renew_deadline_seconds,
+            retry_period_seconds=stated.retry_period_seconds,
+        ),
+        now=clock.now,
+        monotonic_seconds=clock.awake_seconds,
+    )
+    with closing(leases):
+        yield Candidacy(
+            leadership=Leadership(election if stated.enabled else None, wanted, gained),
+            lease_namespace=home,
+        )
+
+
+@contextmanager
+def taking_part(leadership: Leadership) -> Iterator[None]:
+    """The election runs for as long as the block; at its end the Lease is let go of."""
+    leadership.start()
+    try:
+        yield
+    finally:
+        leadership.stop()

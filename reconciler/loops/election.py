@@ -1,0 +1,193 @@
+"""Leader election: of several replicas, one acts; who holds the Lease is that one.
+
+The rules are client-go's: candidates never compare clocks. A candidate takes the Lease when it has
+seen it unchanged for the whole lease duration, by its own clock. A leader that did not renew
+within the shorter renew deadline, counted from before its last successful request was sent, has
+stopped acting by then. What lies between the two is the margin for calls under way and for clocks
+that do not run equally fast.
+"""
+
+import math
+import threading
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.errors import Conflict, PortError, UsageError
+from reconciler.ports.leases import LeaseRecord, Leases
+
+JITTER = 1.2
+"""Candidates ask up to so many times the retry period apart, so that they do not ask together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionTiming:
+    """The three times of client-go's leader election, and its defaults."""
+
+    lease_duration_seconds: float = 15.0
+    renew_deadline_seconds: float = 10.0
+    retry_period_seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse times with which two could act at once.
+
+        Raises:
+            UsageError: They are not lease duration > renew deadline > 1.2 x retry period > 0.
+        """
+        retry = self.retry_period_seconds * JITTER
+        if not self.lease_duration_seconds > self.renew_deadline_seconds > retry > 0:
+            raise UsageError(
+                "leader_election",
+                "needs lease_duration > renew_deadline > 1.2 x retry_period > 0",
+                "15s, 10s and 2s are the defaults",
+            )
+
+
+class Election:
+    """One replica's part in the election. `step` belongs to one thread, the rest to any.
+
+    Args:
+        leases: The Lease.
+        identity: Of this very process; never used by another one.
+        timing: The times.
+        now: The wall clock, which others are only shown.
+        monotonic_seconds: A clock that never jumps, and runs on while the machine is suspended.
+    """
+
+    def __init__(
+        self,
+        leases: Leases,
+        identity: str,
+        timing: ElectionTiming,
+        now: Callable[[], datetime],
+        monotonic_seconds: Callable[[], float],
+    ) -> None:
+        self.identity = identity
+        self._leases = leases
+        self._timing = timing
+        self._now = now
+        self._monotonic_seconds = monotonic_seconds
+        self._lock = threading.Lock()
+        self._acts_until = float("-inf")
+        self._seen: LeaseRecord | None = None
+        self._seen_at = float("-inf")
+        self._trouble = ""
+
+    @property
+    def holder(self) -> str:
+        """Who held the Lease when it was seen last; empty: nobody, or it was never seen."""
+        return self._seen.holder if self._seen is not None else ""
+
+    @property
+    def trouble(self) -> str:
+        """Why the last step came to nothing; empty when it did not."""
+        return self._trouble
+
+    def may_act(self) -> bool:
+        """Whether this replica leads for certain, now."""
+        return self._monotonic_seconds() < self._acts_until
+
+    def acts_until(self) -> float:
+        """When `may_act` becomes false unless the Lease is renewed, on the monotonic clock."""
+        return self._acts_until
+
+    def step(self) -> float:
+        """Renew the Lease, or take it if that is allowed.
+
+        Returns:
+            Seconds until the next step is due.
+        """
+        with self._lock:
+            began = self._monotonic_seconds()
+            try:
+                if not self._renew_unread(began):
+                    self._read_and_try()
+                self._trouble = ""
+            except PortError as error:
+                self._trouble = str(error)
+            return self._pause_seconds()
+
+    def release(self) -> None:
+        """Stop acting at once and let another take over at once; for an orderly end.
+
+        What cannot be written is left: the others wait the lease duration then.
+        """
+        with self._lock:
+            leads = self.may_act()
+            self._acts_until = float("-inf")
+            if not leads or self._seen is None:
+                return
+            free = replace(self._seen, holder="", duration_seconds=1, renewed_at=self._stamp())
+            try:
+                self._saw(self._leases.write(free))
+            except PortError as error:
+                self._trouble = str(error)
+
+    def _renew_unread(self, began: float) -> bool:
+        """Renew on top of what was seen last; False when that is not ours or not current."""
+        seen = self._seen
+        if seen is None or seen.holder != self.identity or not self.may_act():
+            return False
+        try:
+            self._write(seen, began)
+        except Conflict:  # an annotation was written, or someone took it
+            return False
+        return True
+
+    def _read_and_try(self) -> None:
+        found = self._leases.read()
+        began = self._monotonic_seconds()
+        self._saw(found or LeaseRecord())
+        if found is None or self._is_free(found, began):
+            self._write(found or LeaseRecord(), began)
+        elif found.holder != self.identity:
+            self._acts_until = float("-inf")
+
+    def _is_free(self, found: LeaseRecord, now: float) -> bool:
+        if found.holder in {"", self.identity}:
+            return True
+        # Whoever wrote it may have asked for a longer time than we would.
+        longest = max(self._timing.lease_duration_seconds, float(found.duration_seconds))
+        return now - self._seen_at >= longest
+
+    def _write(self, before: LeaseRecord, began: float) -> None:
+        """Write our name; what counts is the moment before the request was sent."""
+        stamp = self._stamp()
+        ours = before.holder == self.identity
+        record = LeaseRecord(
+            holder=self.identity,
+            duration_seconds=math.ceil(self._timing.lease_duration_seconds),
+            acquired_at=before.acquired_at if ours else stamp,
+            renewed_at=stamp,
+            transitions=before.transitions + (0 if ours or not before.version else 1),
+            version=before.version,
+        )
+        self._saw(self._leases.write(record))
+        self._acts_until = began + self._timing.renew_deadline_seconds
+
+    def _saw(self, record: LeaseRecord) -> None:
+        """Note what was seen, and when it last changed; another version alone is no change."""
+        seen = self._seen
+        if seen is None or replace(seen, version="") != replace(record, version=""):
+            self._seen_at = self._monotonic_seconds()
+        self._seen = record
+
+    def _stamp(self) -> datetime:
+        """The wall clock, but never twice the same: others see by it that we live."""
+        now = self._now()
+        before = self._seen.renewed_at if self._seen is not None else None
+        return now if now != before else now + timedelta(microseconds=1)
+
+    def _pause_seconds(self) -> float:
+        now = self._monotonic_seconds()
+        retry = self._timing.retry_period_seconds
+        if self.may_act():
+            return retry
+        share = zlib.crc32(self.identity.encode()) / 2**32
+        pause = retry * (1.0 + (JITTER - 1.0) * share)
+        if self._seen is None or self._seen.holder in {"", self.identity}:
+            return pause
+        longest = max(self._timing.lease_duration_seconds, float(self._seen.duration_seconds))
+        left = self._seen_at + longest - now
+        return min(pause, left) if left > 0 else pause

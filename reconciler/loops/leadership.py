@@ -1,0 +1,119 @@
+"""The thread that takes part in the election, and what the rest of the program asks it."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from reconciler.loops.election import Election
+from reconciler.telemetry import events
+
+JOIN_SECONDS = 1.0
+"""A request to a server that does not answer is not waited for: the Lease runs out by itself."""
+IDLE_SECONDS = 1.0
+"""How often a replica that does not want to lead looks whether it does by now."""
+
+
+class Leadership:
+    """Runs an Election in a thread of its own, so that no cycle, however long, delays a renewal.
+
+    Args:
+        election: This replica's part; None: leader election is off, this replica always leads.
+        wanted: Whether this replica may lead at all; a dry run must not keep others from acting.
+        gained: Called when this replica began to lead.
+    """
+
+    def __init__(
+        self,
+        election: Election | None,
+        wanted: Callable[[], bool],
+        gained: Callable[[], None],
+    ) -> None:
+        self._log: Any = structlog.get_logger()
+        self._election = election
+        self._wanted = wanted
+        self._gained = gained
+        self._due = threading.Event()
+        self._stopping = threading.Event()
+        self._changed = threading.Condition()
+        self._led = False
+        self._thread = threading.Thread(target=self._run, name="election", daemon=True)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is an election."""
+        return self._election is not None
+
+    @property
+    def holder(self) -> str:
+        """Who held the Lease when it was seen last; empty when nobody or unknown."""
+        return "" if self._election is None else self._election.holder
+
+    @property
+    def trouble(self) -> str:
+        """Why this replica could not take part in the election last time; else empty."""
+        return "" if self._election is None else self._election.trouble
+
+    def may_act(self) -> bool:
+        """Whether this replica leads, for certain and at this moment."""
+        return self._election is None or self._election.may_act()
+
+    def start(self) -> None:
+        """Begin to take part."""
+        if self._election is not None:
+            self._thread.start()
+
+    def look(self) -> None:
+        """Look at the Lease now: someone wrote it. A leader need not, it was probably itself."""
+        if not self.may_act():
+            self._due.set()
+
+    def wait_until_leading(self, seconds: float) -> bool:
+        """Wait for the lead; whether it came within the time (or before `stop`)."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.may_act() or self._stopping.is_set(), seconds)
+        return self.may_act()
+
+    def stop(self) -> None:
+        """End, and let another take over at once; call it when nothing acts any more."""
+        self._stopping.set()
+        self._due.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(JOIN_SECONDS)
+
+    def _run(self) -> None:
+        election = self._election
+        if election is None:
+            return
+        while not self._stopping.is_set():
+            self._due.clear()
+            if self._wanted():
+                pause_seconds = election.step()
+            else:
+                election.release()
+                pause_seconds = IDLE_SECONDS
+            self._tell(election)
+            self._due.wait(pause_seconds)
+        election.release()
+        self._tell(election)
+
+    def _tell(self, election: Election) -> None:
+        leads = election.may_act()
+        if leads == self._led:
+            return
+        self._led = leads
+        if leads:
+            self._log.info(events.LEADING_BEGAN, identity=election.identity)
+            with self._changed:
+                self._changed.notify_all()
+            self._gained()
+        else:
+            self._log.warning(
+                events.LEADING_ENDED,
+                identity=election.identity,
+                holder=election.holder,
+                reason=election.trouble or "released",
+            )

@@ -83,7 +83,7 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
             raise UsageError("--aws", "needs --cluster", "give both, or neither for the live APIs")
         with live(config) as sides:
             settings = sides.settings
-            snapshot = observe(sides.cluster, sides.cloud, settings.regions, SystemClock())
+            snapshot = observe(sides.cluster, sides.cloud, settings.observed_regions, SystemClock())
     if request.now is not None:
         snapshot = replace(snapshot, at=request.now)
     return plan(snapshot, settings), snapshot, settings
@@ -101,7 +101,7 @@ def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, P
     )
     if cloud is not None and cloud.spot_prices():
         settings = resolved(config, spot_prices=cloud.spot_prices())
-    return observe(cluster, cloud, settings.regions, SystemClock()), settings
+    return observe(cluster, cloud, settings.observed_regions, SystemClock()), settings
 
 
 def explained(

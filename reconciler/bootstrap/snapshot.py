@@ -37,7 +37,7 @@ def save_snapshot(config: str, flags: Flags, directory: Path) -> tuple[Path, ...
     files: dict[str, bytes] = {}
     with closing(Ec2FleetCloud(source.settings.cluster)) as cloud:
         # EC2 first, as a live cycle reads it.
-        for region, answers in cloud.raw(source.settings.regions).items():
+        for region, answers in cloud.raw(source.settings.observed_regions).items():
             files |= cloud_snapshot_files(region, answers)
     with closing(KubernetesCluster(connect(source.config.kubeconfig))) as cluster:
         files = {CLUSTER_FILE: encode_cluster_snapshot(cluster.raw()), **files}

@@ -108,6 +108,8 @@ class TerminateInstance(Action):
     provider: Provider
     region: Region
     decrement: bool
+    orphan: bool = False
+    """Its fleet is gone: it is ended only while EC2 still says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,10 @@ class DeleteNode(Action):
     """Remove the Node object of an instance that is gone."""
 
     node: NodeName
+    instance: InstanceId | None = None
+    """Looked up once more before the object goes; None where there is nothing to look up."""
+    provider: Provider = "ec2-fleet"
+    region: Region | None = None
 
 
 AnyAction = (

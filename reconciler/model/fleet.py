@@ -62,6 +62,8 @@ class Fleet:
     launch_template_version: str = ""
     instance_types: tuple[str, ...] = ()
     capacity_errors: tuple[FleetEvent, ...] = ()
+    changed_at: datetime | None = None
+    """When its history last shows a request to create or modify it; None when that is unknown."""
     min_size: int | None = None
     """Auto Scaling groups only."""
     max_size: int | None = None
@@ -111,8 +113,16 @@ class FleetMemory:
     region: Region
     unavailable_until: datetime | None = None
     failures: int = 0
-    """Capacity errors in a row; the cool-off doubles with each."""
+    """Capacity errors, or rows of stuck instances, since it last recovered: the cool-off doubles
+    with each."""
     last_error_at: datetime | None = None
+    """The latest capacity error that was counted, so that none counts twice."""
+    reason: str = ""
+    """The code of that error."""
+    below_target_since: datetime | None = None
+    """When EC2 was first seen to hold less than the target; None while it holds as much."""
+    silent_since: datetime | None = None
+    """When EC2 was first seen not to answer in the region; None while it answers."""
     stuck_in_a_row: int = 0
     last_stuck_launched_at: datetime | None = None
     """Launch of the last instance counted in `stuck_in_a_row`, so that none counts twice."""

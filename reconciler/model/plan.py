@@ -1,11 +1,13 @@
 """What a planning cycle decided: actions in order, promises, refusals, cost."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model.actions import AnyAction
 from reconciler.model.fleet import FleetMemory
 from reconciler.model.ids import NodeName, PodKey, Region
+from reconciler.model.memory import DemandMemory, LostFleet
 from reconciler.model.snapshot import Ignored
 
 
@@ -103,7 +105,8 @@ class Plan:
     cluster: str
     home_region: Region
     actions: tuple[AnyAction, ...] = ()
-    placements: tuple[Placement, ...] = ()
+    placements: Sequence[Placement] = ()
+    """By namespace and name. Values are made when they are read (`model.placements`)."""
     held: tuple[Held, ...] = ()
     unplaceable: tuple[Unplaceable, ...] = ()
     ignored: tuple[Ignored, ...] = ()
@@ -112,3 +115,11 @@ class Plan:
     kept: tuple[Kept, ...] = ()
     memories: tuple[FleetMemory, ...] = ()
     """What the loop must remember about fleets after this cycle."""
+    demands: tuple[DemandMemory, ...] = ()
+    """The same about demand that nodes were asked for."""
+    lost_fleets: tuple[LostFleet, ...] = ()
+    """The same about fleets that instances name and EC2 does not."""
+    quarantined: int = 0
+    """Kinds of pods for which nothing is bought any more (`no-progress`)."""
+    orphans: int = 0
+    """Instances with our tags whose fleet is gone."""

@@ -16,6 +16,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.fleet import Fleet, FleetMemory, Instance
 from reconciler.model.ids import Region
+from reconciler.model.memory import DemandMemory, LostFleet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -46,6 +47,8 @@ class ClusterState:
     last_drain_at: datetime | None = None
     """From the Lease annotation; None when no drain is known."""
     memories: tuple[FleetMemory, ...] = ()
+    demands: tuple[DemandMemory, ...] = ()
+    lost_fleets: tuple[LostFleet, ...] = ()
     ignored: tuple[Ignored, ...] = ()
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1
@@ -60,6 +63,8 @@ class CloudState:
     instances: tuple[Instance, ...] = ()
     regions: frozenset[Region] = frozenset()
     """Regions that answered; a fleet of any other region is unknown, not missing."""
+    silent: frozenset[Region] = frozenset()
+    """Regions that were asked and did not answer; never empty-looking, never missing."""
     ignored: tuple[Ignored, ...] = ()
     instances_known: bool = False
     """Whether an answer about instances was given at all: without one nobody is stuck or gone."""

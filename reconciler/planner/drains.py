@@ -18,9 +18,9 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
+from reconciler.planner.cool_off import cool_off
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.idleness import parse_time
-from reconciler.planner.inventory import cool_off
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import rfc3339

@@ -10,15 +10,19 @@ from reconciler.model.fleet import Fleet, FleetMemory, Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET
+from reconciler.planner.fleet_health import (
+    LIVE_STATES,
+    MISSING,
+    SILENT,
+    Signs,
+    read_signs,
+    remembered,
+    unavailable,
+)
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
-from reconciler.planner.stuck import IN_A_ROW, StuckInstance, find_stuck, remembered
+from reconciler.planner.stuck import StuckInstance, find_stuck
 from reconciler.planner.suspicion import is_suspicious
-
-COOL_OFF = timedelta(minutes=5)
-COOL_OFF_MAX = timedelta(minutes=30)
-LIVE_STATES = frozenset({"active", "modifying", "submitted"})
-MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +43,18 @@ class FleetStatus:
     min: int
     unavailable: str
     """Why it cannot be asked for more now; empty when it can."""
+    silent_since: datetime | None = None
+    """When its region ceased to answer; None while it does."""
 
     @property
     def launching(self) -> int:
         """Nodes that EC2 owes."""
         return max(0, self.current - self.joined)
+
+    @property
+    def out_of_reach(self) -> bool:
+        """EC2 was asked and does not show it, or does not answer: no target to be changed."""
+        return self.state in {MISSING, SILENT}
 
     @property
     def max(self) -> int | None:
@@ -92,9 +103,26 @@ def drain_reasons(node: Node) -> frozenset[str]:
     return frozenset(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
 
 
+STARTUP_TAINTS = (
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/network-unavailable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+)
+"""Taints that controllers take off a new node, those of agents (`…/agent-not-ready`) beside."""
+
+
+def is_starting(node: Node) -> bool:
+    """Ready, but not yet open to pods: kubelet, cloud controller and agents follow each other.
+
+    Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
+    Cilium's start-up taints.
+    """
+    return any(t.key in STARTUP_TAINTS or t.key.endswith("/agent-not-ready") for t in node.taints)
+
+
 def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
-    """Not Ready and younger than `instance_init_time`: counts as launching."""
-    if node.ready or node.created_at is None:
+    """Not Ready for pods and younger than `instance_init_time`: counts as launching."""
+    if (node.ready and not is_starting(node)) or node.created_at is None:
         return False
     return at - node.created_at < timedelta(seconds=init_seconds)
 
@@ -114,25 +142,18 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     for node in snapshot.cluster.nodes:
         if node.name in owners and node.name not in leaving:
             nodes.setdefault(owners[node.name], []).append(node)
-    stuck = find_stuck(snapshot, settings)
-    known = snapshot.cluster.memories
-    if not is_suspicious(len(stuck), len(owners), snapshot):
-        known = remembered(snapshot, settings, stuck)
-    memories = {(m.fleet, m.region): m for m in known}
     live = _live_fleets(cloud)
+    stuck = find_stuck(snapshot, settings)
+    joined = {key: _joined(found, snapshot, settings) for key, found in nodes.items()}
+    # A picture that is more likely wrong than true says nothing about fleets either.
+    believed = () if is_suspicious(len(stuck), len(owners), snapshot) else stuck
+    signs = read_signs(snapshot, settings, live, believed, joined)
+    memories = remembered(snapshot, signs)
     statuses = [
-        _status(
-            key,
-            fleet,
-            tuple(nodes.get(key, ())),
-            live.get(key),
-            snapshot,
-            settings,
-            memories.get((key.name, key.region)),
-        )
+        _status(key, fleet, tuple(nodes.get(key, ())), snapshot, settings, signs.get(key), memories)
         for fleet in settings.fleets()
         for key in fleet.fleet_keys()
-        if _is_listed(key, cloud, settings)
+        if key in nodes or _is_listed(key, cloud, settings)
     ]
     return Inventory(
         fleets=tuple(statuses),
@@ -140,8 +161,14 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         instance_of_node=instance_of_node,
         leaving=leaving,
         stuck=stuck,
-        memories=known,
+        memories=tuple(memories[place] for place in sorted(memories)),
     )
+
+
+def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings) -> int:
+    """Nodes that are not on their way to Ready any more."""
+    init = settings.instance_init_seconds
+    return sum(not is_joining(node, snapshot.at, init) for node in nodes)
 
 
 def _instances_by_id(cloud: CloudState | None) -> dict[InstanceId | None, Instance]:
@@ -178,16 +205,17 @@ def _status(
     key: FleetKey,
     fleet: FleetSettings,
     nodes: tuple[Node, ...],
-    live: Fleet | None,
     snapshot: Snapshot,
     settings: PlannerSettings,
-    memory: FleetMemory | None,
+    sign: Signs | None,
+    memories: Mapping[tuple[str, Region], FleetMemory],
 ) -> FleetStatus:
-    joining = sum(is_joining(n, snapshot.at, settings.instance_init_seconds) for n in nodes)
-    if snapshot.cloud is None:
+    live = sign.live if sign else None
+    memory = memories.get((key.name, key.region))
+    if sign is None:
         state, current = "active", len(nodes)
     elif live is None:
-        state, current = MISSING, 0
+        state, current = SILENT if sign.silent else MISSING, 0
     else:
         state, current = live.state, live.target_capacity
     return FleetStatus(
@@ -197,9 +225,10 @@ def _status(
         state=state,
         current=current,
         nodes=nodes,
-        joined=len(nodes) - joining,
+        joined=_joined(nodes, snapshot, settings),
         min=fleet.min_capacity if key.region == settings.home_region else 0,
-        unavailable=_unavailable(state, live, memory, snapshot.at),
+        unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
+        silent_since=memory.silent_since if memory else None,
     )
 
 
@@ -221,40 +250,3 @@ def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot
         return snapshot
     fleets = tuple(replace(f, name=names.get(f.id, f.name)) for f in snapshot.cloud.fleets)
     return replace(snapshot, cloud=replace(snapshot.cloud, fleets=fleets))
-
-
-def cool_off(failures: int) -> timedelta:
-    """5 minutes after the first capacity error, doubling to 30."""
-    return min(COOL_OFF * (1 << min(max(0, failures - 1), 8)), COOL_OFF_MAX)
-
-
-def failures_in(errors: Iterable[datetime]) -> int:
-    """How many times in a row the fleet failed: errors of one attempt lie within a minute."""
-    times = sorted(errors)
-    return sum(
-        1
-        for before, after in zip([None, *times], times, strict=False)
-        if before is None or after - before > timedelta(minutes=1)
-    )
-
-
-def _unavailable(state: str, live: Fleet | None, memory: FleetMemory | None, at: datetime) -> str:
-    """Why the fleet cannot serve new demand now; empty when it can."""
-    if state not in LIVE_STATES:
-        return f"the fleet is {state}"
-    if memory and memory.unavailable_until and memory.unavailable_until > at:
-        what = "capacity errors"
-        if memory.stuck_in_a_row >= IN_A_ROW:
-            what = f"{memory.stuck_in_a_row} instances in a row that never joined"
-        return f"cooling off until {memory.unavailable_until:%H:%M:%S} after {what}"
-    if live is None:
-        return ""
-    recent = [e for e in live.capacity_errors if at - COOL_OFF_MAX < e.at <= at]
-    if recent:
-        last = max(recent)
-        until = last.at + cool_off(failures_in(e.at for e in recent))
-        if until > at:
-            return f"{last.code}; cooling off until {until:%H:%M:%S}"
-    if live.activity_status == "error":
-        return "EC2 reports the fleet's activity status as error"
-    return ""

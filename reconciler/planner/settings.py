@@ -141,6 +141,12 @@ class PlannerSettings:
         """Where min_capacity is kept."""
         return self.regions[0]
 
+    @property
+    def observed_regions(self) -> tuple[Region, ...]:
+        """Every region that a fleet may be in, home first: a fleet may name more than the top."""
+        own = (region for fleet in self.fleets() for region in fleet.regions)
+        return tuple(dict.fromkeys((*self.regions, *own)))
+
     def fleets(self) -> tuple[FleetSettings, ...]:
         """Every fleet of every sector, in the order of the config."""
         return tuple(fleet for sector in self.sectors for fleet in sector.fleets)

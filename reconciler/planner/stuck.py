@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from reconciler.model.fleet import FleetMemory, Instance
 from reconciler.model.ids import FleetKey
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.cool_off import cool_off
 from reconciler.planner.settings import PlannerSettings
 
 IN_A_ROW = 3
 """So many stuck instances in a row make their fleet unavailable (behaviour, section 6)."""
-COOL_OFF = timedelta(minutes=5)
-COOL_OFF_MAX = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,29 +72,17 @@ def _names_of(instance: Instance) -> set[str]:
     return {full, full.partition(".")[0]} - {""}
 
 
-def remembered(
-    snapshot: Snapshot, settings: PlannerSettings, stuck: Sequence[StuckInstance]
-) -> tuple[FleetMemory, ...]:
-    """Every fleet's memory after this snapshot: stuck instances counted, fleets made to rest."""
-    memories = {(m.fleet, m.region): m for m in snapshot.cluster.memories}
-    by_fleet: dict[FleetKey, list[Instance]] = {}
-    for each in stuck:
-        by_fleet.setdefault(each.key, []).append(each.instance)
-    joined = _last_joined(snapshot, settings)
-    for fleet in settings.fleets():
-        for key in fleet.fleet_keys():
-            place = (key.name, key.region)
-            before = memories.get(place, FleetMemory(fleet=key.name, region=key.region))
-            after = _after(before, by_fleet.get(key, []), joined.get(key), snapshot.at)
-            if after != before:
-                memories[place] = after
-    return tuple(memories[place] for place in sorted(memories))
-
-
-def _after(
+def with_stuck(
     memory: FleetMemory, stuck: Sequence[Instance], joined: datetime | None, at: datetime
 ) -> FleetMemory:
-    """The memory of one fleet: each instance counts once, one that joined later ends the row."""
+    """The memory of one fleet: each instance counts once, one that joined later ends the row.
+
+    Args:
+        memory: What was known before.
+        stuck: Its instances that are stuck now.
+        joined: When the latest launched of its instances that did join was launched.
+        at: The clock.
+    """
     counted, row = memory.last_stuck_launched_at, memory.stuck_in_a_row
     if counted is not None and joined is not None and joined > counted:
         row = 0
@@ -109,20 +96,4 @@ def _after(
     if not new or row < IN_A_ROW:
         return memory
     failures = memory.failures + 1
-    rest = min(COOL_OFF * 2 ** min(failures - 1, 8), COOL_OFF_MAX)
-    return replace(memory, failures=failures, unavailable_until=at + rest)
-
-
-def _last_joined(snapshot: Snapshot, settings: PlannerSettings) -> dict[FleetKey, datetime]:
-    """When the latest launched instance of each fleet that did become a node was launched."""
-    cloud = snapshot.cloud
-    if cloud is None:
-        return {}
-    keys = fleet_keys_by_instance(cloud, settings)
-    ready = {node.instance_id for node in snapshot.cluster.nodes if node.ready}
-    found: dict[FleetKey, datetime] = {}
-    for instance in cloud.instances:
-        key = keys.get(instance.id)
-        if key is not None and instance.launched_at is not None and instance.id in ready:
-            found[key] = max(instance.launched_at, found.get(key, instance.launched_at))
-    return found
+    return replace(memory, failures=failures, unavailable_until=at + cool_off(failures))

@@ -65,8 +65,9 @@ class Ec2FleetCloud:
         if failed and not answers:
             raise failed[0][1]
         state = decode_cloud(answers, cluster=self._cluster)
-        silent = (Ignored(code="unreadable", kind="Region", name=region) for region, _ in failed)
-        return replace(state, ignored=tuple(sorted((*state.ignored, *silent))))
+        silent = frozenset(region for region, _ in failed)
+        told = (Ignored(code="unreadable", kind="Region", name=region) for region in silent)
+        return replace(state, silent=silent, ignored=tuple(sorted((*state.ignored, *told))))
 
     def _of_each(
         self, regions: Sequence[Region]

@@ -1,6 +1,7 @@
 """The Cloud port over the in-memory world."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from reconciler.adapters.memory.fleets import FleetRecord
 from reconciler.adapters.memory.world import MemoryWorld
@@ -40,7 +41,8 @@ class MemoryCloud:
             answering = [each for each in dict.fromkeys(regions) if not self._silent(each)]
             if regions and not answering:
                 raise Unavailable(regions[0], "does not answer")
-            return self._frozen or self._observe(answering)
+            silent = frozenset(regions) - frozenset(answering)
+            return replace(self._frozen or self._observe(answering), silent=silent)
 
     def _observe(self, answering: Sequence[Region]) -> CloudState:
         instances = sorted(

@@ -2,7 +2,8 @@
 
 from reconciler.model.cluster import Pod
 from reconciler.planner.cycle import Cycle, WaitingClass
-from reconciler.planner.inventory import MISSING, FleetStatus
+from reconciler.planner.fleet_health import MISSING
+from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, nano_usd
 from reconciler.planner.new_nodes import NANO
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet

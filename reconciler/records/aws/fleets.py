@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -24,6 +25,9 @@ Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 ERROR_EVENTS = frozenset({"error", "service-error", "fleetError"})
 """What the CLI's documents and the API call an error in a fleet's history."""
+
+REQUEST_EVENTS = frozenset({"fleetRequestChange", "fleet-change"})
+"""The same for a fleet that was created or modified."""
 
 ENDED_STATES = frozenset({"deleted", "failed"})
 """Nothing is left of a fleet in these; a new one of the same name may stand beside it."""
@@ -204,29 +208,55 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
     )
 
 
-def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> list[FleetEvent]:
-    """The errors of a describe-fleet-history answer, oldest first."""
-    events = []
+@dataclass(slots=True)
+class History:
+    """What describe-fleet-history tells of one fleet."""
+
+    errors: list[FleetEvent] = field(default_factory=list)
+    changed_at: datetime | None = None
+    """The last request to create or modify it."""
+
+    def add(self, other: "History") -> None:
+        """Take in another answer about the same fleet."""
+        self.errors.extend(other.errors)
+        times = [each for each in (self.changed_at, other.changed_at) if each is not None]
+        self.changed_at = max(times, default=None)
+
+
+def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
+    """The errors of a describe-fleet-history answer, oldest first, and its last request."""
+    found = History()
     for wire in read_entries(
         answer.get("HistoryRecords"), _HistoryRecordWire, "HistoryRecord", "EventType", ignored
     ):
-        if wire.event_type not in ERROR_EVENTS:
+        if wire.event_type not in ERROR_EVENTS | REQUEST_EVENTS:
             continue
-        information = wire.event_information or _EventInformationWire()
-        message = information.event_description or ""
         try:
             at = moment_of(wire.timestamp)
         except (ValueError, OverflowError):
             at = None
         if at is None:
             ignored.append(Ignored(code="unreadable", kind="HistoryRecord", name=wire.event_type))
-            continue
-        code = information.event_sub_type or error_code_in(message, wire.event_type)
-        events.append(FleetEvent(at=at, code=code, message=message))
-    return sorted(events)
+        elif wire.event_type in REQUEST_EVENTS:
+            found.add(History(changed_at=at))
+        else:
+            found.errors.append(_error(wire, at))
+    found.errors.sort()
+    return found
 
 
-def with_errors(fleet: Fleet, events: Iterable[FleetEvent]) -> Fleet:
+def _error(wire: _HistoryRecordWire, at: datetime) -> FleetEvent:
+    information = wire.event_information or _EventInformationWire()
+    message = information.event_description or ""
+    code = information.event_sub_type or error_code_in(message, wire.event_type)
+    return FleetEvent(at=at, code=code, message=message)
+
+
+def with_history(fleet: Fleet, history: History) -> Fleet:
     """The fleet with these capacity errors, each once, oldest first."""
-    found = tuple(sorted(set(events)))
-    return replace(fleet, capacity_errors=found) if found else fleet
+    errors = tuple(sorted(set(history.errors)))
+    return replace(
+        fleet,
+        capacity_errors=errors or fleet.capacity_errors,
+        changed_at=history.changed_at or fleet.changed_at,
+    )

@@ -4,15 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reconciler.model.fleet import Fleet, FleetEvent, Instance
+from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState, Ignored
 from reconciler.records.aws.fields import is_of_cluster
 from reconciler.records.aws.fleets import (
+    History,
     LaunchTemplates,
     read_fleets,
     read_history,
-    with_errors,
+    with_history,
 )
 from reconciler.records.aws.groups import (
     GroupDetails,
@@ -38,9 +39,10 @@ ANSWER_KEYS = frozenset(
         "nodegroup",
         "Activities",
         "SpotPriceHistory",
+        "Subnets",
     }
 )
-"""The keys by which an answer is known for one that planning uses."""
+"""The keys by which an answer is known for one that planning or adopting uses."""
 
 
 def decode_cloud(
@@ -128,14 +130,14 @@ class _RegionState:
         return True
 
     def _read_errors(self, answers: list[Answer], details: GroupDetails) -> None:
-        errors: dict[str, list[FleetEvent]] = {k: list(v) for k, v in details.errors.items()}
+        found = {key: History(errors=list(errors)) for key, errors in details.errors.items()}
         for answer in answers:
             if "HistoryRecords" in answer:
                 fleet_id = answer.get("FleetId")
-                events = read_history(answer, self.ignored)
-                errors.setdefault(fleet_id if isinstance(fleet_id, str) else "", []).extend(events)
+                known = found.setdefault(fleet_id if isinstance(fleet_id, str) else "", History())
+                known.add(read_history(answer, self.ignored))
         for fleet_id, fleet in self.fleets.items():
-            self.fleets[fleet_id] = with_errors(fleet, errors.get(fleet_id, ()))
+            self.fleets[fleet_id] = with_history(fleet, found.get(fleet_id, History()))
 
     def _join_fleet_members(self, answer: Answer) -> None:
         """Membership by describe-fleet-instances; without describe-instances it is all we know."""

@@ -1,7 +1,7 @@
 """What the reconciler keeps in annotations of its Lease, so that it survives a restart."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -10,10 +10,27 @@ from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN
 from reconciler.model.fleet import FleetMemory
-from reconciler.model.ids import Region
-from reconciler.records.kubernetes.fields import MetadataWire, Wire, required_name, utc
+from reconciler.model.ids import FleetId, Region
+from reconciler.model.memory import DemandMemory, LostFleet
+from reconciler.records.kubernetes.fields import (
+    MetadataWire,
+    Wire,
+    printable,
+    required_name,
+    utc,
+)
 
 LEASE_NAME = "fleet-reconciler"
+
+VERSION = 1
+"""Of the shape of `fleet-state`; a value of another version is not guessed at."""
+FLEETS_MAX = 400
+DEMANDS_MAX = 100
+LOST_FLEETS_MAX = 100
+"""What is written of each at most, some 130 KiB together: the API server takes 256 KiB of
+annotations per object. The latest are kept."""
+TEXT_MAX = 1 << 18
+"""Longer values are not read."""
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
@@ -24,6 +41,8 @@ class Memory:
 
     last_drain_at: datetime | None = None
     fleets: tuple[FleetMemory, ...] = ()
+    demands: tuple[DemandMemory, ...] = ()
+    lost_fleets: tuple[LostFleet, ...] = ()
     unreadable: bool = False
     """At least one annotation could not be read and was taken as absent."""
 
@@ -47,12 +66,34 @@ class _FleetMemoryWire(Struct, gc=False, omit_defaults=True):
     unavailable_until: datetime | None = None
     failures: Count = 0
     last_error_at: datetime | None = None
+    reason: str = ""
+    below_target_since: datetime | None = None
+    silent_since: datetime | None = None
     stuck_in_a_row: Count = 0
     last_stuck_launched_at: datetime | None = None
 
 
+class _DemandWire(Struct, gc=False, omit_defaults=True):
+    demand: str
+    fleet: str
+    region: str
+    bought_at: datetime
+    version: str
+    strikes: Count = 0
+    gone_at: datetime | None = None
+
+
+class _LostFleetWire(Struct, gc=False):
+    id: str
+    region: str
+    since: datetime
+
+
 class _FleetStateWire(Struct, gc=False):
     fleets: tuple[_FleetMemoryWire, ...] = ()
+    demands: tuple[_DemandWire, ...] = ()
+    lost_fleets: tuple[_LostFleetWire, ...] = ()
+    version: int = VERSION
 
 
 _LEASE = Decoder(_LeaseWire)
@@ -73,7 +114,7 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
     wire = metadata.annotations or _AnnotationsWire()
     unreadable = False
     last_drain_at: datetime | None = None
-    fleets: tuple[FleetMemory, ...] = ()
+    memory = Memory()
     try:
         if wire.last_drain:
             last_drain_at = utc(_MOMENT.decode(_ENCODER.encode(wire.last_drain)))
@@ -81,42 +122,123 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
         unreadable = True
     try:
         if wire.fleet_state:
-            fleets = decode_fleet_state(wire.fleet_state)
-    except (ValueError, OverflowError):
+            memory = decode_fleet_state(wire.fleet_state)
+    except (ValueError, OverflowError, RecursionError):
         unreadable = True
-    return Memory(last_drain_at=last_drain_at, fleets=fleets, unreadable=unreadable)
+    return replace(memory, last_drain_at=last_drain_at, unreadable=unreadable)
 
 
-def decode_fleet_state(text: str) -> tuple[FleetMemory, ...]:
-    """Read the annotation `fleet-state`; raises ValueError when it cannot be read."""
-    return tuple(
-        FleetMemory(
-            fleet=each.fleet,
-            region=Region(each.region),
-            unavailable_until=utc(each.unavailable_until),
-            failures=each.failures,
-            last_error_at=utc(each.last_error_at),
-            stuck_in_a_row=each.stuck_in_a_row,
-            last_stuck_launched_at=utc(each.last_stuck_launched_at),
-        )
-        for each in _FLEET_STATE.decode(text).fleets
+def decode_fleet_state(text: str) -> Memory:
+    """Read the annotation `fleet-state`.
+
+    Raises:
+        ValueError: It cannot be read, is of another version, or is absurdly long.
+    """
+    if len(text) > TEXT_MAX:
+        raise ValueError(f"{len(text)} characters are no state of ours")
+    state = _FLEET_STATE.decode(text)
+    if state.version != VERSION:
+        raise ValueError(f"version {state.version} of the state is not known")
+    return Memory(
+        fleets=tuple(map(_fleet, state.fleets)),
+        demands=tuple(map(_demand, state.demands)),
+        lost_fleets=tuple(
+            LostFleet(id=FleetId(e.id), region=Region(e.region), since=_moment(e.since))
+            for e in state.lost_fleets
+        ),
     )
 
 
-def encode_fleet_state(memories: Iterable[FleetMemory]) -> str:
-    """Write the annotation `fleet-state`; fleets without anything to remember are left out."""
-    wires = [
-        _FleetMemoryWire(
-            fleet=each.fleet,
-            region=each.region,
-            unavailable_until=each.unavailable_until,
-            failures=each.failures,
-            last_error_at=each.last_error_at,
-            stuck_in_a_row=each.stuck_in_a_row,
-            last_stuck_launched_at=each.last_stuck_launched_at,
-        )
-        for each in memories
-        if each != FleetMemory(fleet=each.fleet, region=each.region)
-    ]
-    wires.sort(key=lambda each: (each.fleet, each.region))
-    return _ENCODER.encode(_FleetStateWire(fleets=tuple(wires))).decode()
+def _fleet(each: _FleetMemoryWire) -> FleetMemory:
+    return FleetMemory(
+        fleet=each.fleet,
+        region=Region(each.region),
+        unavailable_until=utc(each.unavailable_until),
+        failures=each.failures,
+        last_error_at=utc(each.last_error_at),
+        reason=printable(each.reason),
+        below_target_since=utc(each.below_target_since),
+        silent_since=utc(each.silent_since),
+        stuck_in_a_row=each.stuck_in_a_row,
+        last_stuck_launched_at=utc(each.last_stuck_launched_at),
+    )
+
+
+def _demand(each: _DemandWire) -> DemandMemory:
+    return DemandMemory(
+        demand=each.demand,
+        fleet=each.fleet,
+        region=Region(each.region),
+        bought_at=_moment(each.bought_at),
+        version=each.version,
+        strikes=each.strikes,
+        gone_at=utc(each.gone_at),
+    )
+
+
+def _moment(moment: datetime) -> datetime:
+    return utc(moment) or moment
+
+
+def encode_fleet_state(
+    memories: Iterable[FleetMemory],
+    demands: Iterable[DemandMemory] = (),
+    lost_fleets: Iterable[LostFleet] = (),
+) -> str:
+    """Write the annotation `fleet-state`: sorted, bounded, without fleets that have nothing to say.
+
+    Of more than fits those that matter longest are kept: the latest cool-offs, the kinds of pods
+    that have failed most often, the fleets that have been lost for longest.
+    """
+    fleets = [m for m in memories if m != FleetMemory(fleet=m.fleet, region=m.region)]
+    fleets.sort(key=_weight_of_fleet, reverse=True)
+    wanted = sorted(demands, key=lambda d: (-d.strikes, -d.bought_at.timestamp(), d.demand))
+    lost = sorted(lost_fleets, key=lambda each: (each.since, each.region, each.id))
+    state = _FleetStateWire(
+        fleets=tuple(
+            sorted(map(_fleet_wire, fleets[:FLEETS_MAX]), key=lambda w: (w.fleet, w.region))
+        ),
+        demands=tuple(
+            sorted(
+                map(_demand_wire, wanted[:DEMANDS_MAX]), key=lambda w: (w.demand, w.fleet, w.region)
+            )
+        ),
+        lost_fleets=tuple(
+            _LostFleetWire(id=each.id, region=each.region, since=each.since)
+            for each in lost[:LOST_FLEETS_MAX]
+        ),
+    )
+    return _ENCODER.encode(state).decode()
+
+
+def _weight_of_fleet(memory: FleetMemory) -> tuple[float, int, str, str]:
+    until = memory.unavailable_until or memory.below_target_since or memory.silent_since
+    latest = until.timestamp() if until else 0.0
+    return latest, memory.stuck_in_a_row, memory.fleet, memory.region
+
+
+def _fleet_wire(each: FleetMemory) -> _FleetMemoryWire:
+    return _FleetMemoryWire(
+        fleet=each.fleet,
+        region=each.region,
+        unavailable_until=each.unavailable_until,
+        failures=each.failures,
+        last_error_at=each.last_error_at,
+        reason=each.reason,
+        below_target_since=each.below_target_since,
+        silent_since=each.silent_since,
+        stuck_in_a_row=each.stuck_in_a_row,
+        last_stuck_launched_at=each.last_stuck_launched_at,
+    )
+
+
+def _demand_wire(each: DemandMemory) -> _DemandWire:
+    return _DemandWire(
+        demand=each.demand,
+        fleet=each.fleet,
+        region=each.region,
+        bought_at=each.bought_at,
+        version=each.version,
+        strikes=each.strikes,
+        gone_at=each.gone_at,
+    )

@@ -97,6 +97,8 @@ def assemble(
         namespaces=tuple(sorted(by_type.get(Namespace, ()), key=_name)),
         last_drain_at=memory.last_drain_at,
         memories=memory.fleets,
+        demands=memory.demands,
+        lost_fleets=memory.lost_fleets,
         ignored=tuple(sorted((*ignored, *counted))),
         relists=relists,
     )
@@ -111,11 +113,15 @@ def merge_memories(memories: Iterable[Memory]) -> Memory:
     """One memory of several Leases: the latest drain, and each fleet's last word."""
     known = list(memories)
     fleets = {(each.fleet, each.region): each for memory in known for each in memory.fleets}
+    demands = {(d.demand, d.fleet, d.region): d for memory in known for d in memory.demands}
+    lost = {(each.region, each.id): each for memory in known for each in memory.lost_fleets}
     return Memory(
         last_drain_at=max(
             (each.last_drain_at for each in known if each.last_drain_at), default=None
         ),
         fleets=tuple(fleets[key] for key in sorted(fleets)),
+        demands=tuple(demands[key] for key in sorted(demands)),
+        lost_fleets=tuple(lost[key] for key in sorted(lost)),
     )
 
 

@@ -1,8 +1,8 @@
 """min_capacity is bought before demand, so that demand can use it."""
 
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.fleet_health import LIVE_STATES
 from reconciler.planner.inventory import (
-    LIVE_STATES,
     VOLUNTARY_DRAINS,
     FleetStatus,
     drain_reasons,

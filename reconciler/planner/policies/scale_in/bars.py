@@ -2,7 +2,7 @@
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.inventory import MISSING, FleetStatus
+from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
 
 Bar = tuple[str, str]
@@ -19,8 +19,9 @@ def bar(cycle: Cycle, node: Node, status: FleetStatus) -> Bar | None:
         return "protected", "its instance is protected from scale-in"
     if node.unreadable or node.deleting or node.instance_id is None:
         return "unreadable", "it cannot be read or has no instance"
-    if status.state == MISSING:
-        return "fleet-missing", "EC2 does not have its fleet: its target cannot be lowered"
+    if status.out_of_reach:
+        what = "have" if status.silent_since is None else "tell of"
+        return "fleet-missing", f"EC2 does not {what} its fleet: its target cannot be lowered"
     return None if node.ready else ("not-ready", "it is not Ready")
 
 

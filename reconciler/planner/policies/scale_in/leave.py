@@ -21,7 +21,7 @@ from reconciler.planner.drains import (
     terms_of,
 )
 from reconciler.planner.idleness import counted, counts
-from reconciler.planner.inventory import MISSING, VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.moves import Mover, grouped
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
 from reconciler.planner.policies.scale_in.timers import stop_timer
@@ -87,7 +87,7 @@ class _Leaver:
             cycle.actions += give_back(node, "scale-in", because)
         elif counted(pods):
             self._drain_on(node, key, pods, judge)
-        elif node.instance_id is not None and status.state != MISSING:
+        elif node.instance_id is not None and not status.out_of_reach:
             _end(cycle, node, key)
 
     def _drain_on(self, node: Node, key: FleetKey, pods: list[Pod], judge: Judge) -> None:

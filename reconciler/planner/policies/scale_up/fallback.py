@@ -1,6 +1,7 @@
 """Where demand goes when a fleet is unavailable: sizes, then on-demand, then regions."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.inventory import FleetStatus
@@ -48,10 +49,13 @@ def blocking_spot_fleet(
 def moves_on(cycle: Cycle, waiting: WaitingClass, fleets: Sequence[FleetStatus], tier: int) -> bool:
     """Whether a fleet of an earlier region would have served the class but is unavailable.
 
-    A fleet at its maximum, or over a cost limit, is not unavailable: no overflow.
+    A fleet at its maximum, or over a cost limit, is not unavailable: no overflow. Nor is one whose
+    region has not answered for a moment: one lost answer must not fill another region.
     """
+    patience = timedelta(seconds=cycle.settings.instance_init_seconds)
     return any(
         status.unavailable
+        and (status.silent_since is None or cycle.at - status.silent_since >= patience)
         and status.settings.regions.index(status.key.region) < tier
         and could_serve(cycle, waiting, status)
         for status in fleets

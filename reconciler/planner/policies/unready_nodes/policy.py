@@ -7,7 +7,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import keep, terms_of
-from reconciler.planner.inventory import MISSING, is_draining, is_joining
+from reconciler.planner.inventory import is_draining, is_joining
 from reconciler.planner.removal import Removal
 from reconciler.planner.rules import Judge, forbidding
 from reconciler.planner.text import duration
@@ -81,7 +81,7 @@ def _is_known_gone(cycle: Cycle, key: FleetKey) -> bool:
     A fleet that the answers leave out may have been left out with its instances.
     """
     cloud = cycle.snapshot.cloud
-    if cloud is None or not cloud.instances_known or cycle.statuses[key].state == MISSING:
+    if cloud is None or not cloud.instances_known or cycle.statuses[key].out_of_reach:
         return False
     return any(instance.region == key.region for instance in cloud.instances)
 

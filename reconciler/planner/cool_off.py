@@ -1,0 +1,22 @@
+"""How long what failed is left alone: 5 minutes, doubling to 30 (behaviour, section 4)."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+COOL_OFF = timedelta(minutes=5)
+COOL_OFF_MAX = timedelta(minutes=30)
+
+
+def cool_off(failures: int) -> timedelta:
+    """5 minutes after the first failure, doubling to 30."""
+    return min(COOL_OFF * (1 << min(max(0, failures - 1), 8)), COOL_OFF_MAX)
+
+
+def failures_in(errors: Iterable[datetime]) -> int:
+    """How many times in a row something failed: errors of one attempt lie within a minute."""
+    times = sorted(errors)
+    return sum(
+        1
+        for before, after in zip([None, *times], times, strict=False)
+        if before is None or after - before > timedelta(minutes=1)
+    )

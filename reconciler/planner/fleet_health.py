@@ -1,0 +1,231 @@
+"""Whether a fleet can be asked for more now, and what of its failures is remembered.
+
+A fleet is unavailable for a cool-off after capacity errors and after instances in a row that
+never joined; as long as EC2 holds less than its target and launches nothing; and while its region
+does not answer (behaviour, section 4).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.ids import FleetKey, Region
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
+from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.stuck import (
+    IN_A_ROW,
+    StuckInstance,
+    fleet_keys_by_instance,
+    with_stuck,
+)
+from reconciler.planner.text import duration
+
+LIVE_STATES = frozenset({"active", "modifying", "submitted"})
+MISSING = "missing"
+SILENT = "unknown"
+"""Stands for EC2's word where its region does not answer."""
+FORGOTTEN_AFTER = timedelta(hours=1)
+"""Failures this long ago no longer make the next cool-off longer."""
+REASON_MAX = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """What one snapshot shows of one fleet, beside its nodes."""
+
+    live: Fleet | None = None
+    stuck: Sequence[Instance] = ()
+    held: int = 0
+    """The most that EC2's figures, its instances or the nodes show of it."""
+    launched_at: datetime | None = None
+    """The latest launch of an instance that is still there."""
+    joined_at: datetime | None = None
+    """The latest launch of an instance that became a Ready node."""
+    silent: bool = False
+
+
+def read_signs(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    live: Mapping[FleetKey, Fleet],
+    stuck: Sequence[StuckInstance],
+    joined: Mapping[FleetKey, int],
+) -> dict[FleetKey, Signs]:
+    """The signs of every fleet of the config; none where EC2 was not asked at all.
+
+    Args:
+        snapshot: The world.
+        settings: The sector config, resolved.
+        live: Fleets that EC2 has.
+        stuck: Instances that never joined, as far as they are to be counted.
+        joined: Nodes that count as joined.
+    """
+    cloud = snapshot.cloud
+    if cloud is None:
+        return {}
+    members = _members(cloud, settings)
+    ready = {node.instance_id for node in snapshot.cluster.nodes if node.ready}
+    stuck_of: dict[FleetKey, list[Instance]] = {}
+    for each in stuck:
+        stuck_of.setdefault(each.key, []).append(each.instance)
+    found: dict[FleetKey, Signs] = {}
+    for fleet in settings.fleets():
+        for key in fleet.fleet_keys():
+            own, known = members.get(key, []), live.get(key)
+            held = max(sum(not i.gone for i in own), joined.get(key, 0))
+            found[key] = Signs(
+                live=known,
+                stuck=stuck_of.get(key, ()),
+                held=max(held, int(known.fulfilled_capacity) if known else 0),
+                launched_at=_latest(i for i in own if not i.gone),
+                joined_at=_latest(i for i in own if i.id in ready),
+                silent=key.region in cloud.silent,
+            )
+    return found
+
+
+def _members(cloud: CloudState, settings: PlannerSettings) -> dict[FleetKey, list[Instance]]:
+    keys = fleet_keys_by_instance(cloud, settings)
+    found: dict[FleetKey, list[Instance]] = {}
+    for instance in cloud.instances:
+        if instance.id in keys:
+            found.setdefault(keys[instance.id], []).append(instance)
+    return found
+
+
+def _latest(instances: Iterable[Instance]) -> datetime | None:
+    return max((i.launched_at for i in instances if i.launched_at is not None), default=None)
+
+
+def remembered(
+    snapshot: Snapshot, signs: Mapping[FleetKey, Signs]
+) -> dict[tuple[str, Region], FleetMemory]:
+    """Every fleet's memory after this snapshot, by name and region.
+
+    What is derived twice from the same signs comes to the same: a Lease that was written, but is
+    still seen as it was before, counts nothing twice.
+    """
+    memories = {(m.fleet, m.region): m for m in snapshot.cluster.memories}
+    for key, sign in signs.items():
+        place = (key.name, key.region)
+        before = memories.get(place, FleetMemory(fleet=key.name, region=key.region))
+        after = _with_silence(before, sign, snapshot.at)
+        if not sign.silent:
+            after = _with_errors(after, sign, snapshot.at)
+            after = _with_shortfall(after, sign, snapshot.at)
+            after = with_stuck(after, sign.stuck, sign.joined_at, snapshot.at)
+            after = _forgotten(after, snapshot.at)
+        if after != before:
+            memories[place] = after
+    return memories
+
+
+def _with_silence(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
+    since = (memory.silent_since or at) if sign.silent else None
+    return replace(memory, silent_since=since)
+
+
+def _with_errors(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
+    """Count errors that were not counted before; a fleet that launches again has recovered."""
+    live, counted = sign.live, memory.last_error_at
+    if live is None:
+        return memory
+    new = [
+        error
+        for error in live.capacity_errors
+        if at - COOL_OFF_MAX < error.at <= at and (counted is None or error.at > counted)
+    ]
+    if not new:
+        return _recovered(memory, sign)
+    known = counted is not None and memory.failures > 0
+    times = [counted, *(e.at for e in new)] if counted and known else [e.at for e in new]
+    failures = memory.failures + failures_in(times) - int(known)
+    last = max(new)
+    until = last.at + cool_off(failures)
+    return replace(
+        memory,
+        failures=failures,
+        last_error_at=last.at,
+        reason=last.code[:REASON_MAX],
+        unavailable_until=max(until, memory.unavailable_until or until),
+    )
+
+
+def _recovered(memory: FleetMemory, sign: Signs) -> FleetMemory:
+    """All that was asked for is there, and some of it came after the last error."""
+    error, launched = memory.last_error_at, sign.launched_at
+    if error is None or launched is None or sign.live is None or launched <= error:
+        return memory
+    if sign.held < sign.live.target_capacity:
+        return memory
+    return replace(memory, failures=0)
+
+
+def _with_shortfall(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
+    """Since when EC2 has held less than the target.
+
+    When it is first seen so, the fleet's history tells whether that began earlier.
+    """
+    live = sign.live
+    if live is None or live.state not in LIVE_STATES or sign.held >= live.target_capacity:
+        return replace(memory, below_target_since=None)
+    since = memory.below_target_since or live.changed_at or at
+    return replace(memory, below_target_since=min(since, at))
+
+
+def _forgotten(memory: FleetMemory, at: datetime) -> FleetMemory:
+    """Failures of long ago; the time of the last error stays while EC2 may still show it."""
+    moments = [m for m in (memory.unavailable_until, memory.last_error_at) if m is not None]
+    if not moments or at - max(moments) <= FORGOTTEN_AFTER:
+        return memory
+    return replace(memory, failures=0, unavailable_until=None, last_error_at=None, reason="")
+
+
+def unavailable(
+    state: str, sign: Signs | None, memory: FleetMemory | None, at: datetime, init_seconds: float
+) -> str:
+    """Why the fleet cannot serve new demand now; empty when it can.
+
+    Args:
+        state: EC2's word, or ours where EC2 has none.
+        sign: What the snapshot shows of it; None where EC2 was not asked.
+        memory: What is known of it, this snapshot included.
+        at: The clock.
+        init_seconds: `instance_init_time`.
+    """
+    if state == SILENT:
+        return "EC2 does not answer in its region"
+    if state not in LIVE_STATES:
+        return f"the fleet is {state}"
+    found = _cooling(memory, at) if memory else ""
+    if found or sign is None or sign.live is None:
+        return found
+    if sign.live.activity_status == "error":
+        return "EC2 reports the fleet's activity status as error"
+    return _short(sign, sign.live, memory, at, init_seconds)
+
+
+def _cooling(memory: FleetMemory, at: datetime) -> str:
+    if memory.unavailable_until is None or memory.unavailable_until <= at:
+        return ""
+    what = memory.reason or "capacity errors"
+    if memory.stuck_in_a_row >= IN_A_ROW:
+        what = f"{memory.stuck_in_a_row} instances in a row that never joined"
+    return f"{what}; cooling off until {memory.unavailable_until:%H:%M:%S}"
+
+
+def _short(
+    sign: Signs, live: Fleet, memory: FleetMemory | None, at: datetime, init_seconds: float
+) -> str:
+    """A launch is progress: the time counts from the last one."""
+    if memory is None or memory.below_target_since is None:
+        return ""
+    since = max(memory.below_target_since, sign.launched_at or memory.below_target_since)
+    if at - since < timedelta(seconds=init_seconds):
+        return ""
+    return (
+        f"EC2 holds {sign.held} of {live.target_capacity} instances and has launched none for "
+        f"{duration(at - since)}"
+    )

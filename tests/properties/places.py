@@ -125,7 +125,8 @@ def _belongs(node: Node, fleet: FleetSettings, region: Region, snapshot: Snapsho
 
 
 def _joining(node: Node, snapshot: Snapshot, settings: PlannerSettings) -> bool:
-    if node.ready or node.created_at is None:
+    opening = {"node.kubernetes.io/not-ready", "ebs.csi.aws.com/agent-not-ready"}
+    if node.created_at is None or (node.ready and not opening & {t.key for t in node.taints}):
         return False
     return snapshot.at - node.created_at < timedelta(seconds=settings.instance_init_seconds)
 

@@ -63,6 +63,7 @@ SIZES = {
     "large": {"cpu": 8, "memory": "64Gi", "pods": 20, "price": "0.45"},
 }
 TAINT = Taint(key="dedicated", value="x", effect="NoSchedule")
+OPENING = Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
 TOLERATION = Toleration(key="dedicated", operator="Equal", value="x", effect="NoSchedule")
 
 
@@ -169,11 +170,14 @@ def nodes(draw: st.DrawFn, among: Sequence[FleetSettings], mix: Mix) -> list[Nod
         fleet = None if rarely(draw, 6) else draw(st.sampled_from(list(among)))
         changed: dict[str, Any] = {}
         if mix.trouble:
-            trouble = draw(st.sampled_from([None] * 6 + ["cordoned", "unready", "draining", "new"]))
+            trouble = draw(
+                st.sampled_from([None] * 6 + ["cordoned", "unready", "draining", "new", "opening"])
+            )
             states: dict[str, dict[str, Any]] = {
                 "cordoned": {"unschedulable": True},
                 "unready": {"ready": False},
                 "new": {"ready": False, "created_at": ago(30)},
+                "opening": {"taints": (OPENING,), "created_at": ago(30)},
                 "draining": {"draining": fleet is not None},
             }
             changed |= states.get(trouble or "", {})

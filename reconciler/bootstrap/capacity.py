@@ -1,7 +1,7 @@
 """Wires the capacity loop: live cluster and cloud, executor, reporters, HTTP, signals."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
@@ -140,9 +140,14 @@ class ConfiguredExecutor:
         self._dry = DryRunExecutor()
         self._source = source
 
+    @property
+    def dry_run(self) -> bool:
+        """What the config says now."""
+        return self._source.config.dry_run
+
     def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
         """Carry the actions out, or not."""
-        executor = self._dry if self._source.config.dry_run else self._live
+        executor = self._dry if self.dry_run else self._live
         return executor.execute(actions, report)
 
 
@@ -247,6 +252,10 @@ class Capacity:
         """A dry run never leads; it carries nothing out either."""
         return self._source.config.dry_run or self._leading.may_act()
 
+    def _may_tell(self) -> bool:
+        """Messages go out from the one replica that acts, and from none in a dry run."""
+        return not self._source.config.dry_run and self._leading.may_act()
+
     def _nudge(self) -> None:
         if self._cluster is not None:
             self._cluster.nudge()
@@ -270,7 +279,7 @@ class Capacity:
             yield Reporters(reporters)
             return
         with closing(SlackNotifier(hook, self._log_unsent)) as slack:
-            notify = Gated(NotifyReporter(slack, now), self._may_act)
+            notify = Gated(NotifyReporter(slack, now), self._may_tell)
             yield Reporters([*reporters, notify])
 
     def _log_unsent(self, error: PortError) -> None:
@@ -303,10 +312,6 @@ class Capacity:
         def plan_now(snapshot: Snapshot) -> Plan:
             return plan(snapshot, source.settings)
 
-        def remember(annotations: Mapping[str, str | None]) -> None:
-            if not source.config.dry_run:
-                cluster.remember(annotations)
-
         return ReconcileLoop(
             observe=observe_now,
             plan=plan_now,
@@ -318,7 +323,7 @@ class Capacity:
             stopping=clock.stop.is_set,
             sleep_seconds=self._pause_seconds,
             errors_in_a_row_max=source.config.critical_error_threshold,
-            remember=remember,
+            remember=cluster.remember,
         )
 
     def _is_synced(self) -> bool:

@@ -16,6 +16,11 @@ Report = Callable[[Outcome], None]
 class Executor(Protocol):
     """Whatever carries plans out."""
 
+    @property
+    def dry_run(self) -> bool:
+        """Whether it changes nothing: then nothing may be kept or told outside either."""
+        ...
+
     def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
         """Carry the actions out in order; `report` hears of each as it ends."""
         ...
@@ -79,6 +84,11 @@ class LiveExecutor:
         self._monotonic_seconds = monotonic_seconds
         self._stopping = stopping
 
+    @property
+    def dry_run(self) -> bool:
+        """It acts."""
+        return False
+
     def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
         """Carry the actions out; after a failure its subject is left alone until the next plan."""
         failed: dict[str, str] = {}
@@ -119,6 +129,11 @@ class LiveExecutor:
 
 class DryRunExecutor:
     """Reports what would be done."""
+
+    @property
+    def dry_run(self) -> bool:
+        """It never acts."""
+        return True
 
     def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
         """Change nothing."""

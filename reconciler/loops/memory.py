@@ -1,6 +1,7 @@
 """What a cycle leaves for the next one, and for the next process, on the Lease."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, DeletePod, EvictPod
 from reconciler.model.outcome import Outcome
@@ -13,23 +14,62 @@ from reconciler.records.times import rfc3339
 def to_remember(
     snapshot: Snapshot, plan: Plan, outcomes: Iterable[Outcome]
 ) -> dict[str, str | None]:
-    """Annotations that differ from those that the snapshot shows; empty in a dry run.
+    """Annotations that differ from those that the snapshot shows.
 
     Args:
-        snapshot: What the plan was made from.
-        plan: Its `memories` are what holds after this cycle.
+        snapshot: What was observed, the Lease as it is.
+        plan: Its memories are what holds after this cycle.
         outcomes: Pods that the rescheduler moved begin its pause afresh.
     """
-    done = tuple(outcomes)
-    if any(each.kind == "dry-run" for each in done):
-        return {}
     annotations: dict[str, str | None] = {}
-    state = encode_fleet_state(plan.memories)
-    if state != encode_fleet_state(snapshot.cluster.memories):
+    state = _planned(plan)
+    if state != _observed(snapshot):
         annotations[FLEET_STATE] = state
-    if any(_moved_by_rescheduler(each) for each in done):
+    if any(_moved_by_rescheduler(each) for each in outcomes):
         annotations[LAST_DRAIN] = rfc3339(snapshot.at)
     return annotations
+
+
+@dataclass(slots=True)
+class OwnMemory:
+    """What this process knows and the Lease does not show: not yet, or never in a dry run."""
+
+    _plan: Plan | None = None
+    _beside: str = ""
+    """What the Lease showed when the plan was made: anything newer counts more than ours."""
+
+    def recalled(self, observed: Snapshot) -> Snapshot:
+        """The snapshot with what this process knows better."""
+        plan = self._plan
+        if plan is None:
+            return observed
+        if _observed(observed) != self._beside:
+            self.forget()
+            return observed
+        cluster = replace(
+            observed.cluster,
+            memories=plan.memories,
+            demands=plan.demands,
+            lost_fleets=plan.lost_fleets,
+        )
+        return replace(observed, cluster=cluster)
+
+    def note(self, observed: Snapshot, plan: Plan) -> None:
+        """A plan was carried out: what it remembers holds, whether or not the Lease took it."""
+        self._plan, self._beside = plan, _observed(observed)
+
+    def forget(self) -> None:
+        """Another process acts: what it keeps on the Lease counts."""
+        self._plan = None
+
+
+def _planned(plan: Plan) -> str:
+    return encode_fleet_state(plan.memories, plan.demands, plan.lost_fleets)
+
+
+def _observed(snapshot: Snapshot) -> str:
+    cluster = snapshot.cluster
+    return encode_fleet_state(cluster.memories, cluster.demands, cluster.lost_fleets)
 
 
 def _moved_by_rescheduler(outcome: Outcome) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
-from reconciler.loops.memory import to_remember
+from reconciler.loops.memory import OwnMemory, to_remember
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -90,7 +90,8 @@ class ReconcileLoop:
     """The longest pause between cycles."""
     errors_in_a_row_max: int = 100
     remember: Callable[[Mapping[str, str | None]], None] = _keep_nothing
-    """Keeps annotations where they survive a restart."""
+    """Keeps annotations where they survive a restart; not called in a dry run."""
+    _memory: OwnMemory = field(default_factory=OwnMemory)
     _cycles: int = field(default=0)
     _errors_in_a_row: int = field(default=0)
     _troubled_in_a_row: int = field(default=0)
@@ -125,7 +126,8 @@ class ReconcileLoop:
     def _cycle(self) -> CycleReport:
         now = self.clock.monotonic_seconds
         began = now()
-        snapshot = self.observe()
+        seen = self.observe()
+        snapshot = self._memory.recalled(seen)
         observed = now()
         plan = self.plan(snapshot)
         planned = now()
@@ -134,7 +136,11 @@ class ReconcileLoop:
         unkept: PortError | None = None
         if self.may_act() and not self.stopping():
             outcomes = self.executor.execute(plan.actions, self.reporter.action_ended)
-            unkept = self._keep(to_remember(snapshot, plan, outcomes))
+            self._memory.note(seen, plan)
+            if not self.executor.dry_run:
+                unkept = self._keep(to_remember(seen, plan, outcomes))
+        else:
+            self._memory.forget()
         return CycleReport(
             number=self._cycles,
             snapshot=snapshot,

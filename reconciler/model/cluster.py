@@ -1,8 +1,9 @@
 """What Kubernetes holds: pods, nodes, budgets, volumes, as far as planning reads them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+from weakref import WeakValueDictionary
 
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import InstanceId, NodeName, PodKey, ResourceName
@@ -138,6 +139,40 @@ class Owner:
 PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class PodTraits:
+    """What planning reads of a pod and its replicas share: all but name, node, claims and times.
+
+    Pods made from the same spec and labels objects share one of these, so that tens of thousands
+    of them fall into groups at a look-up each. Compared by identity, which is only a short cut:
+    two of these may say the same, and whoever needs classes compares what they say.
+    """
+
+    namespace: str
+    spec: PodSpec
+    labels: Labels
+    phase: PodPhase
+    bound: bool
+    """Has a node."""
+    nominated: bool
+    volumes: bool
+    """Has claims or volumes of its own, so that pods of one group may still differ."""
+    daemon: bool
+    mirror: bool
+    gated: bool
+    deleting: bool
+    unreadable: bool
+
+    @property
+    def finished(self) -> bool:
+        """Succeeded or Failed: holds no resources any more."""
+        return self.phase in {"Succeeded", "Failed"}
+
+
+_TRAITS: WeakValueDictionary[tuple[object, ...], PodTraits] = WeakValueDictionary()
+"""Those in use. Keys hold ids of specs and labels, which live as long as the traits do."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
     """A pod as the API server holds it."""
@@ -164,6 +199,12 @@ class Pod:
     finished_at: datetime | None = None
     unreadable: bool = False
     """Its spec could not be read: it occupies its node, is never moved, and asks for nothing."""
+    traits: PodTraits = field(init=False, repr=False, compare=False)
+    """What it shares with its replicas."""
+
+    def __post_init__(self) -> None:
+        """Find the traits, so that planning need not look at each pod in every cycle."""
+        object.__setattr__(self, "traits", _traits_of(self))
 
     @property
     def finished(self) -> bool:
@@ -174,6 +215,33 @@ class Pod:
     def daemon(self) -> bool:
         """Made by a DaemonSet."""
         return self.owner is not None and self.owner.kind == "DaemonSet"
+
+
+def _traits_of(pod: Pod) -> PodTraits:
+    """The one object for pods like this one."""
+    volumes = bool(pod.claims or pod.ebs_volume_ids)
+    bound, nominated = pod.node_name is not None, pod.nominated_node_name is not None
+    rare = (pod.daemon, pod.mirror, pod.gated, pod.deleting, pod.unreadable)
+    place = (pod.key.namespace, id(pod.spec), id(pod.labels), pod.phase)
+    key = (*place, bound, nominated, volumes, *rare)
+    known = _TRAITS.get(key)
+    if known is None:
+        known = PodTraits(
+            namespace=pod.key.namespace,
+            spec=pod.spec,
+            labels=pod.labels,
+            phase=pod.phase,
+            bound=bound,
+            nominated=nominated,
+            volumes=volumes,
+            daemon=pod.daemon,
+            mirror=pod.mirror,
+            gated=pod.gated,
+            deleting=pod.deleting,
+            unreadable=pod.unreadable,
+        )
+        _TRAITS[key] = known
+    return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

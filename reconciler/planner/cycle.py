@@ -5,17 +5,21 @@ turns the finished cycle into a Plan.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, islice
+from operator import attrgetter, lt
 
 from reconciler.model.actions import AnyAction, PolicyName
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.placements import Destination
 from reconciler.model.plan import Held, Kept, Placement, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.demand import Demand, Wish, find_demand
 from reconciler.planner.inventory import FleetStatus, Inventory, take_inventory
 from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
@@ -34,6 +38,8 @@ class WaitingClass:
     sectors: tuple[str, ...]
     pods: list[Pod]
     """In name order; the first `done` have a place."""
+    nominated: bool = False
+    """Whether any of them has a nominated node."""
     done: int = 0
 
     @property
@@ -46,6 +52,16 @@ class WaitingClass:
         taken = self.pods[self.done : self.done + amount]
         self.done += amount
         return taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Promise:
+    """Pods of a class and the rows that they go to, in order: `amounts[i]` of them to `rows[i]`."""
+
+    waiting: WaitingClass
+    pods: Sequence[Pod]
+    rows: Sequence[int]
+    amounts: Sequence[int]
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +102,10 @@ class Cycle:
     pods_on_new: dict[FleetKey, int] = field(default_factory=dict)
     """Pods that asked for new nodes, per fleet."""
     actions: list[AnyAction] = field(default_factory=list)
+    promises: list[Promise] = field(default_factory=list)
+    """Where demand goes."""
     placements: list[Placement] = field(default_factory=list)
+    """Where pods go that policies move."""
     unplaceable: list[Unplaceable] = field(default_factory=list)
     held: list[Held] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
@@ -109,31 +128,35 @@ class Cycle:
         """The node of a row."""
         return NodeName(self.sim.names[row])
 
-    def promise(self, waiting: WaitingClass, row: int, amount: int) -> None:
-        """Record that the next `amount` pods of the class go to this row."""
-        self.used_rows.add(row)
+    def promise(self, waiting: WaitingClass, rows: Sequence[int], amounts: Sequence[int]) -> None:
+        """Record that the next pods of the class go to these rows, so many to each."""
+        if not rows:
+            return
+        self.used_rows.update(rows)
+        taken = waiting.take(sum(amounts))
+        self.promises.append(Promise(waiting=waiting, pods=taken, rows=rows, amounts=amounts))
+
+    def promised_on_nodes(self, waiting: WaitingClass) -> int:
+        """How many pods of the class were promised nodes that are there."""
+        return sum(
+            amount
+            for promise in self.promises
+            if promise.waiting is waiting
+            for row, amount in zip(promise.rows, promise.amounts, strict=True)
+            if row not in self.seats
+        )
+
+    def destination(self, row: int) -> Destination:
+        """A row as placements name it."""
         seat = self.seats.get(row)
-        for pod in waiting.take(amount):
-            if seat is None:
-                self.placements.append(Placement(pod=pod.key, node=self.row_name(row)))
-            elif seat.launching:
-                self.placements.append(
-                    Placement(
-                        pod=pod.key,
-                        fleet=seat.key.name,
-                        region=seat.key.region,
-                        launching=seat.number,
-                    )
-                )
-            else:
-                self.placements.append(
-                    Placement(
-                        pod=pod.key,
-                        fleet=seat.key.name,
-                        region=seat.key.region,
-                        new_node=seat.number,
-                    )
-                )
+        if seat is None:
+            return Destination(node=self.row_name(row))
+        return Destination(
+            fleet=seat.key.name,
+            region=seat.key.region,
+            launching=seat.number if seat.launching else None,
+            new_node=None if seat.launching else seat.number,
+        )
 
     def note_bound(self, sectors: Iterable[str], nano_usd: int) -> None:
         """A purchase for these sectors must cost at least so much.
@@ -167,34 +190,38 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     """
     cluster = snapshot.cluster
     inventory = take_inventory(snapshot, settings)
-    demand = find_demand(cluster.pods, settings)
-    live = [p for p in cluster.pods if not p.finished]
-    relevant = [p for p in live if p.node_name is not None]
-    relevant += [wish.pod for wish in demand.wishes]
+    groups = take_census(cluster.pods)
+    demand = find_demand(groups, settings)
+    bound = [g for g in groups if g.traits.bound and not g.traits.finished]
     names = frozenset(node.name for node in cluster.nodes)
-    resolver = VolumeResolver(
-        cluster.claims, cluster.volumes, cluster.storage_classes, live, names
-    )
     asked_about = list(also)
-    table = ClassTable([*relevant, *asked_about], cluster.namespaces, resolver)
-    bound = _classified((p for p in relevant if p.node_name is not None), table, bound=True)
+    resolver = VolumeResolver(
+        cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
+    )
+    table = ClassTable(
+        [*_distinct([*bound, *(w.group for w in demand.wishes)]), *asked_about],
+        cluster.namespaces,
+        resolver,
+    )
+    running = _classified(bound, table)
     waiting = _waiting(demand.wishes, table)
     for pod in asked_about:
         table.of(pod, bound=False)
     sim = Simulation(table)
     nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
-    row_of = {
-        name: sim.add_row(
+    sim.add_rows(
+        [
             _row(node, leaving=name in inventory.leaving, limits=limits.get(name, NO_LIMITS))
-        )
-        for name, node in nodes.items()
-    }
+            for name, node in nodes.items()
+        ]
+    )
+    row_of = {name: row for row, name in enumerate(nodes)}
     sim.load(
         (pod_class, [row_of[p.node_name] for p in pods if p.node_name in row_of])
-        for pod_class, pods in bound
+        for pod_class, pods in running
     )
-    daemons = daemon_specs(cluster.daemon_sets, cluster.pods)
+    daemons = daemon_specs(cluster.daemon_sets, groups)
     cycle = Cycle(
         snapshot=snapshot,
         settings=settings,
@@ -206,8 +233,8 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         nodes=nodes,
         row_of=row_of,
         offers=_offers(inventory, settings, daemons, limits),
-        pods_on=_by_node(relevant, nodes),
-        finished_on=_by_node((p for p in cluster.pods if p.finished), nodes),
+        pods_on=_by_node(bound, nodes),
+        finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
         statuses={status.key: status for status in inventory.fleets},
         targets={status.key: status.current for status in inventory.fleets},
         budgets=BudgetLedger(cluster.budgets),
@@ -239,50 +266,52 @@ def node_row(node: Node, taints_left_out: frozenset[str]) -> RowSpec:
     )
 
 
+def _distinct(groups: Iterable[PodGroup]) -> Iterable[Pod]:
+    return chain.from_iterable(group.distinct for group in groups)
+
+
+def _with_volumes(groups: Iterable[PodGroup]) -> list[Pod]:
+    """The pods that have claims, unless they are finished."""
+    having = [g.pods for g in groups if g.traits.volumes and not g.traits.finished]
+    return list(chain.from_iterable(having))
+
+
 def _classified(
-    pods: Iterable[Pod], table: ClassTable, *, bound: bool
-) -> list[tuple[PodClass, list[Pod]]]:
-    grouped: dict[int, list[Pod]] = defaultdict(list)
-    class_of = _ClassMemory(table, bound=bound).of
-    for pod in pods:
-        grouped[class_of(pod).number].append(pod)
-    return [(table.classes[number], members) for number, members in grouped.items()]
-
-
-class _ClassMemory:
-    """Finds classes by identity: replicas share one spec and one labels object when decoded.
-
-    Identity is only a short cut; the table decides. Pods with volumes or on their way out are
-    asked about one by one.
-    """
-
-    def __init__(self, table: ClassTable, *, bound: bool) -> None:
-        self._table = table
-        self._bound = bound
-        self._known: dict[tuple[int, int, str], PodClass] = {}
-
-    def of(self, pod: Pod) -> PodClass:
-        """The class of a pod that outlives this memory."""
-        if pod.claims or pod.ebs_volume_ids or pod.deleting:
-            return self._table.of(pod, bound=self._bound)
-        key = (id(pod.spec), id(pod.labels), pod.key.namespace)
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._table.of(pod, bound=self._bound)
-        return known
+    groups: Iterable[PodGroup], table: ClassTable
+) -> list[tuple[PodClass, Sequence[Pod]]]:
+    """Bound pods by class; a class may come more than once."""
+    return [
+        (table.of(pods[0], bound=True), pods) for group in groups for pods in group.of_one_class()
+    ]
 
 
 def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
+    """Classes are numbered in the order of their first pods' names, whatever the snapshot's."""
+    parts = [(_by_name(w.group), w) for w in wishes]
+    split = [(pods, w) for named, w in parts for pods in w.group.of_one_class(named)]
+    split.sort(key=lambda part: (-part[1].group.traits.spec.priority, _name(part[0][0])))
     grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
-    class_of = _ClassMemory(table, bound=False).of
-    for wish in wishes:
-        pod_class = class_of(wish.pod)
+    for pods, wish in split:
+        pod_class = table.of(pods[0], bound=False)
         key = (pod_class.number, wish.sectors)
         known = grouped.get(key)
         if known is None:
-            known = grouped[key] = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=[])
-        known.pods.append(wish.pod)
+            known = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=list(pods))
+            grouped[key] = known
+        else:
+            known.pods = sorted([*known.pods, *pods], key=_name)
+        known.nominated |= wish.group.traits.nominated
     return sorted(grouped.values(), key=_largest_first)
+
+
+_name = attrgetter("key.namespace", "key.name", "key.uid")
+
+
+def _by_name(group: PodGroup) -> list[Pod]:
+    """The pods of one namespace by name; lists of the API server come that way already."""
+    names = list(map(attrgetter("key.name"), group.pods))
+    in_order = all(map(lt, names, islice(names, 1, None)))
+    return group.pods if in_order else sorted(group.pods, key=_name)
 
 
 def _largest_first(waiting: WaitingClass) -> tuple[object, ...]:
@@ -292,12 +321,13 @@ def _largest_first(waiting: WaitingClass) -> tuple[object, ...]:
     return (-waiting.pod_class.spec.priority, -size, waiting.pods[0].key)
 
 
-def _by_node(pods: Iterable[Pod], nodes: dict[NodeName, Node]) -> dict[NodeName, list[Pod]]:
-    found: dict[NodeName, list[Pod]] = {}
-    for pod in pods:
-        if pod.node_name is not None and pod.node_name in nodes:
-            found.setdefault(pod.node_name, []).append(pod)
-    return found
+def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[NodeName, list[Pod]]:
+    found: defaultdict[NodeName, list[Pod]] = defaultdict(list)
+    for group in groups:
+        for pod in group.pods:
+            if pod.node_name is not None:
+                found[pod.node_name].append(pod)
+    return {name: pods for name, pods in found.items() if name in nodes}
 
 
 def _offers(

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.model.cluster import Pod, PodSpec
+from reconciler.model.cluster import PodSpec, PodTraits
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import Ignored
+from reconciler.planner.census import PodGroup
 from reconciler.planner.settings import PlannerSettings
 
 SECTOR = "sector"
@@ -16,9 +17,9 @@ _SYSTEM = "kube-system"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A pod that wants to run, and the sectors whose fleets may serve it."""
+    """Pods that want to run, and the sectors whose fleets may serve them."""
 
-    pod: Pod
+    group: PodGroup
     sectors: tuple[str, ...]
 
 
@@ -27,7 +28,6 @@ class Demand:
     """All pods of a snapshot, told apart."""
 
     wishes: tuple[Wish, ...]
-    """By priority, highest first, then by name."""
     homeless: tuple[tuple[PodKey, str], ...]
     """Pods that name a sector the config does not have, and the name."""
     ignored: tuple[Ignored, ...]
@@ -97,7 +97,7 @@ class SectorFinder:
         return tuple(s for s in sectors if s in self._known)
 
 
-def _bystander(pod: Pod) -> str:
+def _bystander(pod: PodTraits) -> str:
     """Why a pod never asks for capacity, whatever it selects; or nothing."""
     if pod.daemon:
         return "daemonset"
@@ -107,54 +107,50 @@ def _bystander(pod: Pod) -> str:
         return "finished"
     if pod.deleting:
         return "deleting"
-    return "gated" if pod.gated and pod.node_name is None else ""
+    return "gated" if pod.gated and not pod.bound else ""
 
 
-def find_demand(pods: Iterable[Pod], settings: PlannerSettings) -> Demand:
+def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand:
     """Tell demand, pods of sectors that do not exist and ignored pods apart."""
     finder = SectorFinder(settings)
     wishes: list[Wish] = []
     homeless: list[tuple[PodKey, str]] = []
     ignored: list[Ignored] = []
-    for pod in pods:
-        if pod.node_name is not None and pod.phase == "Running" and not pod.deleting:
-            owner = pod.owner  # nearly all pods of a cluster: no calls for them
-            if not pod.mirror and (owner is None or owner.kind != "DaemonSet"):
-                continue
-        code = _bystander(pod)
-        if not code and not _waits(pod, settings):
+    for group in groups:
+        code = _bystander(group.traits)
+        if not code and not _waits(group.traits, settings):
             continue
-        code = code or _unserved(pod, finder)
+        code = code or _unserved(group.traits, finder)
+        spec = group.traits.spec
         if code:
-            ignored.append(Ignored(code=code, namespace=pod.key.namespace, pod=pod.key.name))
-        elif known := finder.served_by(pod.spec):
-            wishes.append(Wish(pod=pod, sectors=known))
+            ignored += _ignored(group, code)
+        elif known := finder.served_by(spec):
+            wishes.append(Wish(group=group, sectors=known))
         else:
-            homeless.append((pod.key, ", ".join(finder.sectors_of(pod.spec) or ())))
-    wishes.sort(key=_urgency)
+            named = ", ".join(finder.sectors_of(spec) or ())
+            homeless += [(pod.key, named) for pod in group.pods]
     return Demand(
         wishes=tuple(wishes), homeless=tuple(sorted(homeless)), ignored=tuple(sorted(ignored))
     )
 
 
-def _unserved(pod: Pod, finder: SectorFinder) -> str:
+def _ignored(group: PodGroup, code: str) -> Iterable[Ignored]:
+    for pod in group.pods:
+        yield Ignored(code=code, namespace=pod.key.namespace, pod=pod.key.name)
+
+
+def _unserved(pod: PodTraits, finder: SectorFinder) -> str:
     """Why a pod that waits is none of ours, or nothing."""
-    if pod.key.namespace == _SYSTEM and not names_ours(pod.spec):
+    if pod.namespace == _SYSTEM and not names_ours(pod.spec):
         return "kube-system"
     return "no-sector" if finder.sectors_of(pod.spec) is None else ""
 
 
-def _urgency(wish: Wish) -> tuple[int, str, str, str]:
-    """Sort key: plain strings compare far faster than keys."""
-    key = wish.pod.key
-    return -wish.pod.spec.priority, key.namespace, key.name, key.uid
-
-
-def _waits(pod: Pod, settings: PlannerSettings) -> bool:
+def _waits(pod: PodTraits, settings: PlannerSettings) -> bool:
     """Pending, unbound, readable, and of the namespace that counts."""
     return (
-        pod.node_name is None
+        not pod.bound
         and pod.phase == "Pending"
         and not pod.unreadable
-        and settings.pod_namespace in {None, pod.key.namespace}
+        and settings.pod_namespace in {None, pod.namespace}
     )

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 
-from reconciler.model.cluster import DaemonSet, Pod, PodSpec, Resources
+from reconciler.model.cluster import DaemonSet, PodSpec, Resources
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.census import PodGroup
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.placement.filters import node_affinity, taints
 from reconciler.planner.placement.kinds import (
@@ -39,14 +40,17 @@ class NewNode:
     priced: bool
 
 
-def daemon_specs(daemon_sets: Iterable[DaemonSet], pods: Iterable[Pod]) -> tuple[PodSpec, ...]:
+def daemon_specs(
+    daemon_sets: Iterable[DaemonSet], groups: Iterable[PodGroup]
+) -> tuple[PodSpec, ...]:
     """One spec per DaemonSet: its template, or what its pods show when the object was not given.
 
     A daemon pod names its own node in its affinity; that part is left out.
     """
     specs = {(d.namespace, d.name): d.spec for d in daemon_sets}
     seen: dict[tuple[str, str], PodSpec] = {}
-    for pod in sorted((p for p in pods if p.daemon and not p.unreadable), key=lambda p: p.key):
+    shown = [g.pods for g in groups if g.traits.daemon and not g.traits.unreadable]
+    for pod in sorted(chain.from_iterable(shown), key=lambda p: p.key):
         if pod.owner is not None:
             seen.setdefault((pod.key.namespace, pod.owner.name), pod.spec)
     for key, spec in seen.items():

@@ -11,6 +11,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetId
+from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle, open_cycle
@@ -69,7 +70,7 @@ def _finish(cycle: Cycle) -> Plan:
         cluster=settings.cluster,
         home_region=settings.home_region,
         actions=tuple(_in_order([*_capacity_actions(cycle), *cycle.actions])),
-        placements=tuple(sorted(cycle.placements, key=lambda p: (p.pod.namespace, p.pod.name))),
+        placements=_placements(cycle),
         held=tuple(sorted(cycle.held)),
         unplaceable=tuple(sorted([*cycle.unplaceable, *_homeless(cycle)], key=lambda u: u.pod)),
         ignored=tuple(_merged([*cycle.demand.ignored, *snapshot.cluster.ignored, *foreign])),
@@ -78,6 +79,21 @@ def _finish(cycle: Cycle) -> Plan:
         kept=tuple(one_reason_each(cycle.kept)),
         memories=cycle.inventory.memories,
     )
+
+
+def _placements(cycle: Cycle) -> Placements:
+    """Every promise in groups: one value per pod is made when somebody reads them."""
+    rows = sorted({row for promise in cycle.promises for row in promise.rows})
+    places = {row: cycle.destination(row) for row in rows}
+    dispatches = [
+        Dispatch(
+            pods=promise.pods,
+            destinations=[places[row] for row in promise.rows],
+            amounts=promise.amounts,
+        )
+        for promise in cycle.promises
+    ]
+    return Placements(dispatches, cycle.placements)
 
 
 def _capacity_actions(cycle: Cycle) -> Iterable[SetCapacity]:

@@ -91,12 +91,11 @@ class DemandReserve:
         self._cycle = cycle
         self._reserve: dict[str, IntArray] = {}
         over = {f.sector: f.over_subscription for f in cycle.settings.fleets()}
-        if not any(over.values()) or not cycle.placements:
+        if not any(over.values()) or not cycle.promises:
             return
-        on_nodes = {p.pod for p in cycle.placements if p.node is not None and not p.moved_from}
         for waiting in cycle.waiting:
             sector = waiting.sectors[0]
-            count = sum(pod.key in on_nodes for pod in waiting.pods)
+            count = cycle.promised_on_nodes(waiting)
             share = round(over.get(sector, 0.0) * _WHOLE)
             if count and share:
                 extra = self._extra(waiting.pod_class.requests, sector, share) * count

@@ -32,14 +32,22 @@ from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.settings import Expander
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Taken:
+    """Pods of a class on rows: `amounts[i]` of them on `rows[i]`."""
+
+    pod_class: PodClass
+    rows: Sequence[int]
+    amounts: Sequence[int]
+
+
 @dataclass(slots=True, eq=False)
 class Purchase:
     """What was bought and what for."""
 
     rows: list[tuple[int, NewNode]]
     """New rows of the simulation, in order."""
-    taken: list[tuple[PodClass, int, int]]
-    """Class, row, amount."""
+    taken: list[Taken]
     left: list[Want]
     """What could not be served."""
     over_budget: bool
@@ -74,8 +82,9 @@ def buy(
         known = purchase.worth.get(item.pod_class.number, float(worth))
         purchase.worth[item.pod_class.number] = min(known, float(worth))
     served: dict[int, int] = {}
-    for pod_class, _, amount in purchase.taken:
-        served[pod_class.number] = served.get(pod_class.number, 0) + amount
+    for taken in purchase.taken:
+        number = taken.pod_class.number
+        served[number] = served.get(number, 0) + sum(taken.amounts)
     rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
     if rest:
         money = None if budget_nano_usd is None else budget_nano_usd - purchase.nano_usd
@@ -145,10 +154,9 @@ class _Carrier:
             amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
             rows, amounts = rows[amounts > 0], amounts[amounts > 0]
         self._sim.place(pod_class, rows, amounts)
-        purchase.taken += [
-            (pod_class, row, amount)
-            for row, amount in zip(rows.tolist(), amounts.tolist(), strict=True)
-        ]
+        purchase.taken.append(
+            Taken(pod_class=pod_class, rows=rows.tolist(), amounts=amounts.tolist())
+        )
 
 
 def priced_row(offer: Offer) -> RowSpec:
@@ -201,8 +209,13 @@ class _Singles:
         if not among.any():
             return count
         taken = fill(self._sim, pod_class, count, among, tightness(self._sim))
-        self._purchase.taken += [(pod_class, row, amount) for row, amount in taken]
-        return count - sum(amount for _, amount in taken)
+        return count - self._note(pod_class, taken)
+
+    def _note(self, pod_class: PodClass, taken: list[tuple[int, int]]) -> int:
+        """Record pods that found rows; how many."""
+        rows, amounts = [row for row, _ in taken], [amount for _, amount in taken]
+        self._purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
+        return sum(amounts)
 
     def _on_another(self, pod_class: PodClass, count: int) -> int:
         """Buy one more node for the class, the cheapest that its rules accept."""
@@ -232,5 +245,4 @@ class _Singles:
             self._sim.revert(mark)
             return 0
         self._purchase.rows.append((row, offer.node))
-        self._purchase.taken += [(pod_class, at, amount) for at, amount in taken]
-        return sum(amount for _, amount in taken)
+        return self._note(pod_class, taken)

@@ -95,7 +95,6 @@ class Simulation:
         """Append `copies` equal rows (imagined ones get names of their own); the first's number."""
         first = self._rows
         names = [f"{spec.name}#{first + i}" if spec.imagined else spec.name for i in range(copies)]
-        kind = self.kind_of(spec)
         for topology in self.topologies.values():
             topology.add(
                 [
@@ -103,20 +102,48 @@ class Simulation:
                     for name in names
                 ]
             )
-        total = first + copies
+        self._append(
+            names,
+            self.offer_of(spec),
+            np.array(self.kind_of(spec), dtype=np.int64),
+            np.array(spec.over_subscription, dtype=np.int64),
+        )
+        return first
+
+    def add_rows(self, specs: Sequence[RowSpec]) -> None:
+        """Append a row for each node that there is."""
+        for topology in self.topologies.values():
+            topology.add([topology.domain_of(spec.variants, None) for spec in specs])
+        known: dict[tuple[object, ...], IntArray] = {}
+        offers = np.zeros((len(specs), len(self.dimensions.names)), dtype=np.int64)
+        for row, spec in enumerate(specs):
+            key = (spec.allocatable, spec.volume_limits, spec.taken_ports)
+            if key not in known:
+                known[key] = self.offer_of(spec)
+            offers[row] = known[key]
+        self._append(
+            [spec.name for spec in specs],
+            offers,
+            np.array([self.kind_of(spec) for spec in specs], dtype=np.int64),
+            np.array([spec.over_subscription for spec in specs], dtype=np.int64),
+        )
+
+    def _append(
+        self, names: Sequence[str], offers: IntArray, kinds: IntArray, over: IntArray
+    ) -> None:
+        """Rows with these properties, which are one for all or one for each."""
+        first, total = self._rows, self._rows + len(names)
         self._free = grown(self._free, total)
         self._offers = grown(self._offers, total)
         self._kinds = grown(self._kinds, total)
         self._over = grown(self._over, total)
-        offer = self.offer_of(spec)
-        self._free[first:total] = offer
-        self._offers[first:total] = offer
-        self._kinds[first:total] = kind
-        self._over[first:total] = spec.over_subscription
+        self._free[first:total] = offers
+        self._offers[first:total] = offers
+        self._kinds[first:total] = kinds
+        self._over[first:total] = over
         self.names.extend(names)
         self._rows = total
         self.version += 1
-        return first
 
     def offer_of(self, spec: RowSpec) -> IntArray:
         """What a row that may or may not exist has of every dimension when it is empty."""
@@ -216,6 +243,10 @@ class Simulation:
         )
         self._free[rows] -= taken * amounts[:, None]
         self._shared.take(pod_class.volumes.shared, self.free, rows, amounts)
+        self._count(pod_class, rows, amounts)
+
+    def _count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
+        """Tell the counters that pods of the class match."""
         links = self.links(pod_class)
         for counter in links.feeds:
             counter.add(rows, amounts)
@@ -227,15 +258,33 @@ class Simulation:
                 counter.add(rows[eligible], amounts[eligible])
 
     def load(self, pods: Iterable[tuple[PodClass, Sequence[int]]]) -> None:
-        """Put pods that run already on their rows (a row may repeat); not for `revert`."""
-        for pod_class, at in pods:
-            rows, amounts = np.unique(np.asarray(at, dtype=np.int64), return_counts=True)
-            self._apply(pod_class, rows, amounts)
-            if pod_class.spec.priority < 0:
-                if self._lendable is None:
-                    self._lendable = np.zeros((len(self._free), self._free.shape[1]), np.int64)
-                self._lendable = grown(self._lendable, len(self._free))
-                self._lendable[rows] += pod_class.requests * amounts[:, None]
+        """Put pods that run already on the rows of their nodes; not for `revert`.
+
+        A class may come more than once, and so may a row. On a node that is there nothing is
+        inflated.
+        """
+        loads = [(pod_class, np.array(at, dtype=np.int64)) for pod_class, at in pods if len(at)]
+        if not loads:
+            return
+        self._free -= self._summed(loads)
+        for pod_class, rows in loads:
+            self._count(pod_class, rows, np.ones(len(rows), dtype=np.int64))
+            if pod_class.volumes.shared:
+                distinct, amounts = np.unique(rows, return_counts=True)
+                self._shared.take(pod_class.volumes.shared, self.free, distinct, amounts)
+        lent = [(pod_class, rows) for pod_class, rows in loads if pod_class.spec.priority < 0]
+        if lent:
+            self._lendable = self._summed(lent)
+
+    def _summed(self, loads: Sequence[tuple[PodClass, IntArray]]) -> IntArray:
+        """What pods ask for, added up per row."""
+        rows = np.concatenate([rows for _, rows in loads])
+        number = np.repeat(np.arange(len(loads)), [len(rows) for _, rows in loads])
+        requests = np.array([pod_class.requests for pod_class, _ in loads], dtype=np.int64)
+        total = np.zeros_like(self._free)
+        for column in range(requests.shape[1]):
+            np.add.at(total[:, column], rows, requests[number, column])
+        return total
 
     def fork(self) -> tuple[int, int]:
         """A mark to `revert` to."""

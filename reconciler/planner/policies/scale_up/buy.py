@@ -174,8 +174,8 @@ def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> No
         cycle.seat_new_row(row, node.key)
         cycle.bought_nano_usd += node.nano_usd_per_hour
     by_number = {w.pod_class.number: w for w in classes}
-    for pod_class, row, amount in purchase.taken:
-        waiting = by_number[pod_class.number]
-        key = cycle.seats[row].key
-        cycle.pods_on_new[key] = cycle.pods_on_new.get(key, 0) + amount
-        cycle.promise(waiting, row, amount)
+    for taken in purchase.taken:
+        for row, amount in zip(taken.rows, taken.amounts, strict=True):
+            key = cycle.seats[row].key
+            cycle.pods_on_new[key] = cycle.pods_on_new.get(key, 0) + amount
+        cycle.promise(by_number[taken.pod_class.number], taken.rows, taken.amounts)

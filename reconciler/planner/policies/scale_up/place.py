@@ -8,8 +8,8 @@ from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
 
-Placed = list[tuple[WaitingClass, int, int]]
-"""Class, row, amount."""
+Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
+"""Class, and its rows and amounts."""
 
 
 def place_on_nominated(cycle: Cycle) -> None:
@@ -19,6 +19,8 @@ def place_on_nominated(cycle: Cycle) -> None:
     """
     one = np.ones(1, dtype=np.int64)
     for waiting in cycle.waiting:
+        if not waiting.nominated:
+            continue
         named = {
             pod.key: row
             for pod in waiting.pods
@@ -35,7 +37,7 @@ def place_on_nominated(cycle: Cycle) -> None:
         ]
         for row in [rows[pod.key] for pod in waiting.pods[: len(rows)]]:
             cycle.sim.place(waiting.pod_class, np.array([row], dtype=np.int64), one)
-            cycle.promise(waiting, row, 1)
+            cycle.promise(waiting, [row], [1])
 
 
 def place_on_existing(cycle: Cycle) -> None:
@@ -51,8 +53,8 @@ def place_on_existing(cycle: Cycle) -> None:
     placed = _attempt(cycle, cycle.waiting, seated, order)
     if any(_left(cycle.waiting, placed)):
         placed = _better(cycle, placed, mark, seated, order)
-    for waiting, row, amount in placed:
-        cycle.promise(waiting, row, amount)
+    for waiting, taken in placed:
+        _promise(cycle, waiting, taken)
 
 
 def _better(
@@ -70,17 +72,22 @@ def _better(
         if _left(cycle.waiting, other) < before:
             return other
         cycle.sim.revert(mark)
-    for waiting, row, amount in placed:
-        cycle.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
+    for waiting, taken in placed:
+        for row, amount in taken:
+            cycle.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
     return placed
 
 
 def _unserved(classes: Sequence[WaitingClass], placed: Placed) -> list[WaitingClass]:
     """The classes of which some pods still wait."""
     taken: dict[int, int] = {}
-    for waiting, _, amount in placed:
-        taken[id(waiting)] = taken.get(id(waiting), 0) + amount
+    for waiting, parts in placed:
+        taken[id(waiting)] = taken.get(id(waiting), 0) + _total(parts)
     return [w for w in classes if w.left > taken.get(id(w), 0)]
+
+
+def _total(taken: list[tuple[int, int]]) -> int:
+    return sum(amount for _, amount in taken)
 
 
 def _attempt(
@@ -93,8 +100,8 @@ def _attempt(
         for among in (~seated, seated):
             if left and among.any():
                 taken = fill(cycle.sim, waiting.pod_class, left, among, order)
-                placed += [(waiting, row, amount) for row, amount in taken]
-                left -= sum(amount for _, amount in taken)
+                placed.append((waiting, taken))
+                left -= _total(taken)
     return placed
 
 
@@ -110,13 +117,16 @@ def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
     for waiting in classes:
         priority = waiting.pod_class.spec.priority
         left[priority] = left.get(priority, 0) + waiting.left
-    for waiting, _, amount in placed:
-        left[waiting.pod_class.spec.priority] -= amount
+    for waiting, taken in placed:
+        left[waiting.pod_class.spec.priority] -= _total(taken)
     return [left[priority] for priority in sorted(left, reverse=True)]
 
 
 def fill_class(cycle: Cycle, waiting: WaitingClass, among: BoolArray, order: IntArray) -> None:
     """Promise as many of the class's pods as rows of `among` take."""
     if waiting.left and among.any():
-        for row, amount in fill(cycle.sim, waiting.pod_class, waiting.left, among, order):
-            cycle.promise(waiting, row, amount)
+        _promise(cycle, waiting, fill(cycle.sim, waiting.pod_class, waiting.left, among, order))
+
+
+def _promise(cycle: Cycle, waiting: WaitingClass, taken: list[tuple[int, int]]) -> None:
+    cycle.promise(waiting, [row for row, _ in taken], [amount for _, amount in taken])

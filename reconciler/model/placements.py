@@ -1,0 +1,92 @@
+"""Where pods will run: a few groups as planned, one value per pod as read."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import overload
+
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import NodeName, Region
+from reconciler.model.plan import Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where pods will run, in the fields of `Placement`."""
+
+    node: NodeName | None = None
+    fleet: str | None = None
+    region: Region | None = None
+    launching: int | None = None
+    new_node: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """Pods and where they go: the first `amounts[0]` of them to the first place, and so on."""
+
+    pods: Sequence[Pod]
+    destinations: Sequence[Destination]
+    amounts: Sequence[int]
+    """Add up to the number of pods."""
+
+
+class Placements(Sequence[Placement]):
+    """Placements by namespace and name, held as groups until somebody reads them.
+
+    Reads, compares and hashes like the tuple of its placements. A plan for tens of thousands of
+    pods is decided in groups; their one value per pod is made when the first of them is asked for.
+    """
+
+    __slots__ = ("_groups", "_known", "_length", "_single")
+
+    def __init__(self, groups: Iterable[Dispatch] = (), single: Iterable[Placement] = ()) -> None:
+        """Groups, and placements that are in none of them, all in any order."""
+        self._groups = tuple(groups)
+        self._single = tuple(single)
+        self._length = len(self._single) + sum(len(group.pods) for group in self._groups)
+        self._known: tuple[Placement, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Placement]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> Placement: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Placement, ...]: ...
+    def __getitem__(self, index: int | slice) -> Placement | tuple[Placement, ...]:
+        """The placement at a place in the order."""
+        return self._all()[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Placements):
+            return self._all() == other._all()
+        return self._all() == other
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+    def _all(self) -> tuple[Placement, ...]:
+        if self._known is None:
+            made = chain(self._single, chain.from_iterable(map(_placed, self._groups)))
+            self._known = tuple(sorted(made, key=lambda p: (p.pod.namespace, p.pod.name)))
+        return self._known
+
+
+def _placed(group: Dispatch) -> Iterator[Placement]:
+    places = chain.from_iterable(map(repeat, group.destinations, group.amounts))
+    for pod, place in zip(group.pods, places, strict=True):
+        yield Placement(
+            pod=pod.key,
+            node=place.node,
+            fleet=place.fleet,
+            region=place.region,
+            launching=place.launching,
+            new_node=place.new_node,
+        )

@@ -30,7 +30,10 @@ class AwsCall:
     parameters: Mapping[str, str]
     """Flat, as on the wire (`FleetId`, `InstanceId.1`); for S3 `Path` and `Query`."""
     status: int
-    """HTTP status of the answer."""
+    """HTTP status of the answer; 0 when there was none."""
+    user_agent: str = ""
+    fault: str = ""
+    """The fault of the script that it met; `throttled` for an empty bucket."""
 
     def to_json(self) -> dict[str, object]:
         """Ready for JSON."""
@@ -42,6 +45,8 @@ class AwsCall:
             "mutating": self.mutating,
             "parameters": dict(self.parameters),
             "status": self.status,
+            "user_agent": self.user_agent,
+            "fault": self.fault,
         }
 
 
@@ -64,9 +69,14 @@ class CallLog:
             self._calls.clear()
 
     def calls(
-        self, *, service: str | None = None, action: str | None = None, mutating: bool | None = None
+        self,
+        *,
+        service: str | None = None,
+        action: str | None = None,
+        mutating: bool | None = None,
+        user_agent: str = "",
     ) -> tuple[AwsCall, ...]:
-        """The calls that match; None matches all."""
+        """The calls that match; None matches all, `user_agent` is a part of the header."""
         with self._lock:
             return tuple(
                 call
@@ -74,6 +84,7 @@ class CallLog:
                 if service in {None, call.service}
                 and action in {None, call.action}
                 and mutating in {None, call.mutating}
+                and user_agent in call.user_agent
             )
 
     def counts(self) -> Mapping[str, int]:
@@ -119,6 +130,7 @@ def read_call(request: HttpRequest, at: datetime) -> AwsCall:
         mutating=mutating,
         parameters=parameters,
         status=0,
+        user_agent=request.headers.get("user-agent", ""),
     )
 
 

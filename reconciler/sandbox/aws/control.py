@@ -1,8 +1,13 @@
 """The control API beside the emulated AWS: what a sandbox or a test may do that a user may not.
 
 GET    /_sandbox/health      {"status": "ok"}
-GET    /_sandbox/calls       ?service= &action= &mutating=true|false -> {"counts", "calls"}
+GET    /_sandbox/calls       ?service= &action= &mutating=true|false &user_agent=
+                             -> {"counts", "calls"}
 DELETE /_sandbox/calls       forget them
+GET    /_sandbox/faults      those of scripts in force, each with how often it has `shown`
+POST   /_sandbox/faults      {"seed", ...}: more of them, the `aws` part of a fault script
+DELETE /_sandbox/faults      take all of these away
+POST   /_sandbox/interrupt   {"instance_ids": [...], "notice_seconds": 120}: spot interruptions
 GET    /_sandbox/capacity    {"limits": [...]}
 POST   /_sandbox/capacity    {"instance_type", "zone", "lifecycle", "code", "message", "remaining"}
 DELETE /_sandbox/capacity    the same first three, or an empty body for all
@@ -11,7 +16,6 @@ POST   /_sandbox/iam         {"enforced": true|false}: check signatures and IAM 
 GET    /_sandbox/instances   ?since=N &wait_seconds=S -> {"change", "instances"}; waits for news
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from types import MappingProxyType
@@ -20,11 +24,14 @@ from urllib.parse import parse_qs
 
 from reconciler.model.errors import InputError
 from reconciler.sandbox.aws.call_log import CallLog, HttpRequest
-from reconciler.sandbox.aws.control_client import PREFIX
 from reconciler.sandbox.aws.faults import CapacityLimit
+from reconciler.sandbox.aws.interruptions import NOTICE_SECONDS
 from reconciler.sandbox.aws.launcher import EndReason
 from reconciler.sandbox.aws.moto_surface import enforce_iam
 from reconciler.sandbox.aws.world import Ec2World
+from reconciler.sandbox.control_api import PREFIX, read_body
+from reconciler.sandbox.faults.aws import AwsFaults
+from reconciler.sandbox.faults.script import read_document, read_seed
 
 _WAIT_SECONDS_MAX = 60.0
 
@@ -44,6 +51,10 @@ class Control:
                 ("GET", "health"): lambda _query, _body: {"status": "ok"},
                 ("GET", "calls"): self._get_calls,
                 ("DELETE", "calls"): self._delete_calls,
+                ("GET", "faults"): self._get_faults,
+                ("POST", "faults"): self._post_faults,
+                ("DELETE", "faults"): self._delete_faults,
+                ("POST", "interrupt"): self._post_interrupt,
                 ("GET", "capacity"): self._get_capacity,
                 ("POST", "capacity"): self._post_capacity,
                 ("DELETE", "capacity"): self._delete_capacity,
@@ -60,7 +71,7 @@ class Control:
             return 404, {"error": f"no {request.method} {request.path} here"}
         try:
             flat = {key: values[-1] for key, values in parse_qs(request.query).items()}
-            return 200, route(flat, _document(request.body))
+            return 200, route(flat, read_body(request.body))
         except InputError as error:
             return 400, {"error": str(error)}
 
@@ -76,12 +87,31 @@ class Control:
             service=query.get("service"),
             action=query.get("action"),
             mutating=None if mutating is None else mutating == "true",
+            user_agent=query.get("user_agent", ""),
         )
         return {"counts": self.calls.counts(), "calls": [call.to_json() for call in calls]}
 
     def _delete_calls(self, _query: Query, _body: Body) -> Body:
         self.calls.clear()
         return {}
+
+    def _get_faults(self, _query: Query, _body: Body) -> Body:
+        return self.faults.script.shown()
+
+    def _post_faults(self, query: Query, body: Body) -> Body:
+        seed, document = read_seed(body)
+        self.world.put_faults(read_document(AwsFaults, document), seed)
+        return self._get_faults(query, body)
+
+    def _delete_faults(self, _query: Query, _body: Body) -> Body:
+        self.faults.script.clear()
+        return {}
+
+    def _post_interrupt(self, _query: Query, body: Body) -> Body:
+        seconds = body.get("notice_seconds", NOTICE_SECONDS)
+        if not isinstance(seconds, int | float) or seconds < 0:
+            raise InputError("interrupt", "notice_seconds is no duration")
+        return {"interrupted": list(self.world.interrupt(_ids(body, "interrupt"), seconds))}
 
     def _get_capacity(self, _query: Query, _body: Body) -> Body:
         return {"limits": [asdict(limit) for limit in self.faults.limits()]}
@@ -110,10 +140,7 @@ class Control:
             reason = EndReason(body.get("reason", "user"))
         except ValueError as error:
             raise InputError("terminate", str(error)) from error
-        ids = body.get("instance_ids")
-        if not isinstance(ids, list):
-            raise InputError("terminate", "instance_ids is no list")
-        return {"terminated": list(self.terminate(ids, reason))}
+        return {"terminated": list(self.terminate(_ids(body, "terminate"), reason))}
 
     def enforce_iam(self, *, enforced: bool) -> None:
         """Check signatures and IAM policies from now on, or stop doing so."""
@@ -136,13 +163,8 @@ class Control:
         return {"change": change, "instances": list(instances)}
 
 
-def _document(body: bytes) -> Body:
-    if not body:
-        return {}
-    try:
-        document = json.loads(body)
-    except ValueError as error:
-        raise InputError("body", f"is no JSON: {error}") from error
-    if not isinstance(document, dict):
-        raise InputError("body", "is no JSON object")
-    return document
+def _ids(body: Body, what: str) -> list[str]:
+    ids = body.get("instance_ids")
+    if not isinstance(ids, list):
+        raise InputError(what, "instance_ids is no list")
+    return list(map(str, ids))

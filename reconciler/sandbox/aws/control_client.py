@@ -1,17 +1,13 @@
 """The control API from another process: what `control.Control` offers, over HTTP."""
 
-import json
 from collections.abc import Mapping, Sequence
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
-from reconciler.model.errors import InputError, Unavailable
-
-PREFIX = "/_sandbox/"
-"""Path of the control API; it stands here, so that a client need not load the emulator."""
-_TIMEOUT_SECONDS = 90.0
-"""Longer than the longest wait that the control API allows."""
+from reconciler.sandbox.control_api import TIMEOUT_SECONDS, ControlApi
+from reconciler.sandbox.faults.aws import AwsFaults
+from reconciler.sandbox.faults.script import to_document
 
 
 class ControlClient:
@@ -22,8 +18,26 @@ class ControlClient:
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._netloc = urlsplit(url).netloc
+        netloc = urlsplit(url).netloc
+        api = ControlApi(url, lambda: HTTPConnection(netloc, timeout=TIMEOUT_SECONDS))
+        self._ask = api.ask
+
+    def put_faults(self, faults: AwsFaults, seed: int = 0) -> None:
+        """Put faults of a script in force, beside those that are already."""
+        self._ask("POST", "faults", body={"seed": seed, **to_document(faults)})
+
+    def faults(self) -> Mapping[str, Any]:
+        """The faults in force in the words of a script, each with how often it has `shown`."""
+        return self._ask("GET", "faults")
+
+    def clear_faults(self) -> None:
+        """Take all faults of scripts away."""
+        self._ask("DELETE", "faults")
+
+    def interrupt(self, instance_ids: Sequence[str], notice_seconds: float = 120.0) -> None:
+        """Give spot instances their interruption notice; they end after `notice_seconds`."""
+        body = {"instance_ids": list(instance_ids), "notice_seconds": notice_seconds}
+        self._ask("POST", "interrupt", body=body)
 
     def limit_capacity(self, **limit: str | int | None) -> None:
         """Put a capacity limit in force: the fields of `faults.CapacityLimit`."""
@@ -44,7 +58,7 @@ class ControlClient:
         return list(self._ask("POST", "terminate", body=body)["terminated"])
 
     def calls(self, **wanted: str) -> Sequence[Mapping[str, Any]]:
-        """The AWS calls so far that match `service`, `action`, `mutating` (`true`, `false`)."""
+        """The AWS calls so far that match `service`, `action`, `mutating`, `user_agent`."""
         return list(self._ask("GET", "calls", query=wanted)["calls"])
 
     def call_counts(self) -> Mapping[str, int]:
@@ -71,25 +85,3 @@ class ControlClient:
         query = {"since": str(since), "wait_seconds": str(wait_seconds)}
         answer = self._ask("GET", "instances", query=query)
         return int(answer["change"]), list(answer["instances"])
-
-    def _ask(
-        self,
-        method: str,
-        what: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
-    ) -> Mapping[str, Any]:
-        connection = HTTPConnection(self._netloc, timeout=_TIMEOUT_SECONDS)
-        try:
-            path = PREFIX + what + ("?" + urlencode(query) if query else "")
-            connection.request(method, path, body=json.dumps(body) if body else None)
-            answer = connection.getresponse()
-            document: Mapping[str, Any] = json.loads(answer.read())
-        except (OSError, HTTPException, ValueError) as error:
-            raise Unavailable(self._url, str(error) or type(error).__name__) from error
-        finally:
-            connection.close()
-        if answer.status != 200:
-            raise InputError(self._url, str(document.get("error")))
-        return document

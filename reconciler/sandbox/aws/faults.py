@@ -1,14 +1,12 @@
-"""What goes wrong on purpose: the seam for every fault the emulated AWS is told to show.
-
-Today that is missing capacity. `Gateway` asks nothing here yet; a fault script for whole calls
-(throttling, server errors, lost replies, stale answers) belongs in this module, beside the pools.
-"""
+"""What goes wrong on purpose: pools without capacity, and beside them the faults of a script."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from threading import Lock
 from types import MappingProxyType
 
+from reconciler.sandbox.aws.scripted import LaunchPlace, ScriptedFaults
 from reconciler.sandbox.aws.values import LaunchRefusal, Lifecycle, Pool
 
 ANY = "*"
@@ -85,6 +83,7 @@ class Faults:
     """The faults in force; safe to use from several threads."""
 
     def __init__(self) -> None:
+        self.script = ScriptedFaults()
         self._lock = Lock()
         self._limits: dict[tuple[str, str, str], CapacityLimit] = {}
 
@@ -99,7 +98,8 @@ class Faults:
             return self._limits.pop((instance_type, zone, lifecycle), None) is not None
 
     def clear(self) -> None:
-        """Take all limits away."""
+        """Take all limits and all faults of scripts away."""
+        self.script.clear()
         with self._lock:
             self._limits.clear()
 
@@ -108,8 +108,14 @@ class Faults:
         with self._lock:
             return tuple(self._limits.values())
 
-    def take(self, pool: Pool, lifecycle: Lifecycle) -> LaunchRefusal | None:
+    def take(
+        self, pool: Pool, lifecycle: Lifecycle, place: LaunchPlace, now: datetime
+    ) -> LaunchRefusal | None:
         """Take one instance's worth of capacity from a pool, or say why there is none."""
+        shortage = self.script.shortage(place, now)
+        if shortage is not None:
+            text = shortage.message or _text(shortage.code, pool, lifecycle)
+            return LaunchRefusal(code=shortage.code, message=text)
         with self._lock:
             covering = [
                 limit
@@ -118,16 +124,17 @@ class Faults:
             ]
             spent = next((limit for limit in covering if limit.remaining <= 0), None)
             if spent is not None:
-                return LaunchRefusal(code=spent.code, message=_text(spent, pool, lifecycle))
+                words = spent.message
+                if words is None:
+                    words = _text(spent.code, pool, lifecycle)
+                return LaunchRefusal(code=spent.code, message=words)
             for limit in covering:
                 self._limits[limit.key] = replace(limit, remaining=limit.remaining - 1)
             return None
 
 
-def _text(limit: CapacityLimit, pool: Pool, lifecycle: Lifecycle) -> str:
-    if limit.message is not None:
-        return limit.message
-    words = _WORDS.get(limit.code, limit.code)
+def _text(code: str, pool: Pool, lifecycle: Lifecycle) -> str:
+    words = _WORDS.get(code, code)
     if lifecycle == "spot":
-        words = _SPOT_WORDS.get(limit.code, words)
+        words = _SPOT_WORDS.get(code, words)
     return words.format(type=pool.instance_type, zone=pool.zone)

@@ -7,6 +7,7 @@ never looks at a clock and knows neither moto nor HTTP.
         any of these -> deleted_terminating | deleted_running -> deleted
 """
 
+import copy
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -62,6 +63,7 @@ class Fleet:
         self._members: dict[str, Member] = {}
         self._leaving: set[str] = set()
         self._shed: set[str] = set()
+        self._refuses_until: datetime | None = None
         self._blocked_until: dict[tuple[int, Lifecycle], datetime] = {}
         wait = 0.0 if request.fleet_type == "instant" else delays.activate_seconds
         self._state_due: datetime | None = created_at + timedelta(seconds=wait)
@@ -88,12 +90,38 @@ class Fleet:
             return "error" if self._blocked_until else "pending_fulfillment"
         return "pending_termination" if self._shed else "fulfilled"
 
-    def modify(self, change: FleetChange, now: datetime) -> None:
+    def as_it_is(self) -> "Fleet":
+        """The fleet at this moment, which nothing changes any more."""
+        still = copy.copy(self)
+        still.history = self.history.as_it_is()
+        still._members = dict(self._members)  # noqa: SLF001 - of its own class
+        still._shed = set(self._shed)  # noqa: SLF001 - of its own class
+        still._blocked_until = dict(self._blocked_until)  # noqa: SLF001 - of its own class
+        return still
+
+    def modify(
+        self,
+        change: FleetChange,
+        now: datetime,
+        *,
+        lasts_seconds: float | None = None,
+        refuse: bool = False,
+    ) -> None:
         """Take a ModifyFleet: absolute values, in force from the next `advance`.
 
+        Args:
+            change: What is to be different.
+            now: When the request arrived.
+            lasts_seconds: How long the fleet is `modifying`; None: as long as every time.
+            refuse: Whether a further ModifyFleet is refused until then.
+
         Raises:
-            Ec2Fault: The fleet is not of type maintain, or it is deleted.
+            Ec2Fault: The fleet is not of type maintain, or it is deleted, or it refuses.
         """
+        if self._refuses_until is not None and now < self._refuses_until:
+            raise Ec2Fault(
+                "FleetNotInModifiableState", f"The fleet '{self.id}' is in state {self.state}"
+            )
         if self.request.fleet_type != "maintain" or self.state not in _LIVE:
             raise Ec2Fault(
                 "FleetNotInModifiableState",
@@ -111,7 +139,9 @@ class Fleet:
             self.launch_template_configs = change.launch_template_configs
             self._blocked_until.clear()
         self.state = FleetState.MODIFYING
-        self._state_due = now + timedelta(seconds=self._delays.modify_seconds)
+        seconds = self._delays.modify_seconds if lasts_seconds is None else lasts_seconds
+        self._state_due = now + timedelta(seconds=seconds)
+        self._refuses_until = self._state_due if refuse else None
         self.history.fleet_change("modify_in_progress", now)
 
     def delete(self, *, terminate: bool, now: datetime) -> tuple[str, ...]:

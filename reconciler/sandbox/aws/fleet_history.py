@@ -4,6 +4,7 @@ Source: EC2 user guide, "Monitor your EC2 Fleet" (event types and sub-types). Th
 names the types instance-change, fleet-change and service-error; answers carry other words.
 """
 
+import copy
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -35,6 +36,12 @@ class FleetHistory:
         self._retry_minutes = max(1, round(retry_seconds / 60))
         self._records: list[HistoryRecord] = []
         self.fleet_change("submitted", created_at)
+
+    def as_it_is(self) -> "FleetHistory":
+        """The records up to now."""
+        still = copy.copy(self)
+        still._records = list(self._records)  # noqa: SLF001 - of its own class
+        return still
 
     def select(self, *, since: datetime, event_type: str | None) -> tuple[HistoryRecord, ...]:
         """The records from `since` on, of one type as DescribeFleetHistory names it."""

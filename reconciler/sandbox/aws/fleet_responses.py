@@ -168,7 +168,12 @@ class FleetOperations:
                 "The parameter instancesSet cannot be used with the parameter maxResults",
             )
         filters = {f["Name"]: f.get("Values", []) for f in params.get("Filters") or []}
-        shown, token = _page(place.moto.reservations(ids, filters), params)
+        known = [
+            (number, reservation)
+            for number, reservation in place.moto.reservations(ids, filters)
+            if reservation.instances[0].id not in place.hidden
+        ]
+        shown, token = _page(known, params)
         return _without_none({"Reservations": [r for _, r in shown], "NextToken": token})
 
     def describe_launch_templates(self, account: str, region: str, _params: Parameters) -> None:

@@ -7,16 +7,21 @@ moto's state is not made for threads; SQS must not, since its long polls wait in
 import json
 import logging
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
+from datetime import timedelta
 from io import BytesIO
+from socket import SHUT_RDWR
+from threading import Event
 from typing import Any
 
-from reconciler.sandbox.aws.call_log import CallLog, HttpRequest, read_call
+from reconciler.sandbox.aws.call_log import AwsCall, CallLog, HttpRequest, read_call
 from reconciler.sandbox.aws.clock import Clock
 from reconciler.sandbox.aws.control import Control
-from reconciler.sandbox.aws.control_client import PREFIX
+from reconciler.sandbox.aws.refusals import REQUEST_LIMIT, body_of, status_of, words_of
 from reconciler.sandbox.aws.world import Ec2World
+from reconciler.sandbox.control_api import PREFIX
+from reconciler.sandbox.faults.aws import CallFault
 
 _LOG = logging.getLogger(__name__)
 _IN_WORLD = frozenset({"ec2", "autoscaling", "elasticloadbalancing"})
@@ -41,6 +46,11 @@ class Gateway:
         self._control = control
         self._calls = calls
         self._clock = clock
+        self._stopping = Event()
+
+    def stop(self) -> None:
+        """End all delays."""
+        self._stopping.set()
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
@@ -62,26 +72,98 @@ class Gateway:
         self, environ: Environ, request: HttpRequest, start_response: StartResponse
     ) -> Iterable[bytes]:
         call = read_call(request, self._clock.now())
+        if request.path.startswith("/moto-api"):
+            return self._moto_answer(environ, call, start_response, None)[1]
+        script = self._world.faults.script
+        if script.throttles(call):
+            text = words_of(REQUEST_LIMIT, call.parameters)
+            return self._refuse(request, call, start_response, (REQUEST_LIMIT, 503, text))
+        rule = script.meet(call, lambda: self._world.is_vanished(_instance_ids(call)))
+        if rule is None:
+            status, answer = self._moto_answer(environ, call, start_response, None)
+            self._calls.add(replace(call, status=status))
+            return answer
+        return self._with_fault(environ, request, call, start_response, rule)
+
+    def _with_fault(
+        self,
+        environ: Environ,
+        request: HttpRequest,
+        call: AwsCall,
+        start_response: StartResponse,
+        rule: CallFault,
+    ) -> Iterable[bytes]:
+        """Answer a call that meets a fault of the script."""
+        call = replace(call, fault=rule.fault)
+        if rule.code is not None:
+            text = rule.message or words_of(rule.code, call.parameters)
+            status = rule.status or status_of(rule.code)
+            return self._refuse(request, call, start_response, (rule.code, status, text))
+        if rule.fault == "delay":
+            self._stopping.wait(rule.delay_seconds)
+        answer: Iterable[bytes] = ()
+        if rule.fault == "lost-reply":
+            self._moto_answer(environ, call, _ignore, rule)
+        elif rule.fault != "no-answer":
+            status, answer = self._moto_answer(environ, call, start_response, rule)
+            self._calls.add(replace(call, status=status))
+            return answer
+        self._calls.add(call)
+        environ["werkzeug.socket"].shutdown(SHUT_RDWR)
+        raise ConnectionResetError
+
+    def _moto_answer(
+        self,
+        environ: Environ,
+        call: AwsCall,
+        start_response: StartResponse,
+        rule: CallFault | None,
+    ) -> tuple[int, Iterable[bytes]]:
+        """Let moto carry a call out: the status and the body."""
         statuses: list[int] = []
 
         def noting_status(status: str, *rest: Any) -> Any:
             statuses.append(int(status.split(maxsplit=1)[0]))
             return start_response(status, *rest)
 
-        turn: AbstractContextManager[Any] = nullcontext()
-        if call.service in _IN_WORLD:
-            turn = self._world.turn()
         try:
-            with turn:
+            with ExitStack() as stack:
+                if call.service in _IN_WORLD:
+                    now = stack.enter_context(self._world.turn())
+                    if rule is not None and rule.age_seconds is not None:
+                        moment = now - timedelta(seconds=rule.age_seconds)
+                        stack.enter_context(self._world.as_of(moment))
                 answer: Iterable[bytes] = self._moto(environ, noting_status)
         except Exception:  # noqa: BLE001 - the boundary: a client gets AWS's own 500
             _LOG.exception("%s:%s failed inside the emulated AWS", call.service, call.action)
             length = ("Content-Length", str(len(_INTERNAL_ERROR)))
             noting_status("500 Internal Server Error", [("Content-Type", "text/xml"), length])
             answer = [_INTERNAL_ERROR]
-        if not request.path.startswith("/moto-api"):
-            self._calls.add(replace(call, status=statuses[-1] if statuses else 0))
-        return answer
+        return (statuses[-1] if statuses else 0), answer
+
+    def _refuse(
+        self,
+        request: HttpRequest,
+        call: AwsCall,
+        start_response: StartResponse,
+        error: tuple[str, int, str],
+    ) -> Iterable[bytes]:
+        """Answer with an error code, a status and a text, and change nothing."""
+        code, status, text = error
+        is_json = "x-amz-target" in request.headers
+        content_type, body = body_of(call.service, code, text, is_json=is_json)
+        self._calls.add(replace(call, status=status, fault=call.fault or "throttled"))
+        headers = [("Content-Type", content_type), ("Content-Length", str(len(body)))]
+        start_response(f"{status} Error", headers)
+        return [body]
+
+
+def _ignore(*_answer: Any) -> None:
+    """For answers that nobody gets."""
+
+
+def _instance_ids(call: AwsCall) -> list[str]:
+    return [value for key, value in call.parameters.items() if key.startswith("InstanceId.")]
 
 
 def _read_request(environ: Environ) -> HttpRequest:

@@ -87,13 +87,22 @@ class Launcher:
         """Every instance that is not yet forgotten, oldest first."""
         return tuple(timed.handle for timed in self._timed.values())
 
-    def started(self, handle: InstanceHandle, now: datetime) -> None:
-        """Take an instance that was just created: it is pending until the launch time is over."""
+    def started(
+        self, handle: InstanceHandle, now: datetime, launch_seconds: float | None = None
+    ) -> None:
+        """Take an instance that was just created: it is pending until the launch time is over.
+
+        Args:
+            handle: The instance.
+            now: When its launch began.
+            launch_seconds: How long it takes; None: as long as every launch.
+        """
+        seconds = self._delays.launch_seconds if launch_seconds is None else launch_seconds
         handle.show_state(InstanceState.PENDING)
         self._timed[handle.instance_id] = _Timed(
             handle=handle,
             state=InstanceState.PENDING,
-            due=now + timedelta(seconds=self._delays.launch_seconds),
+            due=now + timedelta(seconds=seconds),
         )
 
     def terminate(

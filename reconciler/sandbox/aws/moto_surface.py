@@ -4,6 +4,7 @@ Only translation lives here: an instance of moto behind `InstanceHandle`, a Regi
 `MotoRegion`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from moto.ec2.utils import (
     random_fleet_id,
     random_spot_request_id,
 )
+from moto.events.models import events_backends
 from moto.sqs.models import sqs_backends
 
 from reconciler.sandbox.aws.errors import Ec2Fault
@@ -59,6 +61,10 @@ class MotoInstance:
         self.spot_request_id: str | None = getattr(instance, "spot_instance_request_id", None)
         self._private_ip: str = instance.private_ip
         self._private_dns_name: str = instance.private_dns_name
+        self.joins = True
+        """Whether it becomes a node."""
+        self.interrupted_at: datetime | None = None
+        """When EC2 takes it back, once it has said so."""
 
     @property
     def state(self) -> str:
@@ -88,6 +94,7 @@ class MotoInstance:
         """What a node that boots on it needs to know, ready for JSON."""
         instance = self._instance
         tags = dict(self._backend.tags.get(self.instance_id, {}))
+        at = self.interrupted_at
         return {
             "instance_id": self.instance_id,
             "state": self.state,
@@ -102,6 +109,8 @@ class MotoInstance:
             "user_data": None if instance.user_data is None else str(instance.user_data),
             "fleet_id": tags.get("aws:ec2:fleet-id"),
             "tags": tags,
+            "joins": self.joins,
+            "interrupted_at": at and at.isoformat(),
         }
 
     def _show_reason(self, reason: EndReason) -> None:
@@ -286,6 +295,21 @@ class MotoRegion:
             if key not in self._numbers:
                 self._numbers[key] = len(self._numbers)
         return [(self._numbers[reservation.id], reservation) for reservation in found]
+
+    def announce_interruption(self, instance_id: str, at: datetime) -> None:
+        """Put EC2's warning on the default event bus, for the rules that someone made there.
+
+        Source: EC2 user guide, "EC2 Spot Instance interruption warning for an EventBridge event".
+        """
+        account, region = self._backend.account_id, self.name
+        event = {
+            "Source": "aws.ec2",
+            "DetailType": "EC2 Spot Instance Interruption Warning",
+            "Time": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "Resources": [f"arn:aws:ec2:{region}:{account}:instance/{instance_id}"],
+            "Detail": json.dumps({"instance-id": instance_id, "instance-action": "terminate"}),
+        }
+        events_backends[account][region].put_events([event])
 
     def _template(self, ref: LaunchTemplateRef) -> tuple[Any, Any]:
         try:

@@ -1,6 +1,7 @@
 """EC2 Fleet in one account and Region: the fleets, their instances, and what joins the two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from types import MappingProxyType
 
@@ -9,6 +10,8 @@ from reconciler.sandbox.aws.faults import Faults
 from reconciler.sandbox.aws.fleet_backend import Fleet
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState, Launcher, Transition
 from reconciler.sandbox.aws.moto_surface import MotoInstance, MotoRegion, new_fleet_id
+from reconciler.sandbox.aws.past import Past, View
+from reconciler.sandbox.aws.scripted import LaunchPlace
 from reconciler.sandbox.aws.values import (
     Delays,
     FleetChange,
@@ -18,6 +21,7 @@ from reconciler.sandbox.aws.values import (
     Member,
     Pool,
 )
+from reconciler.sandbox.faults.base import PoolFault
 
 FLEET_ID_TAG = "aws:ec2:fleet-id"
 
@@ -35,6 +39,9 @@ class Ec2Region:
         self._by_token: dict[str, str] = {}
         self._owner_ids: dict[str, str] = {}
         self._transitions: list[Transition] = []
+        self._past = Past()
+        self.hidden: frozenset[str] = frozenset()
+        """Instances that a stale answer does not know yet."""
 
     def fleet(self, fleet_id: str) -> Fleet:
         """One fleet, deleted ones too.
@@ -66,7 +73,12 @@ class Ec2Region:
         Raises:
             Ec2Fault: No such fleet, or it cannot be modified.
         """
-        self.fleet(fleet_id).modify(change, now)
+        fleet = self.fleet(fleet_id)
+        slow = self._faults.script.modifying(self._names(fleet), now)
+        if slow is None:
+            fleet.modify(change, now)
+        else:
+            fleet.modify(change, now, lasts_seconds=slow.lasts_seconds, refuse=slow.refuse)
 
     def delete_fleet(self, fleet: Fleet, *, terminate: bool, now: datetime) -> None:
         """Take a DeleteFleets for one live fleet."""
@@ -84,6 +96,50 @@ class Ec2Region:
     def instances(self) -> Mapping[str, MotoInstance]:
         """The instances that came from fleets, oldest first, until they are forgotten."""
         return MappingProxyType(self._instances)
+
+    def running_under(self, rule: PoolFault) -> Iterator[str]:
+        """Running spot members that a fault is about, oldest first."""
+        for fleet in self.fleets.values():
+            names = self._names(fleet)
+            for member in fleet.members:
+                place = LaunchPlace.of(member.pool, member.lifecycle, names)
+                instance = self._instances.get(member.instance_id)
+                running = instance is not None and instance.state == "running"
+                if running and member.lifecycle == "spot" and place.falls_under(rule):
+                    yield member.instance_id
+
+    def _names(self, fleet: Fleet) -> frozenset[str]:
+        return frozenset({fleet.id, self.moto.tags(fleet.id).get("fleet", fleet.id)})
+
+    def record(self, now: datetime, keep_seconds: float) -> None:
+        """Remember how it looks now for as long as stale answers may ask; 0: not at all."""
+        if not keep_seconds:
+            self._past.forget()
+            return
+        fleets = {key: fleet.as_it_is() for key, fleet in self.fleets.items()}
+        states = {key: InstanceState(each.state) for key, each in self._instances.items()}
+        self._past.keep(View(at=now, fleets=fleets, states=states), keep_seconds)
+
+    @contextmanager
+    def as_of(self, moment: datetime) -> Iterator[None]:
+        """Let describes of the block see the Region as it was; what was not recorded is as now."""
+        view = self._past.at(moment)
+        if view is None:
+            yield
+            return
+        present = {key: InstanceState(each.state) for key, each in self._instances.items()}
+        fleets, self.fleets = self.fleets, dict(view.fleets)
+        self.hidden = frozenset(present) - frozenset(view.states)
+        try:
+            self._show({key: s for key, s in view.states.items() if key in present})
+            yield
+        finally:
+            self._show(present)
+            self.fleets, self.hidden = fleets, frozenset()
+
+    def _show(self, states: Mapping[str, InstanceState]) -> None:
+        for instance_id, state in states.items():
+            self._instances[instance_id].show_state(state)
 
     def advance(self, now: datetime) -> tuple[Transition, ...]:
         """Do all that is due in this Region; returns what became of instances since last time."""
@@ -127,9 +183,11 @@ class Ec2Region:
         self, fleet: Fleet, pool: Pool, lifecycle: Lifecycle, now: datetime
     ) -> Member | LaunchRefusal:
         """Start one instance for a fleet, or say why not."""
-        refusal = self._faults.take(pool, lifecycle)
+        place = LaunchPlace.of(pool, lifecycle, self._names(fleet))
+        refusal = self._faults.take(pool, lifecycle, place, now)
         if refusal is not None:
             return refusal
+        fate = self._faults.script.launch(place, now)
         tags = {**fleet.request.instance_tags, FLEET_ID_TAG: fleet.id}
         try:
             instance = self.moto.launch(pool, lifecycle, tags, now)
@@ -137,7 +195,8 @@ class Ec2Region:
             return LaunchRefusal(code=fault.code, message=fault.message)
         self._instances[instance.instance_id] = instance
         self._owner_ids[instance.instance_id] = fleet.id
-        self._launcher.started(instance, now)
+        instance.joins = fate.joins
+        self._launcher.started(instance, now, fate.launch_seconds)
         self._transitions.append(
             Transition(instance_id=instance.instance_id, state=InstanceState.PENDING)
         )

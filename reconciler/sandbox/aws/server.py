@@ -41,6 +41,7 @@ class AwsServer:
         self.faults = Faults()
         self.world = Ec2World(clock=self._clock, delays=delays or Delays(), faults=self.faults)
         self.control = Control(self.world, self.calls)
+        self._gateway: Gateway | None = None
         self._http: _HttpServer | None = None
         self._thread: Thread | None = None
 
@@ -61,7 +62,8 @@ class AwsServer:
             raise UsageError("aws server", "another one runs in this process", "stop it first")
         try:
             reset_moto()
-            self._http = _listen(self._port, self._application())
+            self._gateway = self._application()
+            self._http = _listen(self._port, self._gateway)
         except BaseException:
             _one_per_process.release()
             raise
@@ -72,8 +74,9 @@ class AwsServer:
 
     def stop(self) -> None:
         """Stop serving; afterwards no thread, connection or state of it is left."""
-        if self._http is None or self._thread is None:
+        if self._http is None or self._thread is None or self._gateway is None:
             return
+        self._gateway.stop()
         self.world.stop()
         self._http.shutdown()
         self._http.close_connections()

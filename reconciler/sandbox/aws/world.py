@@ -1,8 +1,8 @@
 """All Regions of the emulated EC2 under one lock, and the thread that lets time pass in them."""
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from threading import Condition, RLock, Thread
 from types import MappingProxyType
@@ -10,10 +10,12 @@ from typing import Any
 
 from reconciler.sandbox.aws.clock import Clock
 from reconciler.sandbox.aws.faults import Faults
+from reconciler.sandbox.aws.interruptions import NOTICE_SECONDS, Interruptions
 from reconciler.sandbox.aws.launcher import EndReason
 from reconciler.sandbox.aws.moto_surface import MotoRegion
 from reconciler.sandbox.aws.region import Ec2Region
 from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.faults.aws import AwsFaults
 
 _LOG = logging.getLogger(__name__)
 
@@ -27,6 +29,7 @@ class Ec2World:
         self._delays = delays
         self._changed = Condition(RLock())
         self._regions: dict[tuple[str, str], Ec2Region] = {}
+        self._interruptions = Interruptions(faults.script)
         self._changes = 0
         self._stopping = False
         self._thread: Thread | None = None
@@ -44,7 +47,46 @@ class Ec2World:
             try:
                 yield now
             finally:
+                self._record(now)
                 self._changed.notify_all()
+
+    @contextmanager
+    def as_of(self, moment: datetime) -> Iterator[None]:
+        """Let describes of the block see EC2 as it was at `moment`. Only inside `turn`."""
+        with ExitStack() as stack:
+            for region in self._regions.values():
+                stack.enter_context(region.as_of(moment))
+            yield
+
+    def is_vanished(self, instance_ids: Iterable[str]) -> bool:
+        """Whether one of the instances is terminated or unknown in every Region."""
+        with self.turn():
+            living = {
+                key
+                for region in self._regions.values()
+                for key, instance in region.instances().items()
+                if instance.state != "terminated"
+            }
+        return bool(set(instance_ids) - living)
+
+    def put_faults(self, faults: AwsFaults, seed: int) -> None:
+        """Put faults of a script in force from now on."""
+        with self.turn() as now:
+            self.faults.script.put(faults, now, seed)
+
+    def interrupt(
+        self, instance_ids: Iterable[str], notice_seconds: float = NOTICE_SECONDS
+    ) -> tuple[str, ...]:
+        """Give spot instances their interruption notice; returns those that were found."""
+        found: list[str] = []
+        with self.turn() as now:
+            for region in self._regions.values():
+                for instance_id in instance_ids:
+                    if region.is_member(instance_id):
+                        self._interruptions.notice(region, instance_id, now, notice_seconds)
+                        found.append(instance_id)
+            self._changes += 1
+        return tuple(found)
 
     def region(self, account_id: str, name: str) -> Ec2Region:
         """One Region, made on first use. Only inside `turn`."""
@@ -122,9 +164,21 @@ class Ec2World:
 
     def _advance(self, now: datetime) -> datetime | None:
         """Do all that is due; returns when the next thing is."""
-        transitions = sum(len(region.advance(now)) for region in self._regions.values())
-        if transitions:
-            self._changes += transitions
+        changes = self._advance_regions(now)
+        while self._interruptions.advance(now, self._regions):
+            changes += 1 + self._advance_regions(now)
+        if changes:
+            self._changes += changes
+            self._record(now)
             self._changed.notify_all()
         moments = [region.next_due(now) for region in self._regions.values()]
+        moments.extend(self._interruptions.next_due(now))
         return min((moment for moment in moments if moment is not None), default=None)
+
+    def _advance_regions(self, now: datetime) -> int:
+        return sum(len(region.advance(now)) for region in self._regions.values())
+
+    def _record(self, now: datetime) -> None:
+        seconds = self.faults.script.staleness_seconds()
+        for region in self._regions.values():
+            region.record(now, seconds)

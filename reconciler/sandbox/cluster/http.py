@@ -48,7 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             error = unauthorized()
             response = Response(code=error.code, body=orjson.dumps(error.status()))
-        if response.stream is None:
+        if response.abandoned:
+            self._drop()
+        elif response.stream is None:
             self._send(response)
         else:
             self._send_stream(response.stream)
@@ -95,6 +97,12 @@ class _Handler(BaseHTTPRequestHandler):
                 return
         self.wfile.write(b"0\r\n\r\n")
         self.wfile.flush()
+
+    def _drop(self) -> None:
+        """Break the connection, as one does that is lost with its answer."""
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self.connection, socket.SHUT_RDWR)
 
     def _peer_left(self) -> bool:
         """Whether the other side has closed: during a watch it sends nothing else."""

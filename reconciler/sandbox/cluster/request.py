@@ -24,6 +24,7 @@ class Request:
     query: dict[str, str]
     content_type: str = ""
     accept: str = ""
+    user_agent: str = ""
     body: bytes = b""
 
     def flag(self, name: str) -> bool:
@@ -91,6 +92,8 @@ class Response:
     content_type: str = "application/json"
     headers: dict[str, str] = field(default_factory=dict)
     stream: Iterator[bytes] | None = None
+    abandoned: bool = False
+    """The connection is closed in place of an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +127,7 @@ def read_request(method: str, url: str, headers: dict[str, str], body: bytes) ->
         query=dict(parse_qsl(parts.query, keep_blank_values=True)),
         content_type=headers.get("content-type", "").partition(";")[0].strip().lower(),
         accept=headers.get("accept", ""),
+        user_agent=headers.get("user-agent", ""),
         body=body,
     )
 

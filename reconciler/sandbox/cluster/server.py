@@ -18,6 +18,7 @@ from reconciler.sandbox.cluster.controllers.nodes import NodeLifecycle
 from reconciler.sandbox.cluster.controllers.replicaset import ReplicaSetController
 from reconciler.sandbox.cluster.controllers.statefulset import StatefulSetController
 from reconciler.sandbox.cluster.events import Recorder
+from reconciler.sandbox.cluster.front import Front
 from reconciler.sandbox.cluster.http import HttpServer
 from reconciler.sandbox.cluster.kubeconfig import write_kubeconfig
 from reconciler.sandbox.cluster.kubelet import PodKubelet
@@ -65,7 +66,8 @@ class ClusterServer:
         )
         self._certificate = make_certificate(now())
         context = self._certificate.server_context()
-        self._http = HttpServer(port, context, self.token, router.answer)
+        self.front = Front(router.answer, now)
+        self._http = HttpServer(port, context, self.token, self.front.answer)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def _add_controllers(self) -> None:
@@ -121,6 +123,7 @@ class ClusterServer:
 
     def stop(self) -> None:
         """End watches, close the port, join the threads, remove the kubeconfig."""
+        self.front.stop()
         self._store.close()
         self._runtime.stop()
         self._http.stop()

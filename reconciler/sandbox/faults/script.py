@@ -66,6 +66,19 @@ def read_document(model: type[SectionT], document: Mapping[str, Any]) -> Section
         raise InputError(place, str(first["msg"])) from error
 
 
+def read_seed(document: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    """The seed of a request, and the rest of it.
+
+    Raises:
+        InputError: The seed is no whole number.
+    """
+    rest = dict(document)
+    seed = rest.pop("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise InputError("seed", "is no whole number")
+    return seed, rest
+
+
 def to_document(section: Section) -> dict[str, Any]:
     """The same part as JSON can carry it, in the words of a script."""
     return section.model_dump(mode="json", by_alias=True, exclude_unset=True)

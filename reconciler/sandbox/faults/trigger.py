@@ -7,7 +7,7 @@ from datetime import datetime
 from reconciler.sandbox.faults.base import When
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Trigger:
     """The state of one fault in force; its owner keeps threads apart."""
 

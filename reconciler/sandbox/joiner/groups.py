@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from reconciler.model.errors import Unavailable
+from reconciler.sandbox.control_api import CLIENT
 from reconciler.sandbox.joiner.node_object import InstanceFacts
 
 _GROUP_TAG = "aws:autoscaling:groupName"
@@ -28,6 +30,7 @@ class GroupInstances:
             region_name=region,
             aws_access_key_id="sandbox",
             aws_secret_access_key="sandbox",  # noqa: S106 - opens nothing: the emulator takes any
+            config=Config(user_agent_extra=CLIENT),
         )
         self._user_data: dict[str, str] = {}
 

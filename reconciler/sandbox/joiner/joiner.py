@@ -122,7 +122,7 @@ class Joiner:
     def _follow(self, instances: Mapping[str, InstanceFacts]) -> None:
         members = self._members
         for instance_id, facts in instances.items():
-            if facts.state == "running" and self._is_ours(facts):
+            if facts.state == "running" and facts.joins and self._is_ours(facts):
                 self._join(facts, members.setdefault(instance_id, _Member()))
             elif instance_id in members and facts.state != "pending":
                 self._leave(members[instance_id], gone=facts.state == "terminated")

@@ -36,14 +36,19 @@ class InstanceFacts:
     image_id: str
     user_data: str
     tags: Mapping[str, str]
+    joins: bool = True
+    """False: a fault of the script; it runs and never becomes a node."""
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> "InstanceFacts":
         """From one instance of the control API; absent texts are empty."""
         texts = {
-            name: str(body.get(name) or "") for name in cls.__dataclass_fields__ if name != "tags"
+            name: str(body.get(name) or "")
+            for name in cls.__dataclass_fields__
+            if name not in {"tags", "joins"}
         }
-        return cls(**texts, tags=dict(body.get("tags") or {}))
+        joins = bool(body.get("joins", True))
+        return cls(**texts, tags=dict(body.get("tags") or {}), joins=joins)
 
 
 def eks_cpu_reserved_milli(cores: int) -> int:

@@ -11,6 +11,7 @@ from urllib3.exceptions import HTTPError
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import instance_id_of
 from reconciler.sandbox.cluster.settings import KUBELET, KUBELET_STOPPED
+from reconciler.sandbox.control_api import CLIENT
 
 _TIMEOUT_SECONDS = 10.0
 
@@ -24,6 +25,7 @@ class Nodes:
     def __init__(self, kubeconfig: Path) -> None:
         make_client: Any = config.new_client_from_config
         api = make_client(config_file=str(kubeconfig))
+        api.user_agent = CLIENT
         self._api = api
         self._core = client.CoreV1Api(api)
 

@@ -1,0 +1,108 @@
+"""Token buckets, and the ones by which EC2 throttles an account in a Region.
+
+Source: "Request throttling for the Amazon EC2 API" (EC2 developer guide, read 2026-11): each
+action has buckets of its own.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenBucket:
+    """How many calls may come at once, and how many go on coming."""
+
+    capacity: float
+    """Tokens when it is full."""
+    per_second: float
+    """Tokens that come back each second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketLevel:
+    """What is in a bucket at a moment of a clock that never jumps."""
+
+    bucket: TokenBucket
+    tokens: float
+    at_seconds: float
+
+    @classmethod
+    def full(cls, bucket: TokenBucket, at_seconds: float) -> "BucketLevel":
+        """A bucket that nothing was taken from."""
+        return cls(bucket=bucket, tokens=bucket.capacity, at_seconds=at_seconds)
+
+    def at(self, at_seconds: float) -> "BucketLevel":
+        """The same bucket later, refilled."""
+        passed = max(0.0, at_seconds - self.at_seconds)
+        tokens = min(self.bucket.capacity, self.tokens + passed * self.bucket.per_second)
+        return replace(self, tokens=tokens, at_seconds=max(at_seconds, self.at_seconds))
+
+    def seconds_until(self, tokens: float) -> float:
+        """How long until so many can be taken; infinite when they never can."""
+        missing = min(tokens, self.bucket.capacity) - self.tokens
+        if missing <= _ROUNDING:
+            return 0.0
+        return missing / self.bucket.per_second if self.bucket.per_second > 0 else float("inf")
+
+    def less(self, tokens: float) -> "BucketLevel":
+        """After taking so many; may be below 0, a debt that refilling pays first."""
+        return replace(self, tokens=self.tokens - tokens)
+
+
+_ROUNDING: Final = 1e-9
+
+READING: Final = TokenBucket(capacity=100, per_second=20)
+"""Describe*, List*, Search* and Get*."""
+READING_ALL: Final = TokenBucket(capacity=50, per_second=10)
+"""Those of `_READING_ALL` that ask neither for a page nor with a filter."""
+CHANGING: Final = TokenBucket(capacity=50, per_second=5)
+"""Everything else: ModifyFleet, CreateFleet and DeleteFleets too."""
+_READING_ALL: Final = frozenset(
+    {
+        "DescribeInstances",
+        "DescribeInstanceStatus",
+        "DescribeNetworkInterfaces",
+        "DescribeSecurityGroups",
+        "DescribeSnapshots",
+        "DescribeSpotInstanceRequests",
+        "DescribeVolumes",
+    }
+)
+_READS: Final = ("Describe", "List", "Search", "Get")
+_OWN: Final = {
+    "CreateLaunchTemplateVersion": TokenBucket(capacity=100, per_second=5),
+    "CreateTags": TokenBucket(capacity=100, per_second=10),
+    "DeleteTags": TokenBucket(capacity=100, per_second=10),
+    "DescribeSpotFleetInstances": TokenBucket(capacity=100, per_second=5),
+    "DescribeSpotFleetRequestHistory": TokenBucket(capacity=100, per_second=5),
+    "DescribeSpotFleetRequests": TokenBucket(capacity=50, per_second=3),
+    "ModifyLaunchTemplate": TokenBucket(capacity=100, per_second=5),
+    "RunInstances": TokenBucket(capacity=5, per_second=2),
+    "StartInstances": TokenBucket(capacity=5, per_second=2),
+    "TerminateInstances": TokenBucket(capacity=100, per_second=5),
+}
+_OF_INSTANCES: Final = {
+    "RunInstances": TokenBucket(capacity=1000, per_second=2),
+    "StartInstances": TokenBucket(capacity=1000, per_second=2),
+    "StopInstances": TokenBucket(capacity=1000, per_second=20),
+    "TerminateInstances": TokenBucket(capacity=1000, per_second=20),
+}
+
+
+def request_bucket(action: str, *, narrowed: bool = True) -> TokenBucket:
+    """The bucket of an action's requests, one token each.
+
+    Args:
+        action: EC2's name, such as `ModifyFleet`.
+        narrowed: Whether the call asks for a page or with a filter.
+    """
+    if action in _OWN:
+        return _OWN[action]
+    if action.startswith(_READS):
+        return READING_ALL if action in _READING_ALL and not narrowed else READING
+    return CHANGING
+
+
+def instance_bucket(action: str) -> TokenBucket | None:
+    """The bucket of the instances that an action's requests name; None for most actions."""
+    return _OF_INSTANCES.get(action)

@@ -1,0 +1,45 @@
+"""What a Region looked like a while ago, for answers that lag behind."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.sandbox.aws.fleet_backend import Fleet
+from reconciler.sandbox.aws.launcher import InstanceState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Fleets and instances at one moment."""
+
+    at: datetime
+    fleets: Mapping[str, Fleet]
+    states: Mapping[str, InstanceState]
+    """By instance id; an instance that is not in it did not exist."""
+
+
+class Past:
+    """Views, oldest first."""
+
+    def __init__(self) -> None:
+        self._views: deque[View] = deque()
+
+    def keep(self, view: View, keep_seconds: float) -> None:
+        """Add the newest view; those that no answer can ask for any more go."""
+        self._views.append(view)
+        oldest = view.at - timedelta(seconds=keep_seconds)
+        while len(self._views) > 1 and self._views[1].at <= oldest:
+            self._views.popleft()
+
+    def forget(self) -> None:
+        """Nothing of the past is asked for."""
+        self._views.clear()
+
+    def at(self, moment: datetime) -> View | None:
+        """How it looked then; the oldest view when none is that old, None when there is none."""
+        found = None
+        for view in self._views:
+            if found is None or view.at <= moment:
+                found = view
+        return found

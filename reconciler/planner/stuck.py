@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from reconciler.model.cluster import Node
 from reconciler.model.fleet import FleetMemory, Instance
 from reconciler.model.ids import FleetKey
 from reconciler.model.snapshot import CloudState, Snapshot
@@ -36,21 +37,43 @@ def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict
     return found
 
 
+class NodesByInstance:
+    """Which node an instance became, as far as that can be told.
+
+    A kubelet without a cloud provider registers no providerID, but usually the private name. While
+    a node without a providerID cannot be read it could be any instance: nothing can be told.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        nodes = snapshot.cluster.nodes
+        self.certain = not any(n.instance_id is None and n.unreadable for n in nodes)
+        self._by_id = {node.instance_id: node for node in nodes if node.instance_id is not None}
+        self._by_name = {str(node.name): node for node in nodes if node.instance_id is None}
+
+    def of(self, instance: Instance) -> Node | None:
+        """Its node; None when it has none."""
+        known = self._by_id.get(instance.id)
+        if known is not None:
+            return known
+        full = instance.private_dns_name
+        names = [name for name in (full, full.partition(".")[0]) if name]
+        return next((self._by_name[n] for n in names if n in self._by_name), None)
+
+
 def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInstance, ...]:
     """Members of our fleets without a node, `instance_init_time` after their launch.
 
     Nothing is stuck where instances are not known, where the launch time is not, or while a node
-    without a providerID is there that could be the instance: it cannot be told apart.
+    without a providerID is there that could be the instance: it cannot be told apart. Nor while a
+    pod runs on a node that is not listed: the list has holes, or is empty, and the instances
+    behind them are at work.
     """
     cloud = snapshot.cloud
     if cloud is None or not cloud.instances_known:
         return ()
-    nodes = snapshot.cluster.nodes
-    if any(node.instance_id is None and node.unreadable for node in nodes):
+    nodes = NodesByInstance(snapshot)
+    if not nodes.certain:
         return ()
-    joined = {node.instance_id for node in nodes}
-    # A kubelet without a cloud provider registers no providerID, but usually the private name.
-    names = {node.name for node in nodes if node.instance_id is None}
     keys = fleet_keys_by_instance(cloud, settings)
     wait = timedelta(seconds=settings.instance_init_seconds)
     found = [
@@ -60,16 +83,9 @@ def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
         and instance.state in {"pending", "running"}
         and instance.launched_at is not None
         and instance.launched_at + wait <= snapshot.at
-        and instance.id not in joined
-        and names.isdisjoint(_names_of(instance))
+        and nodes.of(instance) is None
     ]
     return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
-
-
-def _names_of(instance: Instance) -> set[str]:
-    """The names under which it may have registered: the full private one, and its first label."""
-    full = instance.private_dns_name
-    return {full, full.partition(".")[0]} - {""}
 
 
 def with_stuck(

@@ -56,6 +56,13 @@ def test_instance_is_stuck_after_the_init_time(seconds: float, stuck: list[str])
     assert ended(with_instances(1, seconds)) == stuck
 
 
+def test_nothing_is_stuck_while_a_pod_runs_on_a_node_that_is_not_listed() -> None:
+    """A list of nodes with holes would have the machines behind the holes ended at work."""
+    unlisted = make_pod("at-work", node="node-of-i-0")
+    assert ended(with_instances(1, 3600, unlisted)) == []
+    assert ended(with_instances(1, 3600, replace(unlisted, phase="Succeeded"))) == ["i-0"]
+
+
 def test_stuck_instance_is_replaced_not_given_up() -> None:
     """A lower target would leave the pods that wait for it without a node."""
     made = with_instances(1, 1000)

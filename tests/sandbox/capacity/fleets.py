@@ -13,6 +13,7 @@ CLUSTER = "analytics"
 SIZES = {
     "small": ("r5.xlarge", "m5.2xlarge"),
     "medium": ("r5.2xlarge", "m5.4xlarge"),
+    "large": ("r5.4xlarge", "m5.8xlarge"),
 }
 
 

@@ -1,0 +1,177 @@
+"""Bursts of pending pods: from the creation of each to the accepted ModifyFleet that serves it."""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from reconciler.loops.reconcile_loop import BATCH_MAX_SECONDS, BATCH_SECONDS
+from tests.benchmarks.e2e.objects import NAMESPACE, pod_body, pod_key
+from tests.benchmarks.e2e.waiting import until
+from tests.benchmarks.e2e.world import BULK, SOLO, World
+
+_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+QUIET_SECONDS = 0.1
+"""Events closer together than this go on gathering (adapters/kubernetes/cache.py)."""
+_SERVED_SECONDS = 60.0
+_PAUSE_SECONDS = 1.0
+"""After a single pod: the cycles that its own raise sets off are to be over."""
+_MORE_SECONDS = 4.0
+"""After a burst: longer than two raises of one burst can be apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """How one burst is made."""
+
+    pods: int
+    size: str
+    cpu: str
+    at_once: bool
+    """Straight into etcd, where all are there at one moment; else through the API server."""
+
+
+SINGLE = Burst(pods=1, size=SOLO, cpu="2", at_once=False)
+"""Each takes a node of its own."""
+
+
+def bursts(singles: int, largest: int) -> Iterator[Burst]:
+    """The bursts that are measured, the smallest first."""
+    yield from [SINGLE] * singles
+    for pods, times in ((10, 6), (100, 4), (1000, 2), (largest, 1)):
+        if pods <= largest:
+            for _ in range(times):
+                yield Burst(pods=pods, size=BULK, cpu="500m", at_once=pods >= 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reacted:
+    """What was seen of one burst; times in seconds."""
+
+    burst: Burst
+    beyond_window: tuple[float, ...]
+    """Per pod, from the end of its batching window to the accepted call."""
+    from_creation: tuple[float, ...]
+    """Per pod, from its creation to the accepted call."""
+    arrival_seconds: float
+    """From the first pod's creation to the last one's."""
+    raises: int
+    """Accepted calls that it took: one when it was planned in one cycle."""
+
+
+def measure(world: World, wanted: Sequence[Burst], first: int = 0) -> Iterator[Reacted]:
+    """One burst after the other; names go on from `first`."""
+    number = first
+    for burst in wanted:
+        time_of_creation = _create(world, burst, number)
+        number += burst.pods
+        yield _served(world, burst, time_of_creation)
+
+
+def _create(world: World, burst: Burst, first: int) -> list[float]:
+    """Make the pods; wall-clock seconds at which each was asked for, in order."""
+    selector = {"sector": "primary", "size": burst.size}
+    bodies = [
+        pod_body(f"burst-{number:06d}", burst.cpu, "1Gi", selector)
+        for number in range(first, first + burst.pods)
+    ]
+    if burst.at_once:
+        etcd = world.etcd()
+        began = time.time()  # noqa: TID251 - compared with the emulator's log of calls
+        etcd.put((pod_key(body), body) for body in bodies)
+        ended = time.time()  # noqa: TID251 - as above
+        etcd.close()
+        step = (ended - began) / len(bodies)
+        return [began + step * n for n in range(len(bodies))]
+    moments = []
+    for body in bodies:
+        moments.append(time.time())  # noqa: TID251 - as above
+        world.api.expect("POST", _PODS, body=_writable(body))
+    return moments
+
+
+def _writable(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client may send of a pod."""
+    metadata = {k: v for k, v in body["metadata"].items() if k in {"name", "labels"}}
+    return {"metadata": metadata, "spec": {**body["spec"], "serviceAccountName": "default"}}
+
+
+def _served(world: World, burst: Burst, created: Sequence[float]) -> Reacted:
+    """Wait until the fleet has been raised for every pod, and match pods with calls.
+
+    Pods are equal: the share of a raise in all raises of the burst is its share of the pods.
+    """
+    raises = _all_raises(world, burst, created[0])
+    start = raises[0].before
+    whole = raises[-1].target - start
+    windows = _windows(created)
+    beyond, since = [], []
+    for number, moment in enumerate(created):
+        share = (number + 1) / len(created)
+        served = next(r for r in raises if r.target - start >= share * whole - 1e-9)
+        beyond.append(served.at - windows[number])
+        since.append(served.at - moment)
+    return Reacted(
+        burst=burst,
+        beyond_window=tuple(beyond),
+        from_creation=tuple(since),
+        arrival_seconds=created[-1] - created[0],
+        raises=len(raises),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Raise:
+    """An accepted ModifyFleet."""
+
+    at: float
+    before: int
+    target: int
+
+
+def _all_raises(world: World, burst: Burst, since: float) -> list[_Raise]:
+    """The burst's raises, once no more of them come."""
+    quiet = _PAUSE_SECONDS if burst.pods == 1 else _MORE_SECONDS
+    fleet = world.fleets[burst.size]
+    found: list[_Raise] = []
+
+    def over() -> bool:
+        found[:] = [r for r in _raises(world, fleet) if r.at >= since]
+        return bool(found) and time.time() - found[-1].at > quiet  # noqa: TID251 - as above
+
+    until(f"{burst.pods} pods have their nodes", over, _SERVED_SECONDS, 0.1)
+    return found
+
+
+def _raises(world: World, fleet: str) -> list[_Raise]:
+    """All accepted calls that raised the fleet's target."""
+    found: list[_Raise] = []
+    before = 0
+    for call in world.aws.control.calls(service="ec2", action="ModifyFleet"):
+        parameters = call["parameters"]
+        if call["status"] != 200 or parameters.get("FleetId") != fleet:
+            continue
+        target = int(parameters["TargetCapacitySpecification.TotalTargetCapacity"])
+        if target > before:
+            at = datetime.fromisoformat(call["at"]).timestamp()
+            found.append(_Raise(at=at, before=before, target=target))
+        before = target
+    return found
+
+
+def _windows(created: Sequence[float]) -> list[float]:
+    """When the batching window of each pod ends at the latest (behaviour, section 1)."""
+    ends: list[float] = []
+    first = last = -math.inf
+    end = -math.inf
+    opened = 0
+    for number, moment in enumerate(created):
+        if moment > end:
+            ends.extend([end] * (number - opened))
+            opened, first = number, moment
+        last = moment
+        end = min(max(first + BATCH_SECONDS, last + QUIET_SECONDS), first + BATCH_MAX_SECONDS)
+    ends.extend([end] * (len(created) - opened))
+    return ends

@@ -1,0 +1,114 @@
+"""The reconciler as a process, and what the kernel tells of it."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.e2e.waiting import until
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_MIB_KIB = 1024
+_STOP_SECONDS = 20
+_SAMPLE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What the process has used by a moment."""
+
+    at: float
+    """Monotonic seconds."""
+    cpu_seconds: float
+    rss_mib: float
+
+
+@dataclass(slots=True)
+class Reconciler:
+    """`reconciler run`, watched."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    started: float
+    samples: list[Usage] = field(default_factory=list)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The log's events of one name so far."""
+        lines = self.log.read_text().splitlines()
+        found = [json.loads(line) for line in lines if line.startswith("{")]
+        return [each for each in found if each["event"] == name]
+
+    def usage(self) -> Usage:
+        """What it has used by now."""
+        folder = Path("/proc", str(self.process.pid))
+        times = (folder / "stat").read_text().rpartition(")")[2].split()
+        pages = (folder / "status").read_text().partition("VmRSS:")[2].split()[0]
+        return Usage(
+            at=time.monotonic(),
+            cpu_seconds=(int(times[11]) + int(times[12])) / _TICKS,
+            rss_mib=int(pages) / _MIB_KIB,
+        )
+
+    def peak_mib(self) -> float:
+        """The largest resident size so far."""
+        text = Path("/proc", str(self.process.pid), "status").read_text()
+        return int(text.partition("VmHWM:")[2].split()[0]) / _MIB_KIB
+
+    def sample(self) -> None:
+        """Take samples until stopped."""
+        while not self._stopping.wait(_SAMPLE_SECONDS):
+            self.samples.append(self.usage())
+
+    def stop_sampling(self) -> None:
+        """End `sample`."""
+        self._stopping.set()
+
+    def first_plan_seconds(self) -> float:
+        """From its start to its first finished cycle; waits for that."""
+
+        def planned() -> bool:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"reconciler run ended: {self.log.read_text()[-2000:]}")
+            return bool(self.events("cycle_ended"))
+
+        until("the first plan", planned, 120, 0.02)
+        return time.monotonic() - self.started
+
+
+@contextmanager
+def reconciler(config: Path, environment: Mapping[str, str], *prefix: str) -> Iterator[Reconciler]:
+    """Start it, sample it, end it.
+
+    Args:
+        config: Sector config; the log goes beside it.
+        environment: What the sandbox asks programs to have.
+        prefix: What to run it under, such as a profiler.
+    """
+    log = config.with_suffix(".log")
+    argv = [sys.executable, *prefix, "-m", "reconciler", "run", "--config", str(config)]
+    inherited = os.environ  # noqa: TID251 - a child inherits ours
+    with log.open("wb") as stream:
+        started = time.monotonic()
+        child = subprocess.Popen(argv, env={**inherited, **environment}, stderr=stream)
+    running = Reconciler(child, log, started)
+    sampler = threading.Thread(target=running.sample, daemon=True)
+    try:
+        sampler.start()
+        yield running
+    finally:
+        running.stop_sampling()
+        sampler.join()
+        child.terminate()
+        try:
+            child.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()

@@ -85,7 +85,18 @@ def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
         and instance.launched_at + wait <= snapshot.at
         and nodes.of(instance) is None
     ]
+    if found and _has_holes(snapshot):
+        return ()
     return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
+
+
+def _has_holes(snapshot: Snapshot) -> bool:
+    """Whether a pod that has not ended names a node that the list of nodes does not have."""
+    listed = {node.name for node in snapshot.cluster.nodes}
+    return any(
+        pod.node_name is not None and pod.node_name not in listed and not pod.finished
+        for pod in snapshot.cluster.pods
+    )
 
 
 def with_stuck(

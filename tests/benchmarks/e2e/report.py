@@ -85,6 +85,15 @@ def markdown(found: Measured) -> str:
     """All of it as Markdown."""
     per_burst = [max(each.beyond_window) for each in found.bursts]
     summary = (
+        f"{found.nodes:,} nodes, {found.pods:,} running pods. Start to first plan:"
+        f" {found.first_plan_seconds:.1f} s. Largest resident size of the whole run:"
+        f" {found.peak_mib:.0f} MiB. Over all bursts, slowest pod of each: p50"
+        f" {_seconds(percentile(per_burst, 0.5))}, p99 {_seconds(percentile(per_burst, 0.99))}"
+        " beyond the window."
+    )
+    lines = [
+        machine(),
+        "",
         summary,
         "",
         *_table(_BURSTS, _burst_rows(found.bursts)),

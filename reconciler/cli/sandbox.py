@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.control_plane import ControlPlaneOption, programs_of
+from reconciler.cli.faults import read_faults
 from reconciler.cli.output import Output, OutputOption, wanted
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.aws.values import Delays
@@ -48,6 +49,9 @@ def up(
     auto_scaling_groups: Annotated[
         bool, typer.Option(help="Instances of Auto Scaling groups join too.")
     ] = False,
+    faults: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What goes wrong; docs/sandbox.md.")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Start the sandbox; stays until Ctrl-C, or runs a command in it.
@@ -63,6 +67,7 @@ def up(
             join_seconds=join_seconds,
             group_regions=(region,) if auto_scaling_groups else (),
         ),
+        faults=None if faults is None else read_faults(faults),
         region=region,
         programs=programs_of(control_plane),
     )

@@ -16,7 +16,9 @@ from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.aws.process import AwsProcess
 from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.cluster.control_client import KubeControlClient
 from reconciler.sandbox.cluster.settings import ClusterSettings
+from reconciler.sandbox.faults.script import FaultScript
 from reconciler.sandbox.joiner import Joiner, JoinerSettings
 from reconciler.sandbox.processes import start_child, stop_child
 
@@ -33,6 +35,8 @@ class SandboxSettings:
     delays: Delays = field(default_factory=Delays)
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     joiner: JoinerSettings = field(default_factory=JoinerSettings)
+    faults: FaultScript | None = None
+    """What goes wrong from the first moment on."""
     region: str = _REGION
     """What AWS_REGION says."""
     aws_port: int = 0
@@ -117,6 +121,24 @@ class Sandbox:
         return self._aws.control
 
     @property
+    def kube_control(self) -> KubeControlClient:
+        """Faults and facts of the simulated cluster.
+
+        Raises:
+            UsageError: The control plane is a real one, which has no such thing.
+        """
+        if self.settings.programs is not None:
+            what = "a real control plane takes no faults, and counts no calls"
+            raise UsageError("sandbox", what, "leave the control plane simulated")
+        return KubeControlClient(self.kubeconfig)
+
+    def put_faults(self, script: FaultScript) -> None:
+        """Put the faults of a script in force, beside those that are already."""
+        self.control.put_faults(script.aws, script.seed)
+        if script.kubernetes.requests:
+            self.kube_control.put_faults(script.kubernetes, script.seed)
+
+    @property
     def kubeconfig(self) -> Path:
         """A kubeconfig that lives as long as the sandbox."""
         return self._running().kubeconfig
@@ -155,6 +177,8 @@ class Sandbox:
             self._cluster.launch()
             self._aws.start()
             self._cluster.wait_until_ready()
+            if self.settings.faults is not None:
+                self.put_faults(self.settings.faults)
             self._joiner = Joiner(self._aws.url, self.kubeconfig, self.settings.joiner)
             self._joiner.start()
         except BaseException:

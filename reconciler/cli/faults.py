@@ -1,0 +1,19 @@
+"""The fault script of `reconciler sandbox up`, refused with every fault in it."""
+
+import sys
+
+import typer
+
+from reconciler.model.errors import ConfigError
+from reconciler.sandbox.faults.script import FaultScript, load_script
+
+
+def read_faults(file: str) -> FaultScript:
+    """The script in a file; prints what is wrong with it and ends with exit code 2."""
+    try:
+        return load_script(file)
+    except ConfigError as error:
+        for p in error.problems:
+            line = " ".join(f"error: {file}:{p.line}:{p.column}: {p.code}: {p.message}".split())
+            sys.stderr.write(f"{line} (docs/sandbox.md lists every key)\n")
+        raise typer.Exit(error.exit_code) from None

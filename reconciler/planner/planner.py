@@ -21,6 +21,7 @@ from reconciler.planner.inventory import FleetStatus, with_config_names
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.policies import (
     capacity_limits,
+    needed_nodes,
     scale_in,
     scale_up,
     stuck_instances,
@@ -36,9 +37,10 @@ ORDER = (
     capacity_limits.SPEC,
     scale_up.SPEC,
     scale_in.SPEC,
+    needed_nodes.SPEC,
 )
 """Each policy sees what earlier ones reserved: what is broken goes first, then comes demand, then
-what is only tidier."""
+what is only tidier; no target is left below what is in use then."""
 
 
 def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:

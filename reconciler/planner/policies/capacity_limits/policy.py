@@ -12,15 +12,26 @@ from reconciler.planner.inventory import (
 def propose(cycle: Cycle) -> None:
     """Raise every fleet below its minimum; the new nodes take demand before more is bought.
 
-    A target above the maximum that EC2 has not served yet is taken back.
+    A target above the maximum that EC2 has not served yet is taken back. An instance that is on
+    its way is served: it will join whatever the target says.
     """
     for status in cycle.inventory.fleets:
         if status.state not in LIVE_STATES:
             continue
         if status.max is not None and status.current > max(status.max, status.joined):
-            cycle.targets[status.key] = max(status.max, status.joined)
+            served = min(status.current, max(status.joined, _instances(cycle, status)))
+            cycle.targets[status.key] = max(status.max, served)
         else:
             _raise_to_minimum(cycle, status)
+
+
+def _instances(cycle: Cycle, status: FleetStatus) -> int:
+    """The fleet's instances that live, as far as EC2 tells."""
+    cloud = cycle.snapshot.cloud
+    if cloud is None or status.live is None:
+        return 0
+    place = (status.key.region, status.live.id)
+    return sum((i.region, i.fleet_id) == place and not i.gone for i in cloud.instances)
 
 
 def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:

@@ -6,6 +6,7 @@ The default takes 6 to 8 minutes on two quiet cores and 8 GB of memory; Linux, G
 import argparse
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 from reconciler.sandbox.control_plane.binaries import provide_binaries
@@ -74,6 +75,11 @@ def _reacted(world: World, options: argparse.Namespace) -> list[Reacted]:
     return found
 
 
+def _keep(running: Reconciler, file: Path | None) -> None:
+    if file is not None:
+        file.write_bytes(running.log.read_bytes())
+
+
 def run(options: argparse.Namespace) -> Measured:
     """Measure everything once."""
     environment = os.environ  # noqa: TID251 - Go and its cache are found there
@@ -81,7 +87,11 @@ def run(options: argparse.Namespace) -> Measured:
     profiler = ("-m", "cProfile", "-o", str(options.profile)) if options.profile else ()
     with make_world(programs, options.nodes, options.pods_per_node) as world:
         pause(20)  # its controllers and KWOK have taken the cluster in
-        with reconciler(world.config, world.environment(), *profiler) as running:
+        with (
+            reconciler(world.config, world.environment(), *profiler) as running,
+            ExitStack() as stack,
+        ):
+            stack.callback(_keep, running, options.keep_log)
             first = running.first_plan_seconds()
             say(f"first plan after {first:.1f} s")
             stretches = [_stretch(running, "nothing happens", options.idle_seconds)]
@@ -90,8 +100,6 @@ def run(options: argparse.Namespace) -> Measured:
             reacted = _reacted(world, options)
             stretches.append(_stretch(running, "after the bursts, all pending", 10))
             peak = running.peak_mib()
-            if options.keep_log:
-                options.keep_log.write_bytes(running.log.read_bytes())
     return Measured(
         nodes=options.nodes,
         pods=options.nodes * options.pods_per_node,

@@ -43,7 +43,14 @@ def bursts(singles: int, largest: int) -> Iterator[Burst]:
     for pods, times in ((10, 6), (100, 4), (1000, 2), (largest, 1)):
         if pods <= largest:
             for _ in range(times):
-                yield Burst(pods=pods, size=BULK, cpu="500m", at_once=pods >= 100)
+                yield _burst(pods)
+
+
+def _burst(pods: int) -> Burst:
+    """Pods that need more nodes than the burst before left room on."""
+    if pods < 100:
+        return Burst(pods=pods, size=SOLO, cpu="2", at_once=False)
+    return Burst(pods=pods, size=BULK, cpu="500m", at_once=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

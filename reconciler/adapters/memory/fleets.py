@@ -162,6 +162,8 @@ class MemoryFleets:
         shape, now = record.shape, self._clock.now()
         instance = self.instances[instance_id]
         name = NodeName(f"ip-{instance_id.removeprefix('i-').lstrip('0')}")
+        if name in self._objects.nodes:
+            return
         labels = {
             **shape.labels,
             HOSTNAME: name,
@@ -182,6 +184,14 @@ class MemoryFleets:
                 capacity=shape.allocatable,
             )
         )
+
+    def rejoin(self, instance_id: InstanceId) -> None:
+        """Its kubelet registers again."""
+        instance = self.instances[instance_id]
+        record = self.records.get(instance.fleet_id) if instance.fleet_id else None
+        if record is not None:
+            wait = self._delays.join
+            self._after(wait, instance_id, lambda: self._join(instance_id, record))
 
     def terminate(self, instance_id: InstanceId) -> None:
         """An instance ends, whoever asked; its fleet replaces it while it is below target."""

@@ -130,6 +130,10 @@ class MemoryWorld:
         """An instance ends from outside: a failure, a person."""
         self.fleets.terminate(instance_id)
 
+    def rejoin(self, instance_id: InstanceId) -> None:
+        """A kubelet registers again after its Node object was deleted under it."""
+        self.fleets.rejoin(instance_id)
+
     def interrupt(self, instance_id: InstanceId) -> None:
         """EC2 takes a spot instance back: notice now, its end two minutes later."""
         self.clock.call_later(self.delays.interruption, lambda: self.end_instance(instance_id))

@@ -1,0 +1,267 @@
+"""What must hold at every call that changes something, judged by the world's true state.
+
+Nothing here knows the planner: the laws are those of an operator who watches both APIs. Where the
+program acted on a picture that the world had left behind meanwhile (a stale cache, a pod that was
+protected between the plan and the eviction), the law asks only for what the picture could show.
+"""
+
+from collections.abc import Callable, Iterator
+
+from reconciler.adapters.memory import Call
+from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+from reconciler.planner.settings import FleetSettings
+from tests.life.happenings import Happenings
+from tests.life.stage import Stage
+
+RACE_SECONDS = 5.0
+"""A pod that was bound less long ago than this may have come after the last check."""
+
+
+class Laws:
+    """Watches all calls of the program; `broken` lists what should not have been.
+
+    Args:
+        stage: What is watched.
+        happenings: When people protected what.
+    """
+
+    def __init__(self, stage: Stage, happenings: Happenings) -> None:
+        self._stage = stage
+        self._world = stage.world
+        self._happenings = happenings
+        self.broken: list[str] = []
+        self.changes: list[tuple[float, FleetId, int, int]] = []
+        """Every change of a target by the program: when, which, from, to."""
+        self.evictions: list[tuple[float, PodKey, str]] = []
+        self.endings: list[tuple[float, InstanceId]] = []
+        self._laws: dict[str, Callable[[Call], None]] = {
+            "evict_pod": self._evicting,
+            "delete_pod": self._deleting,
+            "set_target_capacity": self._setting_target,
+            "terminate_instances": self._terminating,
+            "delete_node": self._deleting_node,
+            "taint_node": self._touching_node,
+            "untaint_node": self._touching_node,
+            "annotate_node": self._touching_node,
+        }
+        self._world.log.watchers.append(self._watch)
+
+    def _watch(self, call: Call) -> None:
+        law = self._laws.get(call.operation)
+        if law is not None:
+            law(call)
+
+    def _break(self, what: str) -> None:
+        self.broken.append(f"{self._now():.1f} s: {what}")
+
+    def _now(self) -> float:
+        return self._world.clock.monotonic_seconds()
+
+    # What is ours ------------------------------------------------------------------------------
+
+    def _config_of(self, fleet_id: FleetId | None) -> FleetSettings | None:
+        """The config of a fleet when the plan was made, or now; None when it is not ours to touch.
+
+        A fleet that `allow_destroy` lists may be touched, and may hold nothing.
+        """
+        record = self._world.fleets.records.get(fleet_id) if fleet_id else None
+        if record is None:
+            return None
+        process = self._stage.process
+        for settings in (process.planned_with, process.settings):
+            for fleet in settings.fleets():
+                if fleet.name == record.shape.name and record.shape.region in fleet.regions:
+                    return fleet
+        return None
+
+    def _may_touch(self, fleet_id: FleetId | None) -> bool:
+        record = self._world.fleets.records.get(fleet_id) if fleet_id else None
+        allowed = self._stage.process.planned_with.allow_destroy
+        return self._config_of(fleet_id) is not None or (
+            record is not None and record.shape.name in allowed
+        )
+
+    def _fleet_of(self, node: Node) -> FleetId | None:
+        """The fleet whose label a node carries."""
+        for record in self._world.fleets.records.values():
+            if node.labels.get("fleet") == record.shape.name and (
+                node.labels.get("topology.kubernetes.io/region") == record.shape.region
+            ):
+                return record.id
+        return None
+
+    def _was_guarded(self, name: str) -> bool:
+        """Whether a protection is older than the picture that the plan was made from."""
+        since = self._happenings.guarded_at.get(name)
+        return since is not None and since < self._stage.process.cluster_known_at
+
+    # Pods --------------------------------------------------------------------------------------
+
+    def counted_on(self, name: NodeName) -> list[Pod]:
+        """Pods that would be lost with a node."""
+        return [
+            pod
+            for pod in self._world.objects.pods_on(name)
+            if not (pod.daemon or pod.mirror or pod.finished or pod.spec.priority < 0)
+        ]
+
+    def guards(self, node: Node) -> bool:
+        """Whether a pod that does not count, a balloon, is protected all the same."""
+        return any(
+            pod.key.uid in self._happenings.guarded_at
+            for pod in self._world.objects.pods_on(node.name)
+        )
+
+    def _evicting(self, call: Call) -> None:
+        key = call.arguments[0]
+        assert isinstance(key, PodKey)
+        pod = self._world.objects.find(key)
+        if pod is None or pod.deleting or pod.node_name is None:
+            return
+        self.evictions.append((self._now(), pod.key, str(pod.node_name)))
+        self.broken += [f"{self._now():.1f} s: {key} evicted: {why}" for why in self._bars(pod)]
+
+    def _bars(self, pod: Pod) -> Iterator[str]:
+        """Why a pod must not be evicted."""
+        node = self._world.node(pod.node_name) if pod.node_name is not None else None
+        if pod.owner is None:
+            yield "it has no controller"
+        elif pod.owner.kind == "Job" and not pod.finished:
+            yield "its Job has started"
+        if pod.daemon or pod.mirror:
+            yield "it lives and ends with its node"
+        if pod.spec.local_storage:
+            yield "it keeps data on its node"
+        if pod.spec.termination_grace_seconds > 120:
+            yield "it may take longer to end than a drain may take"
+        if self._was_guarded(pod.key.uid):
+            yield "it is protected"
+        if node is None:
+            return
+        if self._was_guarded(node.name):
+            yield "its node is protected"
+        if not self._may_touch(self._fleet_of(node)):
+            yield f"{node.name} is not ours"
+        if not _is_tainted(node):
+            yield f"{node.name} does not carry our taint"
+
+    def _deleting(self, call: Call) -> None:
+        self._break(f"{call.subject} deleted past its budget")
+
+    # Nodes -------------------------------------------------------------------------------------
+
+    def _touching_node(self, call: Call) -> None:
+        node = self._world.node(NodeName(call.subject))
+        if node is not None and not self._may_touch(self._fleet_of(node)):
+            self._break(f"{call.operation} on {node.name}, which is not ours")
+
+    def _deleting_node(self, call: Call) -> None:
+        self._touching_node(call)
+        node = self._world.node(NodeName(call.subject))
+        instances = self._world.fleets.instances
+        instance = instances.get(node.instance_id) if node and node.instance_id else None
+        if node is not None and instance is not None and instance.state != "terminated":
+            self._break(f"{node.name} deleted while its instance is {instance.state}")
+
+    # Fleets ------------------------------------------------------------------------------------
+
+    def _setting_target(self, call: Call) -> None:
+        fleet_id, target = call.arguments
+        assert isinstance(target, int)
+        record = self._world.fleets.records[FleetId(str(fleet_id))]
+        before = record.target
+        self.changes.append((self._now(), record.id, before, target))
+        name = record.shape.name
+        if not self._may_touch(record.id):
+            self._break(f"the target of {name} set, which is not ours")
+        config = self._config_of(record.id)
+        home = self._stage.process.settings.home_region
+        least = config.min_capacity if config and record.shape.region == home else 0
+        most = 0 if config is None else config.max_capacity
+        if target < before and target < least:
+            self._break(f"{name} lowered to {target}, its minimum is {least}")
+        if target > before and most is not None and target > max(most, least):
+            self._break(f"{name} raised to {target}, its maximum is {most}")
+        needed = sum(1 for _ in self._needed_nodes(record.id))
+        if target < before and target < needed:
+            self._break(f"{name} lowered to {target} while {needed} of its nodes hold pods")
+        self._raising(name, len(self._world.fleets.members(record)), before, target, least)
+
+    def _raising(self, name: str, members: int, before: int, target: int, least: int) -> None:
+        """No launch storm: never more new nodes than pods that wait."""
+        waiting = sum(p.node_name is None and not p.deleting for p in self._world.pods())
+        consolidating = int(self._stage.process.settings.consolidation) * 3
+        if target > max(before, members, least) + waiting + consolidating + 1:
+            self._break(f"{name} raised from {before} to {target} for {waiting} pods")
+
+    def _needed_nodes(self, fleet_id: FleetId) -> Iterator[Node]:
+        """Nodes of live instances of a fleet that hold pods that count."""
+        for node in self._world.nodes():
+            instance = self._live(node.instance_id)
+            if instance is None or instance.fleet_id != fleet_id or not node.ready:
+                continue
+            if self._settled_pods(node.name):
+                yield node
+
+    def _settled_pods(self, name: NodeName) -> list[Pod]:
+        """Pods that count and were bound before any check of this moment."""
+        now = self._world.clock.now()
+        return [
+            pod
+            for pod in self.counted_on(name)
+            if pod.started_at is not None and (now - pod.started_at).total_seconds() > RACE_SECONDS
+        ]
+
+    def _live(self, instance_id: InstanceId | None) -> Instance | None:
+        instance = self._world.fleets.instances.get(instance_id) if instance_id else None
+        return instance if instance is not None and not instance.gone else None
+
+    def _terminating(self, call: Call) -> None:
+        for each in call.arguments:
+            instance = self._live(InstanceId(str(each)))
+            if instance is not None:
+                self.endings.append((self._now(), instance.id))
+                self.broken += [
+                    f"{self._now():.1f} s: {instance.id} ended: {why}"
+                    for why in self._ending_bars(instance)
+                ]
+
+    def _ending_bars(self, instance: Instance) -> Iterator[str]:
+        """Why an instance must not be ended."""
+        if not self._may_touch(instance.fleet_id):
+            yield "its fleet is not ours"
+        nodes = [n for n in self._world.nodes() if n.instance_id == instance.id]
+        if not nodes:
+            assert instance.launched_at is not None
+            age = (self._world.clock.now() - instance.launched_at).total_seconds()
+            if age < self._stage.process.planned_with.instance_init_seconds:
+                yield f"it is {age:g} s old and may still join"
+        for node in nodes:
+            if self._was_guarded(node.name):
+                yield f"{node.name} is protected"
+            if not node.ready:
+                yield from self._silent_bars(node)
+            elif not _is_tainted(node):
+                yield f"{node.name} does not carry our taint"
+            elif self._settled_pods(node.name):
+                yield f"{self._settled_pods(node.name)[0].key} runs on {node.name}"
+
+    def _silent_bars(self, node: Node) -> Iterator[str]:
+        """A node that does not answer may be replaced in time, started Jobs given up by then."""
+        silent_since = node.ready_changed_at
+        assert silent_since is not None
+        silent = (self._world.clock.now() - silent_since).total_seconds()
+        counted = self._settled_pods(node.name)
+        if counted and silent < self._stage.process.planned_with.unready_seconds:
+            yield f"{node.name} is silent for {silent:g} s only"
+        for pod in counted:
+            job = pod.owner is not None and pod.owner.kind == "Job"
+            if not pod.deleting and (job or self._was_guarded(pod.key.uid)):
+                yield f"{pod.key} may still run on {node.name}"
+
+
+def _is_tainted(node: Node) -> bool:
+    return any(taint.key == DRAINING_TAINT for taint in node.taints)

@@ -1,0 +1,139 @@
+"""The program as a process that can be killed: the real loop, planner and executor on a world."""
+
+from collections.abc import Callable
+
+from reconciler.adapters.memory import Crash, MemoryCloud, MemoryCluster, MemoryWorld
+from reconciler.executor.executor import LiveExecutor
+from reconciler.executor.sides import Sides
+from reconciler.loops.reconcile_loop import CycleReport, ReconcileLoop
+from reconciler.model.errors import PortError
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.observer.observe import observe
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import PlannerSettings
+
+RESTART_SECONDS = 10.0
+"""From a crash to the first cycle of the next process."""
+CONFIRM_SECONDS = 30.0
+"""After so long a second full list is taken (as adapters.kubernetes does)."""
+PLAN_SECONDS = 0.2
+"""What planning takes in virtual time: the world moves on meanwhile."""
+
+
+class Process:
+    """Runs the loop in virtual time; whatever kills it, a new one begins with the world alone.
+
+    Args:
+        world: All that survives.
+        settings: The sector config in force; may be replaced at any time.
+        call_seconds: What each call takes.
+    """
+
+    def __init__(
+        self, world: MemoryWorld, settings: PlannerSettings, call_seconds: float = 0.0
+    ) -> None:
+        self.world = world
+        self.settings = settings
+        self.planned_with = settings
+        """The config that the plan under way was made with."""
+        self.sleep_seconds: Callable[[], float] = lambda: 20.0
+        self.crashes = 0
+        self.cycles = 0
+        self.reports: list[CycleReport] = []
+        """Of the last cycles only."""
+        self.outcomes: list[Outcome] = []
+        self.active_at = 0.0
+        """When a plan last had something to do, or a cycle failed."""
+        self.cluster_known_at = 0.0
+        """Of when the picture is that the plan under way was made from."""
+        self.plan_hooks: list[Callable[[Snapshot, Plan], None]] = []
+        self._plan_seconds = PLAN_SECONDS if call_seconds else 0.0
+        self._until = 0.0
+        world.log.seconds_each = call_seconds
+        self._start()
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the world began."""
+        return self.world.clock.monotonic_seconds()
+
+    def _start(self) -> None:
+        self.cluster, self.cloud = MemoryCluster(self.world), MemoryCloud(self.world)
+        self.frozen_at: float | None = None
+        self.started_at = self.now
+        clock = self.world.clock
+        self._loop = ReconcileLoop(
+            observe=self._observe,
+            plan=self._plan,
+            executor=LiveExecutor(
+                Sides(cluster=self.cluster, clouds={"ec2-fleet": self.cloud}),
+                clock.monotonic_seconds,
+                self._stopping,
+            ),
+            changes=self.cluster,
+            clock=clock,
+            reporter=self,
+            may_act=lambda: True,
+            stopping=self._stopping,
+            sleep_seconds=lambda: max(0.1, min(self.sleep_seconds(), self._until - self.now)),
+            remember=self.cluster.remember,
+        )
+
+    def _stopping(self) -> bool:
+        return self.now >= self._until
+
+    def _observe(self) -> Snapshot:
+        self.world.relists = 2 if self.now - self.started_at >= CONFIRM_SECONDS else 1
+        self.cluster_known_at = self.now if self.frozen_at is None else self.frozen_at
+        self.planned_with = self.settings
+        return observe(self.cluster, self.cloud, self.settings.regions, self.world.clock)
+
+    def _plan(self, snapshot: Snapshot) -> Plan:
+        made = plan(snapshot, self.planned_with)
+        if self._plan_seconds:
+            self.world.clock.advance(self._plan_seconds)
+        return made
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
+        """See Reporter."""
+        if plan.actions:
+            self.active_at = self.now
+        for hook in self.plan_hooks:
+            hook(snapshot, plan)
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """See Reporter."""
+        self.outcomes.append(outcome)
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """See Reporter."""
+        self.cycles += 1
+        self.reports = [*self.reports[-4:], report]
+        if not report.settled:
+            self.active_at = self.now
+
+    def freeze(self, *, frozen: bool) -> None:
+        """Have its caches lag behind, or catch up."""
+        self.cluster.freeze(frozen=frozen)
+        self.frozen_at = self.now if frozen else None
+
+    def relisted(self) -> None:
+        """A full list was taken; the next one has to agree with it."""
+        self.started_at = self.now
+
+    def run_until(self, seconds: float) -> None:
+        """Cycle until virtual time has come so far; killed, it is started again."""
+        self._until = seconds
+        while not self._stopping():
+            try:
+                self._loop.run()
+            except (Crash, PortError):
+                self.crashes += 1
+                self.world.advance(RESTART_SECONDS)
+                self._start()
+
+    def run_for(self, seconds: float) -> None:
+        """Cycle for so long."""
+        self.run_until(self.now + seconds)

@@ -1,0 +1,91 @@
+"""Random programs: a config and what happens under it, in order, at some distance each."""
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+WORKLOADS = (
+    "deployment", "deployment", "deployment", "job", "job", "stateful", "bare", "guarded",
+    "budgeted", "disk", "balloon", "urgent", "batch", "huge", "slow", "pinned",
+)  # fmt: skip
+CHANGES = (
+    "finish", "finish", "finish", "remove", "remove", "scale", "scale", "delete-pod", "guard",
+    "unguard", "daemon",
+)  # fmt: skip
+OPERATORS = (
+    "minimum", "maximum", "thresholds", "allow-destroy", "cordon", "uncordon", "keep-node",
+    "let-node-go", "end-by-hand", "delete-node-by-hand", "target-by-hand", "foreign-node",
+)  # fmt: skip
+FAULTS = (
+    "fail", "fail", "fail", "lost", "lost", "no-capacity", "no-capacity", "capacity", "no-pool",
+    "pools", "never-join", "join", "slow-launch", "fast-launch", "lock", "unlock", "interrupt",
+    "vanish", "silence", "revive", "stale-cluster", "stale-cloud", "fresh", "holes", "whole",
+    "slow-stop", "fast-stop", "silent-region", "all-regions",
+)  # fmt: skip
+CRASHES = ("crash",) * 5
+KINDS = (*WORKLOADS, *WORKLOADS, *CHANGES, *OPERATORS, *FAULTS, *CRASHES)
+PAUSES = (0, 1, 5, 20, 60, 200, 200, 600)
+"""Seconds before a step."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something happens; `a` and `b` say what to, each kind in its own way."""
+
+    kind: str
+    after: int = 20
+    """Seconds since the step before."""
+    a: int = 0
+    b: int = 0
+
+
+@dataclass(frozen=True)
+class Config:
+    """The sector config that the program starts with."""
+
+    minimum: int = 0
+    maximum: int | None = None
+    threshold: float = 0.5
+    non_empty_at_once: int = 1
+    spares: int = 0
+    over_subscription: float = 0.0
+    consolidation: bool = False
+    regions: int = 1
+    unhurried: bool = False
+    """Calls take no time: nothing happens between observing and acting."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One life."""
+
+    config: Config
+    steps: tuple[Step, ...]
+
+
+def configs() -> st.SearchStrategy[Config]:
+    """Configs of all kinds."""
+    return st.builds(
+        Config,
+        minimum=st.sampled_from([0, 0, 1, 2]),
+        maximum=st.sampled_from([None, None, 2, 4]),
+        threshold=st.sampled_from([0.5, 0.3, 0.9]),
+        non_empty_at_once=st.sampled_from([1, 1, 2, 3]),
+        spares=st.sampled_from([0, 0, 0, 1]),
+        over_subscription=st.sampled_from([0.0, 0.0, 0.3]),
+        consolidation=st.booleans(),
+        regions=st.sampled_from([1, 1, 2]),
+        unhurried=st.booleans(),
+    )
+
+
+def programs(steps_max: int = 30) -> st.SearchStrategy[Program]:
+    """Programs of up to so many steps."""
+    step = st.builds(
+        Step,
+        kind=st.sampled_from(KINDS),
+        after=st.sampled_from(PAUSES),
+        a=st.integers(0, 7),
+        b=st.integers(0, 7),
+    )
+    return st.builds(Program, config=configs(), steps=st.lists(step, max_size=steps_max).map(tuple))

@@ -1,0 +1,143 @@
+"""After the last fault: quiet within a bounded time, and in order once it is quiet."""
+
+from collections.abc import Iterator
+
+from reconciler.model.actions import DO_NOT_DISRUPT, DRAIN_STARTED, DRAINING_TAINT
+from reconciler.model.cluster import Node, Pod
+from reconciler.planner.settings import FleetSettings
+from tests.life.laws import Laws
+from tests.life.stage import Stage
+
+QUIET_SECONDS = 2100.0
+"""Longer than any timer of these configs, the longest cool-off (30 minutes) included."""
+BUSY_SLEEP_SECONDS = 30.0
+QUIET_SLEEP_SECONDS = 300.0
+CYCLES_EACH = 60
+"""Bound on the cycles from the last fault to quiet, per node, pod and fleet, of which there are at
+least four: a drain begun, failed, rested and begun again, for each."""
+
+
+def settle(stage: Stage, laws: Laws) -> Iterator[str]:
+    """Let everything come to rest; what is wrong then."""
+    process = stage.process
+    begun_at, cycles = process.now, process.cycles
+    process.active_at = process.now
+    process.sleep_seconds = lambda: (
+        BUSY_SLEEP_SECONDS if process.now - process.active_at < 120 else QUIET_SLEEP_SECONDS
+    )
+    things = len(stage.world.nodes()) + len(stage.world.pods()) + len(stage.fleets)
+    limit = CYCLES_EACH * things
+    while process.now - process.active_at < QUIET_SECONDS:
+        process.run_for(QUIET_SLEEP_SECONDS)
+        if process.cycles - cycles > limit:
+            report = process.reports[-1]
+            last = [str(a) for a in report.plan.actions][:3] if report.plan else [report.error]
+            yield f"not settled after {process.cycles - cycles} cycles; it still does {last}"
+            return
+    yield from _oscillation(stage, laws, begun_at)
+    yield from _leftovers(stage)
+    yield from _unbound(stage, laws)
+    yield from _idle(stage, laws)
+
+
+def _oscillation(stage: Stage, laws: Laws, since: float) -> Iterator[str]:
+    """A fleet that went down and up again without any change of demand.
+
+    Consolidation raises one fleet to lower another. Even so no state of all targets comes back
+    once it was left.
+    """
+    consolidates = stage.process.settings.consolidation
+    lowered: set[str] = set()
+    targets = {fleet_id: record.target for fleet_id, record in stage.world.fleets.records.items()}
+    recent = [change for change in laws.changes if change[0] >= since]
+    for _, fleet, before, _ in reversed(recent):
+        targets[fleet] = before
+    seen = [dict(targets)]
+    for at, fleet, before, after in recent:
+        if after > before and fleet in lowered and not consolidates:
+            yield f"{fleet} went down and up again ({before} to {after} at {at:.0f} s)"
+        if after < before:
+            lowered.add(fleet)
+        targets[fleet] = after
+        if targets in seen[:-1]:
+            yield f"the targets {sorted(targets.values())} come back at {at:.0f} s"
+        if targets != seen[-1]:
+            seen.append(dict(targets))
+
+
+def _leftovers(stage: Stage) -> Iterator[str]:
+    """Taints, timers, orphans, dead names, targets that EC2 does not serve."""
+    world = stage.world
+    fleets = {f.name: f for f in stage.process.settings.fleets()}
+    ours = {fleet_id: fleets[name] for (name, _), fleet_id in stage.fleets.items()}
+    for node in world.nodes():
+        if node.instance_id is None:
+            continue
+        instance = world.fleets.instances.get(node.instance_id)
+        if any(taint.key == DRAINING_TAINT for taint in node.taints):
+            yield f"{node.name} still carries our taint"
+        elif DRAIN_STARTED in node.annotations:
+            yield f"{node.name} still says that its drain has started"
+        if (instance is None or instance.gone) and DO_NOT_DISRUPT not in node.annotations:
+            yield f"{node.name} has no instance any more"
+    joined = {node.instance_id for node in world.nodes()}
+    for instance in world.fleets.instances.values():
+        if instance.fleet_id in ours and not instance.gone and instance.id not in joined:
+            yield f"{instance.id} never became a node"
+    for fleet_id, fleet in ours.items():
+        record = world.fleets.records[fleet_id]
+        members = len(world.fleets.members(record))
+        capped = fleet.max_capacity is not None and record.target >= fleet.max_capacity
+        if record.target != members and not (members > record.target and capped):
+            yield f"{fleet.name} aims at {record.target} and has {members}"
+
+
+def _unbound(stage: Stage, laws: Laws) -> Iterator[str]:
+    """Pods that wait although some fleet could serve them."""
+    for pod in stage.world.pods():
+        waits = pod.node_name is None and not pod.deleting and not pod.finished
+        if waits and not pod.daemon:
+            for fleet in stage.process.settings.fleets():
+                if _serves(stage, fleet, pod):
+                    yield f"{pod.key} waits although {fleet.name} could serve it"
+                    break
+
+
+def _serves(stage: Stage, fleet: FleetSettings, pod: Pod) -> bool:
+    """Whether one more node of the fleet would do, its daemons on it."""
+    selector = pod.spec.node_selector
+    if any(fleet.labels.get(key) != value for key, value in selector.items()):
+        return False
+    daemons = [d.spec.requests for d in stage.world.objects.daemon_sets]
+    offered = fleet.options[0].resources
+    for key, wanted in pod.spec.requests.items():
+        if wanted > offered.get(key, 0) - sum(d.get(key, 0) for d in daemons):
+            return False
+    target = stage.world.target(stage.fleets[fleet.name, stage.process.settings.home_region])
+    return fleet.max_capacity is None or target < fleet.max_capacity
+
+
+def _idle(stage: Stage, laws: Laws) -> Iterator[str]:
+    """Empty nodes that nothing forbids to end, beyond minimum and spares."""
+    for fleet in stage.process.settings.fleets():
+        for place, fleet_id in stage.fleets.items():
+            if place[0] != fleet.name:
+                continue
+            home = place[1] == stage.process.settings.home_region
+            least = fleet.min_capacity if home else 0
+            target = stage.world.target(fleet_id)
+            empty = [n for n in _nodes_of(stage, fleet_id) if _is_idle(laws, n)]
+            if empty and target > least:
+                yield f"{empty[0].name} of {fleet.name} stays empty, {target} nodes, minimum {least}"
+
+
+def _nodes_of(stage: Stage, fleet_id: str) -> Iterator[Node]:
+    for node in stage.world.nodes():
+        instance = stage.world.fleets.instances.get(node.instance_id) if node.instance_id else None
+        if instance is not None and instance.fleet_id == fleet_id:
+            yield node
+
+
+def _is_idle(laws: Laws, node: Node) -> bool:
+    guarded = DO_NOT_DISRUPT in node.annotations
+    return node.ready and not guarded and not laws.counted_on(node.name) and not laws.guards(node)

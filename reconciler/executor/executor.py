@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from reconciler.executor.handlers import SingleAction, carry_out
-from reconciler.executor.sides import Sides
+from reconciler.executor.sides import PacedSides, Sides
 from reconciler.executor.terminations import end_together
+from reconciler.executor.tokens import Pace
 from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
 from reconciler.model.errors import PortError
 from reconciler.model.outcome import Outcome, kind_of_error
@@ -72,6 +73,7 @@ class LiveExecutor:
         sides: What is acted on.
         monotonic_seconds: A clock that never jumps.
         stopping: Whether the program is asked to stop: what has not begun is then left.
+        pace: How often each API may be called; the usual limits without it.
     """
 
     def __init__(
@@ -79,8 +81,9 @@ class LiveExecutor:
         sides: Sides,
         monotonic_seconds: Callable[[], float],
         stopping: Callable[[], bool] = lambda: False,
+        pace: Pace | None = None,
     ) -> None:
-        self._sides = sides
+        self._sides = PacedSides(sides, pace or Pace(monotonic_seconds))
         self._monotonic_seconds = monotonic_seconds
         self._stopping = stopping
 

@@ -3,7 +3,7 @@
 Every handler is idempotent: done twice, or half and then again, it comes to the same end.
 """
 
-from reconciler.executor.sides import Sides
+from reconciler.executor.sides import PacedSides
 from reconciler.model.actions import (
     AnnotateNode,
     DeleteNode,
@@ -13,7 +13,7 @@ from reconciler.model.actions import (
     TaintNode,
     UntaintNode,
 )
-from reconciler.model.errors import Conflict, NotFound
+from reconciler.model.errors import Conflict, NotFound, Refused
 from reconciler.model.outcome import OutcomeKind
 
 SingleAction = (
@@ -22,7 +22,7 @@ SingleAction = (
 """Everything but terminations, which are carried out together."""
 
 
-def carry_out(action: SingleAction, sides: Sides) -> OutcomeKind:  # noqa: PLR0911 - one per kind
+def carry_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:  # noqa: PLR0911 - one per kind
     """Do one action.
 
     Raises:
@@ -42,14 +42,14 @@ def carry_out(action: SingleAction, sides: Sides) -> OutcomeKind:  # noqa: PLR09
         case DeletePod():
             return _done(changed=sides.cluster.delete_pod(action.pod, 0))
         case DeleteNode():
-            return _done(changed=sides.cluster.delete_node(action.node))
+            return _delete_node(action, sides)
 
 
 def _done(*, changed: bool) -> OutcomeKind:
     return "applied" if changed else "already-done"
 
 
-def _set_capacity(action: SetCapacity, sides: Sides) -> OutcomeKind:
+def _set_capacity(action: SetCapacity, sides: PacedSides) -> OutcomeKind:
     """Only from the target that the plan was made from: another writer means planning again."""
     cloud = sides.cloud(action.provider)
     live = cloud.fleet(action.region, action.id).target_capacity
@@ -63,16 +63,26 @@ def _set_capacity(action: SetCapacity, sides: Sides) -> OutcomeKind:
     return "applied"
 
 
-def _untaint(action: UntaintNode, sides: Sides) -> OutcomeKind:
+def _untaint(action: UntaintNode, sides: PacedSides) -> OutcomeKind:
     try:
         return _done(changed=sides.cluster.untaint_node(action.node, action.key))
     except NotFound:
         return "already-done"
 
 
-def _annotate(action: AnnotateNode, sides: Sides) -> OutcomeKind:
+def _annotate(action: AnnotateNode, sides: PacedSides) -> OutcomeKind:
     try:
         sides.cluster.annotate_node(action.node, {action.key: action.value})
     except NotFound:
         return "already-done"
     return "applied"
+
+
+def _delete_node(action: DeleteNode, sides: PacedSides) -> OutcomeKind:
+    """Only while its instance is gone: without its object a node that lives loses all its pods."""
+    if action.instance is not None and action.region is not None:
+        cloud = sides.cloud(action.provider)
+        for found in cloud.instances(action.region, [action.instance]):
+            if not found.gone:
+                raise Refused(f"node {action.node}", f"its instance is {found.state}")
+    return _done(changed=sides.cluster.delete_node(action.node))

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from reconciler.executor.sides import Sides
+from reconciler.executor.pacing import PacedCloud
+from reconciler.executor.sides import PacedSides
 from reconciler.model.actions import TerminateInstance
-from reconciler.model.errors import PortError
+from reconciler.model.errors import NotFound, PortError
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
-from reconciler.ports.cloud import Cloud
 
 Ends = dict[TerminateInstance, tuple[OutcomeKind, str]]
 
 
 def end_together(
     actions: Sequence[TerminateInstance],
-    sides: Sides,
+    sides: PacedSides,
     monotonic_seconds: Callable[[], float],
 ) -> Iterator[Outcome]:
     """End instances of one fleet, all with or all without lowering its target.
@@ -24,7 +24,7 @@ def end_together(
     began = monotonic_seconds()
     ends: Ends = {}
     ready = _living(actions, sides, ends)
-    ready = [each for each in ready if _is_free(each, sides, ends)]
+    ready = [e for e in ready if _is_lost(e, sides, ends) and _is_free(e, sides, ends)]
     if ready:
         ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider))))
     seconds = monotonic_seconds() - began
@@ -34,7 +34,7 @@ def end_together(
 
 
 def _living(
-    actions: Sequence[TerminateInstance], sides: Sides, ends: Ends
+    actions: Sequence[TerminateInstance], sides: PacedSides, ends: Ends
 ) -> list[TerminateInstance]:
     """Those whose instance lives; the ends of all others are noted. One call for all."""
     first = actions[0]
@@ -45,12 +45,36 @@ def _living(
     except PortError as error:
         ends.update(dict.fromkeys(actions, (kind_of_error(error), str(error))))
         return []
-    alive = {each.id for each in found if not each.gone}
+    alive = {each.id: each for each in found if not each.gone}
     ends.update({each: ("already-done", "") for each in actions if each.instance not in alive})
-    return [each for each in actions if each.instance in alive]
+    left = [each for each in actions if each.instance in alive]
+    for each in left:
+        if each.orphan and alive[each.instance].fleet_id != each.fleet_id:
+            ends[each] = "refused", f"{each.instance} is of another fleet by now"
+    return [each for each in left if each not in ends]
 
 
-def _is_free(action: TerminateInstance, sides: Sides, ends: Ends) -> bool:
+def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
+    """Whether an orphan's fleet is still gone; of others nothing is asked.
+
+    One answer without the fleet is no proof: it is asked for by its id, right before the end.
+    """
+    if not action.orphan:
+        return True
+    try:
+        live = sides.cloud(action.provider).fleet(action.region, action.fleet_id)
+    except NotFound:
+        return True
+    except PortError as error:
+        ends[action] = kind_of_error(error), str(error)
+        return False
+    if live.state.startswith("deleted"):
+        return True
+    ends[action] = "refused", f"its fleet {action.fleet_id} is {live.state}"
+    return False
+
+
+def _is_free(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     """Whether nothing that counts holds the node; if something does, that end is noted."""
     # Pods of a node that does not answer cannot be evicted: they are replaced together with it.
     if action.node is None or action.policy == "stuck-instance":
@@ -65,7 +89,7 @@ def _is_free(action: TerminateInstance, sides: Sides, ends: Ends) -> bool:
     return not remaining
 
 
-def _end(ready: Sequence[TerminateInstance], cloud: Cloud) -> tuple[OutcomeKind, str]:
+def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud) -> tuple[OutcomeKind, str]:
     first = ready[0]
     try:
         if first.decrement:

@@ -8,7 +8,7 @@ from reconciler.model.fleet import Fleet, InstanceOption
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import FLEET, SECTOR, SIZE
-from reconciler.planner.fleet_health import LIVE_STATES
+from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.planner.settings import (
     FleetSettings,
     PlannerSettings,

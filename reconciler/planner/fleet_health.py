@@ -13,16 +13,15 @@ from reconciler.model.fleet import Fleet, FleetMemory, Instance
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
+from reconciler.planner.live_fleets import LIVE_STATES, fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.stuck import (
     IN_A_ROW,
     StuckInstance,
-    fleet_keys_by_instance,
     with_stuck,
 )
 from reconciler.planner.text import duration
 
-LIVE_STATES = frozenset({"active", "modifying", "submitted"})
 MISSING = "missing"
 SILENT = "unknown"
 """Stands for EC2's word where its region does not answer."""

@@ -1,7 +1,7 @@
 """What each fleet has now: config, EC2 and cluster joined per fleet and region."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAINING_TAINT
@@ -11,7 +11,6 @@ from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleet_health import (
-    LIVE_STATES,
     MISSING,
     SILENT,
     Signs,
@@ -19,6 +18,8 @@ from reconciler.planner.fleet_health import (
     remembered,
     unavailable,
 )
+from reconciler.planner.live_fleets import live_fleets
+from reconciler.planner.orphans import Orphans, find_orphans
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 from reconciler.planner.stuck import StuckInstance, find_stuck
@@ -85,6 +86,8 @@ class Inventory:
     """Nodes whose instance is shutting down or gone: no destination, no capacity."""
     stuck: tuple[StuckInstance, ...] = ()
     """Instances of ours that never became nodes."""
+    orphans: Orphans = field(default_factory=Orphans)
+    """Instances of ours whose fleet is gone; their nodes belong to no fleet."""
     memories: tuple[FleetMemory, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
 
@@ -137,12 +140,12 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         if node.instance_id in instances
     }
     leaving = frozenset(name for name, instance in instance_of_node.items() if instance.gone)
-    owners = _owners(snapshot, settings, instance_of_node)
+    live = live_fleets(cloud)
+    owners = _owners(snapshot, settings, instance_of_node, live)
     nodes: dict[FleetKey, list[Node]] = {}
     for node in snapshot.cluster.nodes:
         if node.name in owners and node.name not in leaving:
             nodes.setdefault(owners[node.name], []).append(node)
-    live = _live_fleets(cloud)
     stuck = find_stuck(snapshot, settings)
     joined = {key: _joined(found, snapshot, settings) for key, found in nodes.items()}
     # A picture that is more likely wrong than true says nothing about fleets either.
@@ -161,6 +164,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         instance_of_node=instance_of_node,
         leaving=leaving,
         stuck=stuck,
+        orphans=find_orphans(snapshot, settings),
         memories=tuple(memories[place] for place in sorted(memories)),
     )
 
@@ -181,11 +185,18 @@ def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSetting
 
 
 def _owners(
-    snapshot: Snapshot, settings: PlannerSettings, instances: Mapping[NodeName, Instance]
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    instances: Mapping[NodeName, Instance],
+    live: Mapping[FleetKey, Fleet],
 ) -> dict[NodeName, FleetKey]:
-    """Which fleet each node belongs to: by its instance's membership, else by its label."""
+    """Which fleet each node belongs to: by its instance's membership, else by its label.
+
+    A node whose instance EC2 counts to another fleet of the same name, a deleted one say, is none
+    of the live one's: it fulfils nothing of its target, and must not be ended for it.
+    """
     cloud = snapshot.cloud
-    by_id = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}
+    names = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}
     known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
     owners: dict[NodeName, FleetKey] = {}
     for node in snapshot.cluster.nodes:
@@ -193,11 +204,13 @@ def _owners(
         region = Region(
             instance.region if instance else node.labels.get(REGION, settings.home_region)
         )
-        name = node.labels.get(FLEET)
-        if instance is not None and instance.fleet_id is not None:
-            name = by_id.get((instance.region, instance.fleet_id), name)
-        if name is not None and FleetKey(name=name, region=region) in known:
-            owners[node.name] = FleetKey(name=name, region=region)
+        name, member_of = node.labels.get(FLEET), instance.fleet_id if instance else None
+        if member_of is not None:
+            name = names.get((region, member_of), name)
+        key = FleetKey(name=name or "", region=region)
+        foreign = member_of is not None and key in live and live[key].id != member_of
+        if key in known and not foreign:
+            owners[node.name] = key
     return owners
 
 
@@ -230,17 +243,6 @@ def _status(
         unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
         silent_since=memory.silent_since if memory else None,
     )
-
-
-def _live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
-    """The live fleets by name and region; of several the oldest, so that the choice is stable."""
-    found: dict[FleetKey, Fleet] = {}
-    for fleet in sorted(
-        cloud.fleets if cloud else (), key=lambda f: (str(f.created_at or ""), f.id)
-    ):
-        if fleet.state in LIVE_STATES:
-            found.setdefault(FleetKey(name=fleet.name, region=fleet.region), fleet)
-    return found
 
 
 def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:

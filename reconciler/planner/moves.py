@@ -50,7 +50,7 @@ class Mover:
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._room_at_first: dict[int, IntArray] = {}
-        gone = set(leaving) | cycle.inventory.leaving
+        gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[cycle.row_of[name]] = True

@@ -22,6 +22,7 @@ from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.policies import (
     capacity_limits,
     needed_nodes,
+    orphans,
     scale_in,
     scale_up,
     stuck_instances,
@@ -37,6 +38,7 @@ ORDER = (
     capacity_limits.SPEC,
     scale_up.SPEC,
     scale_in.SPEC,
+    orphans.SPEC,
     needed_nodes.SPEC,
 )
 """Each policy sees what earlier ones reserved: what is broken goes first, then comes demand, then
@@ -80,6 +82,8 @@ def _finish(cycle: Cycle) -> Plan:
         cost=_cost(cycle),
         kept=tuple(one_reason_each(cycle.kept)),
         memories=cycle.inventory.memories,
+        lost_fleets=cycle.inventory.orphans.lost_fleets,
+        orphans=len(cycle.inventory.orphans.found),
     )
 
 

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import FleetMemory, Instance
 from reconciler.model.ids import FleetKey
-from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.model.snapshot import Snapshot
 from reconciler.planner.cool_off import cool_off
+from reconciler.planner.live_fleets import fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 
 IN_A_ROW = 3
@@ -23,18 +24,6 @@ class StuckInstance:
     instance: Instance
     since: datetime
     """When it began to count as stuck."""
-
-
-def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict[str, FleetKey]:
-    """The fleet of the config that each instance is a member of; others are not in it."""
-    names = {(f.region, f.id): f.name for f in cloud.fleets}
-    known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
-    found: dict[str, FleetKey] = {}
-    for instance in cloud.instances:
-        name = names.get((instance.region, instance.fleet_id)) if instance.fleet_id else None
-        if name is not None and FleetKey(name=name, region=instance.region) in known:
-            found[instance.id] = FleetKey(name=name, region=instance.region)
-    return found
 
 
 class NodesByInstance:
@@ -85,12 +74,12 @@ def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
         and instance.launched_at + wait <= snapshot.at
         and nodes.of(instance) is None
     ]
-    if found and _has_holes(snapshot):
+    if found and has_holes(snapshot):
         return ()
     return tuple(sorted(found, key=lambda s: (s.since, s.instance.id)))
 
 
-def _has_holes(snapshot: Snapshot) -> bool:
+def has_holes(snapshot: Snapshot) -> bool:
     """Whether a pod that has not ended names a node that the list of nodes does not have."""
     listed = {node.name for node in snapshot.cluster.nodes}
     return any(

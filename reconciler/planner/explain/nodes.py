@@ -49,7 +49,8 @@ def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
 
 def _verdict(cycle: Cycle, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
     name = node.name
-    if name not in cycle.inventory.fleet_of_node:
+    ours = cycle.inventory.fleet_of_node.keys() | cycle.inventory.orphans.nodes
+    if name not in ours:
         return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
     if name in cycle.inventory.leaving:
         return "leaves", "instance-gone", "its instance is shutting down or gone"

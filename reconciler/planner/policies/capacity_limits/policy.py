@@ -1,12 +1,12 @@
 """min_capacity is bought before demand, so that demand can use it."""
 
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.fleet_health import LIVE_STATES
 from reconciler.planner.inventory import (
     VOLUNTARY_DRAINS,
     FleetStatus,
     drain_reasons,
 )
+from reconciler.planner.live_fleets import LIVE_STATES
 
 
 def propose(cycle: Cycle) -> None:

@@ -38,7 +38,7 @@ def finish_leaving(cycle: Cycle) -> None:
         if key is None:
             continue
         if node.name in cycle.inventory.leaving:
-            _delete_if_terminated(cycle, node)
+            _delete_if_terminated(cycle, node, key)
         elif node.name in taken_back:
             stop_timer(cycle, node, "demand came back")
         elif is_draining(node):
@@ -50,10 +50,18 @@ def finish_leaving(cycle: Cycle) -> None:
                 leaver.finish(node, key)
 
 
-def _delete_if_terminated(cycle: Cycle, node: Node) -> None:
-    if cycle.inventory.instance_of_node[node.name].state == "terminated" and not node.deleting:
+def _delete_if_terminated(cycle: Cycle, node: Node, key: FleetKey) -> None:
+    instance = cycle.inventory.instance_of_node[node.name]
+    if instance.state == "terminated" and not node.deleting:
         cycle.actions.append(
-            DeleteNode(node=node.name, policy="scale-in", because="its instance is terminated")
+            DeleteNode(
+                node=node.name,
+                instance=instance.id,
+                provider=cycle.statuses[key].settings.provider,
+                region=key.region,
+                policy="scale-in",
+                because="its instance is terminated",
+            )
         )
 
 

@@ -48,7 +48,14 @@ def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
                 cycle,
                 node,
                 key,
-                DeleteNode(node=node.name, policy="stuck-instance", because=because),
+                DeleteNode(
+                    node=node.name,
+                    instance=node.instance_id,
+                    provider=cycle.statuses[key].settings.provider,
+                    region=key.region,
+                    policy="stuck-instance",
+                    because=because,
+                ),
             )
         return
     barred = _bar(cycle, node, key)

@@ -1,0 +1,107 @@
+"""The ports as the executor uses them: every changing call passes its API's token bucket."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from reconciler.executor.tokens import Api, Pace
+from reconciler.model.cluster import Taint
+from reconciler.model.errors import Throttled
+from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
+from reconciler.ports.cloud import Cloud
+from reconciler.ports.cluster import Cluster
+
+CLUSTER = "cluster"
+
+
+@contextmanager
+def paced(pace: Pace, api: Api, place: str) -> Iterator[None]:
+    """One call; a server that throttles it closes the bucket for as long as it says.
+
+    Raises:
+        Throttled: By us or by the server; nothing was changed.
+    """
+    pace.enter(api, place)
+    try:
+        yield
+    except Throttled as error:
+        pace.refused(api, place, error)
+        raise
+
+
+class PacedCloud:
+    """The parts of a Cloud that actions use; what reads passes freely.
+
+    Args:
+        cloud: The provider.
+        pace: The buckets.
+    """
+
+    def __init__(self, cloud: Cloud, pace: Pace) -> None:
+        self._cloud = cloud
+        self._pace = pace
+
+    def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
+        """See ports.cloud."""
+        return self._cloud.fleet(region, fleet_id)
+
+    def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
+        """See ports.cloud."""
+        return self._cloud.instances(region, ids)
+
+    def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
+        """See ports.cloud."""
+        with paced(self._pace, "ModifyFleet", region):
+            self._cloud.set_target_capacity(region, fleet_id, capacity)
+
+    def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
+        """See ports.cloud."""
+        with paced(self._pace, "TerminateInstances", region):
+            self._cloud.terminate_instances(region, ids)
+
+
+class PacedCluster:
+    """The parts of a Cluster that actions use; what reads passes freely.
+
+    Args:
+        cluster: The API server.
+        pace: The buckets.
+    """
+
+    def __init__(self, cluster: Cluster, pace: Pace) -> None:
+        self._cluster = cluster
+        self._pace = pace
+
+    def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
+        """See ports.cluster."""
+        return self._cluster.counted_pods_on(node)
+
+    def taint_node(self, node: NodeName, taint: Taint) -> bool:
+        """See ports.cluster."""
+        with paced(self._pace, "nodes", CLUSTER):
+            return self._cluster.taint_node(node, taint)
+
+    def untaint_node(self, node: NodeName, key: str) -> bool:
+        """See ports.cluster."""
+        with paced(self._pace, "nodes", CLUSTER):
+            return self._cluster.untaint_node(node, key)
+
+    def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
+        """See ports.cluster."""
+        with paced(self._pace, "nodes", CLUSTER):
+            self._cluster.annotate_node(node, annotations)
+
+    def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """See ports.cluster."""
+        with paced(self._pace, "pods/eviction", CLUSTER):
+            return self._cluster.evict_pod(pod, grace_seconds)
+
+    def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
+        """See ports.cluster."""
+        with paced(self._pace, "pods", CLUSTER):
+            return self._cluster.delete_pod(pod, grace_seconds)
+
+    def delete_node(self, node: NodeName) -> bool:
+        """See ports.cluster."""
+        with paced(self._pace, "nodes", CLUSTER):
+            return self._cluster.delete_node(node)

@@ -1,0 +1,34 @@
+"""Which of EC2's fleets are alive, and which one each instance belongs to."""
+
+from reconciler.model.fleet import Fleet
+from reconciler.model.ids import FleetKey
+from reconciler.model.snapshot import CloudState
+from reconciler.planner.settings import PlannerSettings
+
+LIVE_STATES = frozenset({"active", "modifying", "submitted"})
+
+
+def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
+    """The live fleets by name and region; of several the oldest, so that the choice is stable."""
+    found: dict[FleetKey, Fleet] = {}
+    for fleet in sorted(
+        cloud.fleets if cloud else (), key=lambda f: (str(f.created_at or ""), f.id)
+    ):
+        if fleet.state in LIVE_STATES:
+            found.setdefault(FleetKey(name=fleet.name, region=fleet.region), fleet)
+    return found
+
+
+def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict[str, FleetKey]:
+    """The fleet of the config that each instance is a member of; others are not in it.
+
+    An instance that a deleted fleet of the same name left behind, or that a second fleet of that
+    name holds, counts for nothing in the first one's target, and so is none of its members.
+    """
+    known = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
+    owners = {(f.region, f.id): key for key, f in live_fleets(cloud).items() if key in known}
+    return {
+        instance.id: owners[instance.region, instance.fleet_id]
+        for instance in cloud.instances
+        if instance.fleet_id is not None and (instance.region, instance.fleet_id) in owners
+    }

@@ -1,0 +1,144 @@
+"""Instances with our tags whose fleet is gone: EC2 neither replaces nor ends them, and bills on.
+
+Nothing without our tags is looked at. A fleet counts as gone when EC2 says that it was deleted
+and that its instances run on, or when EC2 has not listed it for `instance_init_time`, kept on the
+Lease: one answer that leaves a fleet out is no proof.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reconciler.model.cluster import Node
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import FleetId, NodeName, Region
+from reconciler.model.memory import LostFleet
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.stuck import NodesByInstance, has_holes
+
+CLUSTER_TAG = "cluster"
+FLEET_TAG = "fleet"
+_RUNS_ON = "deleted-running"
+_FLEET_ID = "fleet-"
+
+Place = tuple[Region, FleetId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """An instance of a fleet that is gone."""
+
+    instance: Instance
+    fleet: str
+    """By its tag."""
+    fleet_id: FleetId
+    node: Node | None
+    """None where it never joined, or its node is gone."""
+    certain: bool
+    """Whether its fleet is known to be gone by now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphans:
+    """All of them, and what must be remembered to be certain of them."""
+
+    found: tuple[Orphan, ...] = ()
+    ended: frozenset[NodeName] = frozenset()
+    """Nodes of such instances that EC2 shows as terminated."""
+    lost_fleets: tuple[LostFleet, ...] = ()
+
+    @property
+    def nodes(self) -> frozenset[NodeName]:
+        """The nodes that they are."""
+        return frozenset(each.node.name for each in self.found if each.node is not None)
+
+
+def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
+    """Instances of ours without a fleet, by id.
+
+    Left alone are those of a fleet that exists, of the config or not; those that EC2 is ending;
+    and those of a fleet that the config still names and EC2 has not under any id: it may be about
+    to be made again.
+    """
+    cloud, known = snapshot.cloud, snapshot.cluster.lost_fleets
+    if cloud is None or not cloud.instances_known:
+        return Orphans(lost_fleets=known)
+    states = {(f.region, f.id): f.state.replace("_", "-") for f in cloud.fleets}
+    missed = _missed(cloud, settings, states)
+    lost = _remembered(snapshot, missed)
+    wait = timedelta(seconds=settings.instance_init_seconds)
+    expected = _expected(cloud, settings)
+    since = {(each.region, each.id): each.since for each in lost}
+    nodes = NodesByInstance(snapshot)
+    found: list[Orphan] = []
+    ended: set[NodeName] = set()
+    for instance in cloud.instances:
+        place = _place(instance, settings)
+        if place is None or (instance.tags[FLEET_TAG], instance.region) in expected:
+            continue
+        deleted = states.get(place) == _RUNS_ON
+        node = nodes.of(instance)
+        if not deleted and place not in missed:
+            continue
+        if instance.gone:
+            ended |= {node.name} if node and instance.state == "terminated" else set()
+        else:
+            found.append(
+                Orphan(
+                    instance=instance,
+                    fleet=instance.tags[FLEET_TAG],
+                    fleet_id=place[1],
+                    node=node,
+                    certain=deleted or snapshot.at - since[place] >= wait,
+                )
+            )
+    if any(each.node is None for each in found) and (not nodes.certain or has_holes(snapshot)):
+        found = [each for each in found if each.node is not None]
+    found.sort(key=lambda each: each.instance.id)
+    return Orphans(found=tuple(found), ended=frozenset(ended), lost_fleets=lost)
+
+
+def _place(instance: Instance, settings: PlannerSettings) -> Place | None:
+    """The EC2 Fleet that launched it, if its tags say that it is ours."""
+    ours = instance.tags.get(CLUSTER_TAG) == settings.cluster and instance.tags.get(FLEET_TAG)
+    fleet_id = instance.fleet_id
+    if not ours or fleet_id is None or not fleet_id.startswith(_FLEET_ID):
+        return None
+    return instance.region, fleet_id
+
+
+def _missed(
+    cloud: CloudState, settings: PlannerSettings, states: dict[Place, str]
+) -> frozenset[Place]:
+    """Fleets that our instances name and that EC2 does not list, where it answered."""
+    named = {_place(i, settings) for i in cloud.instances}
+    answered = cloud.regions - cloud.silent
+    return frozenset(p for p in named if p is not None and p not in states and p[0] in answered)
+
+
+def _remembered(snapshot: Snapshot, missed: frozenset[Place]) -> tuple[LostFleet, ...]:
+    """Since when each has been missed; one that is listed again is forgotten.
+
+    In a region that does not answer nothing is learned, and nothing forgotten.
+    """
+    cloud = snapshot.cloud
+    silent = cloud.silent if cloud is not None else frozenset()
+    known = {(each.region, each.id): each for each in snapshot.cluster.lost_fleets}
+    kept = {place for place in known if place[0] in silent}
+    found = [
+        LostFleet(
+            region=place[0],
+            id=place[1],
+            since=min(known[place].since, snapshot.at) if place in known else snapshot.at,
+        )
+        for place in missed | kept
+    ]
+    return tuple(sorted(found, key=lambda each: (each.region, each.id)))
+
+
+def _expected(cloud: CloudState, settings: PlannerSettings) -> frozenset[tuple[str, Region]]:
+    """Fleets of the config that EC2 does not have under any id."""
+    live = {(f.name, f.region) for f in cloud.fleets if f.state in LIVE_STATES}
+    wanted = {(k.name, k.region) for fleet in settings.fleets() for k in fleet.fleet_keys()}
+    return frozenset(wanted - live)

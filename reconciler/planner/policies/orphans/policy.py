@@ -1,0 +1,148 @@
+"""Sweeps what a deleted fleet left behind (behaviour, section 6; docs/failures.md).
+
+An instance that never joined is ended; a node is ended when it has been empty for
+`instance_init_time`, by the steps of scale-in: timer, taint, a last check. A node with pods that
+count is never ended here, nor emptied.
+"""
+
+from datetime import timedelta
+
+from reconciler.model.actions import (
+    UNNEEDED_SINCE,
+    AnyAction,
+    DeleteNode,
+    PolicyName,
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.drains import annotate, give_back, keep, taint, terms_of
+from reconciler.planner.idleness import idle_for, is_empty
+from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.orphans import Orphan
+from reconciler.planner.removal import Removal
+from reconciler.planner.rules import Judge, forbidding
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import duration, rfc3339
+
+_KEEP_EMPTY = frozenset({"do-not-disrupt", "started-job", "unreadable"})
+"""Pods that keep even a node on which nothing else counts."""
+
+
+def propose(cycle: Cycle) -> None:
+    """End what is certainly nobody's any more; say why the rest stays."""
+    for orphan in cycle.inventory.orphans.found:
+        if orphan.node is None:
+            _end_unjoined(cycle, orphan)
+        else:
+            _tend(cycle, orphan, orphan.node)
+    for name in sorted(cycle.inventory.orphans.ended):
+        _forget(cycle, cycle.nodes[name])
+
+
+def _end_unjoined(cycle: Cycle, orphan: Orphan) -> None:
+    if _wait(cycle, orphan):
+        return
+    because = f"its fleet {orphan.fleet_id} is gone and it is no node"
+    action = _termination(orphan, "stuck-instance", because)
+    _remove(cycle, orphan, action)
+
+
+def _tend(cycle: Cycle, orphan: Orphan, node: Node) -> None:
+    """The next step for a node."""
+    kept = _wait(cycle, orphan) or _bar(cycle, node)
+    draining = is_draining(node) and drain_reasons(node) <= VOLUNTARY_DRAINS
+    if kept:
+        keep(cycle, node, "orphan", f"its fleet {orphan.fleet_id} is gone; {kept}")
+        if draining:
+            cycle.actions += give_back(node, "scale-in", kept)
+        elif UNNEEDED_SINCE in node.annotations and not is_empty(cycle, node):
+            because = "the node is used again"
+            cycle.actions.append(annotate(node, UNNEEDED_SINCE, None, "scale-in", because))
+    elif draining:
+        because = f"its fleet {orphan.fleet_id} is gone, and it is still empty"
+        cycle.actions.append(_termination(orphan, "scale-in", because))
+    elif not is_draining(node):
+        _begin(cycle, orphan, node)
+
+
+def _begin(cycle: Cycle, orphan: Orphan, node: Node) -> None:
+    """Start the timer, or taint the node when it has run out."""
+    because = f"its fleet {orphan.fleet_id} is gone, and nothing counts on it"
+    idle = idle_for(cycle, node)
+    if idle is None:
+        noted = rfc3339(cycle.at)
+        cycle.actions.append(annotate(node, UNNEEDED_SINCE, noted, "scale-in", because))
+        idle = timedelta(0)
+    left = timedelta(seconds=cycle.settings.instance_init_seconds) - idle
+    if left > timedelta(0):
+        keep(cycle, node, "orphan", f"{because}; {duration(left)} to go")
+    else:
+        _remove(cycle, orphan, taint(node, "scale-in", because))
+
+
+def _wait(cycle: Cycle, orphan: Orphan) -> str:
+    """What time has still to show; empty when nothing."""
+    launched = orphan.instance.launched_at
+    wait = timedelta(seconds=cycle.settings.instance_init_seconds)
+    if not orphan.certain:
+        return "EC2 has not listed it for less than instance_init_time"
+    if launched is None or cycle.at - launched < wait:
+        return "it was launched less than instance_init_time ago"
+    return "its instance is protected from scale-in" if orphan.instance.protected else ""
+
+
+def _bar(cycle: Cycle, node: Node) -> str:
+    """What keeps the node; empty when nothing does."""
+    found = forbidding(node.annotations)
+    if found:
+        return f"it is annotated {found}"
+    if node.unreadable or node.deleting or not node.ready:
+        return "it cannot be judged"
+    if not is_empty(cycle, node):
+        return "pods keep it: drain it by hand, or let them move"
+    judge = Judge(terms_of(ScaleInSettings()), cycle.budgets)
+    for pod, ruling in judge.rulings(cycle.pods_on.get(node.name, ())):
+        if ruling.code in _KEEP_EMPTY:
+            return f"{pod.key}: {ruling.reason}"
+    return ""
+
+
+def _termination(orphan: Orphan, policy: PolicyName, because: str) -> TerminateInstance:
+    """Without lowering any target: there is none."""
+    return TerminateInstance(
+        instance=orphan.instance.id,
+        node=orphan.node.name if orphan.node else None,
+        fleet=orphan.fleet,
+        fleet_id=orphan.fleet_id,
+        provider="ec2-fleet",
+        region=orphan.instance.region,
+        decrement=False,
+        orphan=True,
+        policy=policy,
+        because=because,
+    )
+
+
+def _remove(cycle: Cycle, orphan: Orphan, action: AnyAction) -> None:
+    """What newly begins is counted by the safety stop."""
+    key = FleetKey(name=orphan.fleet, region=orphan.instance.region)
+    name = orphan.node.name if orphan.node else None
+    removal = Removal(key=key, node=name, instance=orphan.instance.id, actions=(action,))
+    cycle.removals.append(removal)
+
+
+def _forget(cycle: Cycle, node: Node) -> None:
+    """The object of a node whose instance EC2 shows as terminated."""
+    instance = cycle.inventory.instance_of_node[node.name]
+    if not node.deleting:
+        cycle.actions.append(
+            DeleteNode(
+                node=node.name,
+                instance=instance.id,
+                region=instance.region,
+                policy="scale-in",
+                because="its instance is terminated",
+            )
+        )

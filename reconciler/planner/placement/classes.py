@@ -39,6 +39,9 @@ class PodClass:
     affinity: tuple[PodAffinityTerm, ...] = ()
     spread: tuple[TopologySpreadConstraint, ...] = ()
     """Required terms with matchLabelKeys merged in and namespaces resolved."""
+    preferences: tuple[tuple[int, PodAffinityTerm], ...] = ()
+    """Preferred inter-pod terms likewise, each with its weight, negative for anti-affinity."""
+    soft_spread: tuple[TopologySpreadConstraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +196,14 @@ class ClassTable:
             anti_affinity=self._resolved(spec.pod_anti_affinity, namespace, labels),
             affinity=self._resolved(spec.pod_affinity, namespace, labels),
             spread=tuple(_merged(c, labels) for c in spec.topology_spread if c.hard),
+            preferences=tuple(
+                zip(
+                    (p.weight for p in spec.pod_preferences),
+                    self._resolved(tuple(p.term for p in spec.pod_preferences), namespace, labels),
+                    strict=True,
+                )
+            ),
+            soft_spread=tuple(_merged(c, labels) for c in spec.topology_spread if not c.hard),
         )
         self.classes.append(made)
         return made

@@ -1,12 +1,13 @@
 """Rows (nodes there are, and nodes imagined), what is promised on them, what more would fit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reconciler.model.cluster import HostPort, Resources, Taint
 from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.attachments import SharedAttachments
 from reconciler.planner.placement.classes import ClassTable, PodClass
@@ -63,6 +64,7 @@ class Simulation:
         self._kinds = np.zeros(0, dtype=np.int64)
         self._over = np.zeros(0, dtype=np.int64)
         self._journal: list[tuple[PodClass, IntArray, IntArray]] = []
+        self._loads: list[tuple[PodClass, IntArray]] = []
         self._rows = 0
         self.lends = True
         """Whether higher priorities may take the room of balloon pods."""
@@ -173,6 +175,18 @@ class Simulation:
         """The counters of a class."""
         return self._counter_table.links[pod_class.number]
 
+    def matching(
+        self, namespaces: frozenset[str], selector: LabelSelector | None
+    ) -> tuple[PodClass, ...]:
+        """The classes of these namespaces that the selector matches."""
+        return self._counter_table.members((namespaces, selector))
+
+    def whereabouts(self) -> Iterator[tuple[PodClass, IntArray, IntArray]]:
+        """Classes, rows and amounts of all that runs or is promised; a row may come again."""
+        for pod_class, rows in self._loads:
+            yield pod_class, rows, np.ones(len(rows), dtype=np.int64)
+        yield from self._journal
+
     def refusal(self, pod_class: PodClass, kind: int) -> str:
         """The code with which static filters refuse the class on a node kind, or nothing."""
         verdicts = self._static_verdicts.setdefault(pod_class.static, [])
@@ -266,6 +280,7 @@ class Simulation:
         loads = [(pod_class, np.array(at, dtype=np.int64)) for pod_class, at in pods if len(at)]
         if not loads:
             return
+        self._loads += loads
         self._free -= self._summed(loads)
         for pod_class, rows in loads:
             self._count(pod_class, rows, np.ones(len(rows), dtype=np.int64))

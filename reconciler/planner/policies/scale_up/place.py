@@ -7,6 +7,7 @@ import numpy as np
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.preferences import Preferences
 
 Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
 """Class, and its rows and amounts."""
@@ -43,6 +44,7 @@ def place_on_nominated(cycle: Cycle) -> None:
 def place_on_existing(cycle: Cycle) -> None:
     """Nodes first, then launching capacity, each class in order of priority and size.
 
+    Soft terms say which of several nodes, as long as that leaves the same pods waiting.
     When that leaves some waiting, the classes with the fewest rows to choose from go first within
     a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
     """
@@ -50,11 +52,29 @@ def place_on_existing(cycle: Cycle) -> None:
     seated[list(cycle.seats)] = True
     order = tightness(cycle.sim)
     mark = cycle.sim.fork()
-    placed = _attempt(cycle, cycle.waiting, seated, order)
+    preferences = Preferences(cycle.sim, [cycle.nodes[name] for name in cycle.row_of])
+    placed = _attempt(cycle, cycle.waiting, seated, order, preferences)
     if any(_left(cycle.waiting, placed)):
+        if preferences.matter([w.pod_class for w in cycle.waiting]):
+            cycle.sim.revert(mark)
+            placed = _cheaper(cycle, placed, _attempt(cycle, cycle.waiting, seated, order))
         placed = _better(cycle, placed, mark, seated, order)
     for waiting, taken in placed:
         _promise(cycle, waiting, taken)
+
+
+def _cheaper(cycle: Cycle, liked: Placed, plain: Placed) -> Placed:
+    """What was placed by preference, unless that leaves others waiting, or more."""
+    same = _waiting_still(cycle, liked) == _waiting_still(cycle, plain)
+    return liked if same or _left(cycle.waiting, liked) < _left(cycle.waiting, plain) else plain
+
+
+def _waiting_still(cycle: Cycle, placed: Placed) -> dict[int, int]:
+    """How many pods of each class find no place."""
+    left = {id(waiting): waiting.left for waiting in cycle.waiting}
+    for waiting, taken in placed:
+        left[id(waiting)] -= _total(taken)
+    return left
 
 
 def _better(
@@ -91,7 +111,11 @@ def _total(taken: list[tuple[int, int]]) -> int:
 
 
 def _attempt(
-    cycle: Cycle, classes: Sequence[WaitingClass], seated: BoolArray, order: IntArray
+    cycle: Cycle,
+    classes: Sequence[WaitingClass],
+    seated: BoolArray,
+    order: IntArray,
+    preferences: Preferences | None = None,
 ) -> Placed:
     """Place the classes one after the other in the simulation; nothing is promised yet."""
     placed: Placed = []
@@ -99,7 +123,8 @@ def _attempt(
         left = waiting.left
         for among in (~seated, seated):
             if left and among.any():
-                taken = fill(cycle.sim, waiting.pod_class, left, among, order)
+                ask = (waiting.pod_class, left, among, order)
+                taken = preferences.fill(*ask) if preferences else fill(cycle.sim, *ask)
                 placed.append((waiting, taken))
                 left -= _total(taken)
     return placed

@@ -1,0 +1,255 @@
+"""Soft terms: which of the nodes that take a pod kube-scheduler would like best.
+
+Preferred node affinity, PreferNoSchedule taints, preferred inter-pod (anti-)affinity and
+ScheduleAnyway spread put the nodes that exist into an order. They refuse nothing, and a class
+without any costs nothing. What pods that run would prefer of a newcomer is left out.
+
+Source: kube-scheduler plugins nodeaffinity, tainttoleration, interpodaffinity and
+podtopologyspread, scoring.go, with the default weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.model.cluster import Node, Taint
+from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, take_in_order
+from reconciler.planner.placement.kinds import with_zone_aliases
+from reconciler.planner.placement.simulation import Simulation
+
+_TAINTS, _NODE_AFFINITY, _POD_AFFINITY, _SPREAD = 3.0, 2.0, 2.0, 2.0
+"""Weights of the default profile."""
+_FULL = 100.0
+_VISITS_MAX = 400_000
+"""Rows looked at over all rounds of a cycle: about a tenth of a second. Then rounds get larger."""
+_ROUND = 1_000
+"""What a round costs beside its rows, in rows."""
+
+
+@dataclass(slots=True, eq=False)
+class _Soft:
+    """One soft term about other pods: pods of its kind per domain, and what they are worth."""
+
+    domain: IntArray
+    """Per node, -1 without the label."""
+    counts: FloatArray
+    """Per domain."""
+    weight: float
+    itself: bool
+    """Whether pods of the class count for it themselves."""
+    max_skew: int = 0
+    """0 for affinity, else a spread constraint's."""
+
+
+class Preferences:
+    """The soft terms of classes over the nodes that exist, which are the first rows."""
+
+    def __init__(self, sim: Simulation, nodes: Sequence[Node]) -> None:
+        self._sim = sim
+        self._nodes = nodes
+        soft = [tuple(t for t in node.taints if t.effect == "PreferNoSchedule") for node in nodes]
+        self._taints: tuple[tuple[Taint, ...], ...] = tuple(sorted(set(soft)))
+        known = {taints: number for number, taints in enumerate(self._taints)}
+        self._taints_of = np.array([known[taints] for taints in soft], dtype=np.int64)
+        self._domains: dict[str, tuple[IntArray, int]] = {}
+        self._visits = _VISITS_MAX
+
+    def matter(self, classes: Sequence[PodClass]) -> bool:
+        """Whether any of the classes prefers one node to another."""
+        return any(self._has(pod_class) for pod_class in classes)
+
+    def fill(
+        self, pod_class: PodClass, count: int, among: BoolArray, order: IntArray
+    ) -> list[tuple[int, int]]:
+        """As `fill.fill`, the nodes that the class prefers first, then as in `order`."""
+        if not self._has(pod_class):
+            return fill(self._sim, pod_class, count, among, order)
+        fixed, terms = self._fixed(pod_class), self._terms(pod_class)
+        if not any(term.itself for term in terms):
+            return fill(self._sim, pod_class, count, among, self._ordered(order, fixed, terms))
+        if self._sim.links(pod_class).plain and not pod_class.volumes.shared:
+            room = np.where(among, self._sim.room(pod_class), 0)
+            return self._dealt(pod_class, count, room, order)
+        taken: list[tuple[int, int]] = []
+        for amount in self._portions(count):
+            ordered = self._ordered(order, fixed, terms)
+            part = fill(self._sim, pod_class, amount, among, ordered)
+            taken += part
+            if sum(n for _, n in part) < amount:
+                break
+            _count(terms, part, len(self._nodes))
+        return taken
+
+    def _dealt(
+        self, pod_class: PodClass, count: int, room: IntArray, order: IntArray
+    ) -> list[tuple[int, int]]:
+        """Pods that only their own preferences tell where to go, placed together at the end."""
+        fixed, terms = self._fixed(pod_class), self._terms(pod_class)
+        amounts = np.zeros_like(room)
+        for amount in self._portions(min(count, int(np.minimum(room, count).sum()))):
+            ordered = self._ordered(order, fixed, terms)
+            part = _dealt_once(room - amounts, ordered, amount)
+            for row, more in part:
+                amounts[row] += more
+            _count(terms, part, len(self._nodes))
+        rows = order[amounts[order] > 0]
+        if len(rows):
+            self._sim.place(pod_class, rows, amounts[rows])
+        return list(zip(rows.tolist(), amounts[rows].tolist(), strict=True))
+
+    def _has(self, pod_class: PodClass) -> bool:
+        spec = pod_class.spec
+        return bool(
+            self._nodes
+            and (
+                len(self._taints) > 1
+                or spec.node_preferences
+                or pod_class.preferences
+                or pod_class.soft_spread
+            )
+        )
+
+    def _portions(self, count: int) -> list[int]:
+        """One by one, as each pod changes what the next prefers; larger parts when work is up."""
+        if count <= 0:
+            return []
+        visits = len(self._nodes) + _ROUND
+        rounds = max(1, min(count, self._visits // visits))
+        self._visits -= rounds * visits
+        return [count // rounds + (number < count % rounds) for number in range(rounds)]
+
+    def _ordered(self, order: IntArray, fixed: FloatArray, terms: Sequence[_Soft]) -> IntArray:
+        """`order`, the better scores first; rows that are no nodes come last among equals."""
+        score = fixed
+        near = [term for term in terms if not term.max_skew]
+        if near:
+            values = sum((t.weight * _at(t) for t in near), np.zeros(len(fixed)))
+            least, most = values.min(), values.max()
+            span = most - least
+            score = score + _POD_AFFINITY * np.floor(_FULL * (values - least) / (span or 1.0))
+        spread = [term for term in terms if term.max_skew]
+        if spread:
+            score = score + _SPREAD * _evenness(spread)
+        padded = np.zeros(self._sim.rows)
+        padded[: len(score)] = score
+        return order[np.argsort(-padded[order], kind="stable")]
+
+    def _fixed(self, pod_class: PodClass) -> FloatArray:
+        """What preferred node affinity and soft taints are worth on each node."""
+        tolerations = pod_class.spec.tolerations
+        intolerable = np.array(
+            [
+                sum(not any(t.tolerates(taint) for t in tolerations) for taint in taints)
+                for taints in self._taints
+            ],
+            dtype=np.float64,
+        )
+        score = _TAINTS * (_FULL - _of_largest(intolerable[self._taints_of]))
+        if pod_class.spec.node_preferences:
+            score += _NODE_AFFINITY * _of_largest(self._preferred(pod_class))
+        return score
+
+    def _preferred(self, pod_class: PodClass) -> FloatArray:
+        """Per node the weights of the preferred terms that hold, added up."""
+        preferences = pod_class.spec.node_preferences
+        kinds = self._sim.kinds[: len(self._nodes)]
+        if any(p.term.fields for p in preferences):
+            found = [
+                sum(p.weight for p in preferences if p.term.matches(node.labels, node.name))
+                for node in self._nodes
+            ]
+            return np.array(found, dtype=np.float64)
+        of_kind = np.zeros(len(self._sim.kind_table.kinds))
+        for number in np.unique(kinds).tolist():
+            labels = self._sim.kind_table.kinds[number].variants[0]
+            of_kind[number] = sum(p.weight for p in preferences if p.term.matches(labels, ""))
+        return of_kind[kinds]
+
+    def _terms(self, pod_class: PodClass) -> list[_Soft]:
+        """The soft terms about other pods, counted as things are now."""
+        found: list[_Soft] = []
+        for weight, term in pod_class.preferences:
+            members = self._sim.matching(term.namespaces, term.selector)
+            domain, counts = self._counted(term.topology_key, members)
+            itself = pod_class in members
+            found.append(_Soft(domain=domain, counts=counts, weight=weight, itself=itself))
+        for constraint in pod_class.soft_spread:
+            members = self._sim.matching(frozenset({pod_class.namespace}), constraint.selector)
+            members = tuple(m for m in members if not m.deleting)
+            domain, counts = self._counted(constraint.topology_key, members)
+            found.append(
+                _Soft(
+                    domain=domain,
+                    counts=counts,
+                    weight=float(np.log(len(counts) + 2)),
+                    itself=pod_class in members,
+                    max_skew=constraint.max_skew,
+                )
+            )
+        return found
+
+    def _counted(self, key: str, members: Sequence[PodClass]) -> tuple[IntArray, FloatArray]:
+        """Each node's domain, and the pods of these classes in each domain."""
+        domain, size = self._domain(key)
+        counts = np.zeros(size)
+        wanted = {member.number for member in members}
+        for pod_class, rows, amounts in self._sim.whereabouts():
+            if pod_class.number in wanted:
+                here = rows < len(domain)
+                at, much = domain[rows[here]], amounts[here]
+                np.add.at(counts, at[at >= 0], much[at >= 0])
+        return domain, counts
+
+    def _domain(self, key: str) -> tuple[IntArray, int]:
+        if key not in self._domains:
+            values = [with_zone_aliases(node.labels).get(key, "") for node in self._nodes]
+            number = {value: i for i, value in enumerate(sorted(set(values) - {""}))}
+            found = np.array([number.get(value, -1) for value in values], dtype=np.int64)
+            self._domains[key] = found, len(number)
+        return self._domains[key]
+
+
+def _dealt_once(room: IntArray, order: IntArray, count: int) -> list[tuple[int, int]]:
+    """One pod to each of the best rows; more only where there are too few of them."""
+    rows, amounts = take_in_order(np.minimum(room, 1), order, count)
+    if int(amounts.sum()) < count:
+        rows, amounts = take_in_order(room, order, count)
+    return list(zip(rows.tolist(), amounts.tolist(), strict=True))
+
+
+def _at(term: _Soft) -> FloatArray:
+    """Per node the pods in its domain; none where it has no domain."""
+    if not len(term.counts):
+        return np.zeros(len(term.domain))
+    return np.where(term.domain >= 0, term.counts[term.domain], 0.0)
+
+
+def _evenness(terms: Sequence[_Soft]) -> FloatArray:
+    """0 to 100, higher in emptier domains; 0 on nodes that lack one of the keys."""
+    labelled = np.all([term.domain >= 0 for term in terms], axis=0)
+    crowded = np.zeros(len(labelled))
+    for term in terms:
+        crowded += np.round(_at(term) * term.weight + (term.max_skew - 1))
+    most = crowded[labelled].max(initial=0.0)
+    least = crowded[labelled].min(initial=most)
+    even = (
+        np.floor(_FULL * (most + least - crowded) / most) if most else np.full_like(crowded, _FULL)
+    )
+    return np.where(labelled, even, 0.0)
+
+
+def _of_largest(values: FloatArray) -> FloatArray:
+    """In whole percent of the largest; all zero stays all zero."""
+    largest = values.max(initial=0.0)
+    return np.floor(_FULL * values / largest) if largest else values
+
+
+def _count(terms: Sequence[_Soft], taken: Sequence[tuple[int, int]], nodes: int) -> None:
+    """Let the terms see the pods that were just placed."""
+    for term in terms:
+        for row, amount in taken:
+            if term.itself and row < nodes and term.domain[row] >= 0:
+                term.counts[term.domain[row]] += amount

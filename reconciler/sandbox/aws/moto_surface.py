@@ -305,7 +305,7 @@ class MotoRegion:
         event = {
             "Source": "aws.ec2",
             "DetailType": "EC2 Spot Instance Interruption Warning",
-            "Time": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "Time": at.timestamp(),
             "Resources": [f"arn:aws:ec2:{region}:{account}:instance/{instance_id}"],
             "Detail": json.dumps({"instance-id": instance_id, "instance-action": "terminate"}),
         }

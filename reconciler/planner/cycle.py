@@ -14,7 +14,8 @@ from operator import attrgetter, lt
 from reconciler.model.actions import AnyAction, PolicyName
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.ids import FleetKey, NodeName, Region
+from reconciler.model.memory import DemandMemory
 from reconciler.model.placements import Destination
 from reconciler.model.plan import Held, Kept, Placement, Unplaceable
 from reconciler.model.snapshot import Snapshot
@@ -115,6 +116,10 @@ class Cycle:
     """What policies want to begin to remove; settled when all have spoken."""
     raises: dict[FleetKey, tuple[PolicyName, str]] = field(default_factory=dict)
     """Why targets go up where neither demand nor a minimum asks for it."""
+    demands: dict[tuple[str, str, Region], DemandMemory] = field(default_factory=dict)
+    """Purchases to be remembered, by kind of pods, fleet and region."""
+    quarantined: dict[int, str] = field(default_factory=dict)
+    """Numbers of classes for which nothing is bought any more, and why."""
     bought_nano_usd: int = 0
     bounds: list[tuple[frozenset[str], int]] = field(default_factory=list)
     """Lower bounds on what had to be bought, per set of sectors that have nothing in common."""

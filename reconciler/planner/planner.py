@@ -82,6 +82,8 @@ def _finish(cycle: Cycle) -> Plan:
         cost=_cost(cycle),
         kept=tuple(one_reason_each(cycle.kept)),
         memories=cycle.inventory.memories,
+        demands=tuple(cycle.demands[key] for key in sorted(cycle.demands)),
+        quarantined=len(cycle.quarantined),
         lost_fleets=cycle.inventory.orphans.lost_fleets,
         orphans=len(cycle.inventory.orphans.found),
     )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from reconciler.model.cluster import Node, Pod
-from reconciler.records.kubernetes import ClusterObject
+from reconciler.records.kubernetes import ClusterObject, Memory
 
 
 def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
@@ -14,6 +14,8 @@ def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
     """
     if before is after:
         return False
+    if isinstance(after if before is None else before, Memory):
+        return False  # whoever wrote it knows it, and nobody else acts upon it
     match before, after:
         case Pod() as old, Pod() as new:
             return _of_pod(old) != _of_pod(new)

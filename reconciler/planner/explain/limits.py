@@ -20,10 +20,18 @@ def limits_lifted(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted] |
     if status.settings.regions.index(status.key.region) > 0:
         return None
     return [
+        *_quarantine(cycle, pod, status),
         *_availability(cycle, pod, status),
         *_maximum(cycle, status),
         *_money(cycle, status),
     ]
+
+
+def _quarantine(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:
+    """A change of the spec, or of what the fleet's nodes are made from, begins anew."""
+    if cycle.table.of(pod, bound=False).number not in cycle.quarantined:
+        return []
+    return [(f"mend the pod's template or {status.key.name}'s nodes: they differ from plan", 3)]
 
 
 def _availability(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:

@@ -57,7 +57,11 @@ def _buy_for(
         usable = [s for s in fleets if _tier(s) == tier and not s.unavailable]
         for settings, choice in _by_money(cycle, sectors, usable):
             wanting = [
-                w for w in members if w.left and (tier == 0 or moves_on(cycle, w, fleets, tier))
+                w
+                for w in members
+                if w.left
+                and w.pod_class.number not in cycle.quarantined
+                and (tier == 0 or moves_on(cycle, w, fleets, tier))
             ]
             if choice and wanting:
                 over_budget |= _buy_tier(cycle, settings, wanting, choice, offered)

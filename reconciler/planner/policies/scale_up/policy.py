@@ -4,6 +4,7 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.policies.scale_up.buy import buy_capacity
 from reconciler.planner.policies.scale_up.place import place_on_existing, place_on_nominated
 from reconciler.planner.policies.scale_up.take_back import take_back_draining
+from reconciler.planner.progress import judge_demand, note_purchases
 
 
 def propose(cycle: Cycle) -> None:
@@ -12,4 +13,6 @@ def propose(cycle: Cycle) -> None:
     free_before = cycle.sim.available().copy()
     place_on_existing(cycle)
     take_back_draining(cycle)
+    judge_demand(cycle)
     buy_capacity(cycle, free_before)
+    note_purchases(cycle)

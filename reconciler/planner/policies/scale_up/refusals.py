@@ -40,6 +40,8 @@ def why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     found = static_reason(cycle, pod_class, node.row) or _too_large(cycle, pod_class, node.row)
     if found:
         return found
+    if pod_class.number in cycle.quarantined:
+        return "no-progress", cycle.quarantined[pod_class.number]
     if status.unavailable:
         return "fleet-unavailable", status.unavailable
     blocker = None if status.settings.spot else blocking_spot_fleet(cycle, waiting, status)

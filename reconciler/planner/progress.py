@@ -1,0 +1,180 @@
+"""Demand that gets nowhere: nodes join for it and its pods do not bind (behaviour, section 4).
+
+The planner asks for a node that should take a pod by all that is known of its fleet. Where that is
+wrong (a label that the image does not set, a taint that somebody adds), the node joins, refuses
+the pod, and the next plan would ask for another. Twice is enough: then the kind of pods waits
+until its spec or the fleet changes, or one of its pods runs on such a node after all.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from reconciler.model.cluster import Node, Pod, PodSpec
+from reconciler.model.ids import FleetKey, Region
+from reconciler.model.memory import DemandMemory
+from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.digests import digest_of
+from reconciler.planner.idleness import is_empty
+from reconciler.planner.inventory import FleetStatus, is_draining, is_joining
+from reconciler.planner.text import counted_noun
+
+STRIKES_MAX = 2
+"""So often nodes may join in vain."""
+FORGOTTEN_AFTER = timedelta(hours=1)
+"""Quarantined pods that are gone may come back within that time and find nothing forgotten."""
+
+Purchase = tuple[str, str, Region]
+"""Digest of the kind of pods; fleet; region."""
+
+
+class _Kinds:
+    """The digest of each pod's kind: namespace and spec; replicas share one spec."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], tuple[PodSpec, str]] = {}
+
+    def of(self, namespace: str, spec: PodSpec) -> str:
+        key = namespace, id(spec)
+        if key not in self._known:
+            self._known[key] = spec, digest_of(namespace, spec)
+        return self._known[key][1]
+
+    def of_class(self, waiting: WaitingClass) -> str:
+        return self.of(waiting.pods[0].key.namespace, waiting.pod_class.spec)
+
+    def of_pod(self, pod: Pod) -> str:
+        return self.of(pod.key.namespace, pod.spec)
+
+
+def judge_demand(cycle: Cycle) -> None:
+    """Count what joined in vain since the last purchase, and quarantine what had its chances.
+
+    To be asked when demand has found its places on what is there, before anything is bought.
+    """
+    known = cycle.snapshot.cluster.demands
+    if not known:
+        return
+    kinds = _Kinds()
+    waiting: dict[str, list[WaitingClass]] = {}
+    for each in cycle.waiting:
+        waiting.setdefault(kinds.of_class(each), []).append(each)
+    bound = _Bound(cycle, kinds)
+    for memory in known:
+        after = _judged(cycle, memory, waiting.get(memory.demand, []), bound)
+        if after is not None:
+            cycle.demands[after.demand, after.fleet, after.region] = after
+    _quarantine(cycle, waiting)
+
+
+class _Bound:
+    """Which kinds of pods run on which nodes; looked up where it matters only."""
+
+    def __init__(self, cycle: Cycle, kinds: _Kinds) -> None:
+        self._cycle = cycle
+        self._kinds = kinds
+
+    def any_of(self, demand: str, nodes: Iterable[Node]) -> bool:
+        """Whether a pod of the kind runs on one of the nodes."""
+        pods_on = self._cycle.pods_on
+        return any(
+            self._kinds.of_pod(pod) == demand
+            for node in nodes
+            for pod in pods_on.get(node.name, ())
+        )
+
+
+def _judged(
+    cycle: Cycle, memory: DemandMemory, waiting: list[WaitingClass], bound: _Bound
+) -> DemandMemory | None:
+    """The memory after this snapshot; None when there is nothing left to remember."""
+    status = cycle.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
+    if status is None or version_of(status) != memory.version:
+        return None
+    if not waiting:
+        return _gone(cycle, memory)
+    memory = replace(memory, gone_at=None)
+    came = [n for n in status.nodes if n.created_at and n.created_at > memory.bought_at]
+    if bound.any_of(memory.demand, came):
+        return None
+    serving = [node for node in came if _serves(cycle, node)]
+    refused = any(
+        w.left and _should_take(cycle, w, node, status) for w in waiting for node in serving
+    )
+    if not refused:
+        return memory
+    return replace(memory, strikes=memory.strikes + 1, bought_at=cycle.at)
+
+
+def _gone(cycle: Cycle, memory: DemandMemory) -> DemandMemory | None:
+    """No such pod waits: what ran into trouble is remembered for a while."""
+    gone_at = min(memory.gone_at or cycle.at, cycle.at)
+    if not memory.strikes or cycle.at - gone_at > FORGOTTEN_AFTER:
+        return None
+    return replace(memory, gone_at=gone_at)
+
+
+def _serves(cycle: Cycle, node: Node) -> bool:
+    """Whether the node has come for good, and nobody has taken it out of service."""
+    joining = is_joining(node, cycle.at, cycle.settings.instance_init_seconds)
+    out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
+    return not (joining or out)
+
+
+def _should_take(cycle: Cycle, waiting: WaitingClass, node: Node, status: FleetStatus) -> bool:
+    """Whether the node would have room for the pod had it come as it was promised.
+
+    A node that other pods fill proves nothing; one on which nothing counts always does.
+    """
+    if is_empty(cycle, node):
+        return True
+    row = cycle.row_of[node.name]
+    promised = cycle.sim.offer_of(cycle.offers[status.key].row)
+    used = cycle.sim.offers[row] - cycle.sim.free[row]
+    return bool((promised - used >= waiting.pod_class.requests).all())
+
+
+def _quarantine(cycle: Cycle, waiting: Mapping[str, list[WaitingClass]]) -> None:
+    """Every class of a kind that has had its chances, with the reason."""
+    for demand, classes in waiting.items():
+        found = [m for m in cycle.demands.values() if m.demand == demand and m.strikes]
+        strikes = sum(memory.strikes for memory in found)
+        if strikes < STRIKES_MAX:
+            continue
+        fleets = ", ".join(sorted({memory.fleet for memory in found}))
+        why = (
+            f"{counted_noun(strikes, 'time')} nodes of {fleets} joined for such pods and none of "
+            "them bound: no more are asked for until the pods' spec or the fleet changes"
+        )
+        for each in classes:
+            cycle.quarantined[each.pod_class.number] = why
+
+
+def note_purchases(cycle: Cycle) -> None:
+    """Remember for which kinds of pods this plan asks for nodes, and from which fleets.
+
+    A purchase that was asked for before and came to nothing yet is the same purchase still: one
+    that EC2 refuses with every cycle must not be written down with every cycle.
+    """
+    kinds = _Kinds()
+    for promise in cycle.promises:
+        seats = (cycle.seats.get(row) for row in promise.rows)
+        for key in {seat.key for seat in seats if seat is not None and not seat.launching}:
+            demand = kinds.of_class(promise.waiting)
+            purchase = (demand, key.name, key.region)
+            if purchase not in cycle.demands:
+                cycle.demands[purchase] = DemandMemory(
+                    demand=demand,
+                    fleet=key.name,
+                    region=key.region,
+                    bought_at=cycle.at,
+                    version=version_of(cycle.statuses[key]),
+                )
+
+
+def version_of(status: FleetStatus) -> str:
+    """What a fleet's nodes are made from; prices and limits have no part in it."""
+    live, fleet = status.live, status.settings
+    template = (live.launch_template_id, live.launch_template_version) if live else ()
+    options = sorted((o.instance_type, o.arch) for o in fleet.options)
+    return digest_of(template, options, fleet.labels, fleet.taints, fleet.zone, fleet.allocatable)

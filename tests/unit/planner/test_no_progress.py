@@ -1,0 +1,198 @@
+"""Demand that gets nowhere is quarantined after two tries, and let go when something changes."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import SetCapacity
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.memory import DemandMemory
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import (
+    NOW,
+    ago,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+
+FLEET = make_fleet_settings(labels={"team": "data"})
+POD = make_pod(node_selector={"team": "data"}, sector="primary")
+
+
+def wrong(name: str, seconds_old: float = 60, **changed: Any) -> Node:
+    """A node of the fleet on which the label is missing."""
+    node = make_node(name, FLEET, created_at=ago(seconds_old), **changed)
+    labels = {k: v for k, v in node.labels.items() if k != "team"}
+    return replace(node, labels=type(node.labels)(labels))
+
+
+def planned(
+    *objects: Pod | Node,
+    demands: tuple[DemandMemory, ...] = (),
+    fleet: FleetSettings = FLEET,
+    **live: Any,
+) -> Plan:
+    """The plan of a cluster in which EC2 holds what has joined."""
+    count = sum(isinstance(o, Node) for o in objects)
+    cloud = make_cloud(make_fleet(fleet, count, **live))
+    return plan(make_snapshot(*objects, cloud=cloud, demands=demands), make_settings(fleet))
+
+
+def bought(made: Plan) -> int:
+    """How many nodes the plan asks for."""
+    return sum(a.to_capacity - a.from_capacity for a in made.actions if isinstance(a, SetCapacity))
+
+
+def first_purchase() -> DemandMemory:
+    """What the first plan remembers, made five minutes ago."""
+    (memory,) = planned(POD).demands
+    return replace(memory, bought_at=ago(300))
+
+
+def test_purchase_is_remembered_with_what_the_fleet_was() -> None:
+    """Nobody would know that nodes were asked for in vain."""
+    made = planned(POD)
+    assert bought(made) == 1
+    (memory,) = made.demands
+    assert (memory.fleet, memory.bought_at, memory.strikes) == (FLEET.name, NOW, 0)
+
+
+def test_node_that_joined_in_vain_counts_once_and_another_is_tried() -> None:
+    """One unlucky node must not close a fleet."""
+    made = planned(POD, wrong("a"), demands=(first_purchase(),))
+    assert bought(made) == 1
+    assert [(m.strikes, m.bought_at) for m in made.demands] == [(1, NOW)]
+
+
+def test_second_node_in_vain_quarantines_the_pods_with_their_reason() -> None:
+    """The runaway that cost others thousands of nodes: each cycle one more that nobody can use."""
+    memory = replace(first_purchase(), strikes=1)
+    made = planned(POD, wrong("a"), wrong("b", 400), demands=(memory,))
+    assert bought(made) == 0
+    (refused,) = made.unplaceable
+    assert [r.code for r in refused.reasons] == ["no-progress"]
+    assert "2 times" in refused.reasons[0].detail
+    assert made.quarantined == 1
+
+
+def quarantined() -> DemandMemory:
+    """A kind of pods that has had its chances."""
+    return replace(first_purchase(), strikes=2, bought_at=ago(30))
+
+
+def test_quarantine_lasts_over_cycles_and_restarts() -> None:
+    """The next process would begin the runaway afresh."""
+    made = planned(POD, wrong("a"), demands=(quarantined(),))
+    assert bought(made) == 0
+    assert made.demands == (quarantined(),)
+
+
+def test_changed_pods_are_tried_again() -> None:
+    """A mended template would wait for ever."""
+    mended = make_pod(node_selector={"team": "data"}, sector="primary", cpu="600m")
+    assert bought(planned(mended, wrong("a"), demands=(quarantined(),))) == 1
+
+
+@pytest.mark.parametrize(
+    ("fleet", "live"),
+    [
+        (FLEET, {"launch_template_version": "2"}),
+        (replace(FLEET, labels=type(FLEET.labels)({**FLEET.labels, "more": "x"})), {}),
+    ],
+)
+def test_changed_fleet_is_tried_again(fleet: FleetSettings, live: dict[str, Any]) -> None:
+    """A mended image would never be used."""
+    assert bought(planned(POD, wrong("a"), demands=(quarantined(),), fleet=fleet, **live)) == 1
+
+
+def test_other_pods_are_served_meanwhile() -> None:
+    """One broken workload would close the fleet for all."""
+    other = make_pod("other", sector="primary", cpu="3500m")
+    full = make_pod("full", node="a", cpu="3")
+    made = planned(POD, other, wrong("a"), full, demands=(quarantined(),))
+    assert [p.pod.name for p in made.placements] == ["other"]
+    assert bought(made) == 1
+
+
+def test_pod_that_runs_on_such_a_node_ends_the_count() -> None:
+    """Demand that keeps growing would look like demand that gets nowhere."""
+    running = make_pod("running", spec=POD.spec, node="a")
+    good = make_node("a", FLEET, created_at=ago(60), unschedulable=True)
+    made = planned(POD, running, good, demands=(replace(first_purchase(), strikes=1),))
+    assert [m.strikes for m in made.demands] == [0]
+
+
+def test_node_that_others_filled_proves_nothing() -> None:
+    """Pods of low priority would be quarantined because others were faster."""
+    taken = make_pod("other", node="a", cpu="3800m")
+    good = make_node("a", FLEET, created_at=ago(60))
+    made = planned(POD, taken, good, demands=(replace(first_purchase(), strikes=1),))
+    assert (bought(made), [m.strikes for m in made.demands]) == (1, [1])
+
+
+def test_shared_node_with_room_that_refuses_counts() -> None:
+    """A runaway whose nodes another workload trickles onto would never be seen."""
+    taken = make_pod("other", node="a", cpu="100m")
+    made = planned(POD, taken, wrong("a"), demands=(replace(first_purchase(), strikes=1),))
+    assert (bought(made), made.quarantined) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        wrong("a", 301),
+        wrong("a", ready=False, ready_changed_at=None),
+        wrong("a", unschedulable=True),
+        wrong("a", draining=True),
+    ],
+)
+def test_node_that_is_older_on_its_way_or_out_of_service_proves_nothing(node: Node) -> None:
+    """Somebody cordons a node, and its pods would be quarantined."""
+    memory = replace(first_purchase(), strikes=1)
+    assert planned(POD, node, demands=(memory,)).demands[0].strikes == 1
+
+
+def test_launching_nodes_are_waited_for() -> None:
+    """Two of three nodes are late: that is no failure."""
+    cloud = make_cloud(make_fleet(FLEET, 3))
+    memory = replace(first_purchase(), strikes=1)
+    snapshot = make_snapshot(POD, wrong("a"), cloud=cloud, demands=(memory,))
+    made = plan(snapshot, make_settings(FLEET))
+    assert (made.quarantined, made.demands) == (0, (memory,))
+
+
+def test_quarantined_pods_that_are_gone_are_remembered_for_an_hour() -> None:
+    """A controller that makes its pods anew each minute would begin the runaway anew."""
+    (gone,) = planned(demands=(quarantined(),)).demands
+    assert gone.gone_at == NOW
+    later = replace(gone, gone_at=NOW - timedelta(minutes=59))
+    assert bought(planned(POD, demands=(later,))) == 0
+    late = replace(gone, gone_at=NOW - timedelta(minutes=61))
+    assert planned(demands=(late,)).demands == ()
+
+
+def test_purchase_of_pods_that_are_gone_is_forgotten() -> None:
+    """The Lease would fill with every workload that ever scaled."""
+    assert planned(demands=(first_purchase(),)).demands == ()
+
+
+def test_plan_remembers_the_same_in_every_order() -> None:
+    """A Lease that changes with every cycle would be written with every cycle."""
+    pods = [make_pod(f"p{n}", sector="primary", cpu=f"{n + 1}00m") for n in range(4)]
+
+    def remembered(*objects: Pod) -> tuple[DemandMemory, ...]:
+        snapshot: Snapshot = make_snapshot(*objects, cloud=make_cloud(make_fleet(FLEET)))
+        return plan(snapshot, make_settings(FLEET)).demands
+
+    assert remembered(*pods) == remembered(*reversed(pods))
+    assert len(remembered(*pods)) == 4

@@ -107,7 +107,8 @@ class Replay:
         bought = max(0, target + ending - facts.held) if asked else 0
         if used and max(used) >= bought:
             yield f"{name}: pods on new node {max(used)}, but only {bought} are bought"
-        if bought > max(len(used), self._below_min(facts)):
+        there = sum(n.ready for n in facts.nodes) - facts.held  # beyond the target, and in use
+        if bought > max(len(used), self._below_min(facts), there):
             yield f"{name}: {bought} nodes bought, {len(used)} used"
 
     def _ending(self, facts: FleetFacts) -> int:

@@ -20,6 +20,8 @@ from reconciler.model.cluster import (
     PersistentVolumeClaim,
     Pod,
     PodPhase,
+    PodPreference,
+    Preference,
     StorageClass,
     Taint,
     Toleration,
@@ -27,6 +29,7 @@ from reconciler.model.cluster import (
 from reconciler.model.fleet import Fleet
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.selectors import NodeSelectorTerm, Requirement
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 from tests.builders import (
@@ -218,7 +221,28 @@ def app_specs(
         changed["preempts"] = not rarely(draw, 3)
     if rarely(draw, 6):
         changed["namespace"] = draw(st.sampled_from(["other-ns", "kube-system"]))
-    return changed | draw(rules_between_pods(app, mix))
+    if rarely(draw, 4):
+        changed |= draw(soft_terms(app))
+    hard = draw(rules_between_pods(app, mix))
+    spreads = (*changed.get("topology_spread", ()), *hard.get("topology_spread", ()))
+    return changed | hard | ({"topology_spread": spreads} if spreads else {})
+
+
+@st.composite
+def soft_terms(draw: st.DrawFn, app: str) -> dict[str, Any]:
+    """Preferences for nodes and for other pods."""
+    key, other = draw(st.sampled_from([HOSTNAME, ZONE])), draw(st.sampled_from([app, *APPS]))
+    line = Requirement(key="size", operator="In", values=(draw(st.sampled_from(sorted(SIZES))),))
+    like = Preference(weight=draw(st.integers(1, 100)), term=NodeSelectorTerm(expressions=(line,)))
+    beside = PodPreference(weight=draw(st.sampled_from([-100, -1, 50])), term=near(key, app=other))
+    even = replace(spread(key, draw(st.integers(1, 2)), app=other), hard=False)
+    every: dict[str, Any] = {
+        "node_preferences": (like,),
+        "pod_preferences": (beside,),
+        "topology_spread": (even,),
+    }
+    wanted = draw(st.sets(st.sampled_from(sorted(every)), min_size=1))
+    return {name: every[name] for name in sorted(wanted)}
 
 
 @st.composite

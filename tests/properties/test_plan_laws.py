@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.model.actions import SetCapacity
+from reconciler.model.cluster import Pod
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
@@ -97,6 +99,46 @@ def test_another_empty_node_never_makes_a_pod_unplaceable(case: Case, zone: str)
     before = {u.pod for u in plan(case.snapshot, case.settings).unplaceable}
     after = {u.pod for u in plan(more, case.settings).unplaceable}
     assert after <= before
+
+
+CONSTRAINTS = (
+    "node_selector",
+    "node_affinity",
+    "pod_affinity",
+    "pod_anti_affinity",
+    "topology_spread",
+    "host_ports",
+)
+
+
+def without_constraint(pod: Pod, name: str) -> Pod:
+    """The pod without one of its constraints; its sector stays."""
+    left: Any = ()
+    if name == "node_selector":
+        kept = {k: v for k, v in pod.spec.node_selector.items() if k == "sector"}
+        left = FrozenMap(kept)
+    elif name == "node_affinity":
+        left = None
+    return replace(pod, spec=replace(pod.spec, **{name: left}))
+
+
+@given(case=cases(Mix(limits=False, trouble=False)), name=st.sampled_from(CONSTRAINTS))
+def test_plan_without_a_constraint_costs_no_more_than_a_node_above_the_plan_with_it(
+    case: Case, name: str
+) -> None:
+    """Asking for less would cost more: nobody could reason about the bill."""
+    strict = plan(case.snapshot, case.settings)
+    pods = tuple(
+        without_constraint(pod, name) if pod.node_name is None else pod
+        for pod in case.snapshot.cluster.pods
+    )
+    cluster = replace(case.snapshot.cluster, pods=pods)
+    loose = plan(replace(case.snapshot, cluster=cluster), case.settings)
+    if [u.pod for u in loose.unplaceable] != [u.pod for u in strict.unplaceable]:
+        return  # another pod is served now, which may cost
+    dearest = max(float(f.usd_per_hour or 0) for f in case.settings.fleets())
+    assert loose.cost.hourly_usd_lower_bound <= strict.cost.hourly_usd_after + 1e-9
+    assert loose.cost.hourly_usd_after <= strict.cost.hourly_usd_after * 1.05 + dearest
 
 
 @given(case=cases(Mix(clouds=True)))

@@ -59,7 +59,10 @@ def _churned(world: World, running: Reconciler, per_second: int, seconds: float)
     churn.start()
     pause(12)  # until as many pods go as come
     found = _stretch(running, "", seconds)
+    lag = churn.wait_seen()
     rate = churn.stop()
+    say(f"{rate:.0f} pods a second; the API server's watches were {lag:.1f} s behind at the end")
+    churn.wait_seen()
     return found.named(f"churn of {rate:.0f} pods a second")
 
 

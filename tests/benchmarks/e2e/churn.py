@@ -6,7 +6,8 @@ from collections import deque
 from typing import Any
 
 from tests.benchmarks.e2e.etcd import Object
-from tests.benchmarks.e2e.objects import pod_body, pod_key, run
+from tests.benchmarks.e2e.objects import NAMESPACE, pod_body, pod_key, run
+from tests.benchmarks.e2e.waiting import until
 from tests.benchmarks.e2e.world import World
 
 _STEP_SECONDS = 0.1
@@ -44,6 +45,27 @@ class Churn:
         self._stopping.set()
         self._thread.join()
         return self._number / (self._ended - self._began)
+
+    def wait_seen(self) -> float:
+        """Wait until the API server has told of everything so far; how long that took, in seconds.
+
+        Its watches lag behind etcd when the machine has more to do than it can.
+        """
+        began = time.monotonic()
+        pod = pod_body(f"marker-{self._number}", "10m", "16Mi")
+        pod["spec"]["nodeName"] = self._world.nodes[0]
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}"
+        etcd = self._world.etcd()
+        etcd.put([(pod_key(pod), pod)])
+
+        def seen() -> bool:
+            query = {"resourceVersion": "0"}  # from the cache that feeds watches
+            return self._world.api.request("GET", path, query=query).status == 200
+
+        until("the API server has caught up", seen, 300, 0.05)
+        etcd.delete([pod_key(pod)])
+        etcd.close()
+        return time.monotonic() - began
 
     def _run(self) -> None:
         etcd = self._world.etcd()

@@ -7,6 +7,7 @@ To add one: a line in `COMMANDS` and a file `reconciler/cli/<name>.py` (`-` beco
 Every command gets `-v`; heavy imports go inside the function.
 """
 
+import keyword
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -25,6 +26,7 @@ COMMANDS: Final = {
     "catalogue": "Instance types and prices: show them, or ask EC2 again.",
     "validate": "Check a sector config; every fault with its place.",
     "render": "Write the Terraform root module of a sector config.",
+    "import": "Write a sector config, and Terraform import blocks, for what exists already.",
     "manifest": "Print install.yaml for a sector config.",
     "gitops": "The second loop: watch the config repository, validate, render, commit, push.",
     "ci": "What pipelines call: plan, apply, drift.",
@@ -41,8 +43,8 @@ USAGE_ERROR: Final[type[Any]] = typer.BadParameter.__mro__[1]
 
 
 def module_of(name: str) -> str:
-    """The module that a command lives in."""
-    return f"reconciler.cli.{name.replace('-', '_')}"
+    """The module that a command lives in; a word of Python's own gets a `_` at its end."""
+    return f"reconciler.cli.{name.replace('-', '_')}" + "_" * keyword.iskeyword(name)
 
 
 class LazyGroup(TyperGroup):

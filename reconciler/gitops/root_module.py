@@ -8,7 +8,7 @@ from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Backend, Taint, TerraformVariables
 from reconciler.model.errors import UsageError
 
-_MERGED = ("tags", "node_labels")
+MERGED_VARIABLES = ("tags", "node_labels")
 """Variables whose entries of top level, sector and fleet add up; of others the nearest holds."""
 
 
@@ -119,7 +119,7 @@ def _merged(*levels: TerraformVariables | None) -> dict[str, Any]:
         for key, value in level.given().items():
             if key == "backend" or value is None:
                 continue
-            merged[key] = {**merged.get(key, {}), **value} if key in _MERGED else value
+            merged[key] = {**merged.get(key, {}), **value} if key in MERGED_VARIABLES else value
     if "max_price" in merged:
         # A string, as EC2 takes it: a float would not be the number that was written.
         merged["max_price"] = f"{merged['max_price']:f}"

@@ -77,6 +77,12 @@ resource "aws_launch_template" "this" {
   tags = local.tags
 
   lifecycle {
+    ignore_changes = [
+      # Known to Terraform only: an imported template would show a change that EC2 never sees.
+      # Nothing launches by the default version; the fleet names $Latest.
+      update_default_version,
+    ]
+
     precondition {
       condition     = local.user_data_bytes <= 16384
       error_message = "user data of fleet ${local.fleet_name} is ${local.user_data_bytes} bytes; EC2 takes at most 16384 (fewer node_labels or node_taints)."

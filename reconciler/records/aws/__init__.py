@@ -1,6 +1,7 @@
 """Answers of AWS into the model: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
 
 from reconciler.records.aws.answers import split_answers
+from reconciler.records.aws.descriptions import read_descriptions
 from reconciler.records.aws.fields import is_of_cluster
 from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.prices import decode_spot_prices
@@ -13,5 +14,6 @@ __all__ = [
     "decode_instances",
     "decode_spot_prices",
     "is_of_cluster",
+    "read_descriptions",
     "split_answers",
 ]

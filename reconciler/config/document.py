@@ -1,0 +1,50 @@
+"""A sector config as plain data, for programs that complete one and write it again.
+
+Scalars keep the text that people wrote: `8:00` stays a time, `1.0` stays `1.0`. Comments go.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import yaml
+
+from reconciler.config import yaml_loader
+from reconciler.config.tree import Plain, to_data
+from reconciler.model.errors import ConfigError
+
+WIDTH: Final = 100
+
+
+def read_document(content: bytes, *, name: str = "<config>") -> Mapping[str, Any]:
+    """The keys of a config as written, `Plain` texts for unquoted scalars.
+
+    Raises:
+        ConfigError: It is no YAML mapping within bounds.
+    """
+    try:
+        root, _ = yaml_loader.compose(yaml_loader.decode(content))
+    except yaml_loader.Unreadable as error:
+        raise ConfigError(name, (error.problem,)) from None
+    document = to_data(root)
+    return document if isinstance(document, dict) else {}
+
+
+def write_document(document: Mapping[str, Any]) -> str:
+    """The document as YAML that reads as the same document, keys in their order."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - its signature
+        """Spell everything out: anchors in a file that was not written with them puzzle people."""
+        return True
+
+
+def _plain(dumper: yaml.SafeDumper, text: Plain) -> yaml.ScalarNode:
+    """Without quotes, as it was written."""
+    resolver: Any = dumper
+    tag = resolver.resolve(yaml.ScalarNode, str(text), (True, False))
+    return yaml.ScalarNode(tag, str(text))
+
+
+_Dumper.add_representer(Plain, _plain)

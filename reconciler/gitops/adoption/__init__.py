@@ -1,0 +1,1 @@
+"""Adopting fleets and groups that exist: a sector config and import blocks, made from them."""

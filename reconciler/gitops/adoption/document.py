@@ -1,0 +1,129 @@
+"""Entries put together as one sector config document: what fleets share is said once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reconciler.gitops.adoption.found import Found
+from reconciler.gitops.root_module import MERGED_VARIABLES
+
+Document = dict[str, Any]
+
+
+def config_document(
+    cluster: str, region: str, found: Sequence[Found], base: Mapping[str, Any]
+) -> Document:
+    """A sector config document, in the order in which people read one.
+
+    Args:
+        cluster: The EKS cluster's name.
+        region: The home Region; empty: none is stated.
+        found: Fleets and groups; one per name.
+        base: A config document that exists (Kluster Fleet Manager's, say): its keys stay, and
+            what it says of a fleet wins over what is found.
+    """
+    found = _with_all_subnets(found)
+    shared = _shared([each.terraform for each in found if each.terraform])
+    head: Document = {"cluster": cluster}
+    if region:
+        head["regions"] = [region]
+    kept = {k: v for k, v in base.items() if k not in {"cluster", "cluster_name", "sectors"}}
+    document = {**head, **kept}
+    sizes = {each.entry["size"]: dict(each.own_size) for each in found if each.own_size}
+    if sizes:
+        document["sizes"] = {**sizes, **_mapping(base.get("sizes"))}
+    if shared:
+        document["terraform"] = {**shared, **_mapping(base.get("terraform"))}
+    document["sectors"] = _sectors(found, shared, _mapping(base.get("sectors")))
+    return document
+
+
+def _sectors(
+    found: Sequence[Found], shared: Mapping[str, Any], base: Mapping[str, Any]
+) -> Document:
+    names = dict.fromkeys([*base, *(each.sector for each in found)])
+    return {
+        name: _sector([each for each in found if each.sector == name], shared, base.get(name))
+        for name in names
+    }
+
+
+def _sector(found: Sequence[Found], shared: Mapping[str, Any], base: Any) -> Document:
+    known = _mapping(base)
+    rest = [_without(each.terraform, shared) for each in found]
+    common = _shared([own for own, each in zip(rest, found, strict=True) if each.terraform])
+    sector: Document = {"kind": found[0].kind} if found else {}
+    sector |= {key: value for key, value in known.items() if key not in {"fleets", "terraform"}}
+    if common:
+        sector["terraform"] = {**common, **_mapping(known.get("terraform"))}
+    entries = [dict(each) for each in known.get("fleets") or () if isinstance(each, Mapping)]
+    sector["fleets"] = _entries(entries, found, [_without(own, common) for own in rest])
+    return sector
+
+
+def _entries(
+    written: list[Document], found: Sequence[Found], own: Sequence[Mapping[str, Any]]
+) -> list[Document]:
+    """The written entries, completed; then those that only EC2 has."""
+    live = {}
+    for each, variables in zip(found, own, strict=True):
+        key = each.entry["size"], each.entry.get("zone")
+        live[key] = dict(each.entry) | ({"terraform": dict(variables)} if variables else {})
+    entries = [_completed(e, live.pop((e.get("size"), e.get("zone")), {})) for e in written]
+    return [*entries, *live.values()]
+
+
+def _completed(written: Document, live: Document) -> Document:
+    entry = {**live, **written}
+    if "terraform" in live and "terraform" in written:
+        entry["terraform"] = {**live["terraform"], **_mapping(written["terraform"])}
+    return entry
+
+
+def _with_all_subnets(found: Sequence[Found]) -> list[Found]:
+    """Fleets of one zone given the subnets of all zones, so that all fleets can share them.
+
+    The module picks the zone's own; where fleets disagree about a zone nothing is touched.
+    """
+    everywhere: dict[str, str] = {}
+    for each in found:
+        for zone, subnet in _mapping(each.terraform.get("private_subnet_ids")).items():
+            if everywhere.setdefault(zone, subnet) != subnet:
+                return list(found)
+    return [
+        replace(each, terraform={**each.terraform, "private_subnet_ids": everywhere})
+        if each.entry.get("zone") in everywhere
+        else each
+        for each in found
+    ]
+
+
+def _shared(every: Sequence[Mapping[str, Any]]) -> Document:
+    """What all of them say alike; of variables that add up, the entries that are alike."""
+    if not every:
+        return {}
+    first, *others = every
+    shared: Document = {}
+    for key, value in first.items():
+        if all(key in other and other[key] == value for other in others):
+            shared[key] = value
+        elif key in MERGED_VARIABLES:
+            alike = _shared([value, *(_mapping(other.get(key)) for other in others)])
+            shared |= {key: alike} if alike else {}
+    return shared
+
+
+def _without(variables: Mapping[str, Any], shared: Mapping[str, Any]) -> Document:
+    """The variables that `shared` does not state already."""
+    rest: Document = {}
+    for key, value in variables.items():
+        if key in MERGED_VARIABLES and key in shared:
+            own = {k: v for k, v in value.items() if shared[key].get(k) != v}
+            rest |= {key: own} if own else {}
+        elif key not in shared:
+            rest[key] = value
+    return rest
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,142 @@
+"""Reads what the eks_fleet module has variables for from user data: pure, the rest stays unsaid.
+
+AL2023 (nodeadm's NodeConfig in a MIME part), Bottlerocket (TOML) and AL2 (bootstrap.sh) are known.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.config.terraform import AmiType
+
+_PLACEHOLDER = "@ENDPOINT@"
+"""What the module writes where a node asks EKS for the cluster's facts at boot."""
+_NODE_LABELS = re.compile(r"--node-labels[= ]['\"]?([^\s'\"]+)")
+_TAINTS = re.compile(r"--register-with-taints[= ]['\"]?([^\s'\"]+)")
+_MAX_PODS = re.compile(r"--max-pods[= ]['\"]?(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """What a node is told at its first boot."""
+
+    ami_type: AmiType | None = None
+    """None: of neither kind that the module writes."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """Module variables of the kubelet and the cluster's facts, where they are stated."""
+
+
+def read_boot(user_data: str) -> Boot:
+    """What user data says; of what is not understood nothing, never an error."""
+    config = _node_config(user_data)
+    if config is not None:
+        return _al2023(config)
+    settings = _bottlerocket_settings(user_data)
+    return _al2(user_data) if settings is None else _bottlerocket(settings)
+
+
+def _node_config(user_data: str) -> Mapping[str, Any] | None:
+    for line in user_data.splitlines():
+        if line.lstrip().startswith("{") and "node.eks.aws/" in line:
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(found, dict) and found.get("kind") == "NodeConfig":
+                return _mapping(found.get("spec"))
+    return None
+
+
+def _al2023(spec: Mapping[str, Any]) -> Boot:
+    kubelet, cluster = _mapping(spec.get("kubelet")), _mapping(spec.get("cluster"))
+    config, flags = _mapping(kubelet.get("config")), kubelet.get("flags")
+    said = " ".join(str(flag) for flag in flags) if isinstance(flags, list) else ""
+    variables = {
+        "max_pods": config.get("maxPods"),
+        "kube_reserved": config.get("kubeReserved"),
+        "system_reserved": config.get("systemReserved"),
+        "eviction_hard": config.get("evictionHard"),
+    }
+    if cluster.get("apiServerEndpoint") != _PLACEHOLDER:
+        variables |= {
+            "cluster_endpoint": cluster.get("apiServerEndpoint"),
+            "cluster_ca": cluster.get("certificateAuthority"),
+            "service_cidr": cluster.get("cidr"),
+        }
+    taints = config.get("registerWithTaints")
+    return Boot(
+        ami_type="AL2023",
+        labels=_labels(said),
+        taints=tuple(_taint(each) for each in taints) if isinstance(taints, list) else (),
+        variables={key: value for key, value in variables.items() if value},
+    )
+
+
+def _bottlerocket_settings(user_data: str) -> Mapping[str, Any] | None:
+    try:
+        document = tomllib.loads(user_data)
+    except ValueError:
+        return None
+    settings = _mapping(document.get("settings")).get("kubernetes")
+    return settings if isinstance(settings, dict) else None
+
+
+def _bottlerocket(settings: Mapping[str, Any]) -> Boot:
+    names = {
+        "max-pods": "max_pods",
+        "kube-reserved": "kube_reserved",
+        "system-reserved": "system_reserved",
+        "eviction-hard": "eviction_hard",
+        "api-server": "cluster_endpoint",
+        "cluster-certificate": "cluster_ca",
+    }
+    taints = [
+        {"key": key, "value": value, "effect": effect}
+        for key, written in _mapping(settings.get("node-taints")).items()
+        for value, _, effect in (str(each).rpartition(":") for each in _list(written))
+    ]
+    return Boot(
+        ami_type="BOTTLEROCKET",
+        labels=_mapping(settings.get("node-labels")),
+        taints=tuple(taints),
+        variables={new: settings[old] for old, new in names.items() if settings.get(old)},
+    )
+
+
+def _al2(user_data: str) -> Boot:
+    taints, pods = _TAINTS.search(user_data), _MAX_PODS.search(user_data)
+    written = taints.group(1).split(",") if taints else []
+    split = (each.rpartition(":") for each in written if ":" in each)
+    return Boot(
+        labels=_labels(user_data),
+        taints=tuple(
+            {"key": key, "value": value, "effect": effect}
+            for label, _, effect in split
+            for key, _, value in [label.partition("=")]
+        ),
+        variables={"max_pods": int(pods.group(1))} if pods else {},
+    )
+
+
+def _labels(said: str) -> dict[str, str]:
+    found = _NODE_LABELS.search(said)
+    pairs = (each.partition("=") for each in found.group(1).split(",")) if found else ()
+    return {key: value for key, equals, value in pairs if equals}
+
+
+def _taint(written: Any) -> dict[str, str]:
+    taint = _mapping(written)
+    return {key: str(taint.get(key) or "") for key in ("key", "value", "effect")}
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,105 @@
+"""What is read from user data, and that nothing else is."""
+
+import json
+
+import pytest
+
+from reconciler.gitops.adoption.user_data import Boot, read_boot
+
+
+def al2023(**kubelet: object) -> str:
+    """User data as the module writes it for AL2023, with the cluster's facts."""
+    config = {
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {
+            "cluster": {
+                "name": "analytics",
+                "apiServerEndpoint": "https://api.example",
+                "certificateAuthority": "Q0E=",
+                "cidr": "10.100.0.0/16",
+            },
+            "kubelet": kubelet,
+        },
+    }
+    return f"MIME-Version: 1.0\n\n--BOUNDARY\n\n{json.dumps(config)}\n--BOUNDARY--\n"
+
+
+BOTTLEROCKET = """\
+[settings.kubernetes]
+"api-server" = "https://api.example"
+"cluster-certificate" = "Q0E="
+"max-pods" = 30
+[settings.kubernetes.node-labels]
+"sector" = "primary"
+"team" = "data"
+[settings.kubernetes.node-taints]
+"dedicated" = ["batch:NoSchedule", "batch:NoExecute"]
+[settings.kubernetes.kube-reserved]
+"cpu" = "100m"
+"""
+AL2 = """\
+#!/bin/bash
+export SECRET=hunter2
+/etc/eks/bootstrap.sh analytics --kubelet-extra-args \
+'--node-labels=sector=primary,team=data --register-with-taints=dedicated=batch:NoSchedule' \
+--max-pods 29
+"""
+
+
+def test_al2023_says_labels_taints_and_facts() -> None:
+    """Adopted nodes must come back with the labels that pods select on."""
+    boot = read_boot(
+        al2023(
+            config={
+                "maxPods": 58,
+                "registerWithTaints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+            },
+            flags=["--node-labels=sector=primary,team=data"],
+        )
+    )
+    assert boot.ami_type == "AL2023"
+    assert boot.labels == {"sector": "primary", "team": "data"}
+    assert boot.taints == ({"key": "a", "value": "b", "effect": "NoSchedule"},)
+    assert boot.variables == {
+        "max_pods": 58,
+        "cluster_endpoint": "https://api.example",
+        "cluster_ca": "Q0E=",
+        "service_cidr": "10.100.0.0/16",
+    }
+
+
+def test_bottlerocket_says_labels_taints_and_facts() -> None:
+    """The other image that the module knows."""
+    boot = read_boot(BOTTLEROCKET)
+    assert (boot.ami_type, boot.labels["team"]) == ("BOTTLEROCKET", "data")
+    assert [taint["effect"] for taint in boot.taints] == ["NoSchedule", "NoExecute"]
+    assert boot.variables["kube_reserved"] == {"cpu": "100m"}
+
+
+def test_al2_script_is_searched_for_labels_and_taints_only() -> None:
+    """Kluster Fleet Manager's nodes boot like this; a secret in the script must stay there."""
+    boot = read_boot(AL2)
+    assert boot.ami_type is None
+    assert boot.labels == {"sector": "primary", "team": "data"}
+    assert boot.taints == ({"key": "dedicated", "value": "batch", "effect": "NoSchedule"},)
+    assert boot.variables == {"max_pods": 29}
+    assert "hunter2" not in repr(boot)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "\0",
+        '{"node.eks.aws/": []}',
+        '{"kind": "NodeConfig", "apiVersion": "node.eks.aws/v1alpha1", "spec": []}',
+        "[settings]\nkubernetes = 3",
+        "settings = 3",
+        "x = [[[[",
+    ],
+)
+def test_foreign_user_data_says_nothing(text: str) -> None:
+    """Whatever people boot with, adopting goes on."""
+    assert read_boot(text) in (Boot(), Boot(ami_type="AL2023"))

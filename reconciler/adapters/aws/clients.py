@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -10,6 +11,7 @@ from botocore.config import Config
 
 from reconciler import __version__
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.pacing import Pacing
 from reconciler.model.errors import Refused
 from reconciler.model.ids import Region
 
@@ -17,14 +19,16 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
 CONFIG = Config(
-    # Adaptive: slows down by itself when AWS throttles, instead of hammering on.
-    retries={"mode": "adaptive", "total_max_attempts": 4},
+    # Of reads; changes are repeated by `repeating` alone. How fast calls follow each other is
+    # up to `pacing`: the adaptive mode learns only from being throttled.
+    retries={"mode": "standard", "total_max_attempts": 4},
     connect_timeout=5,
     read_timeout=30,
     max_pool_connections=10,
     user_agent_extra=f"fleet-reconciler/{__version__}",
 )
 
+ONCE = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 READING = ("Describe", "Get", "List")
 """How operations begin that change nothing."""
@@ -42,25 +46,43 @@ class Clients:
 
     Args:
         config: Time limits and retries.
+        pacing: When calls to EC2 may follow each other.
         fence: Asked right before every request that changes something, repetitions too; False:
             it is not sent, and Refused is raised.
     """
 
-    def __init__(self, config: Config = CONFIG, *, fence: Callable[[], bool] | None = None) -> None:
+    def __init__(
+        self,
+        config: Config = CONFIG,
+        *,
+        pacing: Pacing | None = None,
+        fence: Callable[[], bool] | None = None,
+    ) -> None:
         self._config = config
+        self._pacing = pacing or Pacing()
         self._fence = fence
         self._lock = threading.Lock()
         self._session: boto3.session.Session | None = None
-        self._clients: dict[tuple[str, Region], Any] = {}
+        self._clients: dict[tuple[str, Region, bool], Any] = {}
 
-    def ec2(self, region: Region) -> "EC2Client":
+    @property
+    def attempts(self) -> int:
+        """How often a call may be sent in all."""
+        retries: Any = getattr(self._config, "retries", None) or {}
+        return int(retries.get("total_max_attempts", 1))
+
+    def ec2(self, region: Region, *, changing: bool = False) -> "EC2Client":
         """The EC2 client of a region.
+
+        Args:
+            region: The region.
+            changing: One for changes, which sends nothing twice by itself.
 
         Raises:
             Forbidden: There are no usable credentials.
             Unavailable: There is no such region or endpoint.
         """
-        client: EC2Client = self._client("ec2", region)
+        client: EC2Client = self._client("ec2", region, changing=changing)
         return client
 
     def autoscaling(self, region: Region) -> Any:
@@ -81,17 +103,30 @@ class Clients:
         """
         return self._client("pricing", region)
 
-    def _client(self, service: str, region: Region) -> Any:
+    def _client(self, service: str, region: Region, *, changing: bool = False) -> Any:
         with self._lock:  # making clients is not thread-safe, using them is
-            key = service, region
+            key = service, region, changing
             if key not in self._clients:
                 with translated(f"{service} {region}", changing=False):
                     self._session = self._session or boto3.session.Session()
                     make: Any = self._session.client
-                    made: Any = make(service, region_name=region, config=self._config)
+                    config = self._config.merge(ONCE) if changing else self._config
+                    made: Any = make(service, region_name=region, config=config)
+                    if service == "ec2":
+                        pace = partial(self._wait_for_turn, region)
+                        made.meta.events.register("before-send", pace)
                     made.meta.events.register("before-send", self._check_fence)
                     self._clients[key] = made
             return self._clients[key]
+
+    def _wait_for_turn(self, region: Region, event_name: str, request: Any, **_facts: Any) -> None:
+        """Botocore asks this for each request, repetitions too.
+
+        Raises:
+            Throttled: Its turn is too far off.
+        """
+        body = request.body if isinstance(request.body, bytes) else b""
+        self._pacing.admit(region, event_name.rpartition(".")[2], body)
 
     def _check_fence(self, event_name: str, **_facts: Any) -> None:
         """Botocore asks this for each request when it is signed and about to be sent.
@@ -105,7 +140,8 @@ class Clients:
         raise Refused(operation, "this replica does not lead now")
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, end all waits."""
+        self._pacing.stop()
         with self._lock:
             for each in self._clients.values():
                 each.close()

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
-from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.reading import RegionReader, chunks
+from reconciler.adapters.aws.repeating import change
 from reconciler.model.errors import Forbidden, NotFound, PortError
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
@@ -109,12 +109,14 @@ class Ec2FleetCloud:
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Make the fleet aim at `capacity` instances, ending none."""
-        with translated(f"fleet {fleet_id}", changing=True):
-            self._ec2(region).modify_fleet(
-                FleetId=fleet_id,
-                ExcessCapacityTerminationPolicy="no-termination",
-                TargetCapacitySpecification={"TotalTargetCapacity": capacity},
-            )
+        change(
+            f"fleet {fleet_id}",
+            self._clients.ec2(region, changing=True).modify_fleet,
+            self._clients.attempts,
+            FleetId=fleet_id,
+            ExcessCapacityTerminationPolicy="no-termination",
+            TargetCapacitySpecification={"TotalTargetCapacity": capacity},
+        )
 
     def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
         """The instances of these ids that EC2 still shows, read now."""
@@ -143,8 +145,12 @@ class Ec2FleetCloud:
                     self._terminate(region, left)
 
     def _terminate(self, region: Region, ids: Sequence[str]) -> None:
-        with translated(f"instances {', '.join(ids)}"[:200], changing=True):
-            self._ec2(region).terminate_instances(InstanceIds=list(ids))
+        change(
+            f"instances {', '.join(ids)}"[:200],
+            self._clients.ec2(region, changing=True).terminate_instances,
+            self._clients.attempts,
+            InstanceIds=list(ids),
+        )
 
     def close(self) -> None:
         """Close all connections."""

@@ -102,6 +102,7 @@ class KubernetesCluster:
     def wake(self) -> None:
         """End all waits for good: the program is asked to stop."""
         self._bell.close()
+        self._transport.hurry()
         for reflector in self._reflectors:
             reflector.cache.stop_waiting()
 

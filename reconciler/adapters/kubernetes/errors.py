@@ -93,6 +93,17 @@ def retry_after_seconds(answer: Mapping[str, Any], headers: Mapping[str, str]) -
         return None
 
 
+def pause_asked_seconds(status: int, body: bytes, headers: Mapping[str, str]) -> float | None:
+    """How long a busy server asks to wait before the same request; None when it does not.
+
+    A budget's refusal is no such wish: whether its pod may go is decided in a later cycle.
+    """
+    if status != 429:
+        return None
+    answer = status_object(body)
+    return None if is_budget_refusal(answer) else retry_after_seconds(answer, headers)
+
+
 def is_budget_refusal(answer: Mapping[str, Any]) -> bool:
     """Whether a refused eviction was refused by a budget, and not by request throttling."""
     details = answer.get("details")

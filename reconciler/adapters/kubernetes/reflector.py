@@ -12,7 +12,7 @@ from reconciler.adapters.kubernetes.cache import Cache, Held, Key
 from reconciler.adapters.kubernetes.errors import Gone
 from reconciler.adapters.kubernetes.kinds import Kind
 from reconciler.adapters.kubernetes.transport import Stream, Transport
-from reconciler.model.errors import Unavailable
+from reconciler.model.errors import Throttled, Unavailable
 from reconciler.records.interning import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, decode_page
 
@@ -93,7 +93,9 @@ class Reflector(threading.Thread):
                 self._watch()
             except Exception as error:  # noqa: BLE001 - a dead thread would be a cluster gone blind
                 self._give_way(error)
-                self._stopping.wait(pause_seconds)
+                if self._monotonic() - began >= WATCH_SECONDS_MIN:
+                    pause_seconds = BACKOFF_SECONDS  # it broke, but it had worked
+                self._stopping.wait(max(pause_seconds, _asked_seconds(error)))
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
                 continue
             pause_seconds = BACKOFF_SECONDS
@@ -101,9 +103,9 @@ class Reflector(threading.Thread):
                 self._stopping.wait(pause_seconds)
 
     def _give_way(self, error: Exception) -> None:
-        """Note a failure; unless only the connection broke, what is known is listed anew."""
+        """Note a failure; unless the server is only out of reach or busy, it is listed anew."""
         self.cache.failed(str(error) or type(error).__name__)
-        if isinstance(error, Gone) or not isinstance(error, Unavailable):
+        if isinstance(error, Gone) or not isinstance(error, Unavailable | Throttled):
             self._version = ""
 
     def stop(self) -> None:
@@ -215,6 +217,12 @@ class Reflector(threading.Thread):
     def _selection(self) -> dict[str, str]:
         selector = self.kind.field_selector
         return {"fieldSelector": selector} if selector else {}
+
+
+def _asked_seconds(error: Exception) -> float:
+    """The pause that a busy server asks for, within reason."""
+    asked = error.retry_after_seconds if isinstance(error, Throttled) else None
+    return min(asked or 0.0, BACKOFF_MAX_SECONDS)
 
 
 def _header(raw: Raw) -> _HeaderWire:

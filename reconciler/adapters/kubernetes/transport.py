@@ -5,6 +5,7 @@ what is hard: kubeconfig, exec plugins, in-cluster tokens that rotate, TLS, prox
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -15,11 +16,20 @@ from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
 from reconciler import __version__
-from reconciler.adapters.kubernetes.errors import FAILURES, of_failure, of_status
+from reconciler.adapters.kubernetes.errors import (
+    FAILURES,
+    of_failure,
+    of_status,
+    pause_asked_seconds,
+)
 from reconciler.model.errors import InputError, Refused
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
+PATIENCE_SECONDS = 5.0
+"""The longest that one request waits, all in all, because the server asks for it."""
+PAUSE_MIN_SECONDS = 0.5
+"""What a shorter pause counts for, so that asking again ends."""
 CHUNK_BYTES = 1 << 20
 CONNECTIONS_MAX = 16
 """One per watched kind, some for the verbs."""
@@ -90,6 +100,7 @@ class Transport:
         self._client: Any = api_client
         self._read_seconds = read_seconds
         self._fence = fence
+        self._hurry = threading.Event()
         self._client.user_agent = f"fleet-reconciler/{__version__}"
 
     @property
@@ -108,11 +119,27 @@ class Transport:
     ) -> Reply:
         """Send one request and read the whole answer; refusals are answers too.
 
+        A server that is busy (429) and says for how long is waited for, a few times.
+
         Raises:
             Unavailable: No answer; nothing was changed.
             Refused: The fence is closed; nothing was sent.
             OutcomeUnknown: No answer to a request that may have been carried out.
         """
+        patience_seconds = min(PATIENCE_SECONDS, self._read_seconds)
+        while True:
+            reply = self._once(method, path, query, body, content_type)
+            pause_seconds = pause_asked_seconds(reply.status, reply.body, reply.headers)
+            if pause_seconds is None or pause_seconds > patience_seconds:
+                return reply
+            # Throttled requests have changed nothing. Source: API priority and fairness.
+            patience_seconds -= max(pause_seconds, PAUSE_MIN_SECONDS)
+            if self._hurry.wait(pause_seconds):
+                return reply
+
+    def _once(
+        self, method: str, path: str, query: Mapping[str, Any] | None, body: Any, content_type: str
+    ) -> Reply:
         where = f"{method} {path}"
         try:
             response = self._send(method, path, query, body, content_type, self._read_seconds)
@@ -120,6 +147,10 @@ class Transport:
         except FAILURES as error:
             raise of_failure(where, error, changing=method != "GET") from error
         return Reply(response.status, data, response.headers)
+
+    def hurry(self) -> None:
+        """Wait for nothing any more that the server asks to wait for: the program is to end."""
+        self._hurry.set()
 
     def expect(
         self,

@@ -1,0 +1,82 @@
+"""Calls to EC2 spread over time, so that the account is not throttled by us.
+
+EC2 counts the calls of everyone in the account: a fifth of each bucket is left to others.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from reconciler.model.errors import Throttled
+from reconciler.model.ids import Region
+from reconciler.model.throttling import BucketLevel, TokenBucket, instance_bucket, request_bucket
+
+SHARE: Final = 0.8
+PATIENCE_SECONDS: Final = 10.0
+"""A call that would have to wait for longer is not sent: its turn comes in a later cycle."""
+
+
+class Pacing:
+    """A token bucket per Region and action; calls are safe from any thread.
+
+    Args:
+        monotonic_seconds: A clock that never jumps.
+        patience_seconds: The longest wait of one call.
+    """
+
+    def __init__(
+        self,
+        monotonic_seconds: Callable[[], float] = time.monotonic,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._monotonic_seconds = monotonic_seconds
+        self._patience_seconds = patience_seconds
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._levels: dict[tuple[Region, str], BucketLevel] = {}
+
+    def admit(self, region: Region, action: str, body: bytes) -> None:
+        """Wait for the call's turn.
+
+        Args:
+            region: Whose buckets count.
+            action: EC2's name, such as `ModifyFleet`.
+            body: The request's form, which says how much the call takes.
+
+        Raises:
+            Throttled: It would have to wait for too long; nothing was sent.
+        """
+        with self._lock:
+            now = self._monotonic_seconds()
+            taken: dict[tuple[Region, str], BucketLevel] = {}
+            wait_seconds = 0.0
+            for name, bucket, tokens in _wanted(action, body):
+                key = region, name
+                level = self._levels.get(key, BucketLevel.full(bucket, now)).at(now)
+                wait_seconds = max(wait_seconds, level.seconds_until(tokens))
+                taken[key] = level.less(tokens)
+            if wait_seconds > self._patience_seconds:
+                what = f"not sent: its turn comes in {wait_seconds:.0f} s, or EC2 would throttle it"
+                raise Throttled(f"{action} {region}", what, wait_seconds)
+            self._levels.update(taken)
+        if wait_seconds:
+            self._stopping.wait(wait_seconds)
+
+    def stop(self) -> None:
+        """End all waits."""
+        self._stopping.set()
+
+
+def _wanted(action: str, body: bytes) -> Iterator[tuple[str, TokenBucket, int]]:
+    """Bucket by bucket, what a call takes."""
+    narrowed = b"Filter." in body or b"MaxResults" in body
+    bucket = request_bucket(action, narrowed=narrowed)
+    yield action if narrowed else f"{action}/all", _shared(bucket), 1
+    instances = instance_bucket(action)
+    if instances is not None:
+        yield f"{action}/instances", _shared(instances), body.count(b"InstanceId.")
+
+
+def _shared(bucket: TokenBucket) -> TokenBucket:
+    return TokenBucket(capacity=bucket.capacity * SHARE, per_second=bucket.per_second * SHARE)

@@ -1,10 +1,13 @@
 """The executor over the in-memory world: order, dependents, idempotency, other writers."""
 
+from dataclasses import replace
+
 import pytest
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import DryRunExecutor, LiveExecutor
 from reconciler.executor.sides import Sides
+from reconciler.executor.tokens import RATES
 from reconciler.model.actions import (
     DRAINING_TAINT,
     UNNEEDED_SINCE,
@@ -19,7 +22,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import InvariantViolated, OutcomeUnknown, Throttled, Unavailable
-from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome
 from tests.builders import HOME, amounts, make_pod
 
@@ -272,3 +275,118 @@ def test_instance_that_never_joined_is_a_subject_of_its_own(scene: Scene) -> Non
     )
     scene.world.fail_next("instances", Unavailable("ec2", "does not answer"))
     assert scene.run(first, second) == ["failed", "applied"]
+
+
+def deleted(scene: Scene, number: int = 0, *, region: Region | None = HOME) -> DeleteNode:
+    """The end of a Node object, with the instance that it was."""
+    node = scene.nodes[number]
+    return DeleteNode(
+        node=node.name,
+        instance=node.instance_id,
+        region=region,
+        policy="stuck-instance",
+        because="test",
+    )
+
+
+def test_node_whose_instance_lives_after_all_is_not_deleted(scene: Scene) -> None:
+    """Its pods run, and the garbage collector would kill every one of them."""
+    assert scene.run(deleted(scene)) == ["refused"]
+    assert len(scene.nodes) == 3
+
+
+def test_node_whose_instance_is_gone_is_deleted(scene: Scene) -> None:
+    """A name without a machine keeps its pods from being made anew."""
+    action = deleted(scene)
+    assert action.instance is not None
+    scene.world.end_instance(action.instance)
+    assert scene.run(action) == ["applied"]
+
+
+def test_node_is_not_deleted_while_ec2_does_not_answer(scene: Scene) -> None:
+    """Silence is no proof that an instance is gone."""
+    action = deleted(scene)
+    assert action.instance is not None
+    scene.world.end_instance(action.instance)
+    scene.world.fail_next("instances", Unavailable("ec2", "no answer"))
+    assert scene.run(action) == ["failed"]
+
+
+def orphaned(scene: Scene, number: int = 0) -> TerminateInstance:
+    """The end of an instance whose fleet is believed to be gone."""
+    return replace(scene.ended(number, decrement=False), orphan=True)
+
+
+def test_orphan_whose_fleet_is_gone_is_ended(scene: Scene) -> None:
+    """It would be billed for ever."""
+    action = orphaned(scene)
+    scene.world.delete_fleet(scene.fleet)
+    assert scene.run(action) == ["applied"]
+    assert [name for name, _ in scene.changes()] == ["terminate_instances"]
+
+
+def test_orphan_whose_fleet_is_there_after_all_is_left_alone(scene: Scene) -> None:
+    """A list that left the fleet out would cost it all its nodes."""
+    assert scene.run(orphaned(scene)) == ["refused"]
+    assert scene.changes() == []
+
+
+def test_orphan_is_left_alone_while_nobody_can_tell(scene: Scene) -> None:
+    """Throttled is not gone."""
+    action = orphaned(scene)
+    scene.world.delete_fleet(scene.fleet)
+    scene.world.fail_next("fleet", Throttled("fleet", "slow down"))
+    assert scene.run(action) == ["refused"]
+    assert scene.changes() == []
+
+
+def test_orphan_that_belongs_to_another_fleet_by_now_is_left_alone(scene: Scene) -> None:
+    """The wrong instance would be ended in the name of a fleet that is gone."""
+    action = replace(orphaned(scene), fleet_id=FleetId("fleet-other"))
+    assert scene.run(action) == ["refused"]
+
+
+def test_orphan_with_a_pod_that_came_late_is_not_ended(scene: Scene) -> None:
+    """The last check holds for orphans too."""
+    action = orphaned(scene)
+    scene.world.add_pod(make_pod("late", node=scene.nodes[0].name))
+    scene.world.delete_fleet(scene.fleet)
+    assert scene.run(action) == ["refused"]
+
+
+def test_throttled_fleet_holds_up_no_other(scene: Scene) -> None:
+    """One fleet's trouble would stop scaling everywhere."""
+    other = scene.world.add_fleet(FleetShape(name="primary-large", region=HOME))
+    scene.world.fail_next("set_target_capacity", Unavailable("fleet", "no answer"))
+    outcomes = scene.run(scene.raised(5), scene.raised(2, other, before=0), scene.tainted())
+    assert outcomes == ["failed", "applied", "applied"]
+
+
+def test_calls_beyond_the_bucket_are_left_for_the_next_plan(scene: Scene) -> None:
+    """A plan over a thousand nodes would be a storm of calls."""
+    assert RATES["nodes"].burst == 200
+    actions = [
+        AnnotateNode(
+            node=scene.nodes[0].name,
+            key=UNNEEDED_SINCE,
+            value=str(number),
+            policy="scale-in",
+            because="test",
+        )
+        for number in range(250)
+    ]
+    assert scene.run(*actions) == ["applied"] * 200 + ["refused"] * 50
+    assert "held back" in scene.reported[200].detail
+    scene.world.advance(10)
+    assert scene.run(*actions[:50]) == ["applied"] * 50
+
+
+def test_throttled_server_is_not_asked_again_before_it_says(scene: Scene) -> None:
+    """Retry-After is there to be kept."""
+    scene.world.fail_next("set_target_capacity", Throttled("fleet", "slow down", 5.0))
+    assert scene.run(scene.raised(4)) == ["refused"]
+    asked = len(scene.changes())
+    assert scene.run(scene.raised(4)) == ["refused"]
+    assert len(scene.changes()) == asked
+    scene.world.advance(6)
+    assert scene.run(scene.raised(4)) == ["applied"]

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.executor.executor import DryRunExecutor
 from reconciler.loops.reconcile_loop import BATCH_SECONDS
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, EvictPod
 from reconciler.model.errors import (
@@ -17,10 +18,12 @@ from reconciler.model.errors import (
 from reconciler.model.fleet import FleetMemory
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.records.kubernetes import encode_fleet_state
 from tests.builders import HOME, NOW, make_pod
 from tests.unit.loops.scene import SLEEP_SECONDS, Scene
 
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
+READS = {"fleet", "instances", "counted_pods_on", "observe_cloud", "observe_cluster"}
 EMPTY = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)
 
 
@@ -173,3 +176,82 @@ def test_rescheduler_drain_begins_its_pause_on_the_lease() -> None:
     scene.loop.plan = lambda _: replace(EMPTY, actions=(moved,))
     scene.run(2)
     assert LAST_DRAIN in scene.world.lease_annotations
+
+
+def dry(scene: Scene) -> None:
+    """The same loop, told to change nothing."""
+    scene.loop.executor = DryRunExecutor()
+
+
+def test_dry_run_makes_no_changing_call_whatever_happens() -> None:
+    """Somebody tries the program on a production cluster, and it acts."""
+    scene = Scene()
+    dry(scene)
+    scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
+    scene.world.fleets.set_target(scene.world.fleets.records[scene.fleet], 2)
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    scene.run(20)
+    assert {each.operation for each in scene.world.calls} <= READS
+    assert {each.kind for each in scene.recorder.outcomes} <= {"dry-run"}
+    assert scene.world.lease_annotations == {}
+
+
+def test_dry_run_without_anything_to_do_writes_no_lease() -> None:
+    """A plan without actions has no outcome to tell a dry run by."""
+    memory = FleetMemory(fleet="primary-small", region=HOME, failures=1)
+    scene = Scene(planned=lambda _: replace(EMPTY, memories=(memory,)))
+    dry(scene)
+    scene.run(3)
+    assert scene.world.lease_annotations == {}
+
+
+def test_dry_run_remembers_from_cycle_to_cycle() -> None:
+    """What takes time to be seen, a fleet left short say, would never be shown."""
+    scene = Scene()
+    dry(scene)
+    scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
+    scene.world.fleets.set_target(scene.world.fleets.records[scene.fleet], 2)
+    scene.run(3)
+    first, *_, last = [p.memories[0].below_target_since for p in scene.recorder.plans]
+    assert first == last is not None
+
+
+def test_memory_outlives_a_lease_that_cannot_be_written() -> None:
+    """Without rights on Leases every cycle would ask the empty pool again."""
+    told = []
+
+    def planned(snapshot: Snapshot) -> Plan:
+        told.append(snapshot.cluster.memories)
+        memory = FleetMemory(fleet="primary-small", region=HOME, failures=len(told))
+        return replace(EMPTY, memories=(memory,))
+
+    scene = Scene(planned=planned)
+    scene.world.fail_next("remember", Unavailable("lease", "no answer"), times=9)
+    scene.run(4)
+    assert [m[0].failures if m else 0 for m in told] == [0, 1, 2, 3]
+
+
+def test_lease_that_another_process_wrote_counts_more_than_our_own_memory() -> None:
+    """A leader of yesterday would overwrite what the leader of today has learned."""
+    scene = Scene(planned=lambda snapshot: replace(EMPTY, memories=snapshot.cluster.memories))
+    other = FleetMemory(fleet="primary-small", region=HOME, failures=7)
+    scene.run(2)
+    scene.world.lease_annotations[FLEET_STATE] = encode_fleet_state([other])
+    scene.run(2)
+    assert scene.recorder.plans[-1].memories == (other,)
+    assert [c for c in scene.world.calls if c.operation == "remember"] == []
+
+
+def test_standby_trusts_the_lease_and_not_itself() -> None:
+    """What a standby planned was never done."""
+    memory = FleetMemory(fleet="primary-small", region=HOME, failures=1)
+    seen = []
+
+    def planned(snapshot: Snapshot) -> Plan:
+        seen.append(snapshot.cluster.memories)
+        return replace(EMPTY, memories=(memory,))
+
+    scene = Scene(planned=planned)
+    scene.acting = False
+    scene.run(3)
+    assert seen == [(), (), ()]

@@ -175,6 +175,18 @@ def test_history_errors_become_capacity_errors_of_their_fleet() -> None:
     assert fleet.capacity_errors[0].at == AT
 
 
+def test_history_tells_when_the_target_was_set_last() -> None:
+    """A fleet that launches nothing would be given its time anew with every restart."""
+    records = [
+        {"EventType": "fleetRequestChange", "Timestamp": stamp}
+        for stamp in (STAMP, "2026-01-31T11:00:00Z")
+    ]
+    launched = {"EventType": "instanceChange", "Timestamp": "2026-01-31T12:30:00Z"}
+    history = {"FleetId": "fleet-1", "HistoryRecords": [*records, launched]}
+    (fleet,) = decode({"Fleets": [fleet_json()]}, history).fleets
+    assert (fleet.changed_at, fleet.capacity_errors) == (AT, ())
+
+
 @pytest.mark.parametrize(("word", "number"), [("$Latest", "5"), ("$Default", "4"), ("3", "3")])
 def test_template_version_words_are_resolved(word: str, number: str) -> None:
     """`$Latest` compared with a number would call every node outdated."""

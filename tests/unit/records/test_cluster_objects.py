@@ -1,6 +1,7 @@
 """Nodes, budgets, storage, Leases: the values that decisions are made from."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from reconciler.model.cluster import CsiNode, Taint
 from reconciler.model.fleet import FleetMemory
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import NodeName, Region
+from reconciler.model.ids import FleetId, NodeName, Region
+from reconciler.model.memory import DemandMemory, LostFleet
 from reconciler.model.snapshot import Ignored
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.unit.records.kube import decode, decode_node, node_json, object_json
@@ -219,12 +221,91 @@ def test_lease_gives_back_what_was_remembered() -> None:
     assert state.memories == memories
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"fleets":[{"fleet":1}]}', '{"fleets":5}'])
+DEMAND = DemandMemory(
+    demand="0123456789abcdef",
+    fleet="primary-small",
+    region=Region("us-west-2"),
+    bought_at=AT,
+    version="fedcba9876543210",
+    strikes=2,
+    gone_at=AT,
+)
+LOST = LostFleet(id=FleetId("fleet-1"), region=Region("us-west-2"), since=AT)
+
+
+def test_lease_gives_back_demand_and_lost_fleets() -> None:
+    """A restart would begin a runaway afresh, or the wait for orphans."""
+    memory = FleetMemory(
+        fleet="primary-small",
+        region=Region("us-west-2"),
+        reason="InsufficientInstanceCapacity",
+        below_target_since=AT,
+        silent_since=AT,
+        last_stuck_launched_at=AT,
+    )
+    state = decode(lease(fleet_state=encode_fleet_state([memory], [DEMAND], [LOST])))
+    assert state.memories == (memory,)
+    assert state.demands == (DEMAND,)
+    assert state.lost_fleets == (LOST,)
+
+
+def test_state_is_written_the_same_whatever_its_order() -> None:
+    """The Lease would be written with every cycle."""
+    other = replace(DEMAND, demand="a")
+    assert encode_fleet_state([], [DEMAND, other]) == encode_fleet_state([], [other, DEMAND])
+
+
+def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
+    """The API server refuses the whole object over 256 KiB, and nothing would be kept at all."""
+    region = Region("ap-southeast-2")
+    fleets = [
+        FleetMemory(
+            fleet=f"a-sector-with-a-long-name-{n:05}-xlarge",
+            region=region,
+            reason="allLaunchSpecsTemporarilyBlacklisted",
+            failures=3,
+            unavailable_until=AT + timedelta(seconds=n),
+            last_error_at=AT,
+            below_target_since=AT,
+        )
+        for n in range(5000)
+    ]
+    demands = [replace(DEMAND, demand=f"{n:016x}", strikes=n % 3) for n in range(5000)]
+    lost = [replace(LOST, id=FleetId(f"fleet-{n:036x}")) for n in range(5000)]
+    text = encode_fleet_state(fleets, demands, lost)
+    assert len(text) < 200 * 1024
+    state = decode(lease(fleet_state=text))
+    assert max(f.fleet for f in state.memories) == fleets[-1].fleet
+    assert {d.strikes for d in state.demands} == {2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"fleets":[{"fleet":1}]}',
+        '{"fleets":5}',
+        '{"fleets":[],"version":2}',
+        '{"fleets":[],"version":"1"}',
+        '{"demands":[{"demand":"a"}]}',
+        '{"fleets":[{"fleet":"a","region":"b","failures":-1}]}',
+        "[" * 100_000,
+        " " * 300_000 + "{}",
+    ],
+)
 def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) -> None:
     """A typing error in an annotation must not stand in the way of every cycle."""
     state = decode(lease(last_drain="soon", fleet_state=text))
-    assert (state.last_drain_at, state.memories) == (None, ())
+    assert (state.last_drain_at, state.memories, state.demands) == (None, (), ())
     assert [each.kind for each in state.ignored] == ["Lease"]
+
+
+def test_state_of_before_versions_is_read() -> None:
+    """An upgrade would forget every cool-off at once."""
+    text = '{"fleets":[{"fleet":"a","region":"us-west-2","failures":2}]}'
+    (memory,) = decode(lease(fleet_state=text)).memories
+    assert (memory.fleet, memory.failures) == ("a", 2)
 
 
 def test_leases_of_others_are_nothing_to_us() -> None:

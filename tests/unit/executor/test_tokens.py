@@ -1,0 +1,78 @@
+"""Token buckets: bursts pass, storms do not, and a server's word closes the bucket."""
+
+import pytest
+
+from reconciler.executor.tokens import RATES, Api, Pace, Rate
+from reconciler.model.errors import Throttled
+
+
+class Clock:
+    """Seconds that tests move."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+CALL: Api = "ModifyFleet"
+
+
+def passing(pace: Pace, calls: int, place: str = "us-west-2") -> int:
+    """How many of so many calls go out."""
+    passed = 0
+    for _ in range(calls):
+        try:
+            pace.enter(CALL, place)
+        except Throttled:
+            continue
+        passed += 1
+    return passed
+
+
+def test_burst_passes_and_a_storm_does_not() -> None:
+    """A plan over hundreds of fleets would use up what all programs of the account share."""
+    clock = Clock()
+    pace = Pace(clock, {CALL: Rate(burst=5, per_second=2.0)})
+    assert passing(pace, 50) == 5
+    clock.now += 1.0
+    assert passing(pace, 50) == 2
+    clock.now += 1000.0
+    assert passing(pace, 50) == 5
+
+
+def test_each_region_has_its_own_bucket() -> None:
+    """A busy region would hold the others up."""
+    pace = Pace(Clock(), {CALL: Rate(burst=1, per_second=1.0)})
+    assert (passing(pace, 3), passing(pace, 3, "us-east-1")) == (1, 1)
+
+
+def test_refusal_says_when_to_come_back() -> None:
+    """Whoever waits must know how long."""
+    clock = Clock()
+    pace = Pace(clock, {CALL: Rate(burst=1, per_second=0.5)})
+    pace.enter(CALL, "us-west-2")
+    with pytest.raises(Throttled) as refused:
+        pace.enter(CALL, "us-west-2")
+    assert refused.value.retry_after_seconds == 2.0
+
+
+@pytest.mark.parametrize(("said", "closed"), [(7.0, 7.0), (None, 1.0), (86_400.0, 60.0)])
+def test_server_that_throttles_is_left_alone_for_as_long_as_it_says(
+    said: float | None, closed: float
+) -> None:
+    """Calls that a throttled server must refuse keep it throttled; a wrong answer ends all."""
+    clock = Clock()
+    pace = Pace(clock, {CALL: Rate(burst=5, per_second=2.0)})
+    pace.refused(CALL, "us-west-2", Throttled("x", "y", said))
+    clock.now += closed - 0.01
+    assert passing(pace, 9) == 0
+    clock.now += 0.02
+    assert passing(pace, 9) == 1
+
+
+def test_clock_that_stands_still_gives_nothing_for_nothing() -> None:
+    """A bucket that fills without time is none."""
+    pace = Pace(Clock(), RATES)
+    assert passing(pace, 1000) == RATES[CALL].burst

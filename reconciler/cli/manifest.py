@@ -1,0 +1,92 @@
+"""`reconciler manifest`: install.yaml of a sector config."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from reconciler import __version__
+from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
+from reconciler.config.yaml_loader import decode
+from reconciler.install.manifest import render_manifest
+from reconciler.install.settings import (
+    Gitops,
+    Identity,
+    InstallSettings,
+    check,
+    extra_paths,
+    tolerations_of,
+)
+from reconciler.model.errors import InputError, UsageError
+
+EXAMPLE: Final = """\
+reconciler manifest --config sectors.yaml --sector coordinate --image REGISTRY/fleet-reconciler:1 \
+--identity irsa=arn:aws:iam::123456789012:role/analytics-reconciler | kubectl apply --server-side -f -
+"""  # noqa: E501 - one command, to be copied
+
+
+def command(
+    *,
+    config: Annotated[
+        str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
+    ] = DEFAULT_FILE,
+    cluster_name: Annotated[
+        str | None, typer.Option(help="EKS cluster; for a config that names none, wins over it.")
+    ] = None,
+    image: Annotated[
+        str, typer.Option(help="Container image, best by digest.")
+    ] = f"fleet-reconciler:{__version__}",
+    namespace: Annotated[str, typer.Option(help="Namespace of the install.")] = "fleet-reconciler",
+    identity: Annotated[
+        str,
+        typer.Option(help="AWS role: irsa=ROLE_ARN, pod-identity[=ROLE_ARN], none (the node's)."),
+    ] = "none",
+    sector: Annotated[
+        str | None, typer.Option(help="Sector on whose nodes it runs; it must keep a node.")
+    ] = None,
+    replicas: Annotated[int, typer.Option(min=1, help="One acts, the others stand by.")] = 2,
+    priority_class: Annotated[
+        str, typer.Option(help="priorityClassName of the pods.")
+    ] = "system-cluster-critical",
+    repository: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Run the second loop too, over this git repository."),
+    ] = None,
+    branch: Annotated[str, typer.Option(help="Second loop: branch to follow.")] = "main",
+    mode: Annotated[
+        Literal["push", "pull-request"], typer.Option(help="Second loop: how it commits.")
+    ] = "push",
+) -> None:
+    """Print install.yaml: everything that the cluster needs to run the reconciler.
+
+    Namespace, ServiceAccount, least RBAC, ConfigMap, Deployment, Service, PodDisruptionBudget.
+    The same options give the same bytes.
+    """
+    content = decode(read_config_bytes(config))
+    folder = Path() if config == "-" else Path(config).parent
+    loaded = parse_config(content, name=config, cluster_name=cluster_name, directory=folder)
+    if not loaded.cluster:
+        raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
+    settings = InstallSettings(
+        cluster=loaded.cluster,
+        config=content,
+        image=image,
+        namespace=namespace,
+        identity=Identity.parsed(identity),
+        sector=sector,
+        tolerations=tolerations_of(loaded, sector),
+        replicas=replicas,
+        priority_class=priority_class,
+        gitops=Gitops(repository=repository, branch=branch, mode=mode) if repository else None,
+        extra_files={path: _text(folder / path) for path in extra_paths(loaded)},
+    )
+    check(settings, loaded)
+    sys.stdout.write(render_manifest(settings, __version__))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"cannot be read: {error}") from error

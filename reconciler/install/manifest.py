@@ -1,0 +1,107 @@
+"""Renders install.yaml: pure, and the same bytes for the same settings."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jinja2 import Environment, StrictUndefined
+
+from reconciler.gitops.assets import read_template
+from reconciler.install.settings import CONFIG_FILE, InstallSettings
+
+TEMPLATES: Final = (
+    "namespace",
+    "service_account",
+    "rbac",
+    "config_map",
+    "deployment",
+    "service",
+    "disruption_budget",
+)
+"""In the order in which they must be applied."""
+_PLAIN_LINES: Final = re.compile(r"(?:[\x20-\x7e\u00a1-\ud7ff\ue000-\ufefe\uff00-\ufffd]*\n)+")
+"""What a YAML block scalar holds as it is: printable, every line ended."""
+
+
+def render_manifest(settings: InstallSettings, version: str) -> str:
+    """Every object of the install, as one YAML stream.
+
+    Args:
+        settings: What it says.
+        version: Of this program, for the label.
+    """
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - the output is YAML, quoted by its own filters
+    )
+    environment.filters["yaml"] = to_yaml
+    environment.filters["block"] = to_block
+    values = _values(settings, version)
+    documents = (
+        environment.from_string(read_template(f"install/{name}.yaml.j2")).render(values)
+        for name in TEMPLATES
+    )
+    header = environment.from_string(read_template("install/header.yaml.j2")).render(values)
+    return header + "".join(f"---\n{each}" for each in documents)
+
+
+def to_yaml(value: Any) -> str:
+    """A scalar as YAML: strings in double quotes, whatever they hold.
+
+    Raises:
+        TypeError: The value is no scalar (an undefined template variable, say).
+    """
+    if value is None or isinstance(value, bool | int):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        raise TypeError(f"no YAML scalar for {type(value).__name__}")
+    # JSON's escapes are YAML's, but for pairs of surrogates: other characters stay as they are.
+    quoted = json.dumps(value, ensure_ascii=False)
+    return re.sub(
+        r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda m: f"\\u{ord(m[0]):04x}", quoted
+    )
+
+
+def to_block(text: str, indent: int) -> str:
+    """A text as a block scalar that reads like the file; in quotes where it cannot be one."""
+    if not _PLAIN_LINES.fullmatch(text) or text.endswith("\n\n") or text[0] in " \n":
+        return to_yaml(text)
+    lines = text.removesuffix("\n").split("\n")
+    return "|\n" + "\n".join(" " * indent + line if line else "" for line in lines)
+
+
+def _values(settings: InstallSettings, version: str) -> dict[str, Any]:
+    files = {CONFIG_FILE: settings.config, **settings.extra_files}
+    return {
+        "s": settings,
+        "version": re.sub(r"[^\w.-]", "-", version)[:63],
+        "files": [{"key": _key(path), "path": path, "text": files[path]} for path in sorted(files)],
+        "config_hash": _digest(files),
+        "arguments": _arguments(settings),
+    }
+
+
+def _key(path: str) -> str:
+    """A ConfigMap's key for a path."""
+    return path.replace("/", "..")
+
+
+def _digest(files: Mapping[str, str]) -> str:
+    text = json.dumps(dict(sorted(files.items())))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _arguments(settings: InstallSettings) -> list[str]:
+    arguments = ["run", "--config", CONFIG_FILE, "--cluster-name", settings.cluster]
+    if settings.gitops is None:
+        return arguments
+    second = settings.gitops
+    return [
+        *(*arguments, "--gitops", "--repository", second.repository),
+        *("--branch", second.branch, "--mode", second.mode, "--clone", "/tmp/clone"),  # noqa: S108 - the pod's own volume
+    ]

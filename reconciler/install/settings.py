@@ -1,0 +1,154 @@
+"""What an install says, as a value; and how it follows from a sector config."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
+from reconciler.config.terraform import Taint
+from reconciler.model.errors import UsageError
+from reconciler.model.frozen import FrozenMap
+
+CONFIG_FILE: Final = "sectors.yaml"
+CONFIG_MAP_BYTES_MAX: Final = 1 << 20
+"""etcd takes no larger object; https://kubernetes.io/docs/concepts/configuration/configmap/."""
+_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
+_NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_IMAGE: Final = re.compile(r"[a-zA-Z0-9][\w./:@-]{0,511}")
+_EXTRA_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """How the pods get AWS credentials."""
+
+    kind: str
+    """`irsa`, `pod-identity` or `none` (the node's own role)."""
+    role_arn: str = ""
+
+    @staticmethod
+    def parsed(text: str) -> "Identity":
+        """`irsa=ROLE_ARN`, `pod-identity`, `pod-identity=ROLE_ARN` or `none`.
+
+        Raises:
+            UsageError: It is none of these.
+        """
+        kind, _, role = text.partition("=")
+        wants_role = {"irsa": True, "pod-identity": bool(role), "none": False}.get(kind)
+        if wants_role is None or (role and not wants_role):
+            raise UsageError("--identity", f"{text!r} is not known", "irsa=ROLE_ARN, pod-identity")
+        if wants_role and not _ROLE.fullmatch(role):
+            raise UsageError(
+                "--identity",
+                f"{role!r} is no role",
+                f"{kind}=arn:aws:iam::123456789012:role/NAME",
+            )
+        return Identity(kind=kind, role_arn=role)
+
+
+NO_IDENTITY: Final = Identity(kind="none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gitops:
+    """The second loop in the same Deployment."""
+
+    repository: str
+    branch: str = "main"
+    mode: str = "push"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallSettings:
+    """Everything that the manifest's templates are filled with."""
+
+    cluster: str
+    config: str
+    """The sector config as it is written, comments and all."""
+    image: str
+    namespace: str = "fleet-reconciler"
+    identity: Identity = NO_IDENTITY
+    sector: str | None = None
+    """Where the pods run; None: anywhere."""
+    tolerations: tuple[Taint, ...] = ()
+    replicas: int = 2
+    priority_class: str = "system-cluster-critical"
+    gitops: Gitops | None = None
+    extra_files: Mapping[str, str] = field(default_factory=FrozenMap)
+    """Files that the config names, by their relative path."""
+
+
+def check(settings: InstallSettings, config: SectorConfig) -> None:
+    """Refuse an install that would not run.
+
+    Raises:
+        UsageError: What is wrong and how to mend it.
+    """
+    if not _NAMESPACE.fullmatch(settings.namespace):
+        raise UsageError("--namespace", f"{settings.namespace!r} is no name of a namespace")
+    if not _IMAGE.fullmatch(settings.image):
+        raise UsageError("--image", f"{settings.image!r} is no name of an image")
+    if settings.replicas < 1:
+        raise UsageError("--replicas", "must be 1 or more")
+    if settings.replicas > 1 and not config.leader_election.enabled:
+        raise UsageError(
+            "--replicas", "more than one needs leader_election.enabled", "two would both act"
+        )
+    if config.notifications.slack_hook.get_secret_value():
+        raise UsageError(
+            "notifications.slack_hook",
+            "a ConfigMap is no place for a secret",
+            "take it out; the Deployment reads the key slack-hook of the Secret fleet-reconciler",
+        )
+    if config.kubeconfig:
+        raise UsageError("kubeconfig", "is not there in a pod", "take it out of the config")
+    size = len(settings.config.encode()) + sum(len(v) for v in settings.extra_files.values())
+    if size > CONFIG_MAP_BYTES_MAX:
+        raise UsageError("config", f"is {size} bytes, a ConfigMap takes {CONFIG_MAP_BYTES_MAX}")
+
+
+def tolerations_of(config: SectorConfig, name: str | None) -> tuple[Taint, ...]:
+    """What pods must tolerate to run in a sector.
+
+    Raises:
+        UsageError: There is no such sector, or no node of it is always there.
+    """
+    if name is None:
+        return ()
+    sector = config.sectors.get(name)
+    if sector is None:
+        known = ", ".join(sorted(config.sectors)) or "none"
+        raise UsageError("--sector", f"the config has no sector {name!r}", f"it has: {known}")
+    standing = [fleet for fleet in sector.fleets if fleet.min_capacity > 0]
+    if not standing:
+        raise UsageError(
+            "--sector",
+            f"no fleet of {name} keeps a node: nothing would run what scales it up",
+            "give one of its fleets min_capacity: 1",
+        )
+    return tuple(dict.fromkeys(t for fleet in standing for t in _taints(config, sector, fleet)))
+
+
+def _taints(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) -> tuple[Taint, ...]:
+    """The taints of a fleet's nodes, as the second loop renders them."""
+    levels = (fleet.terraform, sector.terraform, config.terraform)
+    stated = (level.given().get("node_taints") for level in levels if level is not None)
+    return (*next((each for each in stated if each), ()), *sector.taints, *fleet.taints)
+
+
+def extra_paths(config: SectorConfig) -> tuple[str, ...]:
+    """The files beside the config that it names, as relative paths.
+
+    Raises:
+        UsageError: One lies outside of the config's folder.
+    """
+    named = [path for path in (config.descheduler.policy_file, config.catalogue) if path]
+    for path in named:
+        inside = _EXTRA_NAME.fullmatch(path) and ".." not in PurePosixPath(path).parts
+        if not inside or path == CONFIG_FILE:
+            raise UsageError(
+                path, "cannot be put into a ConfigMap", "name a file in the config's own folder"
+            )
+    return tuple(dict.fromkeys(named))

@@ -1,0 +1,259 @@
+"""`reconciler manifest`: what the objects say, and what is refused."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.config.loader import parse_config
+from reconciler.install.manifest import render_manifest, to_block
+from reconciler.install.settings import Identity, InstallSettings, check, tolerations_of
+from reconciler.model.errors import UsageError
+
+ROLE = "arn:aws:iam::123456789012:role/analytics-reconciler"
+CONFIG = """\
+# The fleets of analytics: "quotes", {{ braces }} and ${dollars} stay what they are
+cluster: analytics
+sectors:
+  coordinate:
+    kind: memory
+    taints: [{key: dedicated, value: coordinate, effect: NoSchedule}]
+    fleets:
+    - {size: small, min_capacity: 2, spot: false}
+  primary:
+    kind: memory
+    fleets:
+    - {size: small}
+"""
+
+
+def settings(**overrides: Any) -> InstallSettings:
+    """An install of two replicas."""
+    plain: dict[str, Any] = {"cluster": "analytics", "config": CONFIG, "image": "reconciler:1"}
+    return InstallSettings(**(plain | overrides))
+
+
+def objects(made: InstallSettings) -> dict[str, Any]:
+    """The rendered objects by kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all(render_manifest(made, "1.2.3"))}
+
+
+def pod_of(made: InstallSettings) -> Any:
+    """The Deployment's pod template."""
+    return objects(made)["Deployment"]["spec"]["template"]
+
+
+def run(folder: Path, *arguments: str, config: str = CONFIG) -> subprocess.CompletedProcess[str]:
+    """The command as a user calls it."""
+    (folder / "sectors.yaml").write_text(config)
+    return subprocess.run(
+        [sys.executable, "-m", "reconciler", "manifest", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_kinds_come_in_the_order_in_which_they_can_be_applied() -> None:
+    """An object in a namespace that is not there yet is refused."""
+    text = render_manifest(settings(), "1")
+    kinds = [each["kind"] for each in yaml.safe_load_all(text)]
+    assert kinds == [
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+        "ConfigMap",
+        "Deployment",
+        "Service",
+        "PodDisruptionBudget",
+    ]
+
+
+def test_same_settings_give_the_same_bytes() -> None:
+    """A diff in git that nobody made is a review that nobody needs."""
+    assert render_manifest(settings(), "1") == render_manifest(settings(), "1")
+
+
+def test_container_can_do_nothing_but_its_work() -> None:
+    """Whoever gets into it has the rights over every fleet already, and shall get no more."""
+    pod = pod_of(settings())["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+
+
+def test_pods_are_probed_bounded_spread_and_critical() -> None:
+    """The last pod that may be evicted is the one that buys nodes."""
+    pod = pod_of(settings())["spec"]
+    (container,) = pod["containers"]
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
+    assert {"memory"} == set(container["resources"]["limits"])
+    assert {"cpu", "memory"} == set(container["resources"]["requests"])
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    assert len(pod["topologySpreadConstraints"]) == 2
+    assert objects(settings())["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
+    assert objects(settings())["Deployment"]["spec"]["replicas"] == 2
+
+
+def test_config_map_holds_the_file_as_it_is_written() -> None:
+    """Comments are why the values are what they are."""
+    made = objects(settings())["ConfigMap"]["data"]
+    assert made == {"sectors.yaml": CONFIG}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a: 1",
+        "a: 1\n\n\n",
+        "  a: 1\n",
+        "\na: 1\n",
+        "a: 1\r\nb: 2\r\n",
+        "a: '\u2028\ud7ff\x7f'\n",
+        "a: \U0001f600\n",
+        "a: \t1 \n",
+        "---\na: 1\n...\n",
+    ],
+)
+def test_any_text_survives_the_config_map(text: str) -> None:
+    """A config that arrives changed is another config."""
+    assert yaml.safe_load(f"k: {to_block(text, 4)}\n") == {"k": text}
+
+
+def test_changed_config_rolls_the_pods() -> None:
+    """Keys that only a restart takes over would otherwise wait for the next node's end."""
+    key = "fleet-reconciler.io/config-hash"
+    first = pod_of(settings())["metadata"]["annotations"][key]
+    second = pod_of(settings(config=CONFIG + "# more\n"))["metadata"]["annotations"][key]
+    assert first != second
+
+
+def test_irsa_role_is_on_the_service_account() -> None:
+    """Without it the pods have the node's rights, or none."""
+    made = objects(settings(identity=Identity.parsed(f"irsa={ROLE}")))
+    assert made["ServiceAccount"]["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": ROLE}
+
+
+def test_pod_identity_says_how_to_associate_the_role() -> None:
+    """EKS keeps the association outside of the cluster: no object can make it."""
+    text = render_manifest(settings(identity=Identity.parsed(f"pod-identity={ROLE}")), "1")
+    assert "create-pod-identity-association --cluster-name analytics" in text
+    assert f"--role-arn {ROLE}" in text
+
+
+def test_sector_becomes_selector_and_tolerations() -> None:
+    """On a tainted sector the pods would stay pending for ever."""
+    config = parse_config(CONFIG)
+    made = settings(sector="coordinate", tolerations=tolerations_of(config, "coordinate"))
+    pod = pod_of(made)["spec"]
+    assert pod["nodeSelector"] == {"sector": "coordinate"}
+    assert pod["tolerations"] == [
+        {
+            "key": "dedicated",
+            "operator": "Equal",
+            "value": "coordinate",
+            "effect": "NoSchedule",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sector", "why"), [("primary", "keeps a node"), ("nowhere", "has no sector")]
+)
+def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
+    """A reconciler on nodes that only it can buy never starts."""
+    with pytest.raises(UsageError, match=why):
+        tolerations_of(parse_config(CONFIG), sector)
+
+
+@pytest.mark.parametrize(
+    ("config", "overrides", "why"),
+    [
+        ("notifications: {slack_hook: https://hooks.example/x}\n", {}, "secret"),
+        ("kubeconfig: a\n", {}, "not there in a pod"),
+        ("leader_election: {enabled: no}\n", {}, "both act"),
+        ("", {"namespace": "Nope"}, "name of a namespace"),
+        ("", {"namespace": "a\nb"}, "name of a namespace"),
+        ("", {"image": "a b"}, "name of an image"),
+        ("", {"config": "#" * (1 << 20) + "\n"}, "ConfigMap takes"),
+    ],
+)
+def test_install_that_would_not_run_is_refused(
+    config: str, overrides: dict[str, Any], why: str
+) -> None:
+    """It would fail in the cluster, where it is seen last."""
+    with pytest.raises(UsageError, match=why):
+        check(settings(**overrides), parse_config(CONFIG + config))
+
+
+@pytest.mark.parametrize("text", ["irsa", "irsa=me", "kiam", "none=x", "pod-identity=role\n"])
+def test_identity_that_is_none_is_refused(text: str) -> None:
+    """A typo in an ARN shows as AccessDenied an hour later."""
+    with pytest.raises(UsageError):
+        Identity.parsed(text)
+
+
+def test_command_prints_objects_and_the_files_that_the_config_names(tmp_path: Path) -> None:
+    """A policy file that stays on the laptop makes the pods refuse their config."""
+    policies = """\
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: p
+  plugins: {deschedule: {enabled: [RemovePodsViolatingNodeTaints]}}
+"""
+    (tmp_path / "policies.yaml").write_text(policies)
+    config = CONFIG + "descheduler: {policy_file: policies.yaml}\n"
+    done = run(tmp_path, "--sector", "coordinate", "--namespace", "fleets", config=config)
+    assert done.returncode == 0, done.stderr
+    made = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    assert made["ConfigMap"]["data"] == {"policies.yaml": policies, "sectors.yaml": config}
+    assert {each["metadata"].get("namespace", "fleets") for each in made.values()} == {"fleets"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "config"),
+    [
+        ((), "sectors: {a: {kind: memory, fleets: []}}\n"),
+        ((), "cluster: a\nnonsense: 1\n"),
+        ((), CONFIG + "descheduler: {policy_file: ../policies.yaml}\n"),
+        (("--identity", "kiam"), CONFIG),
+        (("--replicas", "0"), CONFIG),
+    ],
+)
+def test_command_refuses_in_one_line_with_exit_code_2(
+    tmp_path: Path, arguments: Sequence[str], config: str
+) -> None:
+    """A pipe into kubectl must get nothing at all."""
+    done = run(tmp_path, *arguments, config=config)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_second_loop_gets_what_it_needs_in_the_same_pods(tmp_path: Path) -> None:
+    """Its token comes from a Secret, its clone is on a volume of the pod."""
+    done = run(tmp_path, "--repository", "https://git.example/config.git")
+    assert done.returncode == 0, done.stderr
+    made = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
+    (container,) = made["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["args"][5:8] == ["--gitops", "--repository", "https://git.example/config.git"]
+    assert "RECONCILER_GIT_TOKEN" in {each["name"] for each in container["env"]}

@@ -28,4 +28,4 @@ def undominated(problem: Problem) -> IntArray:
 
 def on_all_offers(packing: Packing, kept: IntArray) -> Packing:
     """A packing over the kept offers, in the numbers of all."""
-    return Packing(bins=kept[packing.bins], amounts=packing.amounts)
+    return packing.on_offers(kept[packing.bins])

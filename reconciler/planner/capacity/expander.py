@@ -31,10 +31,9 @@ def _waste(problem: Problem, packing: Packing) -> float:
     if not len(packing.bins):
         return 2.0
     offered = problem.vectors[packing.bins][:, :2].sum(axis=0)
-    used = np.zeros(2)
-    for i in range(len(problem.items)):
-        needs = problem.needs[i][packing.bins][:, :2]
-        used += (needs * packing.amounts[:, i : i + 1]).sum(axis=0)
+    contents = packing.contents
+    needs = problem.needs[contents.items, packing.bins[contents.nodes], :2]
+    used = (needs * contents.pods[:, None]).sum(axis=0)
     return float((1 - used / np.maximum(offered, 1)).sum())
 
 

@@ -1,79 +1,120 @@
 """Fast packings: first fit by decreasing size in bulk, on one preferred offer per item.
 
 Items are taken whole, not pod by pod: each fills what is left on the nodes bought so far, the
-tightest first, then buys the nodes that the rest needs. Work is items x nodes, vectorised.
+tightest first, then buys the nodes that the rest needs. Work is items x nodes that are not full
+yet, vectorised.
 """
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from reconciler.planner.capacity.problem import Packing, Problem
+from reconciler.planner.capacity.problem import Contents, Packing, Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray, grown
+
+_CLOSING_STEPS = 8
+_WORTH_CLOSING = 0.9
+"""Nodes are put away when at least a tenth of them can be: doing so copies the others."""
 
 
 class Bins:
-    """The nodes bought so far, as growing arrays."""
+    """The nodes bought so far, as growing arrays; those too full for any item left are put away."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, order: Sequence[int]) -> None:
+        """`order` is that in which items come; each comes once."""
         self.problem = problem
-        self.count = 0
         self.left = problem.limits.copy()
+        self._least = _least_needs(problem, order)
+        self._bought: list[IntArray] = []
+        self._total = 0
+        self._open = 0
+        self._number = np.zeros(0, dtype=np.int64)
         self._offer = np.zeros(0, dtype=np.int64)
         self._room = np.zeros((0, problem.vectors.shape[1]), dtype=np.int64)
-        self._held = np.zeros((0, len(problem.caps)), dtype=np.int64)
+        shared = (problem.membership.sum(axis=0) > 1).nonzero()[0]
+        self._column = {int(group): column for column, group in enumerate(shared)}
+        self._held = np.zeros((0, len(shared)), dtype=np.int64)
         self._parts: list[tuple[int, IntArray, IntArray]] = []
 
     @property
-    def offer(self) -> IntArray:
-        """Offer of each node."""
-        return self._offer[: self.count]
-
-    @property
-    def room(self) -> IntArray:
-        """What is left on each node."""
-        return self._room[: self.count]
+    def count(self) -> int:
+        """How many nodes are open; they are numbered from 0."""
+        return self._open
 
     def space(self, item: int) -> IntArray:
-        """How many pods of the item each node still takes."""
-        problem = self.problem
-        columns = problem.items[item].pod_class.columns
-        offer, room = self.offer, self.room
-        needs = problem.needs[item]
-        space = np.where(problem.slots[item][offer] > 0, problem.limits.max(initial=1), 0)
-        for column in columns:
-            np.minimum(space, room[:, column] // np.maximum(needs[offer, column], 1), out=space)
-        for group in problem.items[item].groups:
-            np.minimum(space, problem.caps[group] - self._held[: self.count, group], out=space)
-        return np.asarray(np.maximum(space, 0))
+        """How many pods of the item each open node still takes."""
+        problem, count = self.problem, self._open
+        offer, room = self._offer[:count], self._room[:count]
+        slots = problem.slots[item]
+        space = slots[offer]
+        for column in problem.items[item].pod_class.columns:
+            need = problem.needs[item, :, column]
+            per_node = np.maximum(need, 1)[offer] if problem.inflated else need[0]
+            np.minimum(space, room[:, column] // per_node, out=space)
+        for group, column in self._shared_groups(item):
+            np.minimum(space, problem.caps[group] - self._held[:count, column], out=space)
+        return np.asarray(np.maximum(space, 0, out=space))
+
+    def _shared_groups(self, item: int) -> Iterable[tuple[int, int]]:
+        """The item's groups with other members, and their columns: alone, `slots` is the cap."""
+        for group in self.problem.items[item].groups:
+            if group in self._column:
+                yield group, self._column[group]
 
     def put(self, item: int, nodes: IntArray, amounts: IntArray) -> None:
-        """Put pods of the item on nodes, each named once."""
+        """Put pods of the item on open nodes, each named once."""
         needs = self.problem.needs[item][self._offer[nodes]]
         self._room[nodes] -= needs * amounts[:, None]
-        for group in self.problem.items[item].groups:
-            self._held[nodes, group] += amounts
-        self._parts.append((item, nodes, amounts))
+        for _, column in self._shared_groups(item):
+            self._held[nodes, column] += amounts
+        self._parts.append((item, self._number[nodes], amounts))
 
     def buy(self, offer: int, copies: int) -> IntArray:
-        """Add nodes of an offer; their numbers."""
-        total = self.count + copies
-        self._offer = grown(self._offer, total)
-        self._room = grown(self._room, total)
-        self._held = grown(self._held, total)
-        self._offer[self.count : total] = offer
-        self._room[self.count : total] = self.problem.vectors[offer]
-        self._held[self.count : total] = 0
+        """Add nodes of an offer; their numbers among the open ones."""
+        open_now = self._open + copies
+        self._offer = grown(self._offer, open_now)
+        self._number = grown(self._number, open_now)
+        self._room = grown(self._room, open_now)
+        self._held = grown(self._held, open_now)
+        new = np.arange(self._open, open_now, dtype=np.int64)
+        self._offer[new] = offer
+        self._number[new] = np.arange(self._total, self._total + copies)
+        self._room[new] = self.problem.vectors[offer]
+        self._held[new] = 0
         self.left[offer] -= copies
-        new = np.arange(self.count, total, dtype=np.int64)
-        self.count = total
+        self._bought.append(np.full(copies, offer, dtype=np.int64))
+        self._total += copies
+        self._open = open_now
         return new
 
+    def put_away(self, step: int) -> None:
+        """Close the nodes that take none of the items from this step of the order on."""
+        count = self._open
+        stay = (self._room[:count] >= self._least[step]).all(axis=1).nonzero()[0]
+        if len(stay) > count * _WORTH_CLOSING:
+            return
+        for array in (self._offer, self._number, self._room, self._held):
+            array[: len(stay)] = array[stay]
+        self._open = len(stay)
+
     def packing(self) -> Packing:
-        """What was bought, nodes without pods left out."""
-        amounts = np.zeros((self.count, len(self.problem.items)), dtype=np.int64)
-        for item, nodes, parts in self._parts:
-            amounts[nodes, item] += parts
-        used = amounts.any(axis=1)
-        return Packing(bins=self.offer[used].copy(), amounts=amounts[used])
+        """What was bought; every node has pods."""
+        empty = np.zeros(0, dtype=np.int64)
+        nodes = np.concatenate([empty, *(nodes for _, nodes, _ in self._parts)])
+        lengths = [len(nodes) for _, nodes, _ in self._parts]
+        items = np.repeat(np.array([i for i, _, _ in self._parts], dtype=np.int64), lengths)
+        pods = np.concatenate([empty, *(amounts for _, _, amounts in self._parts)])
+        order = np.lexsort((items, nodes))
+        contents = Contents(nodes=nodes[order], items=items[order], pods=pods[order])
+        bins = np.concatenate([empty, *self._bought])
+        return Packing(bins=bins, amounts=contents, items=len(self.problem.items))
+
+
+def _least_needs(problem: Problem, order: Sequence[int]) -> IntArray:
+    """(steps, dimensions): the least that any item from each step on takes of any offer."""
+    needs = problem.needs.min(axis=1) if problem.inflated else problem.needs[:, 0, :]
+    ordered = needs[np.array(order, dtype=np.int64)]
+    return np.asarray(np.minimum.accumulate(ordered[::-1], axis=0)[::-1])
 
 
 def item_order(problem: Problem, worth: FloatArray) -> list[int]:
@@ -126,8 +167,10 @@ def first_fit(problem: Problem, order: list[int], offers: list[IntArray]) -> Pac
         order: Items, first to last.
         offers: Per item the offers to buy from, best first.
     """
-    bins = Bins(problem)
-    for item in order:
+    bins = Bins(problem, order)
+    for step, item in enumerate(order):
+        if step % _CLOSING_STEPS == 0:
+            bins.put_away(step)
         left = int(problem.counts[item])
         left -= _fill(bins, item, left)
         for offer in offers[item]:

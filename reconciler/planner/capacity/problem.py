@@ -129,13 +129,70 @@ def _needs(requests: IntArray, vectors: IntArray, over: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What is on the nodes of a packing, by its entries: pods of one item on one node each.
+
+    A few entries per node, where a table of nodes and items would be nearly empty.
+    """
+
+    nodes: IntArray
+    """(entries,), ascending; together with `items` each pair once."""
+    items: IntArray
+    """(entries,)"""
+    pods: IntArray
+    """(entries,), positive."""
+
+    def of_nodes(self, kept: IntArray) -> "Contents":
+        """Those of some nodes (ascending), which are numbered anew."""
+        number = np.full(int(self.nodes.max(initial=-1)) + 1, -1, dtype=np.int64)
+        known = kept[kept < len(number)]
+        number[known] = np.arange(len(known))
+        here = number[self.nodes] >= 0
+        return Contents(
+            nodes=number[self.nodes[here]], items=self.items[here], pods=self.pods[here]
+        )
+
+
+def contents_of(amounts: IntArray) -> Contents:
+    """The entries of a table of (nodes, items)."""
+    nodes, items = amounts.nonzero()
+    return Contents(nodes=nodes, items=items, pods=amounts[nodes, items])
+
+
 class Packing:
     """Nodes to buy and what goes on each."""
 
-    bins: IntArray
-    """(nodes,) offer of each node."""
-    amounts: IntArray
-    """(nodes, items) pods of each item on each node."""
+    __slots__ = ("_items", "bins", "contents")
+
+    def __init__(self, *, bins: IntArray, amounts: IntArray | Contents, items: int = 0) -> None:
+        """A packing.
+
+        Args:
+            bins: (nodes,) offer of each node.
+            amounts: (nodes, items) pods of each item on each node, or the same by entries.
+            items: How many items there are, where entries are given.
+        """
+        self.bins = bins
+        if isinstance(amounts, Contents):
+            self.contents, self._items = amounts, items
+        else:
+            self.contents, self._items = contents_of(amounts), amounts.shape[1]
+
+    @property
+    def amounts(self) -> IntArray:
+        """(nodes, items) pods: a table made anew, for problems with few items only."""
+        table = np.zeros((len(self.bins), self._items), dtype=np.int64)
+        table[self.contents.nodes, self.contents.items] = self.contents.pods
+        return table
+
+    def on_offers(self, bins: IntArray) -> "Packing":
+        """The same nodes, bought from other offers."""
+        return Packing(bins=bins, amounts=self.contents, items=self._items)
+
+    def only(self, nodes: IntArray) -> "Packing":
+        """Some of the nodes, in ascending order."""
+        contents = self.contents.of_nodes(nodes)
+        return Packing(bins=self.bins[nodes], amounts=contents, items=self._items)
 
     def cost(self, problem: Problem) -> int:
         """Billionths of a dollar per hour."""
@@ -143,12 +200,12 @@ class Packing:
 
     def served(self) -> IntArray:
         """(items,) pods that have a node."""
-        return np.asarray(self.amounts.sum(axis=0))
+        total = np.zeros(self._items, dtype=np.int64)
+        np.add.at(total, self.contents.items, self.contents.pods)
+        return total
 
 
 def no_packing(problem: Problem) -> Packing:
     """Nothing bought."""
-    return Packing(
-        bins=np.zeros(0, dtype=np.int64),
-        amounts=np.zeros((0, len(problem.items)), dtype=np.int64),
-    )
+    nothing = np.zeros((0, len(problem.items)), dtype=np.int64)
+    return Packing(bins=np.zeros(0, dtype=np.int64), amounts=nothing)

@@ -141,10 +141,14 @@ class _Carrier:
             first = self._sim.add_row(priced_row(offer), len(bins))
             row_of[bins] = np.arange(first, first + len(bins))
             purchase.rows += [(first + i, offer.node) for i in range(len(bins))]
-        for index, item in enumerate(problem.items):
-            bins = packing.amounts[:, index].nonzero()[0]
-            if len(bins):
-                self._place(purchase, item.pod_class, row_of[bins], packing.amounts[bins, index])
+        contents = packing.contents
+        by_item = np.argsort(contents.items, kind="stable")
+        ends = np.searchsorted(contents.items[by_item], np.arange(len(problem.items) + 1))
+        for item, begin, end in zip(problem.items, ends, ends[1:], strict=False):
+            if begin < end:
+                part = by_item[begin:end]
+                rows = row_of[contents.nodes[part]]
+                self._place(purchase, item.pod_class, rows, contents.pods[part])
         return purchase
 
     def _place(

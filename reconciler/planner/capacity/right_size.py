@@ -11,13 +11,14 @@ def right_size(problem: Problem, packing: Packing) -> Packing:
     if not len(packing.bins):
         return packing
     order = np.lexsort((np.arange(len(problem.prices)), problem.prices))
-    holds = _large_enough(problem, packing)[:, order] & _allowed(problem, packing)[:, order]
+    cheapest_first = problem.only(order)
+    holds = _large_enough(cheapest_first, packing) & _allowed(cheapest_first, packing)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     holds[np.arange(len(packing.bins)), rank[packing.bins]] = True
     if (problem.limits >= UNLIMITED).all():
-        return Packing(bins=order[holds.argmax(axis=1)], amounts=packing.amounts)
-    return Packing(bins=_limited(problem, packing, order, holds), amounts=packing.amounts)
+        return packing.on_offers(order[holds.argmax(axis=1)])
+    return packing.on_offers(_limited(problem, packing, order, holds))
 
 
 def _limited(problem: Problem, packing: Packing, order: IntArray, holds: BoolArray) -> IntArray:
@@ -39,14 +40,10 @@ def _limited(problem: Problem, packing: Packing, order: IntArray, holds: BoolArr
 
 def _large_enough(problem: Problem, packing: Packing) -> BoolArray:
     """(nodes, offers): the offer holds the node's pods, by resources alone."""
-    dimensions = problem.vectors.shape[1]
-    load = np.zeros((len(packing.bins), dimensions), dtype=np.int64)
-    uncapped = problem.needs.max(axis=1) if problem.inflated else problem.needs[:, 0, :]
-    for dimension in range(dimensions):
-        load[:, dimension] = packing.amounts @ uncapped[:, dimension]
+    load = _load(problem, packing)
     vectors, at = np.unique(problem.vectors, axis=0, return_inverse=True)
     fits = np.ones((len(load), len(vectors)), dtype=np.bool_)
-    for dimension in range(dimensions):
+    for dimension in range(load.shape[1]):
         asked = load[:, dimension]
         if asked.any():
             fits &= (asked[:, None] <= vectors[None, :, dimension]) | (asked == 0)[:, None]
@@ -56,22 +53,31 @@ def _large_enough(problem: Problem, packing: Packing) -> BoolArray:
     return fits
 
 
+def _load(problem: Problem, packing: Packing) -> IntArray:
+    """(nodes, dimensions): what the pods of each node take, inflated as the worst offer does."""
+    contents = packing.contents
+    needs = problem.needs.max(axis=1) if problem.inflated else problem.needs[:, 0, :]
+    load = np.zeros((len(packing.bins), needs.shape[1]), dtype=np.int64)
+    for dimension in range(needs.shape[1]):
+        taken = needs[contents.items, dimension] * contents.pods
+        np.add.at(load[:, dimension], contents.nodes, taken)
+    return load
+
+
 def _let_single_pods_fit(problem: Problem, packing: Packing, fits: BoolArray) -> None:
     """A pod alone on a node needs no more than its requests: inflation is capped for it."""
-    alone = (packing.amounts.sum(axis=1) == 1).nonzero()[0]
-    if len(alone):
-        items = packing.amounts[alone].argmax(axis=1)
-        fits[alone] |= problem.slots[items] > 0
+    contents = packing.contents
+    pods = np.zeros(len(packing.bins), dtype=np.int64)
+    np.add.at(pods, contents.nodes, contents.pods)
+    alone = pods[contents.nodes] == 1
+    fits[contents.nodes[alone]] |= problem.slots[contents.items[alone]] > 0
 
 
 def _allowed(problem: Problem, packing: Packing) -> BoolArray:
-    """(nodes, offers): every item on the node may use the offer; few distinct masks exist."""
-    masks: dict[bytes, int] = {}
-    of_item = [masks.setdefault((row > 0).tobytes(), len(masks)) for row in problem.slots]
-    held = np.zeros((len(packing.bins), len(masks)), dtype=np.float32)
-    present = packing.amounts > 0
-    kinds = np.array(of_item, dtype=np.int64)
-    for kind in range(len(masks)):
-        held[:, kind] = present[:, kinds == kind].any(axis=1)
-    forbidden = np.array([~np.frombuffer(mask, dtype=np.bool_) for mask in masks], dtype=np.float32)
-    return np.asarray(held @ forbidden == 0)
+    """(nodes, offers): every item on the node may use the offer, eight offers to a byte."""
+    contents = packing.contents
+    masks = np.packbits(problem.slots > 0, axis=1)
+    starts = np.searchsorted(contents.nodes, np.arange(len(packing.bins)))
+    bits = np.bitwise_and.reduceat(masks[contents.items], starts, axis=0)
+    count = len(problem.prices)
+    return np.unpackbits(bits, axis=1, count=count).astype(np.bool_)

@@ -16,6 +16,8 @@ from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8
 """Offers that are tried as the one to buy first; more cost time and find little."""
+_PREFERRED_ITEMS = 6_000
+"""The same in items packed, where there are many."""
 _LARGE = 200_000
 """Items x offers above which only the first candidate is tried."""
 
@@ -40,7 +42,8 @@ def _promising(problem: Problem, fair: FairPrices) -> IntArray:
     useful = problem.useful().nonzero()[0]
     prices = np.maximum(problem.prices[useful], 1).astype(np.float64)
     rate = np.round(-(problem.vectors[useful].astype(np.float64) @ fair.weights) / prices, 6)
-    return np.asarray(useful[np.lexsort((useful, problem.prices[useful], rate))][:_PREFERRED_MAX])
+    most = max(1, min(_PREFERRED_MAX, _PREFERRED_ITEMS // len(problem.items)))
+    return np.asarray(useful[np.lexsort((useful, problem.prices[useful], rate))][:most])
 
 
 def _sized(problem: Problem, order: list[int], offers: list[IntArray]) -> Packing:
@@ -76,9 +79,12 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
         return Found(packing=cheapest(problem, candidates(problem, fair)), worth=fair.items)
     kept = undominated(problem)
     fewer = problem.only(kept)
+    if not small_enough(fewer):
+        best = cheapest(fewer, candidates(fewer, fair))
+        return Found(packing=on_all_offers(best, kept), worth=fair.items)
     seeds = list(candidates(fewer, fair))
     best, worth = cheapest(fewer, seeds), fair.items
-    if small_enough(fewer) and best.cost(fewer) > lower_bound(fewer, fair, 0.0):
+    if best.cost(fewer) > lower_bound(fewer, fair, 0.0):
         improved = improve(fewer, seeds, budget_seconds)
         best, worth = cheapest(fewer, [best, improved.packing]), improved.worth
     return Found(packing=on_all_offers(best, kept), worth=worth)
@@ -104,17 +110,19 @@ def within_budget(problem: Problem, packing: Packing, budget_nano_usd: int) -> P
     if packing.cost(problem) <= budget_nano_usd:
         return packing
     priorities = np.array([i.pod_class.spec.priority for i in problem.items], dtype=np.int64)
-    held = packing.amounts > 0
-    highest = np.where(held, priorities, np.iinfo(np.int64).min).max(axis=1)
+    contents = packing.contents
+    highest = np.full(len(packing.bins), np.iinfo(np.int64).min)
+    np.maximum.at(highest, contents.nodes, priorities[contents.items])
     prices = problem.prices[packing.bins]
-    rate = packing.amounts.sum(axis=1) / np.maximum(prices, 1)
+    pods = np.bincount(contents.nodes, contents.pods, minlength=len(prices))
+    rate = pods / np.maximum(prices, 1)
     keep: list[int] = []
     for node in _ranked(highest, rate):
         if prices[node] <= budget_nano_usd:
             budget_nano_usd -= int(prices[node])
             keep.append(node)
     kept = np.array(sorted(keep), dtype=np.int64)
-    return Packing(bins=packing.bins[kept], amounts=packing.amounts[kept])
+    return packing.only(kept)
 
 
 def _ranked(highest: IntArray, rate: np.ndarray) -> Sequence[int]:

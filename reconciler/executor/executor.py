@@ -9,7 +9,7 @@ from reconciler.executor.terminations import end_together
 from reconciler.executor.tokens import Pace
 from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
 from reconciler.model.errors import PortError
-from reconciler.model.outcome import Outcome, kind_of_error
+from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
 Report = Callable[[Outcome], None]
 
@@ -122,12 +122,14 @@ class LiveExecutor:
 
     def _try(self, action: SingleAction) -> Outcome:
         began = self._monotonic_seconds()
+        kind: OutcomeKind
+        detail = error = ""
         try:
-            kind, detail = carry_out(action, self._sides), ""
-        except PortError as error:
-            kind, detail = kind_of_error(error), str(error)
+            kind = carry_out(action, self._sides)
+        except PortError as raised:
+            kind, detail, error = kind_of_error(raised), str(raised), type(raised).__name__
         seconds = self._monotonic_seconds() - began
-        return Outcome(action=action, kind=kind, detail=detail, seconds=seconds)
+        return Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)
 
 
 class DryRunExecutor:

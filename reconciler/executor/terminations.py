@@ -8,7 +8,10 @@ from reconciler.model.actions import TerminateInstance
 from reconciler.model.errors import NotFound, PortError
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
-Ends = dict[TerminateInstance, tuple[OutcomeKind, str]]
+End = tuple[OutcomeKind, str, str]
+"""What came of it, the detail for people, the class of the error."""
+Ends = dict[TerminateInstance, End]
+DONE_ALREADY: End = ("already-done", "", "")
 
 
 def end_together(
@@ -29,8 +32,16 @@ def end_together(
         ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider))))
     seconds = monotonic_seconds() - began
     for action in actions:
-        kind, detail = ends[action]
-        yield Outcome(action=action, kind=kind, detail=detail, seconds=seconds)
+        kind, detail, error = ends[action]
+        yield Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)
+
+
+def _of(error: PortError) -> End:
+    return kind_of_error(error), str(error), type(error).__name__
+
+
+def _refused(why: str) -> End:
+    return "refused", why, "Refused"
 
 
 def _living(
@@ -43,14 +54,14 @@ def _living(
             first.region, [each.instance for each in actions]
         )
     except PortError as error:
-        ends.update(dict.fromkeys(actions, (kind_of_error(error), str(error))))
+        ends.update(dict.fromkeys(actions, _of(error)))
         return []
     alive = {each.id: each for each in found if not each.gone}
-    ends.update({each: ("already-done", "") for each in actions if each.instance not in alive})
+    ends.update({each: DONE_ALREADY for each in actions if each.instance not in alive})
     left = [each for each in actions if each.instance in alive]
     for each in left:
         if each.orphan and alive[each.instance].fleet_id != each.fleet_id:
-            ends[each] = "refused", f"{each.instance} is of another fleet by now"
+            ends[each] = _refused(f"{each.instance} is of another fleet by now")
     return [each for each in left if each not in ends]
 
 
@@ -66,11 +77,11 @@ def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     except NotFound:
         return True
     except PortError as error:
-        ends[action] = kind_of_error(error), str(error)
+        ends[action] = _of(error)
         return False
     if live.state.startswith("deleted"):
         return True
-    ends[action] = "refused", f"its fleet {action.fleet_id} is {live.state}"
+    ends[action] = _refused(f"its fleet {action.fleet_id} is {live.state}")
     return False
 
 
@@ -82,14 +93,14 @@ def _is_free(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     try:
         remaining = sides.cluster.counted_pods_on(action.node)
     except PortError as error:
-        ends[action] = kind_of_error(error), str(error)
+        ends[action] = _of(error)
         return False
     if remaining:
-        ends[action] = "refused", f"{action.node}: {remaining[0]} runs there now"
+        ends[action] = _refused(f"{action.node}: {remaining[0]} runs there now")
     return not remaining
 
 
-def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud) -> tuple[OutcomeKind, str]:
+def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud) -> End:
     first = ready[0]
     try:
         if first.decrement:
@@ -98,5 +109,5 @@ def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud) -> tuple[Outcome
             cloud.set_target_capacity(first.region, first.fleet_id, lower)
         cloud.terminate_instances(first.region, [each.instance for each in ready])
     except PortError as error:
-        return kind_of_error(error), str(error)
-    return "applied", ""
+        return _of(error)
+    return "applied", "", ""

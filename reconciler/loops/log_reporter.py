@@ -45,11 +45,13 @@ class LogReporter:
         self._repeats = Repeats(monotonic_seconds)
         self._summary_at: float | None = None
         self._unplaceable: dict[str, tuple[Reason, ...]] = {}
+        self._unavailable: frozenset[tuple[str, str]] = frozenset()
         self._seen: tuple[Any, ...] = ()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Log what the plan found wrong, once per change."""
         self._log_unplaceable(plan.unplaceable)
+        self._log_unavailable(plan)
         self._log_findings(snapshot, plan)
 
     def action_ended(self, outcome: Outcome) -> None:
@@ -121,6 +123,16 @@ class LogReporter:
         for key in [key for key in self._unplaceable if key not in now][:LINES_MAX]:
             self._log.info(events.POD_PLACEABLE, pod=key.rpartition("/")[0])
         self._unplaceable = {key: each.reasons for key, each in now.items()}
+
+    def _log_unavailable(self, plan: Plan) -> None:
+        """Fleets that are asked for nothing for a while, and those that are asked again."""
+        now = {(f.fleet, f.region): f.unavailable for f in plan.fleets if f.unavailable}
+        for fleet, region in sorted(now.keys() - self._unavailable):
+            reason = now[fleet, region]
+            self._log.warning(events.FLEET_UNAVAILABLE, fleet=fleet, region=region, reason=reason)
+        for place in sorted(self._unavailable - now.keys()):
+            self._log.info(events.FLEET_AVAILABLE, fleet=place[0], region=place[1])
+        self._unavailable = frozenset(now)
 
     def _log_findings(self, snapshot: Snapshot, plan: Plan) -> None:
         """Missing fleets, held nodes, silent regions, unreadable objects: now and then."""

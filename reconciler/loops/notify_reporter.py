@@ -31,7 +31,11 @@ class NotifyReporter:
         self._lines: list[str] = []
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
-        """Tell of pods that nothing can take and of nodes that are held."""
+        """Tell of pods that nothing can take, of fleets that failed, of nodes that are held."""
+        for fleet in plan.fleets:
+            place = f"{fleet.fleet} ({fleet.region})"
+            if fleet.unavailable and self._repeats.is_news("unavailable", place):
+                self._lines.append(f"{place} is asked for nothing: {fleet.unavailable}")
         for each in plan.unplaceable:
             codes = ", ".join(sorted({reason.code for reason in each.reasons}))
             if self._repeats.is_news("unplaceable", each.pod, codes):

@@ -27,6 +27,8 @@ class Outcome:
     action: AnyAction
     kind: OutcomeKind
     detail: str = ""
+    error: str = ""
+    """The class of the error, such as `Throttled`; empty when there was none."""
     seconds: float = 0.0
 
     @property

@@ -81,7 +81,9 @@ class FleetPlan:
     min: int
     max: int | None
     state: str
-    """EC2's word; `missing` when EC2 does not have the fleet."""
+    """EC2's word; `missing` when EC2 does not have the fleet, `unknown` when it does not answer."""
+    unavailable: str = ""
+    """Why it cannot be asked for more now; empty when it can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

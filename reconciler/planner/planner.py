@@ -189,6 +189,7 @@ def _fleet_plan(cycle: Cycle, status: FleetStatus) -> FleetPlan:
         min=status.min,
         max=status.max,
         state=status.state,
+        unavailable=status.unavailable,
     )
 
 

@@ -29,6 +29,8 @@ PODS_UNPLACEABLE_MORE: Final = "pods_unplaceable_more"
 POD_PLACEABLE: Final = "pod_no_longer_unplaceable"
 NODE_HELD: Final = "node_held"
 FLEET_MISSING: Final = "fleet_missing"
+FLEET_UNAVAILABLE: Final = "fleet_unavailable"
+FLEET_AVAILABLE: Final = "fleet_available_again"
 REGION_SILENT: Final = "region_silent"
 OBJECT_UNREADABLE: Final = "object_unreadable"
 

@@ -13,6 +13,7 @@ BUILD_INFO: Final = _name("build_info")
 CYCLES: Final = _name("cycles_total")
 CYCLE_SECONDS: Final = _name("cycle_seconds")
 ACTIONS: Final = _name("actions_total")
+ACTION_ERRORS: Final = _name("action_errors_total")
 REACTION_SECONDS: Final = _name("reaction_seconds")
 PODS_PENDING: Final = _name("pods_pending")
 PODS_UNPLACEABLE: Final = _name("pods_unplaceable")
@@ -20,16 +21,20 @@ FLEET_TARGET: Final = _name("fleet_target_nodes")
 FLEET_CURRENT: Final = _name("fleet_current_nodes")
 FLEET_JOINED: Final = _name("fleet_joined_nodes")
 FLEET_LAUNCHING: Final = _name("fleet_launching_nodes")
+FLEET_UNAVAILABLE: Final = _name("fleet_unavailable")
 COST_BEFORE: Final = _name("cost_before_usd_per_hour")
 COST_AFTER: Final = _name("cost_after_usd_per_hour")
 COST_LOWER_BOUND: Final = _name("cost_lower_bound_usd_per_hour")
 COST_GAP: Final = _name("cost_gap_ratio")
 NODES_HELD: Final = _name("nodes_held")
+DEMAND_QUARANTINED: Final = _name("demand_quarantined")
+ORPHAN_INSTANCES: Final = _name("orphan_instances")
 LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
 ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
 CONFIG_RELOADS: Final = _name("config_reloads_total")
 CONFIG_ERRORS: Final = _name("config_errors_total")
 CONFIG_VALID: Final = _name("config_valid")
+KUBERNETES_EVENTS: Final = _name("kubernetes_events_total")
 LEADER: Final = _name("leader")
 DRY_RUN: Final = _name("dry_run")
 
@@ -38,6 +43,7 @@ ALL: Final = (
     CYCLES,
     CYCLE_SECONDS,
     ACTIONS,
+    ACTION_ERRORS,
     REACTION_SECONDS,
     PODS_PENDING,
     PODS_UNPLACEABLE,
@@ -45,11 +51,14 @@ ALL: Final = (
     FLEET_CURRENT,
     FLEET_JOINED,
     FLEET_LAUNCHING,
+    FLEET_UNAVAILABLE,
     COST_BEFORE,
     COST_AFTER,
     COST_LOWER_BOUND,
     COST_GAP,
     NODES_HELD,
+    DEMAND_QUARANTINED,
+    ORPHAN_INSTANCES,
     LAST_SUCCESS_AGE,
     ERRORS_IN_A_ROW,
     CONFIG_RELOADS,
@@ -57,5 +66,6 @@ ALL: Final = (
     CONFIG_VALID,
     DRY_RUN,
     LEADER,
+    KUBERNETES_EVENTS,
 )
 """Every metric of ours, for the test that compares them with the documentation."""

@@ -56,6 +56,12 @@ class Metrics:
             ["action", "policy", "outcome"],
             registry=self.registry,
         )
+        self._action_errors = Counter(
+            _base(names.ACTION_ERRORS),
+            "Actions that came to nothing, by kind and class of error.",
+            ["action", "error"],
+            registry=self.registry,
+        )
         self._reaction = Histogram(
             names.REACTION_SECONDS,
             "From a pod's creation to the accepted request for its capacity.",
@@ -68,8 +74,18 @@ class Metrics:
         self._config_errors = Counter(
             _base(names.CONFIG_ERRORS), "Config files that were refused.", registry=self.registry
         )
+        self._kubernetes_events = Counter(
+            _base(names.KUBERNETES_EVENTS),
+            "Kubernetes Events by what became of them.",
+            ["result"],
+            registry=self.registry,
+        )
+        for result in ("written", "dropped", "failed"):
+            self._kubernetes_events.labels(result)
         for result in ("succeeded", "troubled", "failed"):
             self._cycles.labels(result)
+        for error in ("Throttled", "InsufficientCapacity", "OutcomeUnknown"):
+            self._action_errors.labels("set-capacity", error)
         self.registry.register(_BoardCollector(board))
         ProcessCollector(namespace=names.PREFIX, registry=self.registry)
 
@@ -80,6 +96,10 @@ class Metrics:
     def config_loaded(self) -> None:
         """A config came into force."""
         self._reloads.inc()
+
+    def kubernetes_event(self, result: str) -> None:
+        """A Kubernetes Event was `written`, `dropped` or `failed`."""
+        self._kubernetes_events.labels(result).inc()
 
     def config_refused(self) -> None:
         """A config file was refused."""
@@ -92,7 +112,10 @@ class Metrics:
     def action_ended(self, outcome: Outcome) -> None:
         """Count one action."""
         action = outcome.action
-        self._actions.labels(describe(action).name, action.policy, outcome.kind).inc()
+        name = describe(action).name
+        self._actions.labels(name, action.policy, outcome.kind).inc()
+        if outcome.error:
+            self._action_errors.labels(name, outcome.error).inc()
         if isinstance(action, SetCapacity) and outcome.kind == "applied":
             self._observe_reaction(action)
 
@@ -160,6 +183,19 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         unplaceable.add_metric([code], count)
     yield unplaceable
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
+    yield _gauge(
+        names.DEMAND_QUARANTINED,
+        "Kinds of pods for which nothing is bought any more.",
+        plan.quarantined,
+    )
+    yield _gauge(
+        names.ORPHAN_INSTANCES, "Instances with our tags whose fleet is gone.", plan.orphans
+    )
+    yield _of_fleets(
+        names.FLEET_UNAVAILABLE,
+        "1 while a fleet cannot be asked for more.",
+        ((f, int(bool(f.unavailable))) for f in plan.fleets),
+    )
     yield _of_fleets(
         names.FLEET_TARGET, "Target after the plan.", ((f, f.target) for f in plan.fleets)
     )

@@ -12,7 +12,7 @@ from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Cost, Held, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, FleetPlan, Held, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from tests.builders import HOME, NOW
 
@@ -167,3 +167,33 @@ def test_held_node_is_reported(scene: Scene) -> None:
     scene.cycle(held=held)
     (event,) = scene.logged("node_held")
     assert (event["node"], event["code"]) == ("n-1", "safety-stop")
+
+
+def failing(reason: str) -> FleetPlan:
+    """A fleet that is asked for nothing."""
+    return FleetPlan(
+        fleet="primary-small",
+        region=HOME,
+        current=2,
+        joined=0,
+        launching=2,
+        target=2,
+        min=0,
+        max=None,
+        state="active",
+        unavailable=reason,
+    )
+
+
+def test_fleet_that_fails_and_recovers_is_said_once_each(scene: Scene) -> None:
+    """Without it nobody sees why a dearer fleet grew."""
+    scene.cycle(fleets=(failing("UnfulfillableCapacity; until 12:00:00"),))
+    scene.cycle(fleets=(failing("UnfulfillableCapacity; until 12:01:00"),))
+    scene.cycle(fleets=(failing(""),))
+    scene.cycle(fleets=(failing(""),))
+    (event,) = scene.logged("fleet_unavailable")
+    assert (event["fleet"], event["reason"]) == (
+        "primary-small",
+        "UnfulfillableCapacity; until 12:00:00",
+    )
+    assert len(scene.logged("fleet_available_again")) == 1

@@ -6,10 +6,10 @@ from reconciler.loops.notify_reporter import LINES_MAX, NotifyReporter
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.errors import Unavailable
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Plan, Unplaceable
+from reconciler.model.plan import FleetPlan, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from tests.builders import HOME, NOW
-from tests.unit.loops.test_log_reporter import FREE, homeless, raised
+from tests.unit.loops.test_log_reporter import FREE, failing, homeless, raised
 
 
 class Scene:
@@ -23,10 +23,20 @@ class Scene:
     def notify(self, text: str) -> None:
         self.told.append(text)
 
-    def cycle(self, *outcomes: Outcome, unplaceable: tuple[Unplaceable, ...] = ()) -> None:
+    def cycle(
+        self,
+        *outcomes: Outcome,
+        unplaceable: tuple[Unplaceable, ...] = (),
+        fleets: tuple[FleetPlan, ...] = (),
+    ) -> None:
         """One cycle as the loop reports it."""
         plan = Plan(
-            at=NOW, cluster="analytics", home_region=HOME, cost=FREE, unplaceable=unplaceable
+            at=NOW,
+            cluster="analytics",
+            home_region=HOME,
+            cost=FREE,
+            unplaceable=unplaceable,
+            fleets=fleets,
         )
         self.reporter.plan_made(Snapshot(at=NOW), plan)
         for each in outcomes:
@@ -46,6 +56,20 @@ def test_bought_capacity_is_told_with_its_reason(scene: Scene) -> None:
     assert scene.told == [
         "primary-small (us-west-2): 2 to 5 nodes, 11 pending pods need 3 more nodes"
     ]
+
+
+def test_fleet_that_is_asked_for_nothing_is_told_once(scene: Scene) -> None:
+    """Demand quietly moves to dearer capacity, and nobody knows why."""
+    for minute in range(3):
+        scene.cycle(fleets=(failing(f"InsufficientInstanceCapacity; until 12:0{minute}:00"),))
+    (told,) = scene.told
+    assert told.startswith("primary-small (us-west-2) is asked for nothing: Insufficient")
+
+
+def test_quarantined_pods_are_told(scene: Scene) -> None:
+    """A runaway that was stopped is a workload that does not run."""
+    scene.cycle(unplaceable=(homeless("web", "no-progress"),))
+    assert scene.told == ["nothing can take pod ns/web: no-progress"]
 
 
 def test_quiet_and_dry_cycles_tell_nothing(scene: Scene) -> None:

@@ -5,6 +5,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -178,6 +179,21 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     served = set(re.findall(r"^# TYPE (\S+) ", text, re.MULTILINE))
     own = {n for n in served if "_process_" not in n and not n.endswith("_created")}
     assert own == set(names.ALL)
+
+
+def test_failures_are_measured(scene: Scene) -> None:
+    """An alert needs to see throttling, runaways and orphans as they happen."""
+    throttled = replace(raised("refused"), error="Throttled")
+    lost = fleet(fleet="primary-large", unavailable="EC2 does not answer in its region")
+    scene.cycle(throttled, throttled, fleets=(fleet(), lost), quarantined=2, orphans=3)
+    prefix, place = "fleet_reconciler_", 'region="us-west-2"'
+    assert (
+        scene.metric(f'{prefix}action_errors_total{{action="set-capacity",error="Throttled"}}') == 2
+    )
+    assert scene.metric(f'{prefix}fleet_unavailable{{fleet="primary-small",{place}}}') == 0
+    assert scene.metric(f'{prefix}fleet_unavailable{{fleet="primary-large",{place}}}') == 1
+    assert scene.metric(f"{prefix}demand_quarantined") == 2
+    assert scene.metric(f"{prefix}orphan_instances") == 3
 
 
 def test_clients_that_say_nothing_hold_nobody_up(scene: Scene) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import NO_RESOURCES, Node, Pod, PodSpec
 from reconciler.model.errors import UsageError
+from reconciler.model.ids import PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.cycle import open_cycle
@@ -51,6 +52,11 @@ def _pod(snapshot: Snapshot, name: str) -> Pod:
     found = [pod for pod in snapshot.cluster.pods if str(pod.key) == name]
     if found:
         return min(found, key=lambda pod: (pod.node_name is not None, pod.key))
+    namespace, _, own = name.partition("/")
+    for each in snapshot.cluster.ignored:
+        if (each.kind, each.namespace, each.name) == ("Pod", namespace, own):
+            key = PodKey(namespace=namespace, name=own)
+            return Pod(key=key, spec=PodSpec(requests=NO_RESOURCES), unreadable=True)
     near = get_close_matches(name, [str(pod.key) for pod in snapshot.cluster.pods], n=1)
     hint = f"did you mean {near[0]}?" if near else "give namespace/name"
     raise UsageError("--explain", f"there is no pod {name}", hint)

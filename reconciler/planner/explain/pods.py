@@ -7,11 +7,13 @@ from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Placement, Plan, Reason, Unplaceable
 from reconciler.model.quantity import format_amount
+from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
 from reconciler.planner.cycle import Cycle, WaitingClass
-from reconciler.planner.demand import SECTOR, SectorFinder
+from reconciler.planner.demand import SECTOR, SectorFinder, wanted_values
 from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanation
 from reconciler.planner.explain.limits import limits_lifted
-from reconciler.planner.explain.repairs import Repair, repairs, spec_changed
+from reconciler.planner.explain.repair import Repair, spec_changed
+from reconciler.planner.explain.repairs import repairs
 from reconciler.planner.explain.trial import complete, refusals_of_nodes, variants_of
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import usd
@@ -26,9 +28,13 @@ IGNORED: Mapping[str, str] = {
     "finished": "it has finished",
     "kube-system": "a kube-system pod that names no sector, fleet or size: it causes no capacity",
     "no-sector": "it names no sector and the config has no default_sector: add one or the other",
+    "unreadable": "it cannot be read, for a quantity or a field that Kubernetes would not take: "
+    "it asks for nothing until that is mended",
     "": "it is not pending, or not in the namespace that demand is limited to",
 }
 
+_GAP_SHOWN = 0.00005
+"""Less than that would be written as 0.00%."""
 Burden = tuple[int, float]
 """How much a way asks: number and kind of its changes, then by how much requests go down."""
 
@@ -51,15 +57,13 @@ def question(cycle: Cycle, pod: Pod) -> Question:
     fleets = tuple(
         s for s in cycle.inventory.fleets if s.settings.sector in known or (named and not known)
     )
-    asked = pod if pod.node_name is None else replace(pod, node_name=None)
-    volumes = cycle.table.of(asked, bound=False).volumes if not pod.finished else None
-    if pod.node_name is not None or volumes is None:
+    if pod.node_name is not None or pod.finished or pod.unreadable:
         return Question(pod=pod, fleets=(), tries=())
     tries = []
     for status in fleets:
         row = cycle.offers[status.key].row
         moved, change = _renamed(pod, status, known=bool(known))
-        found = repairs(moved, volumes, row, status.key.name)
+        found = repairs(moved, cycle.table.volumes_of, row, status.key.name)
         tries.append(
             tuple(
                 replace(r, changes=(*change, *r.changes), weight=r.weight + len(change))
@@ -72,14 +76,26 @@ def question(cycle: Cycle, pod: Pod) -> Question:
 def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[str, ...]]:
     """A pod of an unknown sector as one of this fleet's sector."""
     sector = status.settings.sector
-    if known or SECTOR not in pod.spec.node_selector:
+    if known:
         return pod, ()
-    selector = FrozenMap({**pod.spec.node_selector, SECTOR: sector})
-    wrong = pod.spec.node_selector[SECTOR]
-    return (
-        spec_changed(pod, node_selector=selector),
-        (f"name sector {sector} instead of {wrong} in the pod's nodeSelector",),
-    )
+    if SECTOR in pod.spec.node_selector:
+        selector = FrozenMap({**pod.spec.node_selector, SECTOR: sector})
+        wrong = pod.spec.node_selector[SECTOR]
+        change = f"name sector {sector} instead of {wrong} in the pod's nodeSelector"
+        return spec_changed(pod, node_selector=selector), (change,)
+    wrong = ", ".join(wanted_values(pod.spec, SECTOR))
+    if not wrong or pod.spec.node_affinity is None:
+        return pod, ()
+    terms = tuple(_in_sector(term, sector) for term in pod.spec.node_affinity.terms)
+    change = f"name sector {sector} instead of {wrong} in the pod's required node affinity"
+    return spec_changed(pod, node_affinity=NodeSelector(terms=terms)), (change,)
+
+
+def _in_sector(term: NodeSelectorTerm, sector: str) -> NodeSelectorTerm:
+    """The term with another sector."""
+    own = Requirement(key=SECTOR, operator="In", values=(sector,))
+    rest = (e for e in term.expressions if (e.key, e.operator) != (SECTOR, "In"))
+    return replace(term, expressions=(own, *rest))
 
 
 def variants(questions: Iterable[Question]) -> list[Pod]:
@@ -109,7 +125,7 @@ def explain_pod(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
     if placement is not None:
         return _placed(cycle, made, asked, placement)
     name = (pod.key.namespace, pod.key.name)
-    code = next((i.code for i in made.ignored if (i.namespace, i.pod) == name), "")
+    code = next((i.code for i in made.ignored if (i.namespace, i.pod or i.name) == name), "")
     return PodExplanation(pod=pod.key, verdict="ignored", because=IGNORED.get(code, code))
 
 
@@ -126,9 +142,16 @@ def _unplaceable(cycle: Cycle, asked: Question, refused: Unplaceable) -> PodExpl
         found.append(_answer(cycle, asked.pod, status, tries, reason))
     best = min((f for f in found if f[1].ways), key=lambda f: f[0], default=None)
     total = sum(_refusing_nodes(cycle, asked.pod).values())
-    because = f"none of {counted_noun(len(asked.fleets), 'fleet')} takes it"
+    count = len(asked.fleets)
+    because = (
+        "its only fleet does not take it" if count == 1 else f"none of {count} fleets takes it"
+    )
     if total:
-        because += f", nor any of {counted_noun(total, 'node')} that exist"
+        because += (
+            f", nor any of {total} nodes that exist"
+            if total > 1
+            else ", nor the one node that exists"
+        )
     return PodExplanation(
         pod=asked.pod.key,
         verdict="unplaceable",
@@ -200,10 +223,13 @@ def _why_there(cycle: Cycle, made: Plan, pod: Pod, placement: Placement) -> str:
         if (p.fleet, p.region, p.new_node)
         == (placement.fleet, placement.region, placement.new_node)
     )
+    shared = f"shared with {counted_noun(beside - 1, 'other pod')}" if beside > 1 else "alone"
+    cheap = "the cheapest there can be"
+    if made.cost.gap >= _GAP_SHOWN:
+        cheap = f"at most {made.cost.gap:.2%} from {cheap}"
     return (
-        f"no node that exists takes it: it shares new node {placement.new_node} of "
-        f"{placement.fleet} with {counted_noun(beside - 1, 'other pod')}; the purchase for all "
-        f"demand is at most {made.cost.gap:.2%} from the cheapest there can be"
+        f"no node that exists takes it: it gets new node {placement.new_node} of "
+        f"{placement.fleet}, {shared}; the purchase for all demand is {cheap}"
     )
 
 

@@ -4,19 +4,36 @@ Static filters and size are asked again and again, and each refusal is answered 
 lifts it: of the pod, or of the fleet. What depends on other pods is tried later (`trial`).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reconciler.model.cluster import Pod, PodSpec, Toleration
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.quantity import format_amount
-from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.model.selectors import NodeSelector, NodeSelectorTerm
+from reconciler.planner.explain.repair import Repair, spec_changed
+from reconciler.planner.explain.volume_repairs import (
+    NeedsOf,
+    beyond_limit,
+    taken_port,
+    with_another_port,
+    with_fewer_volumes,
+    with_more_attachments,
+    without_claim,
+)
 from reconciler.planner.placement.classes import StaticConstraints
 from reconciler.planner.placement.filters import node_affinity, static, taints
-from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, NodeKind, hard_taints
+from reconciler.planner.placement.kinds import (
+    ARCH,
+    INSTANCE_TYPE,
+    ZONE,
+    ZONE_KEYS,
+    NodeKind,
+    hard_taints,
+)
 from reconciler.planner.placement.kinds import with_zone_aliases as aliased
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.volumes import VolumeNeeds
+from reconciler.planner.policies.scale_up.wording import failing_lines, nearest_term, shown_line
 
 STEPS_MAX = 12
 """More changes than this are no advice."""
@@ -27,35 +44,7 @@ _GIB = 2**30
 _OF_PLATFORM = ("kubernetes.io/", "node.kubernetes.io/", "topology.kubernetes.io/", "beta.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
-    """A pod and a fleet's row, changed until the row takes the pod; what was changed."""
-
-    pod: Pod
-    row: RowSpec
-    changes: tuple[str, ...] = ()
-    weight: int = 0
-    """How much is asked: a change of the pod's meaning weighs more than one of a number."""
-    loss: float = 0.0
-    """How much less the pod gets: the sum of the shares by which requests were lowered."""
-
-    def with_pod(self, pod: Pod, change: str, weight: int) -> "Repair":
-        """With one more change, of the pod."""
-        changes = (*self.changes, change)
-        return replace(self, pod=pod, changes=changes, weight=self.weight + weight)
-
-    def with_row(self, row: RowSpec, change: str, weight: int) -> "Repair":
-        """With one more change, of the fleet."""
-        changes = (*self.changes, change)
-        return replace(self, row=row, changes=changes, weight=self.weight + weight)
-
-
-def spec_changed(pod: Pod, **changed: object) -> Pod:
-    """The pod with other fields in its spec."""
-    return replace(pod, spec=replace(pod.spec, **changed))  # type: ignore[arg-type]  # names vary
-
-
-def repairs(pod: Pod, needs: VolumeNeeds, row: RowSpec, fleet: str) -> list[Repair]:
+def repairs(pod: Pod, needs_of: NeedsOf, row: RowSpec, fleet: str) -> list[Repair]:
     """The ways to make a new node of the fleet take the pod: by the pod first, by the fleet first.
 
     Returns:
@@ -63,21 +52,24 @@ def repairs(pod: Pod, needs: VolumeNeeds, row: RowSpec, fleet: str) -> list[Repa
     """
     found: list[Repair] = []
     for pod_first in (True, False):
-        made = _repaired(Repair(pod=pod, row=row), needs, fleet, pod_first=pod_first)
+        made = _repaired(Repair(pod=pod, row=row), needs_of, fleet, pod_first=pod_first)
         if made is not None and made not in found:
             found.append(made)
     return found
 
 
-def _repaired(repair: Repair, needs: VolumeNeeds, fleet: str, *, pod_first: bool) -> Repair | None:
+def _repaired(repair: Repair, needs_of: NeedsOf, fleet: str, *, pod_first: bool) -> Repair | None:
     for _ in range(STEPS_MAX):
+        needs = needs_of(repair.pod)
         code = _refusal(repair, needs)
         if not code:
             return repair
         if pod_first:
-            changed = _by_pod(repair, code) or _by_fleet(repair, needs, fleet, code)
+            changed = _by_pod(repair, needs_of, code) or _by_fleet(repair, needs, fleet, code)
         else:
-            changed = _by_fleet(repair, needs, fleet, code) or _by_pod(repair, code)
+            changed = _by_fleet(repair, needs, fleet, code) or _by_pod(repair, needs_of, code)
+        if changed is None and repair.pod.claims:
+            changed = without_claim(repair, _kind(repair.row), needs_of)
         if changed is None:
             return None
         repair = changed
@@ -101,9 +93,14 @@ def _refusal(repair: Repair, needs: VolumeNeeds) -> str:
         tolerations=spec.tolerations,
         volumes=needs,
     )
-    return static.refuses(constraints, _kind(repair.row)) or (
-        "size" if _short(spec, repair.row) else ""
-    )
+    code = static.refuses(constraints, _kind(repair.row))
+    if not code and _short(spec, repair.row):
+        code = "size"
+    if not code and beyond_limit(needs, repair.row):
+        code = "volume-limit"
+    if not code and taken_port(repair.pod, repair.row):
+        code = "host-port"
+    return code
 
 
 def _short(spec: PodSpec, row: RowSpec) -> list[str]:
@@ -111,18 +108,18 @@ def _short(spec: PodSpec, row: RowSpec) -> list[str]:
     return [n for n, amount in spec.requests.items() if amount > row.allocatable.get(n, 0)]
 
 
-def _by_pod(repair: Repair, code: str) -> Repair | None:
-    match code:
-        case "size":
-            return _lowered(repair)
-        case "taint":
-            return _tolerating(repair)
-        case "node-selector" | "zone":
-            return _without_selector(repair) or _without_expressions(repair)
-        case "node-affinity":
-            return _without_expressions(repair)
-        case _:
-            return None
+def _by_pod(repair: Repair, needs_of: NeedsOf, code: str) -> Repair | None:
+    if code == "volume-limit":
+        return with_fewer_volumes(repair, needs_of)
+    if code in {"node-selector", "zone"}:
+        return _without_selector(repair) or _without_expressions(repair)
+    simple = {
+        "size": _lowered,
+        "taint": _tolerating,
+        "node-affinity": _without_expressions,
+        "host-port": with_another_port,
+    }
+    return simple[code](repair) if code in simple else None
 
 
 def _by_fleet(repair: Repair, needs: VolumeNeeds, fleet: str, code: str) -> Repair | None:
@@ -133,6 +130,8 @@ def _by_fleet(repair: Repair, needs: VolumeNeeds, fleet: str, code: str) -> Repa
             return _untainted(repair, fleet)
         case "node-selector":
             return _labelled(repair, fleet) or _in_zone(repair, needs, fleet)
+        case "volume-limit":
+            return with_more_attachments(repair, fleet, needs)
         case "zone" | "volume-zone" | "node-affinity":
             return _in_zone(repair, needs, fleet)
         case _:
@@ -205,13 +204,17 @@ def _without_selector(repair: Repair) -> Repair | None:
 
 
 def _labelled(repair: Repair, fleet: str) -> Repair | None:
-    """With the labels that the pod selects, where a fleet may set them."""
+    """With the labels that the pod selects, where a fleet may set them or another size has them."""
     variants = _kind(repair.row).variants
     for key, value in sorted(repair.pod.spec.node_selector.items()):
-        ours = key in FIXED_LABELS or key.startswith(_OF_PLATFORM)
+        of_types = key in {ARCH, INSTANCE_TYPE}
+        ours = key in FIXED_LABELS or (key.startswith(_OF_PLATFORM) and not of_types)
         if not ours and any(variant.get(key) != value for variant in variants):
             labelled = tuple(FrozenMap({**v, key: value}) for v in repair.row.variants)
             row = replace(repair.row, variants=labelled)
+            if of_types:
+                what = f"add a size of {value} instances to the sector of {fleet}"
+                return repair.with_row(row, what, 4)
             return repair.with_row(row, f"give {fleet} the label {key}={value}", 3)
     return None
 
@@ -219,31 +222,24 @@ def _labelled(repair: Repair, fleet: str) -> Repair | None:
 def _without_expressions(repair: Repair) -> Repair | None:
     """Without what stands in the way in the required term that is nearest to holding."""
     affinity = repair.pod.spec.node_affinity
-    if affinity is None or not affinity.terms:
+    if affinity is None:
         return None
+    if not any(term.expressions or term.fields for term in affinity.terms):
+        change = "drop the pod's required node affinity, which has no terms and so no nodes"
+        return repair.with_pod(spec_changed(repair.pod, node_affinity=None), change, 5)
     variants = _kind(repair.row).variants
     selected = [
         v for v in variants if node_affinity.selects(repair.pod.spec.node_selector, v)
     ] or list(variants)
-    term = min(affinity.terms, key=lambda t: (bool(t.fields), len(_failing(t, selected))))
-    failing = _failing(term, selected)
+    term = nearest_term(affinity, selected)
+    failing = failing_lines(term, selected)
     kept = NodeSelectorTerm(expressions=tuple(e for e in term.expressions if e not in failing))
     left = None if not kept.expressions else NodeSelector(terms=(kept,))
-    names = [*map(_shown, failing), *map(_shown, term.fields)]
+    names = [*map(shown_line, failing), *map(shown_line, term.fields)]
     if not names:
         return None
     change = f"drop {', '.join(names)} from the pod's required node affinity"
     return repair.with_pod(spec_changed(repair.pod, node_affinity=left), change, 5)
-
-
-def _failing(term: NodeSelectorTerm, variants: Iterable[Labels]) -> list[Requirement]:
-    known = list(variants)
-    return [e for e in term.expressions if not all(e.matches(v) for v in known)]
-
-
-def _shown(requirement: Requirement) -> str:
-    values = f" ({', '.join(requirement.values)})" if requirement.values else ""
-    return f"{requirement.key} {requirement.operator}{values}"
 
 
 def _in_zone(repair: Repair, needs: VolumeNeeds, fleet: str) -> Repair | None:

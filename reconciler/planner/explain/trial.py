@@ -8,7 +8,8 @@ import numpy as np
 
 from reconciler.model.cluster import Pod
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.explain.repairs import Repair, spec_changed, wanted_zones, zoned
+from reconciler.planner.explain.repair import Repair, spec_changed
+from reconciler.planner.explain.repairs import wanted_zones, zoned
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import inter_pod_affinity, topology_spread
 from reconciler.planner.placement.kinds import ZONE_KEYS

@@ -170,6 +170,10 @@ class ClassTable:
             self._index[key] = known
         return known
 
+    def volumes_of(self, pod: Pod) -> VolumeNeeds:
+        """What the volumes of any pod would ask, as things are."""
+        return self._resolver.needs(pod)
+
     def _make(
         self, spec: PodSpec, namespace: str, labels: Labels, needs: VolumeNeeds, *, deleting: bool
     ) -> PodClass:

@@ -55,6 +55,9 @@ class VolumeNeeds:
     blocked: str = ""
     """An unplaceable code that holds on every node: `volume-binding` or `volume-in-use`."""
     detail: str = ""
+    claim: str = ""
+    """The claim that blocks, and in words what would lift that."""
+    remedy: str = ""
 
     @property
     def drivers(self) -> frozenset[str]:
@@ -174,29 +177,34 @@ class VolumeResolver:
 
     def _claim(self, pod: Pod, name: str) -> VolumeNeeds:
         claim = self._claims.get((pod.key.namespace, name))
-        if claim is None or claim.deleting:
-            state = "is being deleted" if claim else "does not exist"
-            return VolumeNeeds(blocked="volume-binding", detail=f"claim {name} {state}")
+        if claim is None:
+            return _blocked(name, "does not exist", f"create claim {name}")
+        if claim.deleting:
+            remedy = f"create claim {name} again once it is gone"
+            return _blocked(name, "is being deleted", remedy)
         place = (pod.key.namespace, name)
         user = self._in_use.get(place)
         if user is None and pod.node_name is None:
             user = self._first_waiting.get(place)
         if user not in {None, pod.key} and "ReadWriteOncePod" in claim.access_modes:
-            detail = f"claim {name} is ReadWriteOncePod and {user} has it or comes first"
-            return VolumeNeeds(blocked="volume-in-use", detail=detail)
+            what = f"is ReadWriteOncePod and {user} has it or comes first"
+            remedy = f"take claim {name} from {user}, or give the pod a claim of its own"
+            return _blocked(name, what, remedy, code="volume-in-use")
         return self._bound(claim) if claim.volume_name else self._unbound(claim)
 
     def _bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
         volume = self._volumes.get(claim.volume_name)
         if volume is None:
-            detail = f"claim {claim.name} is bound to {claim.volume_name}, which does not exist"
-            return VolumeNeeds(blocked="volume-binding", detail=detail)
+            what = f"is bound to {claim.volume_name}, which does not exist"
+            return _blocked(
+                claim.name, what, f"create claim {claim.name} again: its volume is lost"
+            )
         return VolumeNeeds(selectors=_selectors_of(volume))
 
     def _unbound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
         storage_class = self._class_of(claim)
         if storage_class is None or not storage_class.wait_for_first_consumer:
-            return VolumeNeeds(blocked="volume-binding", detail=self._never_bound(claim))
+            return self._never_bound(claim)
         if claim.selected_node in self._nodes:
             return _being_made(claim)
         if storage_class.provisioner == NO_PROVISIONER:
@@ -204,19 +212,21 @@ class VolumeResolver:
         topologies = storage_class.allowed_topologies
         return VolumeNeeds(selectors=(NodeSelector(terms=topologies),) if topologies else ())
 
-    def _never_bound(self, claim: PersistentVolumeClaim) -> str:
-        """Why a claim that is not bound stays so, whatever node its pod goes to."""
+    def _never_bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
+        """A claim that is not bound stays so, whatever node its pod goes to."""
         name = claim.storage_class if claim.storage_class is not None else self._default
         if not name:
-            return (
-                f"claim {claim.name} is not bound, names no storage class and there is no default"
-            )
+            what = "is not bound, names no storage class and there is no default"
+            return _blocked(claim.name, what, f"name a storage class in claim {claim.name}")
         if name not in self._classes:
-            return f"claim {claim.name} is not bound and its storage class {name} does not exist"
-        return (
-            f"claim {claim.name} is not bound and its storage class {name} binds at once "
-            "(volumeBindingMode Immediate), not when a pod is placed"
+            what = f"is not bound and its storage class {name} does not exist"
+            return _blocked(claim.name, what, f"create storage class {name}")
+        what = (
+            f"is not bound and its storage class {name} binds at once (volumeBindingMode "
+            "Immediate), not when a pod is placed"
         )
+        remedy = f"wait until claim {claim.name} is bound, or give it a class that waits for a pod"
+        return _blocked(claim.name, what, remedy)
 
     def _static_claims(self, pod: Pod) -> dict[str, list[PersistentVolumeClaim]]:
         """The pod's unbound claims of each class whose volumes are made by hand."""
@@ -255,9 +265,15 @@ class VolumeResolver:
         )
         if not terms:
             names = ", ".join(claim.name for claim in claims)
-            detail = f"claim {names}: no free volume of storage class {storage_class}"
-            return VolumeNeeds(blocked="volume-binding", detail=detail)
+            remedy = f"add a free volume of storage class {storage_class} for claim {names}"
+            what = f"finds no free volume of storage class {storage_class}"
+            return _blocked(names, what, remedy)
         return VolumeNeeds(selectors=(NodeSelector(terms=terms),))
+
+
+def _blocked(claim: str, what: str, remedy: str, code: str = "volume-binding") -> VolumeNeeds:
+    """Needs that no node meets because of one claim (or several, with commas between)."""
+    return VolumeNeeds(blocked=code, detail=f"claim {claim} {what}", claim=claim, remedy=remedy)
 
 
 def _serve(volumes: Iterable[PersistentVolume], claims: Sequence[PersistentVolumeClaim]) -> bool:

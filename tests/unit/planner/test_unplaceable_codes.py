@@ -89,7 +89,7 @@ def reason(made: Plan) -> Reason:
             {},
             {"node_affinity": requiring("size", "NotIn", "small")},
             "node-affinity",
-            "the required node affinity does not hold for every node it may bring",
+            "requires size NotIn (small), a new node has small",
         ),
         (
             {"taints": (Taint(key="gpu", value="yes", effect="NoSchedule"),)},

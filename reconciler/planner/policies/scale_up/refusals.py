@@ -13,9 +13,10 @@ from reconciler.planner.money import usd
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
-from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.kinds import ZONE_KEYS, with_zone_aliases
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
+from reconciler.planner.policies.scale_up.wording import affinity_detail, volume_detail
 
 
 def explain(
@@ -79,9 +80,14 @@ def static_reason(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str,
             f"needs one zone, but a new node may come up in any of {', '.join(zones)}: "
             "give the fleet a `zone`"
         )
-    if code.startswith("volume"):
-        return code, pod_class.volumes.detail or "a volume of the pod is not reachable from there"
-    return code, "the required node affinity does not hold for every node it may bring"
+    if spec.node_affinity is None or code.startswith("volume"):
+        return code, volume_detail(pod_class.volumes, _labels(row))
+    return code, affinity_detail(spec.node_affinity, _labels(row))
+
+
+def _labels(row: RowSpec) -> tuple[Labels, ...]:
+    """Label sets of a new node, every name of the zone included."""
+    return tuple(with_zone_aliases(labels) for labels in row.variants)
 
 
 def untolerated_taint(pod_class: PodClass, row: RowSpec) -> str:
@@ -113,7 +119,12 @@ def _too_large(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, st
         asked = format_amount(name, pod_class.spec.requests[name])
     what = "" if name in {"cpu", "memory"} else f" {name}"
     has = dimensions.shown(column, int(offered[column]))
-    return dimensions.code(column), f"requests {asked}{what}, a new node offers {has}"
+    code, of = dimensions.code(column), name.partition(":")[2]
+    if code == "volume-limit":
+        return code, f"has {asked} volumes of {of}, a new node attaches {has}"
+    if code == "host-port":
+        return code, f"wants host port {of}, which a DaemonSet takes on every new node"
+    return code, f"requests {asked}{what}, a new node offers {has}"
 
 
 def _by_topology(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
@@ -128,7 +139,8 @@ def _by_topology(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, 
     anti = inter_pod_affinity.anti_affinity_room(links, room)[at]
     affinity = inter_pod_affinity.affinity_room(links, room)[at]
     spread = topology_spread.room(links, room, sim.kinds, sim.topologies, sim.version)[at]
-    open_zone = any(
+    nobody = bool(links.affinity) and not any(c.counts.any() for c in links.affinity)
+    open_zone = not nobody and any(
         sim.topologies[key].place_of(row.variants) < -1
         for key in ZONE_KEYS & set(sim.topologies)
         if any(c.topology.key == key for c in links.obeyed())

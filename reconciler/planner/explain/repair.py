@@ -1,0 +1,34 @@
+"""A pod and a fleet's row on the way to fitting each other, and what was changed for it."""
+
+from dataclasses import dataclass, replace
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.placement.simulation import RowSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """A pod and a fleet's row, changed until the row takes the pod; what was changed."""
+
+    pod: Pod
+    row: RowSpec
+    changes: tuple[str, ...] = ()
+    weight: int = 0
+    """How much is asked: a change of the pod's meaning weighs more than one of a number."""
+    loss: float = 0.0
+    """How much less the pod gets: the sum of the shares by which requests were lowered."""
+
+    def with_pod(self, pod: Pod, change: str, weight: int) -> "Repair":
+        """With one more change, of the pod."""
+        changes = (*self.changes, change)
+        return replace(self, pod=pod, changes=changes, weight=self.weight + weight)
+
+    def with_row(self, row: RowSpec, change: str, weight: int) -> "Repair":
+        """With one more change, of the fleet."""
+        changes = (*self.changes, change)
+        return replace(self, row=row, changes=changes, weight=self.weight + weight)
+
+
+def spec_changed(pod: Pod, **changed: object) -> Pod:
+    """The pod with other fields in its spec."""
+    return replace(pod, spec=replace(pod.spec, **changed))  # type: ignore[arg-type]  # names vary

@@ -1,0 +1,106 @@
+"""What would lift a refusal by the pod's volumes or by its host ports."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from reconciler.model.cluster import HostPort, Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.planner.explain.repair import Repair, spec_changed
+from reconciler.planner.placement.dimensions import ANY_ADDRESS
+from reconciler.planner.placement.filters import volumes
+from reconciler.planner.placement.kinds import NodeKind
+from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.placement.volumes import VolumeNeeds
+
+NeedsOf = Callable[[Pod], VolumeNeeds]
+"""What the volumes of a pod ask, which may have fewer claims than any pod of the cluster."""
+
+
+def without_claim(repair: Repair, kind: NodeKind, needs_of: NeedsOf) -> Repair | None:
+    """With the claim that refuses out of the way: made, freed, or given another volume."""
+    pod, needs = repair.pod, needs_of(repair.pod)
+    if needs.blocked:
+        gone = set(needs.claim.split(", "))
+        return repair.with_pod(_fewer_claims(pod, gone), needs.remedy, 6)
+    code = volumes.refuses(needs, kind)
+    for claim in sorted(set(pod.claims)):
+        rest = _fewer_claims(pod, {claim})
+        if volumes.refuses(needs_of(rest), kind) != code:
+            change = f"give the pod a new volume for claim {claim}"
+            return repair.with_pod(rest, change, 8)
+    return None
+
+
+def _fewer_claims(pod: Pod, gone: set[str]) -> Pod:
+    return replace(pod, claims=tuple(claim for claim in pod.claims if claim not in gone))
+
+
+def attached(needs: VolumeNeeds, driver: str) -> int:
+    """How many volumes of the driver a node attaches for the pod."""
+    return needs.attachments.get(driver, 0) + sum(v.driver == driver for v in needs.shared)
+
+
+def beyond_limit(needs: VolumeNeeds, row: RowSpec) -> tuple[str, int] | None:
+    """The first driver of which the pod has more volumes than a new node attaches; the limit."""
+    for driver in sorted(needs.drivers):
+        limit = row.volume_limits.get(driver)
+        if limit is not None and attached(needs, driver) > limit:
+            return driver, limit
+    return None
+
+
+def with_fewer_volumes(repair: Repair, needs_of: NeedsOf) -> Repair | None:
+    """With as many of the driver's volumes as a new node attaches."""
+    needs = needs_of(repair.pod)
+    found = beyond_limit(needs, repair.row)
+    if found is None:
+        return None
+    driver, limit = found
+    has, pod = attached(needs, driver), repair.pod
+    for claim in sorted(set(pod.claims), reverse=True):
+        if attached(needs_of(pod), driver) <= limit:
+            break
+        fewer = _fewer_claims(pod, {claim})
+        if attached(needs_of(fewer), driver) < attached(needs_of(pod), driver):
+            pod = fewer
+    if attached(needs_of(pod), driver) > limit:
+        return None
+    change = f"mount at most {limit} volumes of {driver} in one pod instead of {has}"
+    return repair.with_pod(pod, change, 3)
+
+
+def with_more_attachments(repair: Repair, fleet: str, needs: VolumeNeeds) -> Repair | None:
+    """A size whose nodes attach as many volumes as the pod has."""
+    found = beyond_limit(needs, repair.row)
+    if found is None:
+        return None
+    driver, _ = found
+    has = attached(needs, driver)
+    limits = FrozenMap({**repair.row.volume_limits, driver: has})
+    change = (
+        f"add a size to the sector of {fleet} whose nodes attach at least {has} volumes of {driver}"
+    )
+    return repair.with_row(replace(repair.row, volume_limits=limits), change, 4)
+
+
+def taken_port(pod: Pod, row: RowSpec) -> HostPort | None:
+    """The first of the pod's host ports that a DaemonSet takes on every new node."""
+    return next(
+        (port for port in pod.spec.host_ports if any(_collide(port, t) for t in row.taken_ports)),
+        None,
+    )
+
+
+def _collide(one: HostPort, other: HostPort) -> bool:
+    same = (one.protocol, one.port) == (other.protocol, other.port)
+    return same and (one.address == other.address or ANY_ADDRESS in {one.address, other.address})
+
+
+def with_another_port(repair: Repair) -> Repair | None:
+    """Without the host port that is taken."""
+    port = taken_port(repair.pod, repair.row)
+    if port is None:
+        return None
+    rest = tuple(p for p in repair.pod.spec.host_ports if p != port)
+    change = f"use another host port than {port.port}/{port.protocol}, which a DaemonSet takes"
+    return repair.with_pod(spec_changed(repair.pod, host_ports=rest), change, 4)

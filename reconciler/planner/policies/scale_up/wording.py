@@ -1,0 +1,62 @@
+"""Selectors and places in the words of refusals."""
+
+from collections.abc import Iterable, Sequence
+
+from reconciler.model.frozen import Labels
+from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
+from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.volumes import VolumeNeeds
+
+
+def shown_line(requirement: Requirement) -> str:
+    """`disk In (ssd)`, as a selector's line is read."""
+    values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+    return f"{requirement.key} {requirement.operator}{values}"
+
+
+def failing_lines(term: NodeSelectorTerm, variants: Iterable[Labels]) -> list[Requirement]:
+    """The lines on labels that do not hold for every node that may come."""
+    known = list(variants)
+    return [e for e in term.expressions if not all(e.matches(v) for v in known)]
+
+
+def nearest_term(selector: NodeSelector, variants: Sequence[Labels]) -> NodeSelectorTerm:
+    """The term of which the fewest lines fail; a name, which no new node has, counts most."""
+    written = [t for t in selector.terms if t.expressions or t.fields]
+    return min(written, key=lambda t: (bool(t.fields), len(failing_lines(t, variants))))
+
+
+def affinity_detail(selector: NodeSelector, variants: Sequence[Labels]) -> str:
+    """The line of the required node affinity that fails, and what a new node has instead."""
+    if not any(term.expressions or term.fields for term in selector.terms):
+        return "the required node affinity has no terms: it matches no node at all"
+    term = nearest_term(selector, variants)
+    failing = failing_lines(term, variants)
+    if not failing:
+        names = ", ".join(map(shown_line, term.fields))
+        return f"requires {names}, which no new node is" if names else _ALL
+    line = failing[0]
+    offered = sorted({variant.get(line.key, "") for variant in variants} - {""})
+    return f"requires {shown_line(line)}, a new node has {', '.join(offered) or 'no such label'}"
+
+
+_ALL = "the required node affinity does not hold for every node it may bring"
+
+
+def volume_detail(needs: VolumeNeeds, variants: Sequence[Labels]) -> str:
+    """Where the volume is that a new node does not reach, and where a new node is."""
+    if needs.detail:
+        return needs.detail
+    for selector in needs.selectors:
+        if all(selector.matches(variant, "") for variant in variants):
+            continue
+        lines = [line for term in selector.terms for line in term.expressions if line.values]
+        zones = sorted({v for line in lines if line.key in ZONE_KEYS for v in line.values})
+        if zones:
+            there = sorted({v[key] for v in variants for key in ZONE_KEYS if key in v})
+            known = [zone for zone in there if "?" not in zone]
+            where = f"in {' or '.join(known)}" if known else "in any zone of its region"
+            return f"a volume of the pod is in {' or '.join(zones)}, a new node comes up {where}"
+        shown = " or ".join(shown_line(line) for line in lines)
+        return f"a volume of the pod is reached only where {shown}"
+    return "a volume of the pod is not reachable from there"

@@ -1,6 +1,7 @@
 """Claims of pods under test: bound and zonal, waiting for a consumer, local, shared, missing."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tests.e2e.scenario import ZONE, Body, Scenario
 
@@ -14,7 +15,7 @@ def add_volume(scenario: Scenario, pod: Body) -> None:
     if not any(path == _CLASSES for path, _ in scenario.objects):
         _add_classes(scenario)
     for _ in range(scenario.rng.choice((1, 1, 2))):
-        makers = (_zonal, _zonal, _labelled, _waiting, _local, _missing, _once)
+        makers = (_zonal, _zonal, _labelled, _waiting, _chosen, _local, _missing, _once, _shared)
         name = scenario.rng.choice(makers)(scenario, pod["metadata"]["namespace"])
         _mount(pod, name)
     if scenario.bound and scenario.chance(50):
@@ -58,17 +59,21 @@ def _claim(
     storage_class: str = "",
     volume: str = "",
     mode: str = "ReadWriteOnce",
+    **more: Any,
 ) -> str:
     name = f"c{len(scenario.objects)}"
     spec: Body = {
         "accessModes": [mode],
         "storageClassName": storage_class,
-        "resources": {"requests": {"storage": "1Gi"}},
+        "resources": {"requests": {"storage": more.pop("size", "1Gi")}},
     }
     if volume:
         spec["volumeName"] = volume
+    if "selector" in more:
+        spec["selector"] = {"matchLabels": more["selector"]}
     path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
-    scenario.objects.append((path, {"metadata": {"name": name}, "spec": spec}))
+    metadata = {"name": name, "annotations": more.get("annotations", {})}
+    scenario.objects.append((path, {"metadata": metadata, "spec": spec}))
     return name
 
 
@@ -79,11 +84,12 @@ def _volume(
     labels: Mapping[str, str] | None = None,
     storage_class: str = "",
     mode: str = "ReadWriteOnce",
+    size: str = "1Gi",
 ) -> str:
     name = f"{scenario.tag}-v{len(scenario.objects)}"
     spec: Body = {
         "accessModes": [mode],
-        "capacity": {"storage": "1Gi"},
+        "capacity": {"storage": size},
         "storageClassName": storage_class,
         "persistentVolumeReclaimPolicy": "Retain",
     }
@@ -135,13 +141,38 @@ def _waiting(scenario: Scenario, namespace: str) -> str:
     return _claim(scenario, namespace, storage_class=f"{scenario.tag}-wait")
 
 
+def _chosen(scenario: Scenario, namespace: str) -> str:
+    """Kube-scheduler has chosen a node for it and waits for the driver, which is not there."""
+    node = scenario.rng.choice(scenario.nodes)["metadata"]["name"]
+    chosen = {"volume.kubernetes.io/selected-node": node}
+    return _claim(scenario, namespace, storage_class=f"{scenario.tag}-wait", annotations=chosen)
+
+
+def _shared(scenario: Scenario, namespace: str) -> str:
+    """A zonal volume that pods on nodes use too, perhaps several of them."""
+    claim = _zonal(scenario, namespace)
+    for pod in scenario.bound:
+        if pod["metadata"]["namespace"] == namespace and scenario.chance(50):
+            _mount(pod, claim)
+    return claim
+
+
 def _local(scenario: Scenario, namespace: str) -> str:
     storage_class = f"{scenario.tag}-local"
-    if scenario.chance(70):
+    for _ in range(scenario.rng.choice((0, 1, 2))):
         name = scenario.rng.choice(scenario.nodes)["metadata"]["name"]
         host = {"key": "kubernetes.io/hostname", "operator": "In", "values": [name]}
-        _volume(scenario, [{"matchExpressions": [host]}], storage_class=storage_class)
-    return _claim(scenario, namespace, storage_class=storage_class)
+        _volume(
+            scenario,
+            [{"matchExpressions": [host]}],
+            storage_class=storage_class,
+            size=scenario.rng.choice(("1Gi", "2Gi")),
+            labels={"tier": scenario.rng.choice(("fast", "slow"))},
+        )
+    more: Body = {"size": scenario.rng.choice(("1Gi", "1Gi", "2Gi"))}
+    if scenario.chance(30):
+        more["selector"] = {"tier": "fast"}
+    return _claim(scenario, namespace, storage_class=storage_class, **more)
 
 
 def _missing(scenario: Scenario, namespace: str) -> str:

@@ -47,7 +47,8 @@ class ControlPlaneCluster:
         """
         self._plane.__enter__()
         self._provisioner = Provisioner(self._plane.kubeconfig)
-        self._provisioner.start(default_storage_class())
+        self._provisioner.create_class(default_storage_class())
+        self._provisioner.start()
 
     def stop(self) -> None:
         """End everything; no process, thread or file stays."""

@@ -33,9 +33,12 @@ class Provisioner:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="provisioner")
 
-    def start(self, storage_class: dict[str, Any]) -> None:
-        """Create the default class of claims, then follow claims."""
+    def create_class(self, storage_class: dict[str, Any]) -> None:
+        """Create a class of claims."""
         self._storage.create_storage_class(storage_class)
+
+    def start(self) -> None:
+        """Follow claims."""
         self._thread.start()
 
     def stop_soon(self) -> None:

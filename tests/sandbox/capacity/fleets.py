@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import boto3
@@ -17,12 +18,21 @@ SIZES = {
 }
 
 
-def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -> str:
-    """A maintain fleet `primary-<size>` whose instances join as its nodes; returns its id."""
+def create_fleet(
+    url: str,
+    size: str,
+    target: int = 0,
+    cluster: str = CLUSTER,
+    *,
+    sector: str = "primary",
+    zone: str = "",
+    taints: Sequence[Mapping[str, str]] = (),
+) -> str:
+    """A maintain fleet `<sector>-<size>` whose instances join as its nodes; returns its id."""
     ids = bootstrap_account(url, REGION)
     session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
     ec2 = session.client("ec2", endpoint_url=url)
-    fleet = f"primary-{size}"
+    fleet = f"{sector}-{size}-{zone}" if zone else f"{sector}-{size}"
     tags = {
         "Name": f"{cluster}-{fleet}",
         "Spot": "true",
@@ -30,7 +40,7 @@ def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -
         "fleet": fleet,
         "kind": "memory",
         f"kubernetes.io/cluster/{cluster}": "owned",
-        "sector": "primary",
+        "sector": sector,
         "size": size,
     }
     pairs = [{"Key": key, "Value": value} for key, value in sorted(tags.items())]
@@ -39,7 +49,7 @@ def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -
             LaunchTemplateName=f"{cluster}-{fleet}",
             LaunchTemplateData={
                 "ImageId": ids.ami,
-                "UserData": user_data(cluster, fleet, size),
+                "UserData": user_data(cluster, fleet, size, sector, taints),
                 "SecurityGroupIds": [ids.security_group_id],
                 "TagSpecifications": [{"ResourceType": "instance", "Tags": pairs}],
             },
@@ -47,7 +57,8 @@ def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -
         overrides = [
             {"InstanceType": name, "SubnetId": subnet}
             for name in SIZES[size]
-            for subnet in ids.subnet_ids.values()
+            for where, subnet in ids.subnet_ids.items()
+            if zone in {"", where}
         ]
         answer = ec2.create_fleet(
             Type="maintain",
@@ -75,10 +86,12 @@ def create_fleet(url: str, size: str, target: int = 0, cluster: str = CLUSTER) -
         ec2.close()
 
 
-def user_data(cluster: str, fleet: str, size: str) -> str:
+def user_data(
+    cluster: str, fleet: str, size: str, sector: str, taints: Sequence[Mapping[str, str]]
+) -> str:
     """AL2023 user data, base64, in the shape that the eks_fleet module renders."""
     labels = {
-        "sector": "primary",
+        "sector": sector,
         "fleet": fleet,
         "size": size,
         "pool_size": size,
@@ -96,7 +109,10 @@ def user_data(cluster: str, fleet: str, size: str) -> str:
                 "certificateAuthority": "Y2E=",
                 "cidr": "172.20.0.0/16",
             },
-            "kubelet": {"config": {}, "flags": [flag]},
+            "kubelet": {
+                "config": {"registerWithTaints": list(taints)} if taints else {},
+                "flags": [flag],
+            },
         },
     }
     text = (

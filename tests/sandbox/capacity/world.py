@@ -158,6 +158,13 @@ class World:
             for fleet in self.ec2.describe_fleets()["Fleets"]
         }
 
+    def remove_fleets(self, sector: str) -> None:
+        """Delete the fleets of a sector and end their instances."""
+        fleets = self.ec2.describe_fleets()["Fleets"]
+        ids = [f["FleetId"] for f in fleets if _tag(f["Tags"], "sector") == sector]
+        if ids:
+            self.ec2.delete_fleets(FleetIds=ids, TerminateInstances=True)
+
     def instance_states(self) -> list[str]:
         """The state of every instance that EC2 still shows."""
         pages = self.ec2.describe_instances()["Reservations"]

@@ -1,0 +1,1 @@
+"""What happens in clusters, on the real control plane; one idea per file."""

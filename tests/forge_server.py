@@ -1,6 +1,7 @@
 """GitHub and GitLab as far as the second loop needs them: recorded shapes, real HTTP."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ class ForgeState:
 
     statuses: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     pull_requests: list[dict[str, Any]] = field(default_factory=list)
+    comments: list[dict[str, Any]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     hides_listing: bool = False
     """Lists no pull requests the first time, as a replica that lags."""
@@ -65,6 +67,23 @@ class ForgeState:
         found = [p for p in self.pull_requests if (p["source"], p["target"]) == (source, target)]
         return found[::-1]
 
+    def commented(self, number: int, body: str) -> dict[str, Any]:
+        """A new comment."""
+        made = {"id": 500 + len(self.comments), "number": number, "body": body}
+        self.comments.append(made)
+        return made
+
+    def comments_of(self, number: int, page: int) -> list[dict[str, Any]]:
+        """A page of them."""
+        found = [each for each in self.comments if each["number"] == number]
+        return found[100 * (page - 1) : 100 * page]
+
+    def edited(self, comment_id: int, body: str) -> dict[str, Any]:
+        """A comment with another text."""
+        [comment] = [each for each in self.comments if each["id"] == comment_id]
+        comment["body"] = body
+        return comment
+
 
 @contextmanager
 def forge_server(kind: str) -> Iterator[ForgeState]:
@@ -91,7 +110,18 @@ class _Forge(BaseHTTPRequestHandler):
         self._serve(None)
 
     def do_POST(self) -> None:
-        """Statuses and pull requests."""
+        """Statuses, pull requests and comments."""
+        self._write()
+
+    def do_PUT(self) -> None:
+        """GitLab's way of changing."""
+        self._write()
+
+    def do_PATCH(self) -> None:
+        """GitHub's way of changing."""
+        self._write()
+
+    def _write(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         self._serve(json.loads(self.rfile.read(length)))
 
@@ -117,6 +147,14 @@ class _Forge(BaseHTTPRequestHandler):
     def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
         raise AssertionError
 
+    def _comment(self, number: int, body: dict[str, str] | None) -> tuple[int, Any]:
+        """Comments: `number` is that of the comment where one is changed."""
+        if body is None:
+            return 200, self.state.comments_of(number, int(self._query("page")))
+        if self.command == "POST":
+            return 201, self.state.commented(number, body["body"])
+        return 200, self.state.edited(number, body["body"])
+
     def _query(self, name: str) -> str:
         return parse_qs(urlsplit(self.path).query).get(name, [""])[0]
 
@@ -139,6 +177,9 @@ class _GitHub(_Forge):
         if path.startswith(f"{root}/statuses/") and body is not None:
             self.state.statuses.append((path.rpartition("/")[2], body))
             return 201, {"id": 1, **body}
+        comment = re.fullmatch(rf"{root}/issues/(comments/)?(\d+)(?:/comments)?", path)
+        if comment is not None:
+            return self._comment(int(comment[2]), body)
         if path != f"{root}/pulls":
             return 404, {"message": "Not Found", "documentation_url": "https://docs.github.com"}
         if body is None:
@@ -158,11 +199,13 @@ class _GitLab(_Forge):
 
     def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
         root = f"/projects/{PROJECT}"
-        if not self.path.startswith("/projects/team%2Ffleets/"):
-            return 404, {"message": "404 Project Not Found"}
         if path.startswith(f"{root}/statuses/") and body is not None:
             return self._set_status(path.rpartition("/")[2], body)
-        if path != f"{root}/merge_requests":
+        note = re.fullmatch(rf"{root}/merge_requests/(\d+)/notes(?:/(\d+))?", path)
+        if note is not None:
+            return self._comment(int(note[2] or note[1]), body)
+        encoded = self.path.startswith("/projects/team%2Ffleets/")
+        if path != f"{root}/merge_requests" or not encoded:
             return 404, {"error": "404 Not Found"}
         source, target = self._query("source_branch"), self._query("target_branch")
         if body is None:

@@ -22,8 +22,9 @@ from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.render import TFVARS
+from reconciler.gitops.roots import changed_roots
 from reconciler.gitops.status import ClusterStatus, GitopsReport
-from reconciler.gitops.targets import DEFAULT_OUTPUT
+from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
 from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.ports.cloud import Cloud
@@ -165,6 +166,18 @@ def pipeline(options: CiOptions) -> Pipeline:
         allow_types=frozenset(options.allow_types),
     )
     return Pipeline(terraform, _ec2, GitCheckout(), settings)
+
+
+def roots_here(configs: tuple[str, ...], output: str, since: str) -> tuple[RenderTarget, ...]:
+    """The root modules of the checkout in the current directory that changed since a commit.
+
+    Raises:
+        UsageError: A path or the commit's name makes no sense.
+        ToolError: git is missing.
+    """
+    checkout = GitCheckout()
+    changed = checkout.changed_since(".", since) if since else None
+    return changed_roots(checkout.files("."), configs, output, changed)
 
 
 def _ec2(cluster: str) -> Cloud:

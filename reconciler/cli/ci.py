@@ -153,6 +153,66 @@ def drift(
         raise typer.Exit(2)
 
 
+@app.command("comment")
+def comment(
+    kept: Annotated[
+        Path, typer.Option("--plan", metavar="PLAN", help="Folder that `ci plan` wrote.")
+    ],
+    *,
+    name: Annotated[
+        str, typer.Option(help="What was planned; one comment each. Default: one for all.")
+    ] = "plan",
+) -> None:
+    """Show the summary of a plan on the pull request that this pipeline runs for.
+
+    The comment of an earlier run is replaced. Token: RECONCILER_FORGE_TOKEN, or its _FILE.
+    Outside of a pull request nothing is done.
+    """
+    from reconciler.bootstrap.forge import pipeline_request  # noqa: PLC0415 - heavy
+    from reconciler.gitops.plan_directory import PlanDirectory  # noqa: PLC0415 - heavy
+
+    text = PlanDirectory(kept).summary()
+    request = pipeline_request()
+    if request is None:
+        sys.stdout.write("no pull request: nothing to comment on\n")
+        return
+    request.forge.comment(request.number, name, text)
+    sys.stdout.write(f"shown on pull request {request.number}\n")
+
+
+@app.command("roots")
+def roots(
+    *,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Sector config in the checkout; repeatable; * matches one directory."
+            " Default: sectors.yaml.",
+        ),
+    ] = None,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder rendered beside each config.")
+    ] = "terraform",
+    since: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMIT",
+            help="Only those that changed since; all when the commit is not there.",
+        ),
+    ] = "",
+    output: OutputOption = None,
+) -> None:
+    """List the root modules of this checkout, for a job each: {"roots": [{"config", "dir"}]}."""
+    from reconciler.bootstrap.gitops import roots_here  # noqa: PLC0415 - heavy
+
+    targets = roots_here(tuple(config or ["sectors.yaml"]), out, since)
+    if wanted(output) is Output.JSON:
+        print_json({"roots": [{"config": t.config_path, "dir": t.output_dir} for t in targets]})
+    else:
+        print_table(("config", "dir"), [(t.config_path, t.output_dir) for t in targets])
+
+
 def _stages(
     directory: Path,
     plans: Path,

@@ -50,6 +50,20 @@ class PlanDirectory:
         if not report.allowed:
             self.plan_file.unlink(missing_ok=True)
 
+    def summary(self) -> str:
+        """The Markdown summary that was kept.
+
+        Raises:
+            InputError: There is none here.
+        """
+        file = self.path / SUMMARY
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise InputError(
+                str(file), "there is no summary", "reconciler ci plan writes it"
+            ) from error
+
     def approved(self) -> ApprovedPlan:
         """What was approved.
 

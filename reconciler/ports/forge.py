@@ -44,3 +44,13 @@ class Forge(Protocol):
         One that people closed is the one that exists: they said no, and are not asked again.
         """
         ...
+
+    def comment(self, number: int, marker: str, body: str) -> None:
+        """Show a text on a pull request, in place of the one shown before under this marker.
+
+        Args:
+            number: Of the pull request.
+            marker: Names what the text is; the same one replaces, another stands beside.
+            body: Markdown.
+        """
+        ...

@@ -135,3 +135,14 @@ class Checkout(Protocol):
     def state(self, directory: str) -> CheckoutState | None:
         """The commit a directory is at; None when it is in no git work tree."""
         ...
+
+    def files(self, directory: str) -> tuple[str, ...]:
+        """Paths of the tracked files below the directory, relative to it; none outside of git."""
+        ...
+
+    def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
+        """Paths below the directory that differ between a commit and the one checked out.
+
+        None when the commit is not there (a first push, a shallow clone, a rewritten branch).
+        """
+        ...

@@ -121,6 +121,26 @@ def test_lost_reply_of_a_write_is_unknown_and_found_next_time(
     assert len(server.pull_requests) == 2
 
 
+def test_comment_replaces_the_one_under_its_marker(server: ForgeState, kind: ForgeKind) -> None:
+    """Forty pushes must not leave forty summaries on a pull request."""
+    server.comments = [{"id": n, "number": 7, "body": f"words {n}"} for n in range(150)]
+    port = port_to(server, kind)
+    for body in ("first", "second"):
+        port.comment(7, "clusters/a", body)
+        port.comment(7, "clusters/b", body)
+    port.comment(8, "clusters/a", "another pull request")
+    ours = [c["body"].partition("\n")[2] for c in server.comments[150:]]
+    assert ours == ["second", "second", "another pull request"]
+
+
+def test_comment_that_is_too_long_is_cut_and_says_so(server: ForgeState, kind: ForgeKind) -> None:
+    """A forge refuses a long one whole, and the reviewer would see nothing."""
+    port_to(server, kind).comment(7, "plan", "x" * 2_000_000)
+    [comment] = server.comments
+    assert len(comment["body"]) <= (65_536 if kind == "github" else 1_000_000)
+    assert "cut" in comment["body"][-60:]
+
+
 @pytest.mark.parametrize(
     ("fault", "expected"),
     [

@@ -6,6 +6,7 @@ Source: GitHub REST reference, "Commit statuses" and "Pulls", version 2022-11-28
 from typing import Any
 from urllib.parse import quote
 
+from reconciler.adapters.forge.comments import marked, with_marker
 from reconciler.adapters.forge.rest import RestClient
 from reconciler.adapters.forge.settings import ForgeSettings
 from reconciler.model.errors import Conflict, Unavailable
@@ -13,6 +14,7 @@ from reconciler.ports.forge import CommitStatus, PullRequest
 from reconciler.ports.repository import CommitId
 
 DESCRIPTION_MAX = 140
+COMMENT_MAX = 65_536
 
 
 class GitHub:
@@ -47,6 +49,18 @@ class GitHub:
             if found is None:
                 raise
             return found
+
+    def comment(self, number: int, marker: str, body: str) -> None:
+        """Show a text on a pull request, in place of the one shown before under this marker."""
+        root = f"{self._root}/issues"
+        text = marked(marker, body, COMMENT_MAX)
+        listed = self._client.pages(f"{root}/{number}/comments", {}, self._headers())
+        shown = with_marker(listed, marker)
+        if shown is None:
+            self._client.post(f"{root}/{number}/comments", {"body": text}, self._headers())
+        else:
+            path = f"{root}/comments/{shown}"
+            self._client.change("PATCH", path, {"body": text}, self._headers())
 
     def _existing(self, branch: str, base: str) -> PullRequest | None:
         query = {

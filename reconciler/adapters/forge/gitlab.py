@@ -6,6 +6,7 @@ Source: GitLab REST reference, "Commits API" (statuses) and "Merge requests API"
 from typing import Any, Final
 from urllib.parse import quote
 
+from reconciler.adapters.forge.comments import marked, with_marker
 from reconciler.adapters.forge.rest import RestClient
 from reconciler.adapters.forge.settings import ForgeSettings
 from reconciler.model.errors import Conflict, Refused, Unavailable
@@ -13,6 +14,7 @@ from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import CommitId
 
 DESCRIPTION_MAX = 255
+COMMENT_MAX = 1_000_000
 _STATES: Final[dict[StatusState, str]] = {
     "pending": "pending",
     "success": "success",
@@ -63,6 +65,16 @@ class GitLab:
             if found is None:
                 raise
             return found
+
+    def comment(self, number: int, marker: str, body: str) -> None:
+        """Show a text on a merge request, in place of the one shown before under this marker."""
+        root = f"{self._root}/merge_requests/{number}/notes"
+        text = marked(marker, body, COMMENT_MAX)
+        shown = with_marker(self._client.pages(root, {}, self._headers()), marker)
+        if shown is None:
+            self._client.post(root, {"body": text}, self._headers())
+        else:
+            self._client.change("PUT", f"{root}/{shown}", {"body": text}, self._headers())
 
     def _existing(self, branch: str, base: str) -> PullRequest | None:
         query = {

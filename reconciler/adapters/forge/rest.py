@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlencode
 
@@ -30,11 +30,13 @@ from reconciler.model.errors import (
 )
 from reconciler.telemetry.scrub import scrub
 
-Method = Literal["GET", "POST"]
+Method = Literal["GET", "POST", "PUT", "PATCH"]
 Json: TypeAlias = Any
 """What the other side sent, not yet judged."""
 
-ANSWER_BYTES_MAX = 4 * 1024 * 1024
+ANSWER_BYTES_MAX = 16 * 1024 * 1024
+PAGE_ENTRIES = 100
+PAGES_MAX = 10
 _NOT_SENT = (NewConnectionError, ConnectTimeoutError, NameResolutionError)
 
 
@@ -59,9 +61,32 @@ class RestClient:
         """Read; raises the errors of the Forge port."""
         return self._call("GET", f"{path}?{urlencode(query)}", None, headers)
 
+    def pages(
+        self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
+    ) -> Iterator[Json]:
+        """The entries of a list, page by page, a thousand at most; raises as `get`."""
+        for page in range(1, PAGES_MAX + 1):
+            asked = {**query, "per_page": str(PAGE_ENTRIES), "page": str(page)}
+            entries = self.get(path, asked, headers)
+            if not isinstance(entries, list):
+                raise Unavailable(f"{self._name} GET {path}", "answered something that is no list")
+            yield from entries
+            if len(entries) < PAGE_ENTRIES:
+                return
+
     def post(self, path: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Json:
         """Write; raises the errors of the Forge port, Conflict for what is there already."""
         return self._call("POST", path, body, headers)
+
+    def change(
+        self,
+        method: Literal["PUT", "PATCH"],
+        path: str,
+        body: Mapping[str, str],
+        headers: Mapping[str, str],
+    ) -> Json:
+        """Write over what is there; raises the errors of the Forge port."""
+        return self._call(method, path, body, headers)
 
     def _call(
         self, method: Method, path: str, body: Json | None, headers: Mapping[str, str]
@@ -104,7 +129,7 @@ class RestClient:
 def _no_answer(where: str, method: Method, error: HTTPError) -> PortError:
     reason = error.reason if isinstance(error, MaxRetryError) else error
     what = f"not reached: {type(reason).__name__}"
-    if method == "POST" and not isinstance(reason, _NOT_SENT):
+    if method != "GET" and not isinstance(reason, _NOT_SENT):
         return OutcomeUnknown(where, "sent, but no reply came")
     return Unavailable(where, what)
 

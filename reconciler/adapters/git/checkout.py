@@ -1,11 +1,15 @@
 """The Checkout port: which commit a pipeline checked out."""
 
+import re
+
 import git
 
-from reconciler.model.errors import ToolError
+from reconciler.model.errors import ToolError, UsageError
 from reconciler.ports.repository import CheckoutState, CommitId
 
 _TIMEOUT_SECONDS = 30.0
+_REVISION = re.compile(r"[A-Za-z0-9][\w./^~-]{0,199}", re.ASCII)
+"""Never an option of git."""
 
 
 class GitCheckout:
@@ -19,6 +23,20 @@ class GitCheckout:
         name, _, subject = described.strip().partition("\0")
         changed = _ask(directory, "status", "--porcelain", "--untracked-files=no", "--", ".")
         return CheckoutState(commit=CommitId(name), subject=subject, dirty=bool(changed))
+
+    def files(self, directory: str) -> tuple[str, ...]:
+        """See Checkout.files."""
+        listed = _ask(directory, "ls-files", "-z")
+        return tuple(sorted(filter(None, (listed or "").split("\0"))))
+
+    def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
+        """See Checkout.changed_since."""
+        if _REVISION.fullmatch(revision) is None:
+            raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
+        listed = _ask(
+            directory, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "HEAD"
+        )
+        return None if listed is None else frozenset(filter(None, listed.split("\0")))
 
 
 def _ask(directory: str, *arguments: str) -> str | None:

@@ -1,0 +1,105 @@
+"""What pipelines call around a plan: which roots there are, and the comment on the pull request."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.forge_server import PROJECT, TOKEN, forge_server
+from tests.git_remote import git
+
+pytestmark = pytest.mark.sandbox
+
+TIMEOUT_SECONDS = 60
+_ENVIRONMENT = {
+    key: value
+    for key, value in os.environ.items()  # noqa: TID251 - without those of a real pipeline
+    if not key.startswith(("GITHUB_", "CI_", "RECONCILER_"))
+}
+
+
+def ci(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`reconciler ci` as a pipeline calls it."""
+    return subprocess.run(
+        [sys.executable, "-m", "reconciler", "ci", *arguments],
+        cwd=cwd,
+        env=_ENVIRONMENT | variables,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    """What `ci plan` leaves."""
+    (tmp_path / "plan").mkdir()
+    (tmp_path / "plan/summary.md").write_text("## 2 fleets to create\n")
+    return tmp_path / "plan"
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_summary_is_shown_on_the_pull_request_once(plan: Path, kind: str) -> None:
+    """The reviewer approves what is shown there."""
+    with forge_server(kind) as forge:
+        where = {
+            "github": {
+                "GITHUB_REF": "refs/pull/7/merge",
+                "GITHUB_API_URL": forge.address,
+                "GITHUB_REPOSITORY": PROJECT,
+            },
+            "gitlab": {
+                "CI_API_V4_URL": forge.address,
+                "CI_PROJECT_PATH": PROJECT,
+                "CI_MERGE_REQUEST_IID": "7",
+            },
+        }[kind]
+        for _ in range(2):
+            done = ci(
+                "comment", "--plan", "plan", cwd=plan.parent, RECONCILER_FORGE_TOKEN=TOKEN, **where
+            )
+            assert (done.returncode, done.stdout) == (0, "shown on pull request 7\n"), done.stderr
+    [comment] = forge.comments
+    assert (comment["number"], comment["body"].endswith("## 2 fleets to create\n")) == (7, True)
+
+
+def test_push_pipeline_has_nothing_to_comment_on(plan: Path) -> None:
+    """The same job runs on the main branch."""
+    done = ci("comment", "--plan", "plan", cwd=plan.parent, GITHUB_REF="refs/heads/main")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+
+
+def test_missing_summary_is_one_line(tmp_path: Path) -> None:
+    """A plan that failed before its summary must not hide behind a traceback."""
+    done = ci("comment", "--plan", "plan", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "ci plan" in done.stderr
+
+
+def test_roots_are_those_changed_since_a_commit(tmp_path: Path) -> None:
+    """One job per cluster, and none for clusters that nobody touched."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    for name in ("a", "b"):
+        (tmp_path / "clusters" / name).mkdir(parents=True)
+        (tmp_path / "clusters" / name / "sectors.yaml").write_text(f"cluster: {name}\n")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "-qm", "Two clusters")
+    first = git(tmp_path, "rev-parse", "HEAD")
+    (tmp_path / "clusters/b/sectors.yaml").write_text("cluster: b2\n")
+    git(tmp_path, "commit", "-qam", "Change b")
+
+    def roots(*arguments: str) -> list[str]:
+        pattern = ["--config", "clusters/*/sectors.yaml", "--output", "json"]
+        done = ci("roots", *pattern, *arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return [root["dir"] for root in json.loads(done.stdout)["roots"]]
+
+    assert roots() == ["clusters/a/terraform", "clusters/b/terraform"]
+    assert roots("--since", first) == ["clusters/b/terraform"]
+    assert len(roots("--since", "0" * 40)) == 2
+    refused = ci("roots", "--since", "--output=x", cwd=tmp_path)
+    assert refused.returncode == 2

@@ -1,0 +1,34 @@
+"""Which root modules a pipeline looks at."""
+
+from reconciler.gitops.roots import changed_roots
+
+FILES = (
+    "README.md",
+    "clusters/a/sectors.yaml",
+    "clusters/a/terraform/main.tf",
+    "clusters/b/sectors.yaml",
+    "clusters/b/terraform/main.tf",
+    "clusters/b/terraform-notes.md",
+)
+PATTERNS = ("clusters/*/sectors.yaml",)
+
+
+def roots(changed: set[str] | None) -> list[str]:
+    """Their directories."""
+    return [target.output_dir for target in changed_roots(FILES, PATTERNS, changed=changed)]
+
+
+def test_without_a_base_every_root_counts() -> None:
+    """A first push or a rewritten branch must not skip a cluster."""
+    assert roots(None) == ["clusters/a/terraform", "clusters/b/terraform"]
+
+
+def test_config_or_rendered_file_makes_its_root_count() -> None:
+    """A pull request changes the config, the second loop's commit the render."""
+    assert roots({"clusters/a/sectors.yaml"}) == ["clusters/a/terraform"]
+    assert roots({"clusters/b/terraform/modules/gone.tf"}) == ["clusters/b/terraform"]
+
+
+def test_other_files_make_none_count() -> None:
+    """Fifty clusters must not plan for a word in the README."""
+    assert roots({"README.md", "clusters/b/terraform-notes.md"}) == []

@@ -16,6 +16,8 @@ BATCH_SECONDS = 0.5
 """From the first event to the plan, so that a burst is planned as one."""
 BATCH_MAX_SECONDS = 2.0
 """A burst that does not end is planned for all the same."""
+AWAIT_SECONDS = 3.0
+"""EC2 rings no bell: while it owes instances, this is how soon a capacity error is seen."""
 BACKOFF_SECONDS = 1.0
 BACKOFF_MAX_SECONDS = 60.0
 
@@ -28,6 +30,8 @@ class CycleReport:
     snapshot: Snapshot | None = None
     plan: Plan | None = None
     outcomes: tuple[Outcome, ...] = ()
+    acted: bool = False
+    """Whether the plan was carried out: by the leader, and not in a dry run."""
     error: ReconcilerError | None = None
     unkept: PortError | None = None
     """Why what must outlive a restart could not be kept; None when it was, or nothing was to be."""
@@ -39,6 +43,12 @@ class CycleReport:
     def settled(self) -> bool:
         """Nothing failed and nothing was left to be done again."""
         return self.error is None and all(outcome.settled for outcome in self.outcomes)
+
+    @property
+    def awaits_launches(self) -> bool:
+        """EC2 owes instances to what this replica asked for."""
+        fleets = self.plan.fleets if self.plan is not None and self.acted else ()
+        return any(fleet.awaited for fleet in fleets)
 
 
 class Reporter(Protocol):
@@ -134,10 +144,12 @@ class ReconcileLoop:
         self.reporter.plan_made(snapshot, plan)
         outcomes: tuple[Outcome, ...] = ()
         unkept: PortError | None = None
+        acted = False
         if self.may_act() and not self.stopping():
             outcomes = self.executor.execute(plan.actions, self.reporter.action_ended)
             self._memory.note(seen, plan)
-            if not self.executor.dry_run:
+            acted = not self.executor.dry_run
+            if acted:
                 unkept = self._keep(to_remember(seen, plan, outcomes))
         else:
             self._memory.forget()
@@ -146,6 +158,7 @@ class ReconcileLoop:
             snapshot=snapshot,
             plan=plan,
             outcomes=outcomes,
+            acted=acted,
             unkept=unkept,
             observe_seconds=observed - began,
             plan_seconds=planned - observed,
@@ -170,6 +183,8 @@ class ReconcileLoop:
             return
         if not report.settled:
             longest = self._backoff(longest)
+        elif report.awaits_launches:
+            longest = min(longest, AWAIT_SECONDS)
         if self.changes.wait_for_change(longest) and not self.stopping():
             self.changes.gather(BATCH_SECONDS, BATCH_MAX_SECONDS)
 

@@ -84,6 +84,9 @@ class FleetPlan:
     """EC2's word; `missing` when EC2 does not have the fleet, `unknown` when it does not answer."""
     unavailable: str = ""
     """Why it cannot be asked for more now; empty when it can."""
+    awaited: int = 0
+    """Instances that EC2 is asked for, by this plan or before, and has not launched; none while
+    the fleet is unavailable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

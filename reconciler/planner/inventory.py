@@ -44,6 +44,8 @@ class FleetStatus:
     min: int
     unavailable: str
     """Why it cannot be asked for more now; empty when it can."""
+    provided: int = 0
+    """Instances of it that EC2 has launched, as far as anything shows them."""
     silent_since: datetime | None = None
     """When its region ceased to answer; None while it does."""
 
@@ -241,6 +243,7 @@ def _status(
         joined=_joined(nodes, snapshot, settings),
         min=fleet.min_capacity if key.region == settings.home_region else 0,
         unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
+        provided=sign.held if sign else len(nodes),
         silent_since=memory.silent_since if memory else None,
     )
 

@@ -179,6 +179,7 @@ def _merged(ignored: list[Ignored]) -> list[Ignored]:
 
 
 def _fleet_plan(cycle: Cycle, status: FleetStatus) -> FleetPlan:
+    awaited = max(0, cycle.targets[status.key] - status.provided)
     return FleetPlan(
         fleet=status.key.name,
         region=status.key.region,
@@ -190,6 +191,7 @@ def _fleet_plan(cycle: Cycle, status: FleetStatus) -> FleetPlan:
         max=status.max,
         state=status.state,
         unavailable=status.unavailable,
+        awaited=0 if status.unavailable else awaited,
     )
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from reconciler.adapters.memory import FleetShape
 from reconciler.executor.executor import DryRunExecutor
 from reconciler.loops.reconcile_loop import BATCH_SECONDS
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, EvictPod
@@ -19,7 +20,7 @@ from reconciler.model.fleet import FleetMemory
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.records.kubernetes import encode_fleet_state
-from tests.builders import HOME, NOW, make_pod
+from tests.builders import HOME, NOW, amounts, make_fleet_settings, make_pod, make_settings
 from tests.unit.loops.scene import SLEEP_SECONDS, Scene
 
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
@@ -176,6 +177,57 @@ def test_rescheduler_drain_begins_its_pause_on_the_lease() -> None:
     scene.loop.plan = lambda _: replace(EMPTY, actions=(moved,))
     scene.run(2)
     assert LAST_DRAIN in scene.world.lease_annotations
+
+
+class NoBell:
+    """Changes that nobody tells of, as those on EC2's side; only time passes."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._clock = scene.world.clock
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:
+        self._clock.advance(timeout_seconds)
+        return False
+
+    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+        """There is no burst."""
+
+
+def test_capacity_error_is_answered_within_five_seconds_of_showing() -> None:
+    """Pods would wait a whole sleep interval for EC2 to be looked at again."""
+    scene = Scene()
+    other = make_fleet_settings("large", price="0.5")
+    scene.settings = make_settings(make_fleet_settings("small"), other)
+    spare = scene.world.add_fleet(
+        FleetShape(
+            name=other.name,
+            region=HOME,
+            labels=other.labels,
+            allocatable=amounts(cpu=4, memory="16Gi", pods=20),
+        )
+    )
+    scene.loop.changes = NoBell(scene)
+    scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    scene.run(3)
+    assert scene.world.target(spare) == 1
+    assert sum(scene.pauses[:1]) <= 5
+    scene.run(40)
+    (pod,) = scene.world.pods()
+    assert pod.node_name is not None
+
+
+def test_launches_are_looked_after_only_by_whoever_asked_for_them() -> None:
+    """A dry run or a standby would ask EC2 every three seconds for ever."""
+    for change in ("dry", "standby"):
+        scene = Scene()
+        scene.loop.changes = NoBell(scene)
+        scene.acting = change != "standby"
+        if change == "dry":
+            dry(scene)
+        scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+        scene.run(4)
+        assert set(scene.pauses) == {SLEEP_SECONDS}
 
 
 def dry(scene: Scene) -> None:

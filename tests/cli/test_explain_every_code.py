@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from tests.cli.inputs import CONFIG, Desk, Json, fleet, fleets, node, pod
+from tests.cli.volumes import (
+    CLAIMED,
+    EBS,
+    attaching,
+    claim,
+    cordoned,
+    mounting,
+    storage_class,
+    volume,
+)
 
 ZONE = "topology.kubernetes.io/zone"
-EBS = "ebs.csi.aws.com"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 ONE = CONFIG.replace("    - {size: big}\n", "").replace(
     "regions: [us-west-2, us-east-1]", "regions: [us-west-2]"
@@ -17,69 +25,6 @@ ONE = CONFIG.replace("    - {size: big}\n", "").replace(
 """A sector `primary` with one fleet of nodes with 3 CPUs and 13.5Gi."""
 IN_A = ONE.replace("max_capacity: 3}", "zone: us-west-2a}")
 IN_B = ONE.replace("max_capacity: 3}", "zone: us-west-2b}")
-CLAIMED: Json = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
-
-
-def claim(name: str = "data", mode: str = "ReadWriteOnce", **spec: Any) -> Json:
-    """A claim in the namespace of the pods."""
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": "ns"},
-        "spec": {"accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}, **spec},
-    }
-
-
-def volume(zone: str) -> Json:
-    """An EBS volume in a zone."""
-    line = {"key": f"topology.{EBS}/zone", "operator": "In", "values": [zone]}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": "pv"},
-        "spec": {
-            "csi": {"driver": EBS, "volumeHandle": "vol-1"},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [line]}]}},
-        },
-    }
-
-
-def storage_class(name: str = "gp3", mode: str = "WaitForFirstConsumer") -> Json:
-    """A class of EBS volumes."""
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": name},
-        "provisioner": EBS,
-        "volumeBindingMode": mode,
-    }
-
-
-def attaching(limit: int) -> tuple[Json, Json]:
-    """A cordoned node of the fleet whose driver says how many volumes a node attaches."""
-    csi = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSINode",
-        "metadata": {"name": "n1"},
-        "spec": {"drivers": [{"name": EBS, "nodeID": "n1", "allocatable": {"count": limit}}]},
-    }
-    return cordoned(), csi
-
-
-def cordoned(name: str = "n1", zone: str = "us-west-2a") -> Json:
-    """A node that takes nothing new."""
-    made = node(name, zone=zone)
-    made["spec"]["unschedulable"] = True
-    return made
-
-
-def mounting(count: int) -> Json:
-    """The spec of a pod with so many claims."""
-    return {
-        "volumes": [
-            {"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(count)
-        ]
-    }
 
 
 def exporter(port: int) -> Json:

@@ -1,6 +1,6 @@
 """The ports as the executor uses them: every changing call passes its API's token bucket."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from reconciler.executor.tokens import Api, Pace
@@ -75,6 +75,10 @@ class PacedCluster:
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
         """See ports.cluster."""
         return self._cluster.counted_pods_on(node)
+
+    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
+        """See ports.cluster."""
+        return self._cluster.joined(instances)
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """See ports.cluster."""

@@ -27,6 +27,7 @@ def end_together(
     began = monotonic_seconds()
     ends: Ends = {}
     ready = _living(actions, sides, ends)
+    ready = _without_node(ready, sides, ends)
     ready = [e for e in ready if _is_lost(e, sides, ends) and _is_free(e, sides, ends)]
     if ready:
         ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider))))
@@ -63,6 +64,27 @@ def _living(
         if each.orphan and alive[each.instance].fleet_id != each.fleet_id:
             ends[each] = _refused(f"{each.instance} is of another fleet by now")
     return [each for each in left if each not in ends]
+
+
+def _without_node(
+    actions: Sequence[TerminateInstance], sides: PacedSides, ends: Ends
+) -> list[TerminateInstance]:
+    """All but those that the plan took for instances without a node, and that have one.
+
+    They joined since, or the plan was made from a list with holes. One call for all.
+    """
+    nameless = [each.instance for each in actions if each.node is None]
+    if not nameless:
+        return list(actions)
+    try:
+        joined = sides.cluster.joined(nameless)
+    except PortError as error:
+        ends.update({e: (kind_of_error(error), str(error)) for e in actions if e.node is None})
+        return [each for each in actions if each.node is not None]
+    for each in actions:
+        if each.node is None and each.instance in joined:
+            ends[each] = "refused", f"{each.instance} is a node by now"
+    return [each for each in actions if each not in ends]
 
 
 def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:

@@ -1,10 +1,10 @@
 """The Kubernetes cluster: one observation and the few verbs that the plan's actions need."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from reconciler.model.cluster import Taint
-from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.ids import InstanceId, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 
 
@@ -80,6 +80,10 @@ class Cluster(Protocol):
 
         DaemonSet, mirror and finished pods do not count, nor do pods with a negative priority.
         """
+        ...
+
+    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
+        """Those of the instances of which there is a Node, read now and not from a cache."""
         ...
 
     def delete_node(self, node: NodeName) -> bool:

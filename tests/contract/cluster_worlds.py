@@ -8,7 +8,7 @@ from reconciler.adapters.kubernetes import KubernetesCluster, Transport, connect
 from reconciler.adapters.memory import BudgetShape, MemoryCluster, MemoryWorld
 from reconciler.model.cluster import Node, Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.ids import InstanceId, NodeName, PodKey
 from reconciler.model.selectors import LabelSelector
 from reconciler.model.snapshot import ClusterState
 from reconciler.ports.cluster import Cluster
@@ -25,8 +25,8 @@ class ClusterWorld(ABC):
     """How often `until` looks; with 0.2 s each, virtual or real."""
 
     @abstractmethod
-    def add_node(self, name: str) -> None:
-        """A Ready node of 4 CPUs."""
+    def add_node(self, name: str, instance: str = "") -> None:
+        """A Ready node of 4 CPUs, of an EC2 instance when one is named."""
 
     @abstractmethod
     def add_pod(self, name: str, labels: Mapping[str, str], *, mirror: bool = False) -> None:
@@ -67,10 +67,11 @@ class InMemory(ClusterWorld):
         self._world = MemoryWorld()
         self.port = MemoryCluster(self._world)
 
-    def add_node(self, name: str) -> None:
+    def add_node(self, name: str, instance: str = "") -> None:
         """See ClusterWorld."""
         resources = FrozenMap({"cpu": 4000, "pods": 20})
-        self._world.add_node(Node(name=NodeName(name), allocatable=resources))
+        known = InstanceId(instance) if instance else None
+        self._world.add_node(Node(name=NodeName(name), instance_id=known, allocatable=resources))
 
     def add_pod(self, name: str, labels: Mapping[str, str], *, mirror: bool = False) -> None:
         """See ClusterWorld."""
@@ -126,11 +127,12 @@ class OverHttp(ClusterWorld):
         """Create an object."""
         self.transport.expect("POST", path, body=dict(body))
 
-    def add_node(self, name: str) -> None:
+    def add_node(self, name: str, instance: str = "") -> None:
         """See ClusterWorld."""
+        spec = {"providerID": f"aws:///us-west-2a/{instance}"} if instance else {}
         resources = {"cpu": "4", "memory": "8Gi", "pods": "20"}
         status = {"allocatable": resources, "capacity": resources}
-        self.create("/api/v1/nodes", {"metadata": {"name": name}, "status": status})
+        self.create("/api/v1/nodes", {"metadata": {"name": name}, "spec": spec, "status": status})
         self.until(lambda s: any(n.name == name and n.ready and not n.taints for n in s.nodes))
 
     def add_pod(self, name: str, labels: Mapping[str, str], *, mirror: bool = False) -> None:

@@ -10,7 +10,7 @@ from reconciler.model.actions import DRAINING_TAINT, FLEET_STATE, LAST_DRAIN, UN
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.fleet import FleetMemory
-from reconciler.model.ids import NodeName, PodKey, Region
+from reconciler.model.ids import InstanceId, NodeName, PodKey, Region
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.contract.cluster_worlds import WORLDS, ClusterWorld
 
@@ -139,6 +139,14 @@ def test_only_pods_that_keep_a_node_are_counted(world: ClusterWorld) -> None:
     world.until(lambda s: sum(each.ready for each in s.pods) == 3)
     assert world.port.counted_pods_on(NODE) == (pod,)
     assert world.port.counted_pods_on(NOBODY) == ()
+
+
+def test_instance_that_joined_is_known_by_its_provider_id(world: ClusterWorld) -> None:
+    """A machine at work would be ended as one that never became a node."""
+    here, nowhere = InstanceId("i-0000000000000000a"), InstanceId("i-0000000000000000b")
+    world.add_node("node-b", here)
+    assert world.port.joined([here, nowhere]) == {here}
+    assert world.port.joined([nowhere]) == frozenset()
 
 
 def test_deleted_node_is_gone(world: ClusterWorld) -> None:

@@ -1,7 +1,7 @@
 """The Cluster port over the API server: watched caches for reading, a few verbs for changing."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from reconciler.adapters.kubernetes.cache import Bell, Cache
@@ -11,7 +11,7 @@ from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import ObservationError
-from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.ids import InstanceId, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.interning import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, assemble
@@ -129,6 +129,10 @@ class KubernetesCluster:
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
         """The live pods that count on a node, read now."""
         return self._verbs.counted_pods_on(node)
+
+    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
+        """Those of the instances of which there is a Node, read now."""
+        return self._verbs.joined(instances)
 
     def delete_node(self, node: NodeName) -> bool:
         """Delete the Node object."""

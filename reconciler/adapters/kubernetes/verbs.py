@@ -1,6 +1,6 @@
 """The changes that the plan's actions need, each bound to the very object it was decided for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from reconciler.adapters.kubernetes.errors import (
@@ -11,9 +11,9 @@ from reconciler.adapters.kubernetes.errors import (
 )
 from reconciler.adapters.kubernetes.kinds import leases_path, node_path, pod_path
 from reconciler.adapters.kubernetes.transport import Reply, Transport
-from reconciler.model.cluster import Pod, Taint
+from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.errors import Conflict, NotFound, PortError, Refused
-from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.ids import InstanceId, NodeName, PodKey
 from reconciler.records.kubernetes import LEASE_NAME, ObjectDecoder, decode_page
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -130,6 +130,15 @@ class Verbs:
         decoded = (decoder.decode("Pod", raw) for raw in decode_page(reply.body).items)
         pods = (each.value for each in decoded if each is not None)
         return tuple(sorted(pod.key for pod in pods if isinstance(pod, Pod) and _counts(pod)))
+
+    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
+        """List the nodes now, in one piece; see ports.cluster. Seldom asked for."""
+        reply = self._transport.expect("GET", "/api/v1/nodes")
+        decoder = ObjectDecoder()
+        decoded = (decoder.decode("Node", raw) for raw in decode_page(reply.body).items)
+        nodes = (each.value for each in decoded if each is not None)
+        known = {node.instance_id for node in nodes if isinstance(node, Node)}
+        return frozenset(each for each in instances if each in known)
 
     def delete_node(self, node: NodeName) -> bool:
         """Delete the Node object; see ports.cluster."""

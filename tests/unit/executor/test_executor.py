@@ -27,7 +27,7 @@ from reconciler.model.outcome import Outcome
 from tests.builders import HOME, amounts, make_pod
 
 TAINT = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
-READS = {"fleet", "instances", "counted_pods_on", "observe_cloud", "observe_cluster"}
+READS = {"fleet", "instances", "counted_pods_on", "joined", "observe_cloud", "observe_cluster"}
 
 
 class Scene:
@@ -259,6 +259,7 @@ def test_dry_run_reports_everything_and_changes_nothing(scene: Scene) -> None:
 def test_instance_that_never_joined_is_a_subject_of_its_own(scene: Scene) -> None:
     """Two instances without a node must not be taken for one."""
     known = scene.ended(0, decrement=False)
+    scene.world.objects.remove_node(scene.nodes[0].name)
     first, second = (
         TerminateInstance(
             instance=InstanceId(name),
@@ -390,3 +391,21 @@ def test_throttled_server_is_not_asked_again_before_it_says(scene: Scene) -> Non
     assert len(scene.changes()) == asked
     scene.world.advance(6)
     assert scene.run(scene.raised(4)) == ["applied"]
+
+
+def test_instance_that_became_a_node_meanwhile_is_not_ended_as_stuck(scene: Scene) -> None:
+    """The plan was made from a stale or holey list: a machine at work would be ended."""
+    stuck = replace(scene.ended(decrement=False), node=None, policy="stuck-instance")
+    assert scene.run(stuck) == ["refused"]
+    assert scene.changes() == []
+    assert "is a node by now" in scene.reported[0].detail
+    scene.world.objects.remove_node(scene.nodes[0].name)
+    assert scene.run(stuck) == ["applied"]
+
+
+def test_instance_is_not_ended_as_stuck_while_nobody_can_tell(scene: Scene) -> None:
+    """An API server that does not answer is no proof that a machine is idle."""
+    stuck = replace(scene.ended(decrement=False), node=None, policy="stuck-instance")
+    scene.world.fail_next("joined", Unavailable("nodes", "503"))
+    assert scene.run(stuck) == ["failed"]
+    assert scene.changes() == []

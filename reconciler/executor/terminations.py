@@ -79,11 +79,11 @@ def _without_node(
     try:
         joined = sides.cluster.joined(nameless)
     except PortError as error:
-        ends.update({e: (kind_of_error(error), str(error)) for e in actions if e.node is None})
+        ends.update({e: _of(error) for e in actions if e.node is None})
         return [each for each in actions if each.node is not None]
     for each in actions:
         if each.node is None and each.instance in joined:
-            ends[each] = "refused", f"{each.instance} is a node by now"
+            ends[each] = _refused(f"{each.instance} is a node by now")
     return [each for each in actions if each not in ends]
 
 

@@ -203,14 +203,25 @@ def roots(
     ] = "",
     output: OutputOption = None,
 ) -> None:
-    """List the root modules of this checkout, for a job each: {"roots": [{"config", "dir"}]}."""
+    """List the root modules of this checkout, for a job each.
+
+    As JSON: {"roots": [{"config", "dir", "name"}]}; `name` is fit for an artifact.
+    """
     from reconciler.bootstrap.gitops import roots_here  # noqa: PLC0415 - heavy
 
     targets = roots_here(tuple(config or ["sectors.yaml"]), out, since)
     if wanted(output) is Output.JSON:
-        print_json({"roots": [{"config": t.config_path, "dir": t.output_dir} for t in targets]})
+        print_json({"roots": [_root_json(target) for target in targets]})
     else:
         print_table(("config", "dir"), [(t.config_path, t.output_dir) for t in targets])
+
+
+def _root_json(target: Any) -> dict[str, str]:
+    return {
+        "config": target.config_path,
+        "dir": target.output_dir,
+        "name": target.output_dir.replace("/", "."),
+    }
 
 
 def _stages(

@@ -10,8 +10,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 _PATTERN = re.compile(
-    r"^([+-]?)(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})"
-    r"(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?\d{1,3})?$"
+    r"([+-]?)(\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})"
+    r"(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?\d{1,3})?",
+    re.ASCII,
 )
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -26,7 +27,7 @@ def parse_quantity(text: str) -> Fraction:
     Raises:
         ValueError: Not a quantity (NaN, infinities and empty text included).
     """
-    match = _PATTERN.match(text)
+    match = _PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(f"{text[:40]!r} is not a quantity such as 500m, 2 or 1.5Gi")
     sign, number, suffix = match.groups()

@@ -6,15 +6,18 @@ from typing import Literal
 
 from reconciler.model.frozen import NO_LABELS, Labels
 
+_DIGITS_MAX = 63
+"""A label's value is no longer."""
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 
 
 def _as_int(text: str) -> int | None:
     """ParseInt of Go: optional sign and digits, 64 bits."""
     body = text[1:] if text[:1] in {"+", "-"} else text
-    if not (body.isascii() and body.isdigit()) or len(body) > 19:
+    if not (body.isascii() and body.isdigit()) or len(body) > _DIGITS_MAX:
         return None
-    return int(text)
+    value = int(text)
+    return value if -(2**63) <= value < 2**63 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

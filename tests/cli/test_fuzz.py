@@ -1,7 +1,7 @@
-"""Three thousand spoiled objects through `reconciler plan`: an answer each time, never a traceback.
+"""Three thousand spoiled objects through `reconciler plan`: an answer, never a traceback.
 
-Seeded, so that a failure comes back; each round spoils fifteen copies of valid objects and keeps two
-witnesses whole.
+Seeded, so that a failure comes back; each round spoils fifteen copies of valid objects and keeps
+two witnesses whole.
 """
 
 import copy

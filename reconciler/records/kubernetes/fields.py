@@ -22,7 +22,9 @@ Quantity = str | int | float
 """A Kubernetes quantity: the API server writes strings, and reads bare numbers too."""
 
 AMOUNT_MAX = 2**53
-"""Beyond it (8 PiB, or 9e12 CPUs) a number is a mistake and sums would leave 64 bits."""
+"""More (8 PiB, or 9e12 CPUs) fits nowhere, and sums would leave 64 bits: it is taken as this."""
+_LARGEST = 2**63 - 1
+"""From here on it is no quantity: `resource_amount` caps there, as the API server does."""
 
 
 API_GROUPS: dict[str, str] = {
@@ -138,9 +140,9 @@ def amount_of(resource: str, quantity: Quantity) -> int:
     """
     text = quantity if isinstance(quantity, str) else repr(quantity)
     amount = resource_amount(resource, text)
-    if not 0 <= amount <= AMOUNT_MAX:
+    if not 0 <= amount < _LARGEST:
         raise ValueError(f"{text[:40]!r} is no amount of {resource}")
-    return amount
+    return min(amount, AMOUNT_MAX)
 
 
 def amounts_of(quantities: Mapping[str, Quantity] | None) -> dict[str, int]:

@@ -93,3 +93,39 @@ def test_bare_numbers_are_quantities() -> None:
     """YAML turned into JSON by hand has numbers where kubectl has strings."""
     pod = decode_pod(containers=[container(cpu=2, memory=1024), container(cpu=0.5)])
     assert pod.spec.requests == {"cpu": 2500, "memory": 1024, "pods": 1}
+
+
+@pytest.mark.parametrize("memory", ["7Ei", "1e18", "9007199254740993"])
+def test_quantity_that_fits_nowhere_is_still_read(memory: str) -> None:
+    """The API server takes it, and the pod's owner wants to hear that it is too large."""
+    pod = decode_pod(containers=[container(memory=memory)] * 3)
+    assert pod.spec.requests["memory"] >= 3 * 2**53
+
+
+@pytest.mark.parametrize(
+    ("quantity", "milli"),
+    [
+        ("1e3", 1_000_000),
+        ("1E3", 1_000_000),
+        ("1k", 1_000_000),
+        ("1Ki", 1_024_000),
+        ("0.5m", 1),
+        ("100u", 1),
+        ("1.5", 1500),
+        (".5", 500),
+        ("2.", 2000),
+        ("+1", 1000),
+        ("12e-1", 1200),
+    ],
+)
+def test_quantity_is_read_as_kubernetes_writes_it(quantity: str, milli: int) -> None:
+    """A suffix read wrongly makes a pod a thousand times too large or too small."""
+    pod = decode_pod(containers=[container(cpu=quantity)])
+    assert pod.spec.requests["cpu"] == milli
+
+
+@pytest.mark.parametrize("quantity", ["1K", "1KB", "1kib", "1e", "1_000", "0x10", "\u0661", "1\n"])
+def test_text_that_only_looks_like_a_quantity_is_none(quantity: str) -> None:
+    """The API server refuses these; a guess at what was meant would be acted on."""
+    state = decode(pod_json(containers=[container(cpu=quantity)]))
+    assert [each.code for each in state.ignored] == ["unreadable"]

@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.settled import SettledInstances
 from reconciler.model.errors import PortError
+from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, is_of_cluster
 
 if TYPE_CHECKING:
@@ -26,19 +28,28 @@ class RegionReader:
         ec2: The region's client.
         cluster: The name that tags carry.
         now: The wall clock.
+        settled: Kept answers about instances; None: they are always asked for.
     """
 
-    def __init__(self, ec2: "EC2Client", cluster: str, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        ec2: "EC2Client",
+        cluster: str,
+        now: Callable[[], datetime],
+        settled: SettledInstances | None = None,
+    ) -> None:
         self._ec2 = ec2
         self._cluster = cluster
         self._now = now
+        self._settled = settled
+        self._region = Region(ec2.meta.region_name)
 
     def answers(self) -> list[Answer]:
         """Everything of ours in the region; PortErrors as `translated` makes them."""
         fleets = self.fleets()
         found: list[Answer] = [{"Fleets": fleets}]
         found.extend(self.launch_templates(fleets))
-        found.append({"Reservations": self._reservations()})
+        found.append({"Reservations": self._reservations(fleets)})
         found.extend(self._history(fleet) for fleet in fleets if _looks_troubled(fleet))
         return found
 
@@ -72,7 +83,17 @@ class RegionReader:
                 continue
             yield {"LaunchTemplates": found}
 
-    def _reservations(self) -> list[dict[str, Any]]:
+    def _reservations(self, fleets: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The instances, from the last answer when that must still hold."""
+        if self._settled is None:
+            return self._all_reservations()
+        found = self._settled.get(self._region, fleets)
+        if found is None:
+            found = self._all_reservations()
+            self._settled.keep(self._region, fleets, found)
+        return found
+
+    def _all_reservations(self) -> list[dict[str, Any]]:
         """Instances with a tag that may make them ours; values are compared afterwards."""
         keys = ["aws:ec2:fleet-id", "cluster", f"kubernetes.io/cluster/{self._cluster}"]
         tagged = [{"Name": "tag-key", "Values": keys}]

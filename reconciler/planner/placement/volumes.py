@@ -205,12 +205,17 @@ class VolumeResolver:
         storage_class = self._class_of(claim)
         if storage_class is None or not storage_class.wait_for_first_consumer:
             return self._never_bound(claim)
-        if claim.selected_node in self._nodes:
-            return _being_made(claim)
         if storage_class.provisioner == NO_PROVISIONER:
             return self._static_volumes([claim], storage_class.name)
         topologies = storage_class.allowed_topologies
-        return VolumeNeeds(selectors=(NodeSelector(terms=topologies),) if topologies else ())
+        selectors = (NodeSelector(terms=topologies),) if topologies else ()
+        if claim.selected_node not in self._nodes:
+            return VolumeNeeds(selectors=selectors)
+        # kube-scheduler goes nowhere else until the driver gives up.
+        here = Requirement(key="metadata.name", operator="In", values=(str(claim.selected_node),))
+        chosen = NodeSelector(terms=(NodeSelectorTerm(fields=(here,)),))
+        what = f"the volume of claim {claim.name} is being made for node {claim.selected_node}"
+        return VolumeNeeds(selectors=(*selectors, chosen), detail=what)
 
     def _never_bound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
         """A claim that is not bound stays so, whatever node its pod goes to."""
@@ -301,15 +306,6 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         and volume.capacity_bytes >= claim.request_bytes
         and volume.block == claim.block
         and set(claim.access_modes) <= set(volume.access_modes)
-    )
-
-
-def _being_made(claim: PersistentVolumeClaim) -> VolumeNeeds:
-    """A claim for which kube-scheduler has chosen a node: it goes nowhere else until given up."""
-    here = Requirement(key="metadata.name", operator="In", values=(str(claim.selected_node),))
-    return VolumeNeeds(
-        selectors=(NodeSelector(terms=(NodeSelectorTerm(fields=(here,)),)),),
-        detail=f"the volume of claim {claim.name} is being made for node {claim.selected_node}",
     )
 
 

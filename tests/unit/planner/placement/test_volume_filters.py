@@ -239,6 +239,15 @@ def test_claim_whose_volume_is_being_made_ties_its_pod_to_that_node(
     assert fits(make_pod(claims=("data",)), make_node(node), *others, **known) == expected
 
 
+def test_chosen_node_must_be_where_the_class_allows_volumes() -> None:
+    """A choice from before the class was changed is no way around its zones."""
+    allowed = (NodeSelectorTerm(expressions=(IN_A,)),)
+    limited = replace(GP3, allowed_topologies=allowed)
+    known = {"claims": (claim(selected_node=NodeName("n")),), "storage_classes": (limited,)}
+    assert fits(make_pod(claims=("data",)), make_node("n", zone="us-west-2a"), **known)
+    assert not fits(make_pod(claims=("data",)), make_node("n", zone="us-west-2b"), **known)
+
+
 @pytest.mark.parametrize(
     ("disk", "wanted", "expected"),
     [

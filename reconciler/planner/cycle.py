@@ -24,9 +24,10 @@ from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.demand import Demand, Wish, find_demand
 from reconciler.planner.inventory import FleetStatus, Inventory, take_inventory
 from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec, Simulation
-from reconciler.planner.placement.volumes import VolumeResolver
+from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.removal import Removal
 from reconciler.planner.settings import PlannerSettings
 
@@ -341,14 +342,18 @@ def _offers(
     daemons: tuple[PodSpec, ...],
     limits: dict[NodeName, FrozenMap[str, int | None]],
 ) -> dict[FleetKey, NewNode]:
-    """What a new node of each fleet is; volume limits as on the fleet's own nodes."""
+    """What a new node of each fleet is; volume limits as on its own nodes, else as EC2 states."""
     found: dict[FleetKey, NewNode] = {}
     for status in inventory.fleets:
         known: dict[str, int | None] = {}
         for node in status.nodes:
             for driver, limit in limits.get(node.name, NO_LIMITS).items():
                 if limit is not None:
-                    known[driver] = min(limit, known.get(driver) or limit)
+                    least = known.get(driver)
+                    known[driver] = limit if least is None else min(limit, least)
+        if EBS_DRIVER not in known:
+            types = (option.instance_type for option in status.settings.options)
+            known[EBS_DRIVER] = least_ebs_limit(types)
         found[status.key] = new_node(
             status, inventory.instance_of_node, settings.reserved, daemons, known
         )

@@ -4,7 +4,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.cluster import Node, Taint, Toleration
+from reconciler.model.cluster import (
+    Node,
+    PersistentVolumeClaim,
+    StorageClass,
+    Taint,
+    Toleration,
+)
 from reconciler.model.fleet import Instance
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
@@ -157,3 +163,35 @@ def test_price_is_that_of_the_cheapest_option_and_unknown_prices_are_named() -> 
     made = plan(make_snapshot(make_pod()), make_settings(known, unknown))
     assert made.cost.unpriced == ("primary-unknown",)
     assert made.cost.hourly_usd_after > 0
+
+
+@pytest.mark.parametrize(
+    ("types", "limit"),
+    [
+        (("m5.xlarge",), 25),
+        (("r5.large", "r4.large", "m5.xlarge"), 25),
+        (("m4.large", "r4.large"), 39),
+        (("m7i.2xlarge",), 31),
+        (("m7i-flex.large",), 31),
+        (("r8g.16xlarge",), 47),
+        (("c7i.48xlarge", "c7a.24xlarge"), 63),
+        (("m7g.large",), 25),
+        (("g6.xlarge",), 31),
+    ],
+)
+def test_first_node_of_a_fleet_attaches_as_many_volumes_as_ec2_states(
+    types: tuple[str, ...], limit: int
+) -> None:
+    """Forty databases would be bought one node, and the second only when it is found full."""
+    options = [make_option(name, 64, "512Gi", 200) for name in types]
+    fleet = make_fleet_settings(options=options)
+    gp3 = StorageClass(name="gp3", provisioner="ebs.csi.aws.com", wait_for_first_consumer=True)
+    pods = [make_pod(f"p{i}", cpu="10m", memory="1Mi", claims=(f"c{i}",)) for i in range(limit + 1)]
+    claims = tuple(
+        PersistentVolumeClaim(namespace="ns", name=f"c{i}", storage_class="gp3")
+        for i in range(limit + 1)
+    )
+    snapshot = make_snapshot(*pods, claims=claims, storage_classes=(gp3,))
+    made = plan(snapshot, make_settings(fleet))
+    assert made.fleets[0].target == 2
+    assert made.unplaceable == ()

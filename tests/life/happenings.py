@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from reconciler.adapters.memory import BudgetShape
 from reconciler.model.actions import DO_NOT_DISRUPT
@@ -15,7 +16,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetId, NodeName, PodKey
+from reconciler.model.ids import FleetId, PodKey
 from tests.builders import AWAY, HOME, make_spec, selecting
 from tests.life.programs import Step
 from tests.life.stage import Stage
@@ -62,7 +63,7 @@ class Happenings:
     # Workloads ---------------------------------------------------------------------------------
 
     def _create(
-        self, step: Step, kind: str, count: int = 1, sector: str = "primary", **changed: object
+        self, step: Step, kind: str, count: int = 1, sector: str = "primary", **changed: Any
     ) -> list[PodKey]:
         """Pods of one workload, with one spec."""
         self._serial += 1
@@ -82,8 +83,8 @@ class Happenings:
                 key=PodKey(namespace=NAMESPACE, name=f"{name}-{number}"),
                 spec=self._specs[shape],
                 owner=owner,
-                labels=FrozenMap({"app": name, **dict(labels)}),  # type: ignore[call-overload]
-                annotations=FrozenMap(annotations),  # type: ignore[arg-type]
+                labels=FrozenMap({"app": name, **dict(labels)}),
+                annotations=FrozenMap(annotations),
             )
             made.append(self.world.add_pod(pod))
         return made
@@ -238,10 +239,10 @@ class Happenings:
         found = self._nodes()
         return found[step.a % len(found)] if found else None
 
-    def _change_node(self, step: Step, **changed: object) -> None:
+    def _change_node(self, step: Step, **changed: Any) -> None:
         node = self._node(step)
         if node is not None:
-            self.world.add_node(replace(node, **changed))  # type: ignore[arg-type] # by name
+            self.world.add_node(replace(node, **changed))
 
     def _cordon(self, step: Step) -> None:
         self._change_node(step, unschedulable=True)
@@ -365,10 +366,11 @@ class Happenings:
             self.world.silence(node.name)
 
     def _revive(self, step: Step) -> None:
+        instances = self.world.fleets.instances
         for node in self._nodes():
-            instance = self.world.fleets.instances.get(node.instance_id or "")  # type: ignore[call-overload] # a name that is none
+            instance = instances.get(node.instance_id) if node.instance_id else None
             if instance is not None and not instance.gone:
-                self.world.revive(NodeName(node.name))
+                self.world.revive(node.name)
 
     def _stale_cluster(self, step: Step) -> None:
         """Caches lag behind, by a minute at most: older ones are no observation at all."""

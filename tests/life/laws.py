@@ -37,6 +37,8 @@ class Laws:
         """Every change of a target by the program: when, which, from, to."""
         self.evictions: list[tuple[float, PodKey, str]] = []
         self.endings: list[tuple[float, InstanceId]] = []
+        self.replaced_at = 0.0
+        """When an instance that never joined, or does not answer, was last ended to be replaced."""
         self._laws: dict[str, Callable[[Call], None]] = {
             "evict_pod": self._evicting,
             "delete_pod": self._deleting,
@@ -139,8 +141,11 @@ class Laws:
             yield "it may take longer to end than a drain may take"
         if self._was_guarded(pod.key.uid):
             yield "it is protected"
-        if node is None:
-            return
+        if node is not None:
+            yield from self._bars_of(node)
+
+    def _bars_of(self, node: Node) -> Iterator[str]:
+        """Why a node must not be drained."""
         if self._was_guarded(node.name):
             yield "its node is protected"
         if not self._may_touch(self._fleet_of(node)):
@@ -239,6 +244,8 @@ class Laws:
             age = (self._world.clock.now() - instance.launched_at).total_seconds()
             if age < self._stage.process.planned_with.instance_init_seconds:
                 yield f"it is {age:g} s old and may still join"
+        if not all(node.ready for node in nodes) or not nodes:
+            self.replaced_at = self._now()
         for node in nodes:
             if self._was_guarded(node.name):
                 yield f"{node.name} is protected"

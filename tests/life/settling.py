@@ -44,14 +44,14 @@ def _oscillation(stage: Stage, laws: Laws, since: float) -> Iterator[str]:
     """A fleet that went down and up again without any change of demand.
 
     Consolidation raises one fleet to lower another. Even so no state of all targets comes back
-    once it was left.
+    once it was left. What replaces a broken machine is a change too: it is counted from there.
     """
+    since = max(since, laws.replaced_at)
     consolidates = stage.process.settings.consolidation
     lowered: set[str] = set()
     targets = {fleet_id: record.target for fleet_id, record in stage.world.fleets.records.items()}
     recent = [change for change in laws.changes if change[0] >= since]
-    for _, fleet, before, _ in reversed(recent):
-        targets[fleet] = before
+    targets |= {fleet: before for _, fleet, before, _ in reversed(recent)}
     seen = [dict(targets)]
     for at, fleet, before, after in recent:
         if after > before and fleet in lowered and not consolidates:
@@ -128,7 +128,8 @@ def _idle(stage: Stage, laws: Laws) -> Iterator[str]:
             target = stage.world.target(fleet_id)
             empty = [n for n in _nodes_of(stage, fleet_id) if _is_idle(laws, n)]
             if empty and target > least:
-                yield f"{empty[0].name} of {fleet.name} stays empty, {target} nodes, minimum {least}"
+                what = f"{target} nodes, minimum {least}"
+                yield f"{empty[0].name} of {fleet.name} stays empty, {what}"
 
 
 def _nodes_of(stage: Stage, fleet_id: str) -> Iterator[Node]:

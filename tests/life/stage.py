@@ -1,6 +1,7 @@
 """The world that programs play in: fleets of two sectors, one that the config does not name."""
 
 from dataclasses import replace
+from typing import Any
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryWorld
 from reconciler.model.cluster import Node, Resources
@@ -32,7 +33,7 @@ def fleet_settings(config: Config) -> tuple[FleetSettings, ...]:
         type_idle_threshold_seconds=600,
     )
     regions = (HOME, AWAY)[: config.regions]
-    usual = {"scale_in": scale_in, "over_subscription": config.over_subscription}
+    usual: dict[str, Any] = {"scale_in": scale_in, "over_subscription": config.over_subscription}
     return (
         make_fleet_settings(
             pods=20, min_capacity=config.minimum, max_capacity=config.maximum, regions=regions,

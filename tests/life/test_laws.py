@@ -1,0 +1,60 @@
+"""The laws of a node's life, for random programs (`make laws` runs ten thousand)."""
+
+import os
+import sys
+
+from hypothesis import HealthCheck, given, note, settings
+
+from tests.life.programs import Program, programs
+from tests.life.running import Life
+
+USUAL = 120
+PROGRAMS = int(os.environ.get("RECONCILER_LAWS", USUAL))  # noqa: TID251 - how long to search
+"""How many programs one run tries; the usual number repeats itself, a larger one searches on."""
+
+
+class Tally:
+    """What the programs of one run did, so that a run of nothing is seen."""
+
+    programs = cycles = crashes = calls = evictions = endings = targets = 0
+
+    def add(self, life: Life) -> None:
+        """Count one program."""
+        self.programs += 1
+        self.cycles += life.stage.process.cycles
+        self.crashes += life.stage.process.crashes
+        self.calls += life.stage.world.log.made
+        self.evictions += len(life.laws.evictions)
+        self.endings += len(life.laws.endings)
+        self.targets += len(life.laws.changes)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.programs} programs, {self.cycles} cycles, {self.calls} calls, "
+            f"{self.crashes} crashes; {self.evictions} evictions, {self.targets} targets set, "
+            f"{self.endings} instances ended"
+        )
+
+
+def test_no_program_breaks_a_law() -> None:
+    """An operator who leaves the loop alone for a month would find one of these in the morning."""
+    tally = Tally()
+
+    @settings(
+        max_examples=PROGRAMS,
+        deadline=None,
+        derandomize=PROGRAMS == USUAL,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(program=programs())
+    def obeys(program: Program) -> None:
+        life = Life(program)
+        broken = life.run()
+        tally.add(life)
+        note(f"broken: {broken}")
+        assert broken == []
+
+    obeys()
+    sys.stdout.write(f"{tally}\n")
+    assert min(tally.crashes, tally.evictions, tally.endings) > 0

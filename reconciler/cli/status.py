@@ -76,6 +76,10 @@ def _print(status: Json) -> None:
     sys.stdout.write("\n".join(lines) + "\n")
     if plan is not None:
         _print_plan(plan)
+    if status["drift"]:
+        sys.stdout.write("\n")
+        columns = ("fleet", "region", "kind", "detail")
+        print_table(columns, [[drift[key] for key in columns] for drift in status["drift"]])
     if status["actions"]:
         _print_actions(status["actions"])
 

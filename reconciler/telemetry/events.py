@@ -41,6 +41,8 @@ CONFIG_RELOADED: Final = "config_reloaded"
 CONFIG_REFUSED: Final = "config_refused"
 CONFIG_NEEDS_RESTART: Final = "config_needs_restart"
 
+DRIFT_FOUND: Final = "fleet_drift_found"
+DRIFT_ENDED: Final = "fleet_drift_ended"
 GITOPS_ENDED: Final = "gitops_ended"
 GITOPS_TURN_FAILED: Final = "gitops_turn_failed"
 GITOPS_CONFIG_SEEN: Final = "gitops_config_seen"

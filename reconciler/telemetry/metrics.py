@@ -29,6 +29,7 @@ COST_GAP: Final = _name("cost_gap_ratio")
 NODES_HELD: Final = _name("nodes_held")
 DEMAND_QUARANTINED: Final = _name("demand_quarantined")
 ORPHAN_INSTANCES: Final = _name("orphan_instances")
+FLEET_DRIFT: Final = _name("fleet_drift")
 LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
 ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
 CONFIG_RELOADS: Final = _name("config_reloads_total")
@@ -59,6 +60,7 @@ ALL: Final = (
     NODES_HELD,
     DEMAND_QUARANTINED,
     ORPHAN_INSTANCES,
+    FLEET_DRIFT,
     LAST_SUCCESS_AGE,
     ERRORS_IN_A_ROW,
     CONFIG_RELOADS,

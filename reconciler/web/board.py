@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from reconciler.gitops.live import LiveDrift
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.errors import ConfigError, ReconcilerError
 from reconciler.model.outcome import Outcome
@@ -75,6 +76,8 @@ class View:
     succeeded_seconds: float | None = None
     actions: tuple[PastAction, ...] = ()
     """The last ones, newest first."""
+    drift: tuple[LiveDrift, ...] = ()
+    """Fleets that are not what the config says."""
     second_loop: str = ""
     """What the second loop's last turn came to; empty when it does not run."""
 
@@ -149,6 +152,11 @@ class StatusBoard:
         """The second loop took a turn."""
         with self._lock:
             self._view = replace(self._view, second_loop=text)
+
+    def drift_found(self, drift: tuple[LiveDrift, ...]) -> None:
+        """What differs between config and EC2 changed."""
+        with self._lock:
+            self._view = replace(self._view, drift=drift)
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
         """A plan was made and is about to be carried out."""

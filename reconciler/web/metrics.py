@@ -172,6 +172,14 @@ class _BoardCollector(Collector):
             yield _gauge(names.LAST_SUCCESS_AGE, "Since the last cycle without an error.", age)
         if view.plan is not None:
             yield from _of_plan(view.plan)
+        drift = GaugeMetricFamily(
+            names.FLEET_DRIFT,
+            "1 while a fleet is not what the config says.",
+            labels=["fleet", "region", "kind"],
+        )
+        for each in view.drift:
+            drift.add_metric([each.fleet, each.region, each.kind], 1)
+        yield drift
 
 
 def _of_plan(plan: Plan) -> Iterator[Metric]:

@@ -41,6 +41,10 @@ def status_json(board: StatusBoard) -> Json:
             "faults": list(view.config.faults),
         },
         "second_loop": view.second_loop or None,
+        "drift": [
+            {"fleet": d.fleet, "region": d.region, "kind": d.kind, "detail": d.detail}
+            for d in view.drift
+        ],
         "plan": None if view.plan is None else _plan(view.plan),
         "actions": [_past(each) for each in view.actions],
     }

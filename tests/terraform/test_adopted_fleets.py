@@ -13,9 +13,12 @@ import boto3
 import pytest
 
 from reconciler.config.loader import load_config
+from reconciler.gitops.live import live_drift
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.gitops.write import write_rendered
+from reconciler.model.ids import Region
+from reconciler.records.aws import decode_cloud
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
@@ -136,6 +139,8 @@ def test_lost_state_is_brought_back_by_an_import_that_changes_nothing(
     answer = world.reconciler("import", "--cluster-name", CLUSTER, "--out", str(out))
     assert answer["fleets"] == ["primary-medium-us-west-2a", "primary-small", "primary-wide"]
     assert (answer["left_out"], answer["unreadable"]) == ({}, [])
+    cloud = decode_cloud([(Region(REGION), world.ec2.describe_fleets())], cluster=CLUSTER)
+    assert live_drift(load_config(applied / "before.yaml"), Region(REGION), cloud) == ()
     before = root_module_of(load_config(applied / "before.yaml")).fleets
     world.rendered(out / "sectors.yaml", out / "terraform")
     printed = world.call(out / "terraform", "plan", "-out=saved")

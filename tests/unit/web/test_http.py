@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.gitops.live import LiveDrift
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
 from reconciler.web.asking import ask_status
 from reconciler.web.server import WebServer
-from tests.builders import make_pod
+from tests.builders import HOME, make_pod
 from tests.unit.web.scene import Scene, bought, fleet, homeless, raised
 
+MISSING = LiveDrift(fleet="primary-small", region=HOME, kind="fleet-missing", detail="not in EC2")
 DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 
@@ -168,10 +170,22 @@ def test_age_of_the_last_success_grows_while_cycles_fail(scene: Scene) -> None:
     assert scene.metric("fleet_reconciler_errors_in_a_row") == 1
 
 
+def test_drift_is_counted_and_shown_until_it_ends(scene: Scene) -> None:
+    """A fleet that somebody deleted by hand must be visible where people look."""
+    scene.board.drift_found((MISSING,))
+    labels = 'fleet="primary-small",kind="fleet-missing",region="us-west-2"'
+    assert f"fleet_reconciler_fleet_drift{{{labels}}} 1.0" in scene.ask("/metrics")[2]
+    status = json.loads(scene.ask("/api/status")[2])
+    assert [each["kind"] for each in status["drift"]] == ["fleet-missing"]
+    scene.board.drift_found(())
+    assert "fleet_reconciler_fleet_drift{" not in scene.ask("/metrics")[2]
+
+
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
     scene.cycle(raised(), pods=(pod,), unplaceable=(homeless("a", "zone"),), fleets=(fleet(),))
+    scene.board.drift_found((MISSING,))
     text, documented = scene.ask("/metrics")[2], DOCS.read_text()
     for name in names.ALL:
         assert re.search(rf"^{name}(_bucket|_count)?[ {{]", text, re.MULTILINE), name

@@ -1,0 +1,79 @@
+"""Drift between config and EC2 as each cycle sees it: told once per change."""
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+
+from reconciler.gitops.live import LiveDrift
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.telemetry import events
+from reconciler.telemetry.scrubbing import Scrubber
+
+LINES_MAX = 15
+
+
+class DriftReporter:
+    """A Reporter that compares what EC2 has with the config in force.
+
+    Args:
+        compare: What differs, from what EC2 answered.
+        shown: Hears of everything that differs now, whenever that changed.
+        tell: Takes one message for people per change.
+    """
+
+    def __init__(
+        self,
+        compare: Callable[[CloudState], tuple[LiveDrift, ...]],
+        shown: Callable[[tuple[LiveDrift, ...]], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._compare = compare
+        self._shown = shown
+        self._tell = tell
+        self._known: frozenset[LiveDrift] = frozenset()
+        self._log: Any = structlog.get_logger()
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
+        """Compare; without an answer of EC2 what was known stays."""
+        cloud = snapshot.cloud
+        if cloud is None:
+            return
+        found = self._compare(cloud)
+        kept = {each for each in self._known if each.region not in cloud.regions}
+        now = frozenset(found) | kept
+        if now == self._known:
+            return
+        begun, ended = sorted(now - self._known), sorted(self._known - now)
+        self._known = now
+        self._shown(tuple(sorted(now)))
+        for each in begun:
+            self._log.warning(events.DRIFT_FOUND, **_facts(each))
+        for each in ended:
+            self._log.info(events.DRIFT_ENDED, **_facts(each))
+        lines = [_line("differs from the config", each) for each in begun]
+        lines += [_line("is as the config says again", each) for each in ended]
+        more = [f"and {len(lines) - LINES_MAX} more"] if len(lines) > LINES_MAX else []
+        self._tell(Scrubber().text("\n".join([*lines[:LINES_MAX], *more])))
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """No action mends drift: that is Terraform's."""
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """A cycle's end says nothing about drift."""
+
+
+def _facts(drift: LiveDrift) -> dict[str, str]:
+    return {
+        "fleet": drift.fleet,
+        "region": drift.region,
+        "kind": drift.kind,
+        "detail": drift.detail,
+    }
+
+
+def _line(what: str, drift: LiveDrift) -> str:
+    return f"fleet {drift.fleet} ({drift.region}) {what}: {drift.kind} ({drift.detail})"

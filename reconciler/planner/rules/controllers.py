@@ -6,5 +6,8 @@ from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms,
 def judge(subject: Subject, terms: Terms) -> Ruling:
     """Blocks bare pods unless `move_bare_pods` accepts that they are gone for good."""
     if subject.pod.owner is None and not terms.move_bare_pods:
-        return block("no-controller", "it has no controller that would make it again")
+        return block(
+            "no-controller",
+            "it has no controller that would make it again (`move_bare_pods` would let it go)",
+        )
     return NO_OPINION

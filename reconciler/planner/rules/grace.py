@@ -8,5 +8,7 @@ def judge(subject: Subject, terms: Terms) -> Ruling:
     asked = subject.pod.spec.termination_grace_seconds
     if asked > terms.graceful_termination_max_seconds:
         limit = f"{terms.graceful_termination_max_seconds:g}"
-        return block("long-grace", f"it may take {asked} s to end, the limit is {limit} s")
+        return block(
+            "long-grace", f"it may take {asked} s to end, max_graceful_termination is {limit} s"
+        )
     return NO_OPINION

@@ -6,5 +6,9 @@ from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms,
 def judge(subject: Subject, terms: Terms) -> Ruling:
     """Blocks pods with an emptyDir on disk or a hostPath, unless `move_local_storage`."""
     if subject.pod.spec.local_storage and not terms.move_local_storage:
-        return block("local-storage", "it keeps data on the node (emptyDir or hostPath)")
+        return block(
+            "local-storage",
+            "it keeps data on the node in an emptyDir or hostPath "
+            "(`move_local_storage` would let it go)",
+        )
     return NO_OPINION

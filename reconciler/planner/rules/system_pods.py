@@ -9,5 +9,9 @@ def judge(subject: Subject, terms: Terms) -> Ruling:
     """Blocks kube-system pods that no budget covers, unless `move_system_pods`."""
     lonely = subject.pod.key.namespace == KUBE_SYSTEM and subject.budgets == 0
     if lonely and not terms.move_system_pods:
-        return block("kube-system", "it is a kube-system pod without a disruption budget")
+        return block(
+            "kube-system",
+            "it is a kube-system pod without a disruption budget "
+            "(one, or `move_system_pods`, would let it go)",
+        )
     return NO_OPINION

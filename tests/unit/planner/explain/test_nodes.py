@@ -1,16 +1,30 @@
 """`--explain-node`: why a node is kept, used, held or leaves."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from reconciler.model.actions import UNNEEDED_SINCE
+from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_SINCE
+from reconciler.model.cluster import Node, Owner, Pod, PodDisruptionBudget
 from reconciler.model.errors import UsageError
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.answers import NodeExplanation
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import rfc3339
-from tests.builders import ago, idle, make_fleet_settings, make_node, make_pod, make_settings
+from tests.builders import (
+    ago,
+    idle,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_settings,
+    selecting,
+)
 from tests.builders import make_snapshot as snapshot_of
 
 FLEET = make_fleet_settings("small", scale_in=idle(600))
@@ -72,6 +86,111 @@ def test_node_to_which_demand_is_promised_is_used() -> None:
 def test_foreign_node_is_never_touched() -> None:
     """Nodes of other tools are none of ours, and the answer says so."""
     assert explained(snapshot_of(make_node("n0"))).verdict == "foreign"
+
+
+WEB = make_pod("web", node="n0", cpu="100m", memory="100Mi")
+BUDGET = PodDisruptionBudget(namespace="ns", name="b", selector=selecting(), disruptions_allowed=0)
+
+
+@pytest.mark.parametrize(
+    ("pod", "cluster", "code", "because"),
+    [
+        (
+            replace(WEB, annotations=FrozenMap({DO_NOT_DISRUPT: "true"})),
+            {},
+            "do-not-disrupt",
+            "ns/web: it is annotated fleet-reconciler.io/do-not-disrupt=true",
+        ),
+        (
+            replace(WEB, owner=None),
+            {},
+            "no-controller",
+            "ns/web: it has no controller that would make it again (`move_bare_pods` ",
+        ),
+        (
+            replace(WEB, owner=Owner(kind="Job", name="j")),
+            {},
+            "started-job",
+            "ns/web: it belongs to a Job that has started",
+        ),
+        (
+            replace(WEB, spec=replace(WEB.spec, local_storage=True)),
+            {},
+            "local-storage",
+            "ns/web: it keeps data on the node in an emptyDir or hostPath (`move_local_storage`",
+        ),
+        (
+            replace(WEB, key=PodKey(namespace="kube-system", name="dns")),
+            {},
+            "kube-system",
+            "kube-system/dns: it is a kube-system pod without a disruption budget (one, or",
+        ),
+        (
+            WEB,
+            {"budgets": (BUDGET, replace(BUDGET, name="c"))},
+            "two-budgets",
+            "ns/web: 2 disruption budgets cover it",
+        ),
+        (
+            replace(WEB, spec=replace(WEB.spec, termination_grace_seconds=600)),
+            {},
+            "long-grace",
+            "ns/web: it may take 600 s to end, max_graceful_termination is 120 s",
+        ),
+        (replace(WEB, unreadable=True), {}, "unreadable", "ns/web: it cannot be read"),
+        (
+            WEB,
+            {"budgets": (replace(BUDGET, unreadable=True, selector=None),)},
+            "unreadable-budget",
+            "ns/web: a disruption budget of its namespace cannot be read",
+        ),
+        (WEB, {"budgets": (BUDGET,)}, "budget", ""),
+        (WEB, {}, "no-destination", "its pods fit on no other node"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.islower() else "",
+)
+def test_under_used_node_says_which_rule_keeps_it(
+    pod: Pod, cluster: dict[str, Any], code: str, because: str
+) -> None:
+    """The owner of the pod that keeps a node must hear of it, and what would let it go."""
+    others = [make_node("n1", FLEET)] if code != "no-destination" else []
+    blocker = make_pod("full", node="n1", cpu=3) if others else None
+    rest: list[Node | Pod] = [*others, *([blocker] if blocker else [])]
+    node = make_node("n0", FLEET, annotations=LONG_IDLE)
+    found = explained(snapshot_of(node, pod, *rest, **cluster))
+    assert (found.verdict, found.code) == ("kept", code)
+    assert found.because.startswith(because)
+
+
+@pytest.mark.parametrize(
+    ("changed", "fleet", "code", "because"),
+    [
+        (
+            {"annotations": {**LONG_IDLE, DO_NOT_DISRUPT: "true"}},
+            {},
+            "protected",
+            "it is annotated fleet-reconciler.io/do-not-disrupt=true",
+        ),
+        ({"ready": False}, {}, "not-ready", "it is not Ready"),
+        ({"instance_id": None}, {}, "unreadable", "it cannot be read or has no instance"),
+        (
+            {},
+            {"scale_in": idle(600, type_spares=1, type_idle_threshold_seconds=10_000)},
+            "type-spares",
+            "kept as a spare of its instance type",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.islower() else "",
+)
+def test_empty_node_says_which_rule_keeps_it(
+    changed: dict[str, Any], fleet: dict[str, Any], code: str, because: str
+) -> None:
+    """An idle node costs money: whoever asks must learn which setting keeps it."""
+    of = make_fleet_settings("small", **{"scale_in": idle(600), **fleet})
+    annotations = FrozenMap(changed.pop("annotations", LONG_IDLE))
+    node = make_node("n0", of, annotations=annotations, **changed)
+    found = explained(snapshot_of(node), make_settings(of))
+    assert (found.verdict, found.code, found.because) == ("kept", code, because)
 
 
 def test_unknown_node_is_a_usage_error() -> None:

@@ -101,6 +101,8 @@ class Cycle:
     seats: dict[int, Seat] = field(default_factory=dict)
     new_nodes: dict[FleetKey, int] = field(default_factory=dict)
     """New nodes per fleet so far."""
+    replacements: dict[FleetKey, int] = field(default_factory=dict)
+    """Nodes asked for in the place of others that leave when they have come."""
     pods_on_new: dict[FleetKey, int] = field(default_factory=dict)
     """Pods that asked for new nodes, per fleet."""
     actions: list[AnyAction] = field(default_factory=list)

@@ -29,6 +29,7 @@ from reconciler.planner.policies import (
     unready_nodes,
 )
 from reconciler.planner.removals import settle_removals
+from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun
 
@@ -107,6 +108,7 @@ def _placements(cycle: Cycle) -> Placements:
 def _capacity_actions(cycle: Cycle) -> Iterable[SetCapacity]:
     """One call per fleet with the final target; decrements belong to their terminations."""
     for status in cycle.inventory.fleets:
+        check_target(cycle, status)
         ending = sum(
             1
             for action in cycle.actions

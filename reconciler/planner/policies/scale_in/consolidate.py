@@ -67,6 +67,7 @@ class Consolidator:
         """Raise the fleet's target by the one node; the candidate counts as one that leaves."""
         cycle = self._scene.cycle
         cycle.targets[key] = max(cycle.targets[key], cycle.statuses[key].joined) + 1
+        cycle.replacements[key] = cycle.replacements.get(key, 0) + 1
         old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
         because = f"a node at {new} USD/h can take the pods of {candidate.node.name} at {old}"
         cycle.raises[key] = ("consolidation", because)

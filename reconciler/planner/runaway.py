@@ -1,0 +1,23 @@
+"""The guard that stands whatever else is wrong: no target beyond what the plan can account for."""
+
+from reconciler.model.errors import InvariantViolated
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.inventory import FleetStatus
+
+
+def check_target(cycle: Cycle, status: FleetStatus) -> None:
+    """A target never exceeds what is there and owed, plus the new nodes that this plan names.
+
+    Raises:
+        InvariantViolated: It does: a bug of ours, and better no plan than a runaway.
+    """
+    target = cycle.targets[status.key]
+    new = cycle.new_nodes.get(status.key, 0) + cycle.replacements.get(status.key, 0)
+    most = max(status.held + new, status.min)
+    if target > most:
+        raise InvariantViolated(
+            f"fleet {status.key}",
+            f"its target would be {target}: it holds or is owed {status.held}, the plan names "
+            f"{new} new nodes and min_capacity is {status.min}",
+            "nothing was done; please report it with a snapshot",
+        )

@@ -1,7 +1,8 @@
 """Wires the capacity loop: live cluster and cloud, executor, reporters, HTTP, signals."""
 
 import os
-from collections.abc import Iterable, Iterator
+import socket
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import structlog
 
 from reconciler import __version__
 from reconciler.adapters.aws import Clients, Ec2FleetCloud, home_region
-from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.kubernetes import KubernetesCluster, KubernetesEvents, connect
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
@@ -20,6 +21,9 @@ from reconciler.bootstrap.stopping import StopDeadline, exit_code_of
 from reconciler.config.environment import Flags
 from reconciler.executor.executor import DryRunExecutor, Executor, LiveExecutor, Report
 from reconciler.executor.sides import Sides
+from reconciler.gitops.live import live_drift
+from reconciler.loops.drift_reporter import DriftReporter
+from reconciler.loops.event_reporter import EventReporter
 from reconciler.loops.leadership import Leadership
 from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.notify_reporter import NotifyReporter
@@ -125,6 +129,10 @@ def _second_loop(options: GitopsOptions | None, capacity: "Capacity") -> Iterato
             second.stop()
     if second.failure is not None:
         raise second.failure
+
+
+def _say_nothing(text: str) -> None:
+    """Nobody asked to be told."""
 
 
 class ConfiguredExecutor:
@@ -270,17 +278,39 @@ class Capacity:
 
     @contextmanager
     def _reporter(self) -> Iterator[Reporters]:
-        """Status page, metrics, log, and Slack when there is a hook."""
+        """Status page, metrics, log, Kubernetes Events, and Slack when there is a hook."""
         now = self._clock.monotonic_seconds
         log = LogReporter(now, lambda: self._source.config.max_logging_interval_seconds)
         reporters: list[Reporter] = [self.board, self._metrics, log]
-        hook = self._source.config.notifications.slack_hook.get_secret_value()
-        if not hook:
+        with ExitStack() as stack:
+            written = stack.enter_context(closing(self._kubernetes_events()))
+            reporters.append(Gated(EventReporter(written), self._may_tell))
+            tell: Callable[[str], None] = _say_nothing
+            hook = self._source.config.notifications.slack_hook.get_secret_value()
+            if hook:
+                slack = stack.enter_context(closing(SlackNotifier(hook, self._log_unsent)))
+                reporters.append(Gated(NotifyReporter(slack, now), self._may_tell))
+                tell = slack.notify
+            reporters.append(self._drift_reporter(tell))
             yield Reporters(reporters)
-            return
-        with closing(SlackNotifier(hook, self._log_unsent)) as slack:
-            notify = Gated(NotifyReporter(slack, now), self._may_tell)
-            yield Reporters([*reporters, notify])
+
+    def _drift_reporter(self, tell: Callable[[str], None]) -> DriftReporter:
+        """Every replica shows drift, the one that acts tells people."""
+        return DriftReporter(
+            lambda cloud: live_drift(self._source.config, self._source.settings.regions[0], cloud),
+            self.board.drift_found,
+            lambda text: tell(text) if self._may_tell() else None,
+        )
+
+    def _kubernetes_events(self) -> KubernetesEvents:
+        """Events over connections of their own: they hold nothing up."""
+        return KubernetesEvents(
+            connect(self._source.config.kubeconfig, fence=self._leading.may_act),
+            instance=self._leading.identity or socket.gethostname(),
+            now=self._clock.now,
+            monotonic_seconds=self._clock.monotonic_seconds,
+            counted=self._metrics.kubernetes_event,
+        )
 
     def _log_unsent(self, error: PortError) -> None:
         self._log.warning(events.NOTIFICATION_FAILED, reason=str(error))

@@ -43,7 +43,7 @@ def candidacy(
     stated = config.leader_election
     # Of its own, so that a renewal never waits for a connection; two tries per deadline at least.
     transport = connect(config.kubeconfig, read_seconds=stated.renew_deadline_seconds / 2)
-    home = LeaseHome(transport, own_namespace())
+    home = LeaseHome(transport, stated.namespace or own_namespace())
     leases = KubernetesLeases(transport, home)
     election = Election(
         leases,

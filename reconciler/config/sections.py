@@ -142,6 +142,8 @@ class LeaderElection(Section):
     """How long after its last renewal a leader acts; less than `lease_duration`."""
     retry_period_seconds: PositiveSeconds = Field(default=2.0, alias="retry_period")
     """Pause between renewals, and between looks at the Lease; far less than `renew_deadline`."""
+    namespace: Text | None = None
+    """Where the Lease is; default: the pod's own, outside of the cluster where one is found."""
 
 
 class Notifications(Section):

@@ -46,6 +46,11 @@ class Leadership:
         return self._election is not None
 
     @property
+    def identity(self) -> str:
+        """Of this process in the election; empty when there is none."""
+        return "" if self._election is None else self._election.identity
+
+    @property
     def holder(self) -> str:
         """Who held the Lease when it was seen last; empty when nobody or unknown."""
         return "" if self._election is None else self._election.holder

@@ -40,6 +40,11 @@ def pod_path(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
 
 
+def events_path(namespace: str) -> str:
+    """Path of a namespace's Events."""
+    return f"/api/v1/namespaces/{quote(namespace, safe='')}/events"
+
+
 def leases_path(namespace: str) -> str:
     """Path of a namespace's Leases."""
     return f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"

@@ -91,7 +91,7 @@ class LeaseHome:
 
     Args:
         transport: How to reach the server.
-        own: The namespace of the pod that this is; None outside of a cluster.
+        own: The namespace that is stated, or of the pod that this is; None outside of a cluster.
     """
 
     def __init__(self, transport: Transport, own: str | None) -> None:

@@ -75,6 +75,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "lease_duration": ("30s", 30.0, "10s", RANGE),
         "renew_deadline": ("12s", 12.0, "15s", RANGE),
         "retry_period": ("3s", 3.0, "0", RANGE),
+        "namespace": TEXT,
     },
     "MaintenanceWindow": {
         "starts": ("'22:30'", time(22, 30), "x", TYPE),

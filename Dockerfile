@@ -1,0 +1,39 @@
+# The reconciler's image. Build it with
+#   docker build --tag REGISTRY/fleet-reconciler:VERSION .
+# Nothing is downloaded that requirements/*.txt does not name with its hash.
+
+FROM python:3.13.9-slim-trixie AS build
+ENV PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /build
+COPY requirements/ requirements/
+RUN python -m pip install --require-hashes -r requirements/build.txt
+# Sources are built with what was just installed: an isolated build would fetch tools without hashes.
+RUN python -m pip wheel --no-build-isolation --require-hashes -r requirements/runtime.txt --wheel-dir wheels
+COPY pyproject.toml README.md LICENSE ./
+COPY reconciler/ reconciler/
+COPY templates/ templates/
+COPY terraform/ terraform/
+COPY docs/examples/ docs/examples/
+RUN python -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir wheels .
+RUN python -m venv --without-pip /opt/reconciler \
+    && python -m pip --python /opt/reconciler/bin/python install --no-index --no-deps wheels/*.whl
+
+FROM python:3.13.9-slim-trixie
+# The second loop calls git. Debian keeps one version per release: a pinned one would vanish.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && rm -rf /usr/local/bin/pip* /usr/local/lib/python3.13/ensurepip \
+        /usr/local/lib/python3.13/site-packages/pip*
+COPY --from=build /opt/reconciler /opt/reconciler
+ENV PATH=/opt/reconciler/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    HOME=/tmp
+# A number: Kubernetes cannot tell from a name that it is not root.
+USER 65532:65532
+EXPOSE 9235
+ENTRYPOINT ["/opt/reconciler/bin/reconciler"]
+CMD ["--help"]

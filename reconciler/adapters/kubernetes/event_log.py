@@ -1,0 +1,139 @@
+"""What was told about which object: equal Events are counted on one, chatty objects are cut off."""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.ports.object_events import ObjectEvent
+
+OBJECTS_MAX = 4096
+"""As client-go's correlator: what is remembered stays bounded however many objects there are."""
+QUEUE_MAX = 2000
+REPEAT_SECONDS = 300.0
+"""An equal Event is written again, with its count, that often."""
+OBJECT_BURST = 25.0
+OBJECT_REFILL_SECONDS = 300.0
+"""Of each object: 25 Events at once, then one per 5 min; client-go's spam filter."""
+
+Key = tuple[str, str, str, str, str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """One Event, and how often it happened."""
+
+    event: ObjectEvent
+    first_at: datetime
+    last_at: datetime
+    count: int = 1
+    written_at: float | None = None
+    """Monotonic; None: not yet."""
+    name: str = ""
+    """Of the Event object; empty: there is none yet."""
+    queued: bool = True
+
+
+class Bucket:
+    """A token bucket.
+
+    Args:
+        burst: Tokens that it holds.
+        refill_seconds: Until another token is there.
+    """
+
+    def __init__(self, burst: float, refill_seconds: float) -> None:
+        self._burst = burst
+        self._refill_seconds = refill_seconds
+        self._tokens = burst
+        self._at: float | None = None
+
+    def take(self, now: float) -> bool:
+        """Whether there was a token; it is gone now."""
+        if self._at is not None:
+            gained = max(0.0, now - self._at) / self._refill_seconds
+            self._tokens = min(self._burst, self._tokens + gained)
+        self._at = now
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True
+
+
+class EventLog:
+    """What is to be written next. Not safe for several threads: its owner locks.
+
+    Args:
+        now: The wall clock.
+        monotonic_seconds: A clock that never jumps.
+    """
+
+    def __init__(self, now: Callable[[], datetime], monotonic_seconds: Callable[[], float]) -> None:
+        self._now = now
+        self._monotonic_seconds = monotonic_seconds
+        self._told: OrderedDict[Key, Told] = OrderedDict()
+        self._buckets: OrderedDict[tuple[str, str, str, str], Bucket] = OrderedDict()
+        self._due: deque[Told] = deque()
+
+    def add(self, event: ObjectEvent) -> bool:
+        """Note an Event; False when it was dropped."""
+        key = _key(event)
+        told = self._told.get(key)
+        if told is not None:
+            self._told.move_to_end(key)
+            return self._again(told, event)
+        if len(self._due) >= QUEUE_MAX or not self._allowed(key[:4]):
+            return False
+        now = self._now()
+        told = Told(event=event, first_at=now, last_at=now)
+        self._told[key] = told
+        self._due.append(told)
+        while len(self._told) > OBJECTS_MAX:
+            self._told.popitem(last=False)
+        return True
+
+    def _again(self, told: Told, event: ObjectEvent) -> bool:
+        told.event, told.last_at = event, self._now()
+        told.count += 1
+        written_at = told.written_at
+        if told.queued or written_at is None:
+            return True
+        if self._monotonic_seconds() - written_at >= REPEAT_SECONDS and len(self._due) < QUEUE_MAX:
+            told.queued = True
+            self._due.append(told)
+        return True
+
+    def _allowed(self, subject: tuple[str, str, str, str]) -> bool:
+        bucket = self._buckets.setdefault(subject, Bucket(OBJECT_BURST, OBJECT_REFILL_SECONDS))
+        self._buckets.move_to_end(subject)
+        while len(self._buckets) > OBJECTS_MAX:
+            self._buckets.popitem(last=False)
+        return bucket.take(self._monotonic_seconds())
+
+    def next(self) -> Told | None:
+        """The next one to write; it is no longer due."""
+        if not self._due:
+            return None
+        told = self._due.popleft()
+        told.queued = False
+        told.written_at = self._monotonic_seconds()
+        return told
+
+    def forget(self, told: Told) -> None:
+        """It could not be written: the same may be told again at once."""
+        self._told.pop(_key(told.event), None)
+
+    def __len__(self) -> int:
+        """How many are due."""
+        return len(self._due)
+
+
+def _key(event: ObjectEvent) -> Key:
+    return (
+        event.kind,
+        event.namespace,
+        event.name,
+        event.uid,
+        event.reason,
+        event.about or event.message,
+    )

@@ -1,0 +1,163 @@
+"""The ObjectEvents port over the API server: written by a thread of its own, slowly."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from reconciler.adapters.kubernetes.event_log import Bucket, EventLog, Told
+from reconciler.adapters.kubernetes.kinds import events_path
+from reconciler.adapters.kubernetes.transport import Transport
+from reconciler.adapters.kubernetes.verbs import MERGE_PATCH
+from reconciler.model.errors import NotFound, PortError
+from reconciler.ports.object_events import ObjectEvent
+
+COMPONENT: Final = "fleet-reconciler"
+BURST: Final = 100.0
+REFILL_SECONDS: Final = 0.1
+"""Over all objects: 100 at once, then ten per second."""
+BACKOFF_SECONDS: Final = 1.0
+BACKOFF_MAX_SECONDS: Final = 60.0
+MESSAGE_MAX: Final = 1000
+"""events.k8s.io takes notes of up to 1 kB."""
+NODE_NAMESPACE: Final = "default"
+"""Where Events of objects without a namespace belong."""
+NAME_MAX: Final = 220
+JOIN_SECONDS: Final = 0.2
+"""Events that are not written by then are lost."""
+
+
+class KubernetesEvents:
+    """Writes Events in the background.
+
+    Args:
+        transport: How to reach the server; closed with this.
+        instance: This replica's name.
+        now: The wall clock.
+        monotonic_seconds: A clock that never jumps.
+        counted: Hears `written`, `dropped` or `failed` for each.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        instance: str,
+        now: Callable[[], datetime],
+        monotonic_seconds: Callable[[], float],
+        counted: Callable[[str], None],
+    ) -> None:
+        self._transport = transport
+        self._instance = instance
+        self._now = now
+        self._monotonic_seconds = monotonic_seconds
+        self._counted = counted
+        self._log = EventLog(now, monotonic_seconds)
+        self._bucket = Bucket(BURST, REFILL_SECONDS)
+        self._names = 0
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="events", daemon=True)
+        self._thread.start()
+
+    def emit(self, event: ObjectEvent) -> None:
+        """Have an Event written soon; see ports.object_events."""
+        with self._changed:
+            if not self._log.add(event):
+                self._counted("dropped")
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop writing; what is not written by now is lost."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(JOIN_SECONDS)
+        self._transport.close()
+
+    def _run(self) -> None:
+        pause_seconds = BACKOFF_SECONDS
+        while (told := self._next()) is not None:
+            try:
+                self._write(told)
+            except PortError:
+                self._counted("failed")
+                with self._changed:
+                    self._log.forget(told)
+                    self._changed.wait_for(lambda: self._closed, pause_seconds)
+                pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
+            else:
+                self._counted("written")
+                pause_seconds = BACKOFF_SECONDS
+
+    def _next(self) -> Told | None:
+        """The next one that may be written; None when this is closed."""
+        with self._changed:
+            while not self._closed:
+                if not len(self._log):
+                    self._changed.wait()
+                elif not self._bucket.take(self._monotonic_seconds()):
+                    self._changed.wait_for(lambda: self._closed, REFILL_SECONDS)
+                else:
+                    return self._log.next()
+            return None
+
+    def _write(self, told: Told) -> None:
+        event = told.event
+        path = events_path(event.namespace or NODE_NAMESPACE)
+        if told.name:
+            patch = {
+                "count": told.count,
+                "lastTimestamp": _time(told.last_at),
+                "message": _cut(event.message),
+            }
+            try:
+                self._transport.expect(
+                    "PATCH", f"{path}/{told.name}", body=patch, content_type=MERGE_PATCH
+                )
+            except NotFound:  # the server forgets Events after an hour
+                told.name = ""
+            else:
+                return
+        name = self._name(event)
+        self._transport.expect("POST", path, body=self._body(told, name))
+        told.name = name
+
+    def _name(self, event: ObjectEvent) -> str:
+        """A name as client-go makes it; never the same twice."""
+        self._names += 1
+        stamp = int(self._now().timestamp() * 1_000_000) * 1000 + self._names % 1000
+        return f"{event.name[:NAME_MAX].rstrip('.-')}.{stamp:x}"
+
+    def _body(self, told: Told, name: str) -> dict[str, Any]:
+        event = told.event
+        involved = {"apiVersion": "v1", "kind": event.kind, "name": event.name}
+        if event.namespace:
+            involved["namespace"] = event.namespace
+        if event.uid:
+            involved["uid"] = event.uid
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": event.namespace or NODE_NAMESPACE},
+            "involvedObject": involved,
+            "reason": event.reason,
+            "message": _cut(event.message),
+            "type": "Warning" if event.warning else "Normal",
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "reportingInstance": self._instance,
+            "firstTimestamp": _time(told.first_at),
+            "lastTimestamp": _time(told.last_at),
+            "count": told.count,
+        }
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _cut(text: str) -> str:
+    if len(text.encode()) <= MESSAGE_MAX:
+        return text
+    return text.encode()[: MESSAGE_MAX - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,186 @@
+"""The capacity loop as Kubernetes Events: why a pod waits or moves, why a node goes or stays."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    AnyAction,
+    DeletePod,
+    EvictPod,
+    SetCapacity,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
+from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Placement, Plan, Unplaceable
+from reconciler.model.snapshot import Snapshot
+from reconciler.ports.object_events import ObjectEvent, ObjectEvents
+
+PODS_MAX: Final = 500
+"""Pods that one cycle tells of; the next ones follow when these have found their place."""
+REASONS_MAX: Final = 5
+"""Fleets that one message names."""
+PASSING: Final = frozenset(
+    {
+        "consolidation",
+        "deleting",
+        "grace-period",
+        "idle-time",
+        "in-use",
+        "max-empty-at-once",
+        "max-non-empty-at-once",
+        "not-ready",
+        "unneeded-time",
+    }
+)
+"""Why nodes stay for now, which time will mend: nobody needs to be told."""
+
+
+class EventReporter:
+    """A Reporter that writes Events; never tell it of a dry run.
+
+    Args:
+        events: Where they go.
+    """
+
+    def __init__(self, events: ObjectEvents) -> None:
+        self._events = events
+        self._plan: Plan | None = None
+        self._node_uids: Mapping[NodeName, str] = {}
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
+        """Tell why pods wait and why nodes stay."""
+        self._plan = plan
+        self._node_uids = {node.name: node.uid for node in snapshot.cluster.nodes}
+        for each in plan.unplaceable[:PODS_MAX]:
+            self._events.emit(_unplaceable(each))
+        launching = (p for p in plan.placements if p.launching is not None)
+        for placement, _ in zip(launching, range(PODS_MAX), strict=False):
+            self._events.emit(_launching(placement))
+        for held in plan.held:
+            if held.node:
+                text = f"kept by the safety stop ({held.code}): too many nodes would go at once"
+                self._emit_node(held.node, "RemovalHeld", text, warning=True, about=held.code)
+        for kept in plan.kept:
+            if kept.code not in PASSING:
+                text = f"not removed ({kept.code}): {kept.detail}"
+                self._emit_node(kept.node, "NodeKept", text, about=kept.code)
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """Tell of what was done, and of evictions and raises that were refused."""
+        action = outcome.action
+        if outcome.kind == "applied":
+            self._applied(action)
+        elif isinstance(action, EvictPod) and outcome.kind in {"refused", "failed"}:
+            text = f"cannot be moved off {action.node} ({action.policy}) now: {outcome.detail}"
+            self._emit_pod(action.pod, "EvictionRefused", text, warning=True)
+        elif isinstance(action, SetCapacity) and outcome.kind in {"refused", "failed"}:
+            text = f"fleet {action.fleet} in {action.region} was not raised: {outcome.detail}"
+            for pod in self._waiting_for(action):
+                self._emit_pod(pod, "ScaleUpFailed", text, warning=True)
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """Let go of the plan."""
+        del report
+        self._plan = None
+
+    def _applied(self, action: AnyAction) -> None:
+        match action:
+            case SetCapacity():
+                text = (
+                    f"fleet {action.fleet} in {action.region} goes from {action.from_capacity}"
+                    f" to {action.to_capacity} nodes: {action.because}"
+                )
+                for pod in self._waiting_for(action):
+                    self._emit_pod(pod, "TriggeredScaleUp", text, about=action.fleet)
+            case EvictPod() | DeletePod():
+                ended = "evicted from" if isinstance(action, EvictPod) else "deleted on"
+                text = f"{ended} {action.node} by {action.policy}: {action.because}"
+                self._emit_pod(action.pod, "Moved", text + self._destination(action.pod))
+            case TaintNode() if action.taint.key == DRAINING_TAINT:
+                self._emit_node(action.node, "Draining", f"{action.policy}: {action.because}")
+            case UntaintNode() if action.key == DRAINING_TAINT:
+                self._emit_node(action.node, "DrainEnded", f"{action.policy}: {action.because}")
+            case TerminateInstance() if action.node is not None:
+                text = f"instance {action.instance} is ended by {action.policy}: {action.because}"
+                self._emit_node(action.node, "Terminating", text)
+            case _:
+                pass
+
+    def _placements(self) -> Iterable[Placement]:
+        return self._plan.placements if self._plan is not None else ()
+
+    def _waiting_for(self, action: SetCapacity) -> list[PodKey]:
+        """The pods that the plan puts on the fleet's new nodes."""
+        if action.to_capacity <= action.from_capacity:
+            return []
+        found = (
+            each.pod
+            for each in self._placements()
+            if each.new_node is not None
+            and each.fleet == action.fleet
+            and each.region in {None, action.region}
+        )
+        return [pod for pod, _ in zip(found, range(PODS_MAX), strict=False)]
+
+    def _destination(self, pod: PodKey) -> str:
+        found = (p for p in self._placements() if p.pod == pod and p.moved_from is not None)
+        place = next(found, None)
+        return "" if place is None or place.node is None else f"; its place is kept on {place.node}"
+
+    def _emit_pod(
+        self, pod: PodKey, reason: str, text: str, *, warning: bool = False, about: str = ""
+    ) -> None:
+        self._events.emit(_of_pod(pod, reason, text, warning=warning, about=about))
+
+    def _emit_node(
+        self, node: NodeName, reason: str, text: str, *, warning: bool = False, about: str = ""
+    ) -> None:
+        self._events.emit(
+            ObjectEvent(
+                kind="Node",
+                name=node,
+                uid=self._node_uids.get(node, ""),
+                reason=reason,
+                message=text,
+                warning=warning,
+                about=about,
+            )
+        )
+
+
+def _of_pod(
+    pod: PodKey, reason: str, text: str, *, warning: bool = False, about: str = ""
+) -> ObjectEvent:
+    return ObjectEvent(
+        kind="Pod",
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        reason=reason,
+        message=text,
+        warning=warning,
+        about=about,
+    )
+
+
+def _unplaceable(found: Unplaceable) -> ObjectEvent:
+    """Why no fleet will come for a pod, fleet by fleet."""
+    shown = [
+        f"{each.fleet or 'any fleet'}: {each.code} ({each.detail})"
+        for each in found.reasons[:REASONS_MAX]
+    ]
+    if len(found.reasons) > REASONS_MAX:
+        shown.append(f"and {len(found.reasons) - REASONS_MAX} more")
+    codes = sorted({f"{each.fleet}:{each.code}" for each in found.reasons})
+    text = "no fleet can take it: " + "; ".join(shown)
+    return _of_pod(found.pod, "NotTriggerScaleUp", text, warning=True, about=" ".join(codes))
+
+
+def _launching(placement: Placement) -> ObjectEvent:
+    text = f"waits for a node of fleet {placement.fleet} that is launching"
+    return _of_pod(placement.pod, "WaitingForNode", text, about=str(placement.fleet))

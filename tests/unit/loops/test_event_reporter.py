@@ -1,0 +1,159 @@
+"""The capacity loop as Events: who is told what, and what is not worth an Event."""
+
+from dataclasses import replace
+
+from reconciler.loops.event_reporter import PODS_MAX, EventReporter
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    AnyAction,
+    EvictPod,
+    SetCapacity,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+from reconciler.model.outcome import Outcome, OutcomeKind
+from reconciler.model.plan import Cost, Held, Kept, Placement, Plan, Reason, Unplaceable
+from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.ports.object_events import ObjectEvent
+from tests.builders import HOME, NOW
+
+NODE = NodeName("node-1")
+POD = PodKey(namespace="web", name="api-1", uid="u1")
+OTHER = PodKey(namespace="web", name="api-2", uid="u2")
+FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
+PLAN = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)
+RAISE = SetCapacity(
+    fleet="primary-small",
+    provider="ec2-fleet",
+    id=FleetId("fleet-1"),
+    region=HOME,
+    from_capacity=2,
+    to_capacity=5,
+    policy="scale-up",
+    because="11 pending pods need 3 more nodes",
+)
+EVICT = EvictPod(pod=POD, node=NODE, grace_seconds=30, policy="scale-in", because="little used")
+
+
+class Told:
+    """An ObjectEvents that keeps everything."""
+
+    def __init__(self) -> None:
+        self.events: list[ObjectEvent] = []
+
+    def emit(self, event: ObjectEvent) -> None:
+        self.events.append(event)
+
+
+def told(plan: Plan, *actions: AnyAction, kind: OutcomeKind = "applied") -> list[ObjectEvent]:
+    """The Events of one cycle."""
+    events = Told()
+    reporter = EventReporter(events)
+    snapshot = Snapshot(at=NOW, cluster=ClusterState(nodes=(Node(name=NODE, uid="n1"),)))
+    reporter.plan_made(snapshot, plan)
+    for action in actions:
+        reporter.action_ended(Outcome(action=action, kind=kind, detail="why not"))
+    return events.events
+
+
+def test_pods_hear_which_fleet_is_coming_once_it_was_asked_for() -> None:
+    """`kubectl describe pod` is where people look first."""
+    placements = (
+        Placement(pod=POD, fleet="primary-small", new_node=0),
+        Placement(pod=OTHER, fleet="primary-large", new_node=0),
+    )
+    (event,) = told(replace(PLAN, placements=placements), RAISE)
+    assert (event.kind, event.namespace, event.name, event.uid) == ("Pod", "web", "api-1", "u1")
+    assert (event.reason, event.warning) == ("TriggeredScaleUp", False)
+    assert "primary-small in us-west-2 goes from 2 to 5" in event.message
+
+
+def test_pods_hear_when_their_fleet_could_not_be_raised() -> None:
+    """Otherwise they wait, and nobody knows that EC2 said no."""
+    plan = replace(PLAN, placements=(Placement(pod=POD, fleet="primary-small", new_node=0),))
+    (event,) = told(plan, RAISE, kind="failed")
+    assert (event.reason, event.warning) == ("ScaleUpFailed", True)
+    assert "why not" in event.message
+
+
+def test_pod_that_fits_nowhere_hears_why_fleet_by_fleet() -> None:
+    """An unexplained pending pod is a support ticket."""
+    reasons = tuple(
+        Reason(fleet=f"f{n}", region=HOME, code="insufficient-memory", detail="300Gi of 28Gi")
+        for n in range(7)
+    )
+    (event,) = told(replace(PLAN, unplaceable=(Unplaceable(pod=POD, reasons=reasons),)))
+    assert (event.reason, event.warning) == ("NotTriggerScaleUp", True)
+    assert "f0: insufficient-memory (300Gi of 28Gi)" in event.message
+    assert "and 2 more" in event.message
+
+
+def test_pod_on_launching_capacity_hears_what_it_waits_for() -> None:
+    """Minutes of silence look like a broken autoscaler."""
+    plan = replace(PLAN, placements=(Placement(pod=POD, fleet="primary-small", launching=0),))
+    assert [each.reason for each in told(plan)] == ["WaitingForNode"]
+
+
+def test_moved_pod_hears_why_and_where_its_place_is() -> None:
+    """Its owner asks who killed it."""
+    place = Placement(pod=POD, node=NodeName("node-2"), moved_from=NODE)
+    (event,) = told(replace(PLAN, placements=(place,)), EVICT)
+    assert event.reason == "Moved"
+    assert (
+        event.message == "evicted from node-1 by scale-in: little used; its place is kept on node-2"
+    )
+
+
+def test_refused_eviction_shows_on_the_pod() -> None:
+    """A budget that blocks a drain for hours is found where its owner looks."""
+    (event,) = told(PLAN, EVICT, kind="refused")
+    assert (event.reason, event.warning) == ("EvictionRefused", True)
+
+
+def test_node_hears_of_its_drain_its_rescue_and_its_end() -> None:
+    """`kubectl describe node` tells its whole story."""
+    taint = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
+    events = told(
+        PLAN,
+        TaintNode(node=NODE, taint=taint, policy="scale-in", because="empty for 10m"),
+        UntaintNode(node=NODE, key=DRAINING_TAINT, policy="scale-in", because="demand"),
+        TerminateInstance(
+            instance=InstanceId("i-1"),
+            node=NODE,
+            fleet="primary-small",
+            fleet_id=FleetId("fleet-1"),
+            provider="ec2-fleet",
+            region=HOME,
+            decrement=True,
+            policy="scale-in",
+            because="empty",
+        ),
+    )
+    assert [each.reason for each in events] == ["Draining", "DrainEnded", "Terminating"]
+    assert {(each.kind, each.namespace, each.uid) for each in events} == {("Node", "", "n1")}
+
+
+def test_node_hears_why_it_stays_unless_time_alone_will_mend_it() -> None:
+    """A thousand nodes that wait out their idle time are no news."""
+    kept = (
+        Kept(node=NODE, code="no-destination", detail="web/api-1 fits nowhere else"),
+        Kept(node=NodeName("node-2"), code="idle-time", detail="empty for 3m, 7m to go"),
+    )
+    held = (Held(node=NodeName("node-3"), code="safety-stop"),)
+    events = told(replace(PLAN, kept=kept, held=held))
+    assert [(each.name, each.reason) for each in events] == [
+        ("node-3", "RemovalHeld"),
+        ("node-1", "NodeKept"),
+    ]
+
+
+def test_storm_of_pending_pods_makes_a_bounded_number_of_events() -> None:
+    """Ten thousand Events would hurt the API server more than they help anyone."""
+    reason = Reason(fleet="f", region=HOME, code="max-capacity", detail="200 of 200")
+    found = tuple(
+        Unplaceable(pod=replace(POD, name=f"p{n}"), reasons=(reason,)) for n in range(10_000)
+    )
+    assert len(told(replace(PLAN, unplaceable=found))) == PODS_MAX

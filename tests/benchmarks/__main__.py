@@ -5,17 +5,19 @@ import json
 import subprocess
 import sys
 
+from tests.benchmarks import scale_down
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.measure import Measurement
 from tests.benchmarks.report import HEADING, machine, missing_data, row, section, write_page
 
 TIMEOUT_SECONDS = 600
+ALL = (*CASES, scale_down.NAME)
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     made = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    made.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}; all")
+    made.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ALL)}; all")
     made.add_argument("--quick", action="store_true", help="only the smaller sizes")
     made.add_argument("--write", action="store_true", help="also put tables into the docs page")
     return made
@@ -34,6 +36,9 @@ def measured_apart(name: str, number: int) -> Measurement:
 
 def run(name: str, *, quick: bool) -> str:
     """Measure one case; its Markdown, while lines appear on stdout as they come."""
+    if name == scale_down.NAME:
+        sys.stdout.write(f"\n{name}: {scale_down.TITLE}\n")
+        return scale_down.run()
     case = CASES[name]
     sys.stdout.write(f"\n{name}: {case.title}\n")
     if not case.sizes:
@@ -51,16 +56,14 @@ def run(name: str, *, quick: bool) -> str:
 def main() -> int:
     """Run what was asked for."""
     arguments = parser().parse_args()
-    unknown = [name for name in arguments.names if name not in CASES]
+    unknown = [name for name in arguments.names if name not in ALL]
     if unknown:
-        sys.stderr.write(
-            f"error: no benchmark {', '.join(unknown)}: there are {', '.join(CASES)}\n"
-        )
+        sys.stderr.write(f"error: no benchmark {', '.join(unknown)}: there are {', '.join(ALL)}\n")
         return 2
     if arguments.write and arguments.names:
         sys.stderr.write("error: --write writes the whole page: give no names\n")
         return 2
-    sections = [run(name, quick=arguments.quick) for name in arguments.names or CASES]
+    sections = [run(name, quick=arguments.quick) for name in arguments.names or ALL]
     if arguments.write:
         write_page(f"{machine()}\n\n" + "\n".join(sections))
     return 0

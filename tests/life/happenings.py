@@ -429,6 +429,7 @@ class Happenings:
     def end_all_faults(self) -> None:
         """From now on everything works; what is broken stays broken until it is mended."""
         self.world.log.stop_failing()
+        self.world.log.stop_crashing()
         for kind in ("capacity", "pools", "join", "fast-launch", "unlock", "fresh", "whole",
                      "fast-stop", "all-regions"):  # fmt: skip
             self.do(Step(kind))

@@ -35,6 +35,11 @@ def settle(stage: Stage, laws: Laws) -> Iterator[str]:
             yield f"not settled after {process.cycles - cycles} cycles; it still does {last}"
             return
     yield from _oscillation(stage, laws, begun_at)
+    yield from disorder(stage, laws)
+
+
+def disorder(stage: Stage, laws: Laws) -> Iterator[str]:
+    """What is not as it should be once everything has come to rest."""
     yield from _leftovers(stage)
     yield from _unbound(stage, laws)
     yield from _idle(stage, laws)

@@ -76,8 +76,11 @@ class CallLog:
         self._faults.append(fault)
 
     def stop_failing(self) -> None:
-        """Forget all faults that have not shown yet, a planned crash too."""
+        """Forget all faults that have not shown yet."""
         self._faults.clear()
+
+    def stop_crashing(self) -> None:
+        """Forget a planned crash."""
         self._kill = None
 
     def crash_at(self, number: int, *, after: bool) -> None:

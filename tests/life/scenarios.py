@@ -1,0 +1,284 @@
+"""The scenarios of a node's life: what happens at which second, in a world of their own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from reconciler.model.actions import DO_NOT_DISRUPT
+from reconciler.model.cluster import Owner, Pod
+from reconciler.model.errors import Refused
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import PodKey
+from tests.builders import HOME, make_spec
+from tests.life.happenings import Happenings
+from tests.life.laws import Laws
+from tests.life.programs import Config
+from tests.life.settling import disorder
+from tests.life.stage import Stage
+
+SLEEP_SECONDS = 60.0
+QUIET_SECONDS = 330.0
+"""Longer than any timer of the scenarios: then a run has come to its end."""
+ENDS_WITHIN_SECONDS = 3600.0
+
+
+class Scene:
+    """A scenario's world and the program on it."""
+
+    def __init__(self, config: Config, *, departed: bool) -> None:
+        self.stage = Stage(config)
+        self.world = self.stage.world
+        if not departed:
+            self._end_departed_fleet()
+        self.happenings = Happenings(self.stage)
+        self.laws = Laws(self.stage, self.happenings)
+        self.jobs: list[PodKey] = []
+
+    def _end_departed_fleet(self) -> None:
+        """Most scenarios are clearer without a fleet that the config does not name."""
+        record = self.world.fleets.records[self.stage.departed]
+        members = self.world.fleets.members(record)
+        self.world.delete_fleet(self.stage.departed)
+        for each in members:
+            self.world.end_instance(each.id)
+        self.world.advance(60)
+
+    def pods(self, name: str, cpu: str, count: int = 1, kind: str = "ReplicaSet") -> list[PodKey]:
+        """A workload's pods."""
+        spec = make_spec(cpu, "256Mi", sector="primary")
+        made = [
+            self.world.add_pod(
+                Pod(
+                    key=PodKey(namespace="ns", name=f"{name}-{number}"),
+                    spec=spec,
+                    owner=Owner(kind=kind, name=name, uid=name),
+                    labels=FrozenMap({"app": name}),
+                )
+            )
+            for number in range(count)
+        ]
+        if kind == "Job":
+            self.jobs += made
+        return made
+
+    def later(self, seconds: float, act: Callable[[], object]) -> None:
+        """Have something happen at a second of the scenario."""
+        self.world.clock.call_later(seconds, lambda: _ignore(act()))
+
+    def finish(self, keys: list[PodKey]) -> None:
+        """Jobs' pods end well."""
+        for key in keys:
+            self.world.finish_pod(key)
+            self.jobs.remove(key)
+
+    def remove(self, keys: list[PodKey]) -> None:
+        """Pods are deleted for good."""
+        for key in keys:
+            self.world.remove_pod(key)
+
+    def guard(self, key: PodKey) -> None:
+        """Somebody protects a pod."""
+        self.world.annotate_pod(key, {DO_NOT_DISRUPT: "true"})
+        self.happenings.guarded_at.setdefault(key.uid, self.world.clock.monotonic_seconds())
+
+    def set_target(self, name: str, target: int) -> None:
+        """The fleet has so many nodes when the scenario begins."""
+        self.world.fleets.set_target(
+            self.world.fleets.records[self.stage.fleets[name, HOME]], target
+        )
+
+    def run(self, at_least_seconds: float) -> bool:
+        """Cycle until quiet; whether it came to that."""
+        process = self.stage.process
+        process.sleep_seconds = lambda: SLEEP_SECONDS
+        begun_at = process.now
+        process.run_for(at_least_seconds)
+        while process.now - process.active_at < QUIET_SECONDS:
+            process.run_for(SLEEP_SECONDS)
+            if process.now - begun_at > ENDS_WITHIN_SECONDS:
+                return False
+        return True
+
+    def end(self) -> dict[str, object]:
+        """What a run came to, apart from the names of machines."""
+        world = self.world
+        targets = {f"{name} in {region}": world.target(fleet)
+                   for (name, region), fleet in self.stage.fleets.items()}  # fmt: skip
+        bound: dict[str, int] = {}
+        for pod in world.pods():
+            if pod.owner is not None and not pod.finished:
+                key = f"{pod.owner.name} {'runs' if pod.node_name else 'waits'}"
+                bound[key] = bound.get(key, 0) + 1
+        nodes: dict[str, int] = {}
+        for node in world.nodes():
+            if node.instance_id is not None:
+                name = node.labels["fleet"]
+                nodes[name] = nodes.get(name, 0) + 1
+        disordered = list(disorder(self.stage, self.laws))
+        return {"targets": targets, "pods": bound, "nodes": nodes, "disorder": disordered}
+
+    def lost_jobs(self) -> list[str]:
+        """Jobs' pods that ran and are there no more, although they had not finished."""
+        return [str(key) for key in self.jobs if self.world.objects.find(key) is None]
+
+
+def _ignore(_result: object) -> None:
+    """A timer's call returns nothing."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One lifecycle, from its first event to rest."""
+
+    name: str
+    arrange: Callable[[Scene], None]
+    """Before the program starts, and what will happen then."""
+    seconds: float
+    """How long it is run at least, from the program's start."""
+    config: Config = field(default_factory=lambda: Config(unhurried=True))
+    evicts: bool = False
+    """Whether pods are moved in it."""
+    departed: bool = False
+    """Whether EC2 has a fleet that the config does not name."""
+
+    def begin(self) -> Scene:
+        """The world, ready for the program."""
+        scene = Scene(self.config, departed=self.departed)
+        self.arrange(scene)
+        return scene
+
+
+def _scale_up(scene: Scene) -> None:
+    scene.later(5, lambda: scene.pods("web", "1500m", 5))
+
+
+def _capacity_error(scene: Scene) -> None:
+    for name in ("primary-small", "primary-large"):
+        scene.world.refuse_launches(scene.stage.fleets[name, HOME], "InsufficientInstanceCapacity")
+    scene.later(5, lambda: scene.pods("web", "1500m", 3))
+
+    def end() -> None:
+        for name in ("primary-small", "primary-large"):
+            scene.world.refuse_launches(scene.stage.fleets[name, HOME], None)
+
+    scene.later(300, end)
+
+
+def _idle(scene: Scene) -> None:
+    scene.set_target("primary-small", 3)
+    jobs = scene.pods("batch", "3", 2, kind="Job")
+    scene.world.advance(60)
+    scene.later(20, lambda: scene.finish(jobs))
+
+
+def _under_used(scene: Scene) -> None:
+    """Two nodes too many, each with a pod that fits on the third; a Job runs there too."""
+    scene.set_target("primary-small", 3)
+    scene.world.advance(60)
+    large = scene.pods("large", "2", 3)
+    scene.pods("small", "500m", 3)
+    scene.pods("batch", "500m", 1, kind="Job")
+    scene.later(10, lambda: scene.remove(large[:2]))
+
+
+def _failed_drain(scene: Scene) -> None:
+    """The Eviction API says no until the drain is given up; after its rest it is done."""
+    scene.set_target("primary-small", 2)
+    scene.world.advance(60)
+    scene.pods("large", "2500m", 1)
+    scene.pods("small", "500m", 2)
+    refusal = Refused("pod", "the budget does not allow it now")
+    scene.world.fail_next("evict_pod", refusal, times=100_000)
+    scene.later(400, scene.world.log.stop_failing)
+
+
+def _take_back(scene: Scene) -> None:
+    """Demand comes back while the pods of a drained node take their time to stop."""
+    scene.set_target("primary-small", 2)
+    scene.world.advance(60)
+    scene.pods("large", "2500m", 1)
+    scene.pods("small", "500m", 1)
+    scene.world.objects.pod_stop_seconds = 90
+    scene.later(140, lambda: scene.pods("more", "2500m", 1))
+
+
+def _stuck(scene: Scene) -> None:
+    fleet = scene.stage.fleets["primary-small", HOME]
+    scene.world.never_join(fleet)
+    scene.later(5, lambda: scene.pods("web", "1500m", 2))
+    scene.later(200, lambda: scene.world.never_join(fleet, never=False))
+
+
+def _dead_node(scene: Scene) -> None:
+    scene.set_target("primary-small", 2)
+    scene.world.advance(60)
+    scene.pods("web", "3", 2)
+    scene.later(10, lambda: scene.world.silence(scene.stage.world.nodes()[-1].name))
+
+
+def _gone_node(scene: Scene) -> None:
+    """An instance vanishes; nobody deletes its Node object but the program."""
+    scene.set_target("primary-small", 2)
+    scene.world.advance(60)
+    scene.pods("web", "3", 2)
+    instance = scene.world.nodes()[-1].instance_id
+    assert instance is not None
+    scene.later(10, lambda: scene.world.vanish(instance))
+
+
+def _consolidation(scene: Scene) -> None:
+    scene.set_target("primary-large", 1)
+    scene.world.advance(60)
+    scene.pods("web", "1", 2)
+    scene.pods("batch", "1", 1)
+
+
+def _maximum(scene: Scene) -> None:
+    """The maximum falls while EC2 still owes nodes, and a Job runs."""
+    scene.set_target("primary-small", 1)
+    scene.world.advance(60)
+    fleet = scene.stage.fleets["primary-small", HOME]
+    scene.world.refuse_launches(fleet, "InsufficientInstanceCapacity")
+    scene.pods("batch", "3", 1, kind="Job")
+    scene.later(5, lambda: scene.pods("web", "3", 3))
+    scene.later(15, lambda: scene.stage.change_fleet("primary-small", max_capacity=1))
+    scene.later(200, lambda: scene.world.refuse_launches(fleet, None))
+
+
+def _removal(scene: Scene) -> None:
+    """A fleet that the config dropped is emptied; a Job on it is waited for."""
+    scene.pods("web", "1", 2)
+    jobs = scene.pods("batch", "500m", 1, kind="Job")
+    scene.world.advance(60)
+    scene.later(10, lambda: scene.stage.allow_destroy("primary-old"))
+    scene.later(150, lambda: scene.finish(jobs))
+
+
+def _interruption(scene: Scene) -> None:
+    scene.set_target("primary-small", 2)
+    scene.world.advance(60)
+    scene.pods("web", "3", 2)
+    instance = scene.world.nodes()[-1].instance_id
+    assert instance is not None
+    scene.later(10, lambda: scene.world.interrupt(instance))
+
+
+_USUAL = Config(unhurried=True)
+SCENARIOS = (
+    Scenario("scale-up from zero", _scale_up, 120),
+    Scenario("capacity errors, on to the next fleet", _capacity_error, 240),
+    Scenario("idle nodes leave", _idle, 300),
+    Scenario("under-used nodes are drained", _under_used, 420, evicts=True),
+    Scenario("a drain fails and is taken back", _failed_drain, 800, evicts=True),
+    Scenario("a draining node is needed again", _take_back, 420, evicts=True),
+    Scenario("an instance never joins", _stuck, 500),
+    Scenario("a node falls silent", _dead_node, 420),
+    Scenario("an instance vanishes", _gone_node, 420),
+    Scenario("an instance is interrupted", _interruption, 300),
+    Scenario(
+        "consolidation", _consolidation, 420, replace(_USUAL, consolidation=True), evicts=True
+    ),
+    Scenario("the maximum is lowered", _maximum, 300),
+    Scenario(
+        "a fleet is removed", _removal, 500, replace(_USUAL, minimum=1), evicts=True, departed=True
+    ),
+)  # fmt: skip

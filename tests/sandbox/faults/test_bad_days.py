@@ -1,0 +1,128 @@
+"""Instances that go without being asked, and an API server that forgets everything."""
+
+from typing import Any
+
+import pytest
+from kubernetes import client
+
+from reconciler.sandbox.stack import Sandbox
+from tests.sandbox.capacity.world import World, until
+from tests.sandbox.faults.conftest import Put, Start
+
+pytestmark = pytest.mark.sandbox
+
+OURS = {"user_agent": "fleet-reconciler"}
+REPLICAS = 3
+
+
+def deploy(world: World, replicas: int) -> None:
+    """Pods that come back wherever there is room."""
+    make: Any = client.AppsV1Api
+    container = {
+        "name": "main",
+        "image": "web:1",
+        "resources": {"requests": {"cpu": "3", "memory": "1Gi"}},
+    }
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": template,
+    }
+    make(world.api).create_namespaced_deployment(
+        "default", {"metadata": {"name": "web"}, "spec": spec}
+    )
+
+
+def undeploy(world: World) -> None:
+    """End them."""
+    make: Any = client.AppsV1Api
+    make(world.api).delete_namespaced_deployment("web", "default")
+
+
+def until_running(world: World, replicas: int) -> None:
+    """Wait until so many pods run on nodes that are there."""
+
+    def ready() -> bool:
+        nodes = {node.metadata.name for node in world.nodes()}
+        pods = world.core.list_namespaced_pod("default").items
+        return (
+            sum(p.status.phase == "Running" and p.spec.node_name in nodes for p in pods) == replicas
+        )
+
+    until(ready, lambda: f"{len(world.nodes())} nodes, targets {world.targets()}")
+
+
+def living(sandbox: Sandbox) -> list[Any]:
+    """Fleet instances that run."""
+    return [each for each in sandbox.control.instances()[1] if each["state"] == "running"]
+
+
+def test_interrupted_and_dead_instances_are_replaced(
+    program: Start, world: World, sandbox: Sandbox, put: Put
+) -> None:
+    """Spot capacity goes every day: pods must run again, and no target may be left too low."""
+    running = program()
+    deploy(world, REPLICAS)
+    until_running(world, REPLICAS)
+    put(aws={"interruptions": [{"count": 1, "notice": "1s"}]})
+    taken = until(
+        lambda: {e["instance_id"] for e in living(sandbox) if e["interrupted_at"]},
+        lambda: "no notice",
+    )
+    until(
+        lambda: not taken & {e["instance_id"] for e in living(sandbox)},
+        lambda: "the interrupted instance runs on",
+    )
+    until_running(world, REPLICAS)
+    victim = living(sandbox)[0]["instance_id"]
+    gone = {"fault": "error", "code": "UnauthorizedOperation", "actions": "TerminateInstances"}
+    put(aws={"calls": [{**gone, "vanished": True}]})
+    sandbox.control.terminate([victim], "failure")
+    until(
+        lambda: victim not in {e["instance_id"] for e in living(sandbox)},
+        lambda: "the dead instance runs on",
+    )
+    until_running(world, REPLICAS)
+    undeploy(world)
+    world.until_idle()
+    assert running.events("crashed") == []
+
+
+def test_empty_list_of_pods_removes_no_node(
+    program: Start, world: World, sandbox: Sandbox, put: Put
+) -> None:
+    """An API server that answers with nothing must not cost a cluster its nodes."""
+    first = program()
+    deploy(world, 6)
+    until_running(world, 6)
+    first.end()
+    nodes = {node.metadata.name for node in world.nodes()}
+    sandbox.control.forget_calls()
+    pods = {"resources": "pods", **OURS}
+    put(
+        kubernetes={
+            "requests": [
+                {"fault": "dropped-watch", "lasts": "2s", "count": 1, **pods},
+                {"fault": "expired", "verbs": "watch", "count": 1, **pods},
+                {"fault": "empty-list", "after": 1, "count": 1, **pods},
+            ]
+        }
+    )
+    second = program()
+    second.until_event("node_held", lambda e: e["code"] == "safety-stop")
+    sandbox.kube_control.clear_faults()
+    listed = len(sandbox.kube_control.calls(verb="list", resource="pods", **OURS))
+    until(
+        lambda: len(sandbox.kube_control.calls(verb="list", resource="pods", **OURS)) > listed,
+        lambda: "no second list",
+        second.process,
+    )
+    until_running(world, 6)
+    assert {node.metadata.name for node in world.nodes()} == nodes
+    assert sandbox.control.calls(action="TerminateInstances") == []
+    assert [
+        each for each in second.events("action_applied") if each["action"] != "annotate-node"
+    ] == []
+    undeploy(world)
+    world.until_idle()

@@ -1,0 +1,91 @@
+"""A pool runs dry: how soon pods have capacity elsewhere, at the pauses of production."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.sandbox.stack import Sandbox
+from tests.sandbox.capacity.world import World
+from tests.sandbox.faults.conftest import CONFIG, Put, Start
+
+pytestmark = pytest.mark.sandbox
+
+PROMISED_SECONDS = 5.0
+"""From the error that EC2 shows to capacity elsewhere (issue 5)."""
+
+
+def preferred_fleet(program: Start, world: World) -> str:
+    """Which fleet the pods' nodes would come from."""
+    dry = program("--dry-run", "--once")
+    assert dry.process.wait(60) == 0, dry.log_text
+    planned = [e for e in dry.events("action_planned") if e["action"] == "set-capacity"]
+    return str(planned[0]["fleet"])
+
+
+def fleet_ids(world: World) -> Mapping[str, str]:
+    """Ids of the fleets by name."""
+    return {
+        tag["Value"]: fleet["FleetId"]
+        for fleet in world.ec2.describe_fleets()["Fleets"]
+        for tag in fleet["Tags"]
+        if tag["Key"] == "fleet"
+    }
+
+
+def first_error(world: World, fleet_id: str) -> datetime:
+    """When EC2 first showed that the fleet gets no capacity."""
+    answer: Any = world.ec2.describe_fleet_history(
+        FleetId=fleet_id, StartTime="1970-01-01T00:00:00Z"
+    )
+    records = answer["HistoryRecords"]
+    errors: list[datetime] = [r["Timestamp"] for r in records if r["EventType"] == "error"]
+    assert errors, "the fleet met no error"
+    return min(errors)
+
+
+def accepted_changes(sandbox: Sandbox, fleet_id: str) -> list[datetime]:
+    """When EC2 took changes of a fleet's target."""
+    calls = sandbox.control.calls(action="ModifyFleet")
+    return [
+        datetime.fromisoformat(call["at"])
+        for call in calls
+        if call["status"] == 200 and call["parameters"]["FleetId"] == fleet_id
+    ]
+
+
+def cycles_between(events: list[dict[str, Any]], begin: datetime, end: datetime) -> int:
+    """How many cycles ended in a span of time."""
+    moments = [datetime.fromisoformat(each["at"]) for each in events]
+    return sum(1 for each in moments if begin < each.astimezone(UTC) < end)
+
+
+def test_pods_have_capacity_elsewhere_within_seconds_of_the_error(
+    program: Start, world: World, sandbox: Sandbox, put: Put, config_file: Path
+) -> None:
+    """A shortage of the cheapest pool must not hold jobs up for the minutes it lasts."""
+    config_file.write_text(CONFIG.replace("sleep_interval: 1", "sleep_interval: 20"))
+    world.add_pods([f"batch-{n}" for n in range(6)], cpu="1500m", seconds=1)
+    dry = preferred_fleet(program, world)
+    ids = fleet_ids(world)
+    (other,) = set(ids) - {dry}
+    put(aws={"capacity": [{"fleet": dry}]})
+    running = program()
+    world.until_pods(lambda phases: set(phases.values()) == {"Succeeded"})
+    shown = first_error(world, ids[dry])
+    moved = accepted_changes(sandbox, ids[other])[0]
+    seconds = (moved - shown).total_seconds()
+    cycles = cycles_between(running.events("cycle_ended"), shown, moved)
+    figures = {"seconds": round(seconds, 3), "cycles_between": cycles}
+    print(json.dumps(figures))  # noqa: T201 - the measurement that the issue asks for
+    assert 0 <= seconds <= PROMISED_SECONDS
+    assert cycles <= 2
+    assert running.events("fleet_unavailable")
+    running.end()
+    sandbox.control.clear_faults()
+    config_file.write_text(CONFIG)
+    program()
+    world.until_idle()

@@ -1,13 +1,13 @@
 """The Cloud port over EC2 Fleets of type maintain."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.reading import RegionReader, chunks
+from reconciler.adapters.aws.regions import RegionReaders
 from reconciler.adapters.aws.repeating import change
 from reconciler.adapters.aws.settled import SettledInstances
 from reconciler.model.errors import Forbidden, NotFound, PortError
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 TERMINATE_MAX = 100
 """Instances per call: one that EC2 objects to fails the call for all."""
-REGIONS_AT_ONCE = 8
+RAW_PATIENCE_SECONDS = 600.0
+"""A snapshot is of every region or of none: slow ones are waited for."""
 
 
 def _wall_clock() -> datetime:
@@ -49,17 +50,20 @@ class Ec2FleetCloud:
         self._cluster = cluster
         self._clients = clients if clients is not None else Clients()
         self._now = now
+        self._regions = RegionReaders(self._answers)
         self._settled = SettledInstances()
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """Read all regions at once; one that does not answer is left out and reported.
+
+        A region that is slow is not waited for once another one has answered.
 
         Raises:
             PortError: No region answered; the first one's error.
         """
         answers: list[tuple[Region, Answer]] = []
         failed: list[tuple[Region, PortError]] = []
-        for region, result in self._of_each(regions):
+        for region, result in self._regions.read(regions):
             if isinstance(result, PortError):
                 failed.append((region, result))
             else:
@@ -71,28 +75,13 @@ class Ec2FleetCloud:
         told = (Ignored(code="unreadable", kind="Region", name=region) for region in silent)
         return replace(state, silent=silent, ignored=tuple(sorted((*state.ignored, *told))))
 
-    def _of_each(
-        self, regions: Sequence[Region]
-    ) -> Iterator[tuple[Region, list[Answer] | PortError]]:
-        """Each region's answers, or the error that it gave."""
-
-        def read(region: Region) -> list[Answer] | PortError:
-            try:
-                return self._reader(region).answers()
-            except PortError as error:
-                return error
-
-        wanted = list(dict.fromkeys(regions))
-        if not wanted:
-            return
-        workers = min(len(wanted), REGIONS_AT_ONCE)
-        with ThreadPoolExecutor(workers, thread_name_prefix="ec2") as pool:
-            yield from zip(wanted, pool.map(read, wanted), strict=True)
+    def _answers(self, region: Region) -> list[Answer]:
+        return self._reader(region).answers()
 
     def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
         """The answers themselves, per region; a region's error is raised."""
         found: dict[Region, list[Answer]] = {}
-        for region, result in self._of_each(regions):
+        for region, result in RegionReaders(self._answers, RAW_PATIENCE_SECONDS).read(regions):
             if isinstance(result, PortError):
                 raise result
             found[region] = result

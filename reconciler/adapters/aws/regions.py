@@ -1,0 +1,100 @@
+"""Several regions read at once, each in its own time: a slow one never holds the others up."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from reconciler.model.errors import PortError, Unavailable
+from reconciler.model.ids import Region
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 10.0
+"""How long a region is waited for once another one has answered."""
+
+
+class _Reading(Generic[T]):
+    """One read of one region, in a thread that nobody waits for at the end of the process."""
+
+    def __init__(
+        self, region: Region, read: Callable[[Region], T], ended: threading.Condition
+    ) -> None:
+        self.region = region
+        self.result: T | PortError | None = None
+        self.bug: BaseException | None = None
+        self._read = read
+        self._ended = ended
+        self.running = True
+        threading.Thread(target=self._run, name=f"ec2-{region}", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._read(self.region)
+        except PortError as error:
+            self.result = error
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+            self.bug = error
+        with self._ended:
+            self.running = False
+            self._ended.notify_all()
+
+
+class RegionReaders(Generic[T]):
+    """Reads regions side by side, and leaves those behind that take too long.
+
+    A region whose last read is still under way is not asked again: it is given that read to
+    finish, and what it says then is thrown away as too old.
+
+    Args:
+        read: Reads one region; runs in a thread of its own, may raise PortErrors.
+        patience_seconds: How long a region is waited for once another one has answered.
+    """
+
+    def __init__(
+        self, read: Callable[[Region], T], patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._read = read
+        self._patience_seconds = patience_seconds
+        self._ended = threading.Condition()
+        self._late: dict[Region, _Reading[T]] = {}
+
+    def read(self, regions: Sequence[Region]) -> list[tuple[Region, T | PortError]]:
+        """Each region's answer, or the error that it gave, in the order asked for."""
+        wanted = list(dict.fromkeys(regions))
+        with self._ended:
+            self._late = {r: each for r, each in self._late.items() if each.running}
+        readings = {
+            region: _Reading(region, self._read, self._ended)
+            for region in wanted
+            if region not in self._late
+        }
+        self._wait(readings)
+        return [(region, self._outcome(region, readings.get(region))) for region in wanted]
+
+    def _wait(self, readings: dict[Region, _Reading[T]]) -> None:
+        """Until all have ended, or one has answered and the patience with the rest is over."""
+        deadline: float | None = None
+        with self._ended:
+            while any(each.running for each in readings.values()):
+                if deadline is None and any(_has_answered(each) for each in readings.values()):
+                    deadline = time.monotonic() + self._patience_seconds
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return
+                self._ended.wait(left)
+
+    def _outcome(self, region: Region, reading: _Reading[T] | None) -> T | PortError:
+        if reading is None:
+            return Unavailable(region, "still does not answer")
+        if reading.running:
+            self._late[region] = reading
+            return Unavailable(region, f"did not answer within {self._patience_seconds:g} s")
+        if reading.bug is not None:
+            raise reading.bug
+        result = reading.result
+        return Unavailable(region, "gave no answer") if result is None else result
+
+
+def _has_answered(reading: _Reading[T]) -> bool:
+    return not reading.running and not isinstance(reading.result, PortError)

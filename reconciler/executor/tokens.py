@@ -1,105 +1,66 @@
-"""Token buckets: how often each API is called, kept on our side before the server has to say no."""
+"""How often each API is called by actions, kept on our side before a server has to say no."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
 from reconciler.model.errors import Throttled
+from reconciler.model.throttling import BucketLevel, TokenBucket
 
 Api = Literal["ModifyFleet", "TerminateInstances", "pods/eviction", "pods", "nodes"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """The size of one bucket."""
-
-    burst: int
-    """Calls that may come at once."""
-    per_second: float
-    """How fast it fills again."""
-
-
-RATES: Final[Mapping[Api, Rate]] = MappingProxyType(
+RATES: Final[Mapping[Api, TokenBucket]] = MappingProxyType(
     {
-        # EC2 gives mutating calls of an account and Region buckets of 50 or more that fill at 5
-        # per second (EC2 API reference, "Request throttling", read 2026-08). Others share them.
-        "ModifyFleet": Rate(burst=40, per_second=4.0),
-        "TerminateInstances": Rate(burst=40, per_second=4.0),
-        "pods/eviction": Rate(burst=200, per_second=20.0),
-        "pods": Rate(burst=200, per_second=20.0),
-        "nodes": Rate(burst=200, per_second=50.0),
+        "pods/eviction": TokenBucket(capacity=200, per_second=20),
+        "pods": TokenBucket(capacity=200, per_second=20),
+        "nodes": TokenBucket(capacity=200, per_second=50),
     }
 )
-"""Four fifths of what EC2 allows; of Kubernetes what crowds nobody out."""
+"""What one client may ask of an API server without crowding others out. EC2's calls are spread by
+its adapter, which knows the sizes of EC2's own buckets."""
+CLOSED_SECONDS = 1.0
+"""How long an API is left alone that throttles and does not say for how long."""
 CLOSED_SECONDS_MAX = 60.0
 """A server that says when to come back is believed for that long."""
 
-
-class TokenBucket:
-    """One API's calls.
-
-    Args:
-        rate: Its size.
-        monotonic_seconds: A clock that never jumps.
-    """
-
-    def __init__(self, rate: Rate, monotonic_seconds: Callable[[], float]) -> None:
-        self._rate = rate
-        self._now = monotonic_seconds
-        self._tokens = float(rate.burst)
-        self._filled_at = monotonic_seconds()
-
-    def take(self) -> float:
-        """Take a token; returns 0, or the seconds until there is one."""
-        now = self._now()
-        if now > self._filled_at:
-            gained = (now - self._filled_at) * self._rate.per_second
-            self._tokens = min(float(self._rate.burst), self._tokens + gained)
-            self._filled_at = now
-        if self._tokens >= 1.0 and now >= self._filled_at:
-            self._tokens -= 1.0
-            return 0.0
-        return (1.0 - min(self._tokens, 1.0)) / self._rate.per_second + self._filled_at - now
-
-    def close(self, seconds: float) -> None:
-        """The server said no: nothing for so long, and then slowly."""
-        self._tokens = 1.0
-        self._filled_at = self._now() + max(0.0, min(seconds, CLOSED_SECONDS_MAX))
+Where = tuple[Api, str]
+"""An API in one place: a region, the cluster."""
 
 
 class Pace:
-    """The buckets of one executor, each for one API and one place (a region, the cluster).
+    """What one executor may still ask of each API.
 
     Args:
         monotonic_seconds: A clock that never jumps.
-        rates: The size of each bucket.
+        rates: The bucket of each API; one without is only closed by its server.
     """
 
     def __init__(
-        self, monotonic_seconds: Callable[[], float], rates: Mapping[Api, Rate] = RATES
+        self, monotonic_seconds: Callable[[], float], rates: Mapping[Api, TokenBucket] = RATES
     ) -> None:
         self._now = monotonic_seconds
         self._rates = rates
-        self._buckets: dict[tuple[Api, str], TokenBucket] = {}
+        self._levels: dict[Where, BucketLevel] = {}
+        self._closed_until: dict[Where, float] = {}
 
     def enter(self, api: Api, place: str) -> None:
         """Before a call.
 
         Raises:
-            Throttled: Too many calls already; nothing was sent.
+            Throttled: Too many calls already, or the server asked for a pause; nothing was sent.
         """
-        wait = self._bucket(api, place).take()
+        where, now = (api, place), self._now()
+        wait = self._closed_until.get(where, now) - now
+        bucket = self._rates.get(api)
+        if wait <= 0 and bucket is not None:
+            level = self._levels.get(where, BucketLevel.full(bucket, now)).at(now)
+            wait = level.seconds_until(1)
+            self._levels[where] = level if wait > 0 else level.less(1)
         if wait > 0:
             raise Throttled(f"{api} {place}", "held back on our side: too many calls", wait)
 
     def refused(self, api: Api, place: str, error: Throttled) -> None:
         """The server throttled a call that we had let through."""
-        pause = error.retry_after_seconds
-        self._bucket(api, place).close(1.0 if pause is None else pause)
-
-    def _bucket(self, api: Api, place: str) -> TokenBucket:
-        key = api, place
-        if key not in self._buckets:
-            self._buckets[key] = TokenBucket(self._rates[api], self._now)
-        return self._buckets[key]
+        said = error.retry_after_seconds
+        pause = CLOSED_SECONDS if said is None else max(0.0, min(said, CLOSED_SECONDS_MAX))
+        self._closed_until[api, place] = self._now() + pause

@@ -365,7 +365,7 @@ def test_throttled_fleet_holds_up_no_other(scene: Scene) -> None:
 
 def test_calls_beyond_the_bucket_are_left_for_the_next_plan(scene: Scene) -> None:
     """A plan over a thousand nodes would be a storm of calls."""
-    assert RATES["nodes"].burst == 200
+    assert RATES["nodes"].capacity == 200
     actions = [
         AnnotateNode(
             node=scene.nodes[0].name,

@@ -2,8 +2,9 @@
 
 import pytest
 
-from reconciler.executor.tokens import RATES, Api, Pace, Rate
+from reconciler.executor.tokens import RATES, Api, Pace
 from reconciler.model.errors import Throttled
+from reconciler.model.throttling import TokenBucket
 
 
 class Clock:
@@ -16,7 +17,7 @@ class Clock:
         return self.now
 
 
-CALL: Api = "ModifyFleet"
+CALL: Api = "nodes"
 
 
 def passing(pace: Pace, calls: int, place: str = "us-west-2") -> int:
@@ -34,7 +35,7 @@ def passing(pace: Pace, calls: int, place: str = "us-west-2") -> int:
 def test_burst_passes_and_a_storm_does_not() -> None:
     """A plan over hundreds of fleets would use up what all programs of the account share."""
     clock = Clock()
-    pace = Pace(clock, {CALL: Rate(burst=5, per_second=2.0)})
+    pace = Pace(clock, {CALL: TokenBucket(capacity=5, per_second=2.0)})
     assert passing(pace, 50) == 5
     clock.now += 1.0
     assert passing(pace, 50) == 2
@@ -44,14 +45,14 @@ def test_burst_passes_and_a_storm_does_not() -> None:
 
 def test_each_region_has_its_own_bucket() -> None:
     """A busy region would hold the others up."""
-    pace = Pace(Clock(), {CALL: Rate(burst=1, per_second=1.0)})
+    pace = Pace(Clock(), {CALL: TokenBucket(capacity=1, per_second=1.0)})
     assert (passing(pace, 3), passing(pace, 3, "us-east-1")) == (1, 1)
 
 
 def test_refusal_says_when_to_come_back() -> None:
     """Whoever waits must know how long."""
     clock = Clock()
-    pace = Pace(clock, {CALL: Rate(burst=1, per_second=0.5)})
+    pace = Pace(clock, {CALL: TokenBucket(capacity=1, per_second=0.5)})
     pace.enter(CALL, "us-west-2")
     with pytest.raises(Throttled) as refused:
         pace.enter(CALL, "us-west-2")
@@ -64,15 +65,29 @@ def test_server_that_throttles_is_left_alone_for_as_long_as_it_says(
 ) -> None:
     """Calls that a throttled server must refuse keep it throttled; a wrong answer ends all."""
     clock = Clock()
-    pace = Pace(clock, {CALL: Rate(burst=5, per_second=2.0)})
+    pace = Pace(clock, {CALL: TokenBucket(capacity=5, per_second=2.0)})
     pace.refused(CALL, "us-west-2", Throttled("x", "y", said))
     clock.now += closed - 0.01
     assert passing(pace, 9) == 0
     clock.now += 0.02
-    assert passing(pace, 9) == 1
+    assert passing(pace, 9) == 5
 
 
 def test_clock_that_stands_still_gives_nothing_for_nothing() -> None:
     """A bucket that fills without time is none."""
     pace = Pace(Clock(), RATES)
-    assert passing(pace, 1000) == RATES[CALL].burst
+    assert passing(pace, 1000) == RATES[CALL].capacity
+
+
+def test_ec2s_calls_are_only_held_back_when_ec2_says_so() -> None:
+    """Its adapter spreads them by EC2's own figures: two brakes would be one too many."""
+    clock = Clock()
+    pace = Pace(clock)
+    for _ in range(1000):
+        pace.enter("ModifyFleet", "us-west-2")
+    pace.refused("ModifyFleet", "us-west-2", Throttled("x", "y"))
+    with pytest.raises(Throttled):
+        pace.enter("ModifyFleet", "us-west-2")
+    pace.enter("ModifyFleet", "us-east-1")
+    clock.now += 1.0
+    pace.enter("ModifyFleet", "us-west-2")

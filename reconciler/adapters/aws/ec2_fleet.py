@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.reading import RegionReader, chunks
 from reconciler.adapters.aws.regions import RegionReaders
 from reconciler.adapters.aws.repeating import change
-from reconciler.adapters.aws.settled import SettledInstances
 from reconciler.model.errors import Forbidden, NotFound, PortError
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
@@ -51,7 +51,7 @@ class Ec2FleetCloud:
         self._clients = clients if clients is not None else Clients()
         self._now = now
         self._regions = RegionReaders(self._answers)
-        self._settled = SettledInstances()
+        self._known = KnownInstances()
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """Read all regions at once; one that does not answer is left out and reported.
@@ -100,7 +100,6 @@ class Ec2FleetCloud:
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """Make the fleet aim at `capacity` instances, ending none."""
-        self._settled.forget(region)
         change(
             f"fleet {fleet_id}",
             self._clients.ec2(region, changing=True).modify_fleet,
@@ -137,7 +136,7 @@ class Ec2FleetCloud:
                     self._terminate(region, left)
 
     def _terminate(self, region: Region, ids: Sequence[str]) -> None:
-        self._settled.forget(region)
+        self._known.forget(region)
         change(
             f"instances {', '.join(ids)}"[:200],
             self._clients.ec2(region, changing=True).terminate_instances,
@@ -147,10 +146,11 @@ class Ec2FleetCloud:
 
     def close(self) -> None:
         """Close all connections."""
+        self._known.close()
         self._clients.close()
 
     def _ec2(self, region: Region) -> "EC2Client":
         return self._clients.ec2(region)
 
     def _reader(self, region: Region) -> RegionReader:
-        return RegionReader(self._ec2(region), self._cluster, self._now, self._settled)
+        return RegionReader(self._ec2(region), self._cluster, self._now, self._known)

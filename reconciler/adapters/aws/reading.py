@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.settled import SettledInstances
+from reconciler.adapters.aws.known import MOVING, KnownInstances
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, is_of_cluster
@@ -28,7 +28,7 @@ class RegionReader:
         ec2: The region's client.
         cluster: The name that tags carry.
         now: The wall clock.
-        settled: Kept answers about instances; None: they are always asked for.
+        known: What is known of the instances already; None: all are asked for.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class RegionReader:
         ec2: "EC2Client",
         cluster: str,
         now: Callable[[], datetime],
-        settled: SettledInstances | None = None,
+        known: KnownInstances | None = None,
     ) -> None:
         self._ec2 = ec2
         self._cluster = cluster
         self._now = now
-        self._settled = settled
+        self._known = known
         self._region = Region(ec2.meta.region_name)
 
     def answers(self) -> list[Answer]:
@@ -84,20 +84,26 @@ class RegionReader:
             yield {"LaunchTemplates": found}
 
     def _reservations(self, fleets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The instances, from the last answer when that must still hold."""
-        if self._settled is None:
-            return self._all_reservations()
-        found = self._settled.get(self._region, fleets)
-        if found is None:
-            found = self._all_reservations()
-            self._settled.keep(self._region, fleets, found)
-        return found
+        if self._known is None:
+            return self.all_instances()
+        return self._known.read(self._region, fleets, self)
 
-    def _all_reservations(self) -> list[dict[str, Any]]:
+    def all_instances(self) -> list[dict[str, Any]]:
         """Instances with a tag that may make them ours; values are compared afterwards."""
+        return self._tagged()
+
+    def moving_instances(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Those of them that are on their way in or out, and those of these ids."""
+        moving = self._tagged({"Name": "instance-state-name", "Values": list(MOVING)})
+        seen = {each["InstanceId"] for found in moving for each in found["Instances"]}
+        rest = [each for each in ids if each not in seen]
+        settled = (each for answer in self.reservations_of(rest) for each in answer["Reservations"])
+        return [*moving, *settled]
+
+    def _tagged(self, *filters: dict[str, Any]) -> list[dict[str, Any]]:
         keys = ["aws:ec2:fleet-id", "cluster", f"kubernetes.io/cluster/{self._cluster}"]
         tagged = [{"Name": "tag-key", "Values": keys}]
-        return self._pages("describe_instances", "Reservations", {"Filters": tagged})
+        return self._pages("describe_instances", "Reservations", {"Filters": [*tagged, *filters]})
 
     def reservations_of(self, ids: Sequence[str]) -> Iterator[Answer]:
         """The instances of these ids; by filter, so that unknown ids are no error."""

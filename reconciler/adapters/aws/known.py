@@ -1,0 +1,200 @@
+"""What is known of a region's instances between two full answers of DescribeInstances."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from reconciler.model.errors import PortError
+from reconciler.model.ids import Region
+
+FRESH_SECONDS = 15.0
+"""Less than the usual pause between cycles."""
+OLD_SECONDS = 60.0
+"""From then on a full answer is waited for."""
+MOVING = ("pending", "shutting-down", "stopping")
+"""States that change by themselves."""
+_FLEET_TAG = "aws:ec2:fleet-id"
+
+Fleets = Sequence[Mapping[str, Any]]
+Reservations = list[dict[str, Any]]
+
+
+class Asking(Protocol):
+    """The two questions about instances."""
+
+    def all_instances(self) -> Reservations:
+        """Every instance that may be ours."""
+        ...
+
+    def moving_instances(self, ids: Sequence[str]) -> Reservations:
+        """Those that may be ours and are in one of `MOVING`, and those of these ids."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    at: float
+    """When the full answer was asked for."""
+    fleets: frozenset[tuple[Any, ...]]
+    reservations: Reservations
+
+
+class KnownInstances:
+    """Spares a cycle the long answer about instances that have not changed.
+
+    A thousand instances are a megabyte of XML, a second of waiting and half a second of CPU, too
+    much for every pod that comes. DescribeFleets is asked each time, and EC2 counts an instance
+    there from its launch to its end: while it says the same of every fleet, and nothing is on its
+    way in or out, the last answer holds. Otherwise only instances in motion are asked for, and
+    the result is used when it adds up to what the fleets count. A full answer is fetched beside
+    the cycle once the last one is 15 s old, and waited for when it is 60 s old.
+
+    Args:
+        monotonic: A clock that never jumps.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._known: dict[Region, _Known] = {}
+        self._refreshing: dict[Region, threading.Thread] = {}
+
+    def read(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
+        """All instances of a region, asked for as far as necessary.
+
+        Args:
+            region: Which.
+            fleets: What DescribeFleets says just now.
+            ask: How to ask in that region.
+
+        Raises:
+            PortError: EC2 did not answer.
+        """
+        with self._lock:
+            known = self._known.get(region)
+        age = float("inf") if known is None else self._monotonic() - known.at
+        if known is None or age > OLD_SECONDS:
+            return self._read_all(region, fleets, ask)
+        if age > FRESH_SECONDS:
+            self._refresh(region, fleets, ask)
+        return self._read_moving(region, known, fleets, ask)
+
+    def forget(self, region: Region) -> None:
+        """Instances were ended."""
+        with self._lock:
+            self._known.pop(region, None)
+
+    def close(self) -> None:
+        """Wait until nothing is being asked for any more."""
+        with self._lock:
+            threads = list(self._refreshing.values())
+        for thread in threads:
+            thread.join()
+
+    def _read_all(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
+        asked_at = self._monotonic()
+        found = ask.all_instances()
+        with self._lock:
+            self._known[region] = _Known(asked_at, _said_of(fleets), found)
+        return found
+
+    def _read_moving(
+        self, region: Region, known: _Known, fleets: Fleets, ask: Asking
+    ) -> Reservations:
+        said, moving = _said_of(fleets), _moving_ids(known.reservations)
+        if said == known.fleets and not moving and not any(map(_waits, fleets)):
+            return known.reservations
+        merged = _merged(known.reservations, ask.moving_instances(moving))
+        if not _adds_up(fleets, merged):
+            return self._read_all(region, fleets, ask)
+        with self._lock:
+            if self._known.get(region) is known:  # else a full answer came in between
+                self._known[region] = replace(known, fleets=said, reservations=merged)
+        return merged
+
+    def _refresh(self, region: Region, fleets: Fleets, ask: Asking) -> None:
+        """Fetch a full answer in the background, unless one is on its way."""
+
+        def fetch() -> None:
+            try:
+                self._read_all(region, fleets, ask)
+            except PortError:
+                return  # a cycle will ask, and tell of it
+            finally:
+                with self._lock:
+                    del self._refreshing[region]
+
+        with self._lock:
+            if region not in self._refreshing:
+                thread = threading.Thread(target=fetch, name=f"ec2-{region}", daemon=True)
+                self._refreshing[region] = thread
+                thread.start()
+
+
+def _said_of(fleets: Fleets) -> frozenset[tuple[Any, ...]]:
+    return frozenset(
+        (
+            fleet.get("FleetId"),
+            fleet.get("FleetState"),
+            fleet.get("ActivityStatus"),
+            _target(fleet),
+            fleet.get("FulfilledCapacity"),
+        )
+        for fleet in fleets
+    )
+
+
+def _target(fleet: Mapping[str, Any]) -> Any:
+    return (fleet.get("TargetCapacitySpecification") or {}).get("TotalTargetCapacity", 0)
+
+
+def _waits(fleet: Mapping[str, Any]) -> bool:
+    return bool(fleet.get("FulfilledCapacity", 0.0) < _target(fleet))
+
+
+def _instances(reservations: Reservations) -> list[dict[str, Any]]:
+    return [each for found in reservations for each in found.get("Instances", ())]
+
+
+def _state(instance: Mapping[str, Any]) -> str:
+    return str((instance.get("State") or {}).get("Name", ""))
+
+
+def _moving_ids(reservations: Reservations) -> list[str]:
+    return [str(each["InstanceId"]) for each in _instances(reservations) if _state(each) in MOVING]
+
+
+def _merged(before: Reservations, changed: Reservations) -> Reservations:
+    """The newer word about each instance; new ones at the end."""
+    newer = {each["InstanceId"]: each for each in _instances(changed)}
+    if not newer:
+        return before
+    kept = [each for each in _instances(before) if each["InstanceId"] not in newer]
+    return [{"Instances": [*kept, *newer.values()]}]
+
+
+def _adds_up(fleets: Fleets, reservations: Reservations) -> bool:
+    """Whether as many instances are known of each fleet as EC2 counts.
+
+    Fleets were asked first: an instance on its way in or out may be counted already, or still.
+    Fleets with weights never add up.
+    """
+    running, moving = Counter[str](), Counter[str]()
+    for each in _instances(reservations):
+        count = running if _state(each) == "running" else moving
+        if _state(each) in {"running", *MOVING}:
+            count[_fleet_of(each)] += 1
+    return all(
+        running[fleet["FleetId"]]
+        <= fleet.get("FulfilledCapacity", 0.0)
+        <= running[fleet["FleetId"]] + moving[fleet["FleetId"]]
+        for fleet in fleets
+    )
+
+
+def _fleet_of(instance: Mapping[str, Any]) -> str:
+    tags = instance.get("Tags", ())
+    return next((str(tag["Value"]) for tag in tags if tag.get("Key") == _FLEET_TAG), "")

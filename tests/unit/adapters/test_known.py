@@ -1,0 +1,169 @@
+"""Which instances are asked for again, and when the last answer stands."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reconciler.adapters.aws.known import FRESH_SECONDS, OLD_SECONDS, KnownInstances
+from reconciler.model.ids import Region
+
+HOME = Region("us-west-2")
+
+
+def fleet(fulfilled: float, target: int | None = None, **more: Any) -> dict[str, Any]:
+    """One fleet as DescribeFleets answers it; without a target it has what it wants."""
+    return {
+        "FleetId": "fleet-1",
+        "FleetState": "active",
+        "FulfilledCapacity": fulfilled,
+        "TargetCapacitySpecification": {
+            "TotalTargetCapacity": fulfilled if target is None else target
+        },
+        **more,
+    }
+
+
+class Ec2:
+    """Answers from what there is, and remembers the questions."""
+
+    def __init__(self, **states: str) -> None:
+        self.states = states
+        self.asked: list[str] = []
+        self.answered = threading.Event()
+
+    def all_instances(self) -> list[dict[str, Any]]:
+        """Everything."""
+        self.asked.append("all")
+        self.answered.set()
+        return self._answer(self.states)
+
+    def moving_instances(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """What moves, and these."""
+        self.asked.append("moving")
+        moving = {k for k, state in self.states.items() if state in {"pending", "shutting-down"}}
+        return self._answer(moving | set(ids))
+
+    def _answer(self, names: Any) -> list[dict[str, Any]]:
+        tags = [{"Key": "aws:ec2:fleet-id", "Value": "fleet-1"}]
+        return [
+            {
+                "Instances": [
+                    {"InstanceId": n, "State": {"Name": self.states[n]}, "Tags": tags}
+                    for n in sorted(names)
+                ]
+            }
+        ]
+
+
+def states(reservations: list[dict[str, Any]]) -> dict[str, str]:
+    """State by instance."""
+    return {i["InstanceId"]: i["State"]["Name"] for r in reservations for i in r["Instances"]}
+
+
+class Time:
+    """A clock that stands still until it is set."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Time:
+    """The clock."""
+    return Time()
+
+
+@pytest.fixture
+def ec2() -> Ec2:
+    """A fleet with two running instances."""
+    return Ec2(a="running", b="running")
+
+
+@pytest.fixture
+def known(clock: Time, ec2: Ec2) -> KnownInstances:
+    """They were read once."""
+    made = KnownInstances(clock)
+    made.read(HOME, [fleet(2)], ec2)
+    return made
+
+
+def test_nothing_is_asked_while_fleets_say_the_same(known: KnownInstances, ec2: Ec2) -> None:
+    """Otherwise each pod that comes costs a second of waiting for EC2 in a large cluster."""
+    assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states
+    assert ec2.asked == ["all"]
+
+
+def test_other_region_is_asked_for_itself(known: KnownInstances, ec2: Ec2) -> None:
+    """One region's instances are not another's."""
+    known.read(Region("us-east-1"), [fleet(2)], ec2)
+    assert ec2.asked == ["all", "all"]
+
+
+def test_launch_is_followed_by_asking_for_what_moves(known: KnownInstances, ec2: Ec2) -> None:
+    """A launched instance that is not seen would be bought again."""
+    ec2.states["c"] = "pending"
+    assert states(known.read(HOME, [fleet(3)], ec2)) == ec2.states
+    ec2.states["c"] = "running"
+    assert states(known.read(HOME, [fleet(3)], ec2)) == ec2.states
+    known.read(HOME, [fleet(3)], ec2)
+    assert ec2.asked == ["all", "moving", "moving"]
+
+
+def test_launch_that_the_fleet_does_not_count_yet_is_no_contradiction(
+    known: KnownInstances, ec2: Ec2
+) -> None:
+    """Right after each raise all instances would be asked for, when speed matters most."""
+    ec2.states["c"] = "pending"
+    assert states(known.read(HOME, [fleet(2, target=3)], ec2)) == ec2.states
+    assert ec2.asked == ["all", "moving"]
+
+
+def test_fleet_that_waits_is_looked_at_each_time(known: KnownInstances, ec2: Ec2) -> None:
+    """The next launch must be seen at once."""
+    known.read(HOME, [fleet(2, target=3)], ec2)
+    known.read(HOME, [fleet(2, target=3)], ec2)
+    assert ec2.asked == ["all", "moving", "moving"]
+
+
+@pytest.mark.parametrize("change", [{"c": "running"}, {"b": "terminated"}])
+def test_what_came_or_went_unseen_is_found_by_counting(
+    known: KnownInstances, ec2: Ec2, change: dict[str, str]
+) -> None:
+    """An instance that changed between two looks moves no more when it is asked for."""
+    ec2.states.update(change)
+    live = sum(state == "running" for state in ec2.states.values())
+    assert states(known.read(HOME, [fleet(live)], ec2)) == ec2.states
+    assert ec2.asked == ["all", "moving", "all"]
+
+
+def test_ended_instances_are_asked_for_in_full(known: KnownInstances, ec2: Ec2) -> None:
+    """The cycle after a termination would plan with the node that it has just ended."""
+    known.forget(HOME)
+    known.read(HOME, [fleet(2)], ec2)
+    assert ec2.asked == ["all", "all"]
+
+
+def test_older_answer_stands_while_a_new_one_is_fetched(
+    known: KnownInstances, ec2: Ec2, clock: Time
+) -> None:
+    """Pods must not wait for the refreshing of what the fleets say has not changed."""
+    clock.now += FRESH_SECONDS + 1
+    ec2.answered.clear()
+    before = states(known.read(HOME, [fleet(2)], ec2))
+    assert ec2.answered.wait(10)
+    known.close()
+    assert before == {"a": "running", "b": "running"}
+    ec2.states["b"] = "stopped"
+    known.read(HOME, [fleet(2)], ec2)
+    assert ec2.asked == ["all", "all"]
+
+
+def test_old_answer_is_not_used(known: KnownInstances, ec2: Ec2, clock: Time) -> None:
+    """What no fleet tells of, a tag say, must be noticed at some time."""
+    clock.now += OLD_SECONDS + 1
+    ec2.states["b"] = "stopped"
+    assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states

@@ -75,6 +75,28 @@ def test_hours_are_those_of_the_configured_time_zone_summer_time_included(
     assert (grace_seconds([period("07:00", "19:00")], moment, zone) is not None) == holds
 
 
+@pytest.mark.parametrize(
+    ("at", "holds"),
+    [
+        # 29 March 2026: at 01:00 UTC clocks in Berlin go from 02:00 to 03:00.
+        ("2026-03-28T20:59:59", False),
+        ("2026-03-28T21:00:00", True),
+        ("2026-03-29T00:59:59", True),
+        ("2026-03-29T01:00:00", False),
+        # 25 October 2026: at 01:00 UTC they go back from 03:00 to 02:00, which comes twice.
+        ("2026-10-24T20:00:00", True),
+        ("2026-10-25T00:30:00", True),
+        ("2026-10-25T01:30:00", True),
+        ("2026-10-25T02:00:00", False),
+    ],
+)
+def test_overnight_range_holds_by_local_clocks_when_they_change(at: str, holds: bool) -> None:
+    """Twice a year nodes would leave an hour early, or stay a whole day."""
+    moment = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    night = period("22:00", "03:00")
+    assert (grace_seconds([night], moment, "Europe/Berlin") is not None) == holds
+
+
 def test_weekday_is_that_of_the_time_zone() -> None:
     """On Sunday evening in UTC it is Monday morning in Auckland."""
     moment = datetime(2026, 2, 1, 21, 0, tzinfo=UTC)

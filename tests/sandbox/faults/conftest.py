@@ -37,17 +37,17 @@ Start = Callable[..., Program]
 Put = Callable[..., None]
 
 
+QUICK = SandboxSettings(
+    delays=Delays(launch_seconds=0.3, terminate_seconds=0.3, modify_seconds=0.1, retry_seconds=2),
+    cluster=ClusterSettings(job_seconds=2.0),
+    joiner=JoinerSettings(join_seconds=0.2, remove_seconds=0.2),
+)
+
+
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     """AWS and a cluster, quick ones."""
-    settings = SandboxSettings(
-        delays=Delays(
-            launch_seconds=0.3, terminate_seconds=0.3, modify_seconds=0.1, retry_seconds=2
-        ),
-        cluster=ClusterSettings(job_seconds=2.0),
-        joiner=JoinerSettings(join_seconds=0.2, remove_seconds=0.2),
-    )
-    with Sandbox(settings) as running:
+    with Sandbox(QUICK) as running:
         for size in ("small", "medium"):
             create_fleet(running.aws_url, size)
         yield running

@@ -43,7 +43,7 @@ def undeploy(world: World) -> None:
 def until_running(world: World, replicas: int) -> None:
     """Wait until so many pods run on nodes that are there."""
 
-    def ready() -> bool:
+    def ready() -> Any:
         nodes = {node.metadata.name for node in world.nodes()}
         pods = world.core.list_namespaced_pod("default").items
         return (

@@ -38,10 +38,10 @@ WORDS = {
 
 def reference() -> str:
     """Every section with its keys, as Markdown."""
-    return "\n".join(_section(model) for model in sections() if model is not Terraform)
+    return "\n".join(section_table(model) for model in sections() if model is not Terraform)
 
 
-def _section(model: type[BaseModel]) -> str:
+def section_table(model: type[BaseModel]) -> str:
     """One section as a table."""
     title = "Top level" if model is SectorConfig else model.__name__
     summary = (model.__doc__ or "").strip().splitlines()[0]
@@ -70,6 +70,8 @@ def _default(value: Any) -> str:
         return ""
     if isinstance(value, SecretStr):
         return ""
+    if isinstance(value, tuple):
+        return f"`{', '.join(map(str, value))}`"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, float | Decimal):

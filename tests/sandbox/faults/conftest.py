@@ -1,4 +1,4 @@
-"""One sandbox per module with two spot fleets and an on-demand one, whole again for each test."""
+"""One sandbox with two spot fleets for the folder, whole again for each test."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,7 +44,7 @@ QUICK = SandboxSettings(
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def sandbox() -> Iterator[Sandbox]:
     """AWS and a cluster, quick ones."""
     with Sandbox(QUICK) as running:

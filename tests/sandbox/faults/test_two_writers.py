@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.terraform, pytest.mark.timeout(60
 
 REGION = "us-west-2"
 TERRAFORM = "Terraform"
-WAVES = 4
+WAVES = 3
 
 
 @pytest.fixture(scope="module")

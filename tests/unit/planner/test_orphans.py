@@ -21,6 +21,7 @@ from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.memory import LostFleet
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState
+from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from tests.builders import (
     AWAY,
@@ -259,3 +260,14 @@ def test_pod_on_an_unlisted_node_keeps_every_orphan_that_is_no_node() -> None:
     lost = (LOST,)
     snapshot = make_snapshot(make_pod(node="unlisted"), cloud=cloud_of(orphan()), lost_fleets=lost)
     assert plan(snapshot, SETTINGS).actions == ()
+
+
+def test_orphan_is_explained_as_ours() -> None:
+    """`foreign: never touched` would be a lie about a node that the sweep ends."""
+    snapshot = make_snapshot(
+        node_of(), make_pod(node="old"), cloud=cloud_of(orphan()), lost_fleets=(LOST,)
+    )
+    made = plan(snapshot, SETTINGS)
+    (found,) = explain(snapshot, SETTINGS, made, nodes=["old"]).nodes
+    assert (found.verdict, found.code) == ("kept", "orphan")
+    assert "fleet-dead is gone; pods keep it" in found.because

@@ -152,3 +152,32 @@ def test_steady_demand_settles_and_never_swings(over_subscription: float) -> Non
     before = life.launched()
     life.run(30)
     assert life.launched() == before
+
+
+def test_nodes_of_a_deleted_fleet_leave_when_their_work_is_done_and_no_sooner() -> None:
+    """Terraform replaces a fleet: its instances are billed for ever, or killed at work."""
+    life = Life(FLEET)
+    work = [life.world.add_pod(pod) for pod in make_pods(2, cpu="3", owner="Job", sector="primary")]
+    life.run(3)
+    old = life.ids[FLEET.name]
+    assert [life.waiting(), life.world.target(old)] == [0, 2]
+    shape = FleetShape(
+        name=FLEET.name,
+        region=HOME,
+        labels=FLEET.labels,
+        allocatable=amounts(cpu=4, memory="16Gi", pods=58),
+    )
+    new = life.world.add_fleet(shape)
+    life.world.delete_fleet(old)
+    life.run(60)
+    assert len(life.world.nodes()) == 2
+    assert life.plans[-1].orphans == 2
+    assert life.world.target(new) == 0
+    life.world.finish_pod(work[0])
+    life.run(40)
+    assert len(life.world.nodes()) == 1
+    life.world.finish_pod(work[1])
+    life.run(40)
+    assert life.world.nodes() == []
+    assert life.plans[-1].orphans == 0
+    assert life.launched() == 2

@@ -276,3 +276,19 @@ def test_explaining_changes_no_plan() -> None:
     explain(snapshot, settings, before, pods=["ns/pod-2"])
     assert plan(snapshot, settings) == before
     assert labelled(app="db") == pods[0].labels
+
+
+def test_quarantined_pod_is_told_what_to_mend() -> None:
+    """`no-progress` alone would send its owner to look for room that there is."""
+    fleet = make_fleet_settings("small", labels={"team": "data"})
+    pod = make_pod(node_selector={"team": "data"}, sector="primary")
+    first = make_snapshot(pod, cloud=make_cloud(make_fleet(fleet)))
+    (memory,) = plan(first, make_settings(fleet)).demands
+    snapshot = make_snapshot(
+        pod, cloud=make_cloud(make_fleet(fleet)), demands=(replace(memory, strikes=2),)
+    )
+    found = explained(snapshot, make_settings(fleet))
+    assert (found.verdict, found.fleets[0].code) == ("unplaceable", "no-progress")
+    assert found.change == (
+        "mend the pod's template or primary-small's nodes: they differ from plan",
+    )

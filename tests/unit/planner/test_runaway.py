@@ -10,7 +10,7 @@ from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.sides import Sides
 from reconciler.loops.memory import to_remember
 from reconciler.model.errors import InvariantViolated
-from reconciler.model.ids import FleetId
+from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.plan import Plan
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import decide, plan
@@ -57,6 +57,7 @@ class Life:
                 FleetShape(name=fleet.name, region=HOME, **{**made, **shape})
             )
         self.plans: list[Plan] = []
+        self.instances: set[InstanceId] = set()
 
     def run(self, minutes: float, step_seconds: int = 20) -> None:
         """Cycles for some minutes, the Lease written as the loop does."""
@@ -70,11 +71,12 @@ class Life:
             if kept:
                 self.cluster.remember(kept)
             self.plans.append(made)
+            self.instances |= set(self.world.fleets.instances)
             self.world.advance(step_seconds)
 
     def launched(self) -> int:
         """Instances that were ever launched."""
-        return len(self.world.fleets.instances)
+        return len(self.instances)
 
     def waiting(self) -> int:
         """Pods without a node."""

@@ -10,7 +10,7 @@ from reconciler.adapters.system_clock import Stopped
 from reconciler.telemetry import events
 
 STOP_SECONDS = 1.6
-"""From the signal; a call that hangs (EC2's read timeout is 30 s) is not waited for: whatever it
+"""From the signal; a call that hangs (EC2's read timeout is 15 s) is not waited for: whatever it
 does, the next start observes."""
 EXIT_INTERRUPTED = 130
 

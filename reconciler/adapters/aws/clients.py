@@ -23,7 +23,7 @@ CONFIG = Config(
     # up to `pacing`: the adaptive mode learns only from being throttled.
     retries={"mode": "standard", "total_max_attempts": 4},
     connect_timeout=5,
-    read_timeout=30,
+    read_timeout=15,
     max_pool_connections=10,
     user_agent_extra=f"fleet-reconciler/{__version__}",
 )

@@ -331,6 +331,29 @@ def test_probability_is_drawn_with_the_seed(put: Put, once: "EC2Client", aws: Aw
     assert run() == first
 
 
+@pytest.mark.parametrize(
+    ("service", "call", "action"),
+    [
+        ("autoscaling", "describe_auto_scaling_groups", "DescribeAutoScalingGroups"),
+        ("sqs", "list_queues", "ListQueues"),
+        ("s3", "list_buckets", "GET"),
+        ("sts", "get_caller_identity", "GetCallerIdentity"),
+    ],
+)
+def test_error_is_understood_in_each_services_own_protocol(
+    put: Put, aws: AwsServer, session: Any, service: str, call: str, action: str
+) -> None:
+    """An error that a client cannot read is a crash of the client, not the fault that was meant."""
+    fault = {"fault": "error", "code": "ServiceUnavailable", "service": service}
+    put(calls=[{**fault, "actions": action}])
+    config = Config(retries={"total_max_attempts": 1})
+    made = session.client(service, endpoint_url=aws.url, config=config)
+    assert code_of(getattr(made, call)) == ("ServiceUnavailable", 503)
+    aws.faults.clear()
+    getattr(made, call)()
+    made.close()
+
+
 def test_sandboxs_own_clients_meet_no_faults(put: Put, aws: AwsServer) -> None:
     """Faults are for the program under test: a joiner that fails would fail the wrong thing."""
     put(calls=[{"fault": "error", "code": "InternalError"}])

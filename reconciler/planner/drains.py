@@ -136,17 +136,20 @@ def rests_until(cycle: Cycle, node: Node) -> datetime | None:
 
 
 def give_up(cycle: Cycle, node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:
-    """A drain that failed or that a pod forbids now: the taint goes, and a cool-off begins."""
-    failure = last_failure(cycle, node)
-    count = 1 if failure is None else failure[1] + 1
-    noted = f"{rfc3339(cycle.at)}/{count}"
-    actions: list[AnyAction] = [
-        untaint(node, policy, because),
-        annotate(node, DRAIN_FAILED, noted, policy, because),
-    ]
+    """A drain that failed or that a pod forbids now: a cool-off begins, and the taint goes.
+
+    In this order, each step safe to crash after: the failure is noted while the taint still says
+    what failed, and a taint without a begun drain is taken off by the next plan. A failure that
+    is noted already, for this very drain, is not counted twice.
+    """
+    failure, started = last_failure(cycle, node), drain_started(cycle, node)
+    actions: list[AnyAction] = []
+    if failure is None or started is None or failure[0] < started:
+        noted = f"{rfc3339(cycle.at)}/{1 if failure is None else failure[1] + 1}"
+        actions.append(annotate(node, DRAIN_FAILED, noted, policy, because))
     if DRAIN_STARTED in node.annotations:
         actions.append(annotate(node, DRAIN_STARTED, None, policy, because))
-    return tuple(actions)
+    return (*actions, untaint(node, policy, because))
 
 
 def give_back(node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:

@@ -43,6 +43,10 @@ def finish_leaving(cycle: Cycle) -> None:
             stop_timer(cycle, node, "demand came back")
         elif is_draining(node):
             under_way.append((node, key))
+        elif DRAIN_STARTED in node.annotations:
+            # The taint came off, and then the program was killed or its call failed.
+            because = "its drain is over"
+            cycle.actions.append(annotate(node, DRAIN_STARTED, None, "scale-in", because))
     if under_way:
         leaver = _Leaver(cycle)
         for node, key in under_way:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import (
+    DRAIN_STARTED,
     AnnotateNode,
     EvictPod,
     TaintNode,
@@ -21,6 +22,7 @@ from tests.unit.planner.scale_in.scene import (
     kept,
     make_scene_fleet,
     moves,
+    noted,
     on,
     planned,
     told,
@@ -241,3 +243,31 @@ def test_low_priority_job_at_work_is_not_killed_as_a_balloon() -> None:
     empty = planned(fleet, unneeded("a", fleet), make_node("b", fleet), job)
     assert told(empty, TaintNode) == []
     assert kept(empty)["a"] == "protected"
+
+
+def test_start_of_a_drain_that_is_over_is_taken_off_the_node() -> None:
+    """The next drain of the node would be given up at once, as one that has taken too long."""
+    fleet = make_scene_fleet()
+    node = make_node("a", fleet, annotations=noted({DRAIN_STARTED: 3600}, {}))
+    made = planned(fleet, node, full("a"), make_node("b", fleet), full("b"))
+    assert annotations_set(made) == {("a", "drain-started", None)}
+
+
+def test_failed_drain_is_noted_before_the_taint_goes() -> None:
+    """Killed in between, the next process would begin the same drain without any rest."""
+    fleet = make_scene_fleet()
+    node = drained("a", fleet, 3600)
+    made = planned(fleet, node, on("a"), make_node("b", fleet), full("b"))
+    kinds = [type(a).__name__ for a in made.actions if getattr(a, "node", None) == "a"]
+    assert kinds == ["AnnotateNode", "AnnotateNode", "UntaintNode"]
+    assert getattr(made.actions[0], "key", "").endswith("drain-failed")
+
+
+def test_failure_that_was_noted_before_a_crash_is_not_counted_twice() -> None:
+    """Its rest would be twice as long as that of a drain that failed once."""
+    fleet = make_scene_fleet()
+    marks = {"fleet-reconciler.io/drain-failed": "2026-01-31T11:59:00Z/1"}
+    node = drained("a", fleet, 3600, annotations=marks)
+    made = planned(fleet, node, on("a"), make_node("b", fleet), full("b"))
+    assert annotations_set(made) == {("a", "drain-started", None)}
+    assert told(made, UntaintNode) == ["a"]

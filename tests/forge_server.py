@@ -67,6 +67,10 @@ class ForgeState:
         found = [p for p in self.pull_requests if (p["source"], p["target"]) == (source, target)]
         return found[::-1]
 
+    def statuses_of(self, commit: str) -> list[dict[str, str]]:
+        """Newest first."""
+        return [body for sha, body in reversed(self.statuses) if sha == commit]
+
     def commented(self, number: int, body: str) -> dict[str, Any]:
         """A new comment."""
         made = {"id": 500 + len(self.comments), "number": number, "body": body}
@@ -174,9 +178,9 @@ class _GitHub(_Forge):
 
     def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
         root = f"/repos/{PROJECT}"
-        if path.startswith(f"{root}/statuses/") and body is not None:
-            self.state.statuses.append((path.rpartition("/")[2], body))
-            return 201, {"id": 1, **body}
+        status = re.fullmatch(rf"{root}/(?:statuses/([^/]+)|commits/([^/]+)/statuses)", path)
+        if status is not None:
+            return self._status(status[1] or status[2], body)
         comment = re.fullmatch(rf"{root}/issues/(comments/)?(\d+)(?:/comments)?", path)
         if comment is not None:
             return self._comment(int(comment[2]), body)
@@ -192,6 +196,12 @@ class _GitHub(_Forge):
             return 422, {"message": "Validation Failed", "errors": [{"message": said}]}
         return 201, _as_pull(made)
 
+    def _status(self, commit: str, body: dict[str, str] | None) -> tuple[int, Any]:
+        if body is None:
+            return 200, self.state.statuses_of(commit)
+        self.state.statuses.append((commit, body))
+        return 201, {"id": 1, **body}
+
 
 class _GitLab(_Forge):
     def _authorised(self) -> bool:
@@ -199,8 +209,11 @@ class _GitLab(_Forge):
 
     def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
         root = f"/projects/{PROJECT}"
-        if path.startswith(f"{root}/statuses/") and body is not None:
-            return self._set_status(path.rpartition("/")[2], body)
+        status = re.fullmatch(
+            rf"{root}/(?:statuses/([^/]+)|repository/commits/([^/]+)/statuses)", path
+        )
+        if status is not None:
+            return self._status(status[1] or status[2], body)
         note = re.fullmatch(rf"{root}/merge_requests/(\d+)/notes(?:/(\d+))?", path)
         if note is not None:
             return self._comment(int(note[2] or note[1]), body)
@@ -218,7 +231,10 @@ class _GitLab(_Forge):
             return 409, {"message": said}
         return 201, _as_merge(made)
 
-    def _set_status(self, commit: str, body: dict[str, str]) -> tuple[int, Any]:
+    def _status(self, commit: str, body: dict[str, str] | None) -> tuple[int, Any]:
+        if body is None:
+            shown = self.state.statuses_of(commit)
+            return 200, [{**each, "status": each["state"]} for each in shown]
         known = [b for sha, b in self.state.statuses if sha == commit and b["name"] == body["name"]]
         if known and known[-1]["state"] == body["state"]:
             said = f"Cannot transition status via :{body['state']} from :{body['state']}"

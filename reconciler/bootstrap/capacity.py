@@ -19,9 +19,10 @@ from reconciler.bootstrap.leadership import candidacy, taking_part
 from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.bootstrap.stopping import StopDeadline, exit_code_of
 from reconciler.config.environment import Flags
+from reconciler.config.loader import parse_config
 from reconciler.executor.executor import DryRunExecutor, Executor, LiveExecutor, Report
 from reconciler.executor.sides import Sides
-from reconciler.gitops.live import live_drift
+from reconciler.gitops.live import LiveDrift, live_drift
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.loops.event_reporter import EventReporter
 from reconciler.loops.leadership import Leadership
@@ -33,7 +34,7 @@ from reconciler.model.actions import AnyAction
 from reconciler.model.errors import InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
 from reconciler.telemetry import events
@@ -120,7 +121,7 @@ def _second_loop(options: GitopsOptions | None, capacity: "Capacity") -> Iterato
     if options is None:
         yield
         return
-    with gitops_loop(options) as loop:
+    with gitops_loop(options, capacity.is_live) as loop:
         second = SecondLoop(loop, capacity.board.second_loop_ended, capacity.stop)
         second.start()
         try:
@@ -174,6 +175,8 @@ class Capacity:
         self._cluster: KubernetesCluster | None = None
         self._leadership: Leadership | None = None
         self._loop: ReconcileLoop | None = None
+        self._cloud: CloudState | None = None
+        """What EC2 answered last."""
         self.board = StatusBoard(clock, __version__, self._is_synced, self._who_leads)
         self._metrics = Metrics(self.board, clock, __version__)
         self.routes = Routes(self.board, self._metrics)
@@ -297,10 +300,21 @@ class Capacity:
     def _drift_reporter(self, tell: Callable[[str], None]) -> DriftReporter:
         """Every replica shows drift, the one that acts tells people."""
         return DriftReporter(
-            lambda cloud: live_drift(self._source.config, self._source.settings.regions[0], cloud),
+            self._drift,
             self.board.drift_found,
             lambda text: tell(text) if self._may_tell() else None,
         )
+
+    def _drift(self, cloud: CloudState) -> tuple[LiveDrift, ...]:
+        self._cloud = cloud
+        return live_drift(self._source.config, self._source.settings.regions[0], cloud)
+
+    def is_live(self, content: bytes, cluster: str) -> bool | None:
+        """Whether EC2 has the fleets of a config; None: of another cluster, or not seen yet."""
+        if self._cloud is None or cluster != self._source.settings.cluster:
+            return None
+        config = parse_config(content, cluster_name=cluster)
+        return not live_drift(config, self._source.settings.regions[0], self._cloud)
 
     def _kubernetes_events(self) -> KubernetesEvents:
         """Events over connections of their own: they hold nothing up."""

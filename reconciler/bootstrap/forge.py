@@ -2,14 +2,18 @@
 
 import os
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from reconciler.adapters.forge import ForgeSettings, forge
 from reconciler.adapters.forge.settings import ForgeKind, api_of, kind_of, place_of
-from reconciler.model.errors import UsageError
-from reconciler.ports.forge import Forge
+from reconciler.adapters.git.checkout import GitCheckout
+from reconciler.gitops.progress import PipelineStage, stage_context
+from reconciler.model.errors import PortError, UsageError
+from reconciler.ports.forge import CommitStatus, Forge, StatusState
 
 ForgeChoice = Literal["auto", "github", "gitlab", "none"]
 
@@ -26,37 +30,84 @@ class PipelineRequest:
     number: int
 
 
-def pipeline_request() -> PipelineRequest | None:
-    """The pull request of this pipeline, None when it runs for none.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pipeline:
+    """What a job is told about itself."""
+
+    kind: ForgeKind
+    api_url: str
+    repository: str
+    number: int | None
+    """Of the pull request; None on a branch."""
+
+    def settings(self) -> ForgeSettings:
+        """For its forge."""
+        token, token_file = _token()
+        return ForgeSettings(
+            kind=self.kind,
+            api_url=self.api_url.rstrip("/"),
+            repository=self.repository,
+            token=token,
+            token_file=token_file,
+        )
+
+
+def _pipeline() -> _Pipeline | None:
+    """The pipeline that this process runs in.
 
     Source: the variables that GitHub Actions and GitLab CI give to every job, read 2026-11.
+    """
+    variables = os.environ  # noqa: TID251 - pipelines say who they are in no other way
+    api, repository = variables.get("GITHUB_API_URL"), variables.get("GITHUB_REPOSITORY")
+    if api and repository:
+        reference = _PULL_REFERENCE.fullmatch(variables.get("GITHUB_REF", ""))
+        number = int(reference.group(1)) if reference else None
+        return _Pipeline(kind="github", api_url=api, repository=repository, number=number)
+    api, repository = variables.get("CI_API_V4_URL"), variables.get("CI_PROJECT_PATH")
+    if api and repository:
+        request = variables.get("CI_MERGE_REQUEST_IID", "")
+        number = int(request) if request.isdigit() else None
+        return _Pipeline(kind="gitlab", api_url=api, repository=repository, number=number)
+    return None
+
+
+def pipeline_request() -> PipelineRequest | None:
+    """The pull request of this pipeline, None when it runs for none.
 
     Raises:
         UsageError: It runs for one, but there is no token.
     """
-    variables = os.environ  # noqa: TID251 - pipelines say who they are in no other way
-    reference = _PULL_REFERENCE.fullmatch(variables.get("GITHUB_REF", ""))
-    if reference is not None:
-        kind: ForgeKind = "github"
-        api, repository = variables.get("GITHUB_API_URL", ""), variables.get("GITHUB_REPOSITORY")
-        number = reference.group(1)
-    else:
-        kind = "gitlab"
-        api, repository = variables.get("CI_API_V4_URL", ""), variables.get("CI_PROJECT_PATH")
-        number = variables.get("CI_MERGE_REQUEST_IID", "")
-    if not number.isdigit() or not repository or not api:
+    pipeline = _pipeline()
+    if pipeline is None or pipeline.number is None:
         return None
-    token, token_file = _token()
-    if not token and token_file is None:
+    if not _has_token():
         raise UsageError("token", "there is none", f"set {_TOKENS[0]} or {_TOKENS[0]}_FILE")
-    settings = ForgeSettings(
-        kind=kind,
-        api_url=api.rstrip("/"),
-        repository=repository,
-        token=token,
-        token_file=token_file,
-    )
-    return PipelineRequest(forge=forge(settings), number=int(number))
+    return PipelineRequest(forge=forge(pipeline.settings()), number=pipeline.number)
+
+
+def stage_shown(stage: PipelineStage, directory: Path) -> Callable[[StatusState, str], None]:
+    """Shows how a stage of a pipeline ends, beside the commit that it runs for.
+
+    Does nothing without a forge's token, outside of git, for a pull request (its summary is shown
+    there), and when the forge does not answer: a status is worth no failed apply.
+    """
+    pipeline = _pipeline()
+    if pipeline is None or pipeline.number is not None or not _has_token():
+        return lambda _state, _description: None
+    checkout = GitCheckout().state(str(directory))
+    if checkout is None:
+        return lambda _state, _description: None
+    port = forge(pipeline.settings())
+    context = stage_context(stage, checkout.prefix)
+
+    def show(state: StatusState, description: str) -> None:
+        with suppress(PortError):
+            port.set_status(
+                checkout.commit,
+                CommitStatus(context=context, state=state, description=description),
+            )
+
+    return show
 
 
 def forge_for(repository_url: str, choice: ForgeChoice, api_url: str) -> Forge | None:
@@ -72,7 +123,7 @@ def forge_for(repository_url: str, choice: ForgeChoice, api_url: str) -> Forge |
     if place is None:
         raise UsageError("--forge", f"{repository_url[:60]!r} names no repository of a forge")
     token, token_file = _token()
-    if not token and token_file is None:
+    if not _has_token():
         if choice == "auto":
             return None
         raise UsageError("--forge", "there is no token", f"set {_TOKENS[0]} or {_TOKENS[0]}_FILE")
@@ -85,6 +136,11 @@ def forge_for(repository_url: str, choice: ForgeChoice, api_url: str) -> Forge |
         token_file=token_file,
     )
     return forge(settings)
+
+
+def _has_token() -> bool:
+    token, token_file = _token()
+    return bool(token) or token_file is not None
 
 
 def _kind(choice: ForgeChoice, place: tuple[str, str] | None) -> ForgeKind | None:

@@ -26,6 +26,7 @@ from reconciler.gitops.roots import changed_roots
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
+from reconciler.loops.gitops_progress import IsLive
 from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.ports.cloud import Cloud
 from reconciler.telemetry import events
@@ -57,8 +58,13 @@ class GitopsOptions:
 
 
 @contextmanager
-def gitops_loop(options: GitopsOptions) -> Iterator[GitopsLoop]:
-    """The second loop over a real remote; its local copy is let go of at the end."""
+def gitops_loop(options: GitopsOptions, is_live: IsLive | None = None) -> Iterator[GitopsLoop]:
+    """The second loop over a real remote; its local copy is let go of at the end.
+
+    Args:
+        options: What it is told.
+        is_live: What the capacity loop beside it sees in EC2; None: nothing.
+    """
     repository = GitRepository(_git_settings(options))
     settings = GitopsSettings(
         version=__version__,
@@ -75,6 +81,7 @@ def gitops_loop(options: GitopsOptions) -> Iterator[GitopsLoop]:
             SystemClock(),
             settings,
             forge_for(options.repository, options.forge, options.forge_api),
+            is_live,
         )
     finally:
         repository.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from reconciler.bootstrap.gitops import GitopsLog
-from reconciler.gitops.status import GitopsReport
+from reconciler.gitops.status import ClusterProgress, GitopsReport
 from reconciler.loops.gitops_loop import GitopsLoop
 from reconciler.model.errors import ReconcilerError
 from reconciler.telemetry import events
@@ -19,12 +19,15 @@ class SecondLoop:
 
     Args:
         loop: The loop.
-        told: Hears in one line what each turn came to.
+        told: Hears in one line what each turn came to, and how far each config has come.
         failed: Called when the loop ends by a failure of our own.
     """
 
     def __init__(
-        self, loop: GitopsLoop, told: Callable[[str], None], failed: Callable[[], None]
+        self,
+        loop: GitopsLoop,
+        told: Callable[[str, tuple[ClusterProgress, ...] | None], None],
+        failed: Callable[[], None],
     ) -> None:
         self._loop = loop
         self._told = told
@@ -54,7 +57,8 @@ class SecondLoop:
     def _heard(self, outcome: GitopsReport | ReconcilerError) -> None:
         self._report(outcome)
         if isinstance(outcome, ReconcilerError):
-            self._told(f"failed: {outcome}")
+            self._told(f"failed: {outcome}", None)
             return
         states = [f"{each.target.config_path}: {each.state}" for each in outcome.clusters]
-        self._told(f"at {outcome.tip.short}: {', '.join(states) or 'no configs'}")
+        text = f"at {outcome.tip.short}: {', '.join(states) or 'no configs'}"
+        self._told(text, outcome.progress)

@@ -4,8 +4,9 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -74,11 +75,12 @@ def plan(
     from reconciler.gitops.plan_report import report_json  # noqa: PLC0415 - heavy
     from reconciler.gitops.summary import summary  # noqa: PLC0415 - heavy
 
-    with _errors_exit_1(when=detailed_exitcode):
+    with _errors_exit_1(when=detailed_exitcode), _shown("plan", directory) as outcome:
         stages = _stages(
             directory, out, backend_config, lock_timeout, config=config, allow_types=allow_type
         )
         report = stages.plan()
+        outcome.failed = not report.allowed
     if wanted(output) is Output.JSON:
         print_json(report_json(report))
     else:
@@ -114,10 +116,11 @@ def apply(
     Refused when commit, files or state moved since. When only live capacity moved, the plan is
     made again first, and applied if it still does the same.
     """
-    stages = _stages(
-        directory, kept, backend_config, lock_timeout, config=config, allow_types=allow_type
-    )
-    applied = stages.apply(digest=digest)
+    with _shown("apply", directory):
+        stages = _stages(
+            directory, kept, backend_config, lock_timeout, config=config, allow_types=allow_type
+        )
+        applied = stages.apply(digest=digest)
     if wanted(output) is Output.JSON:
         print_json({"message": applied.message, "replans": applied.replans})
     else:
@@ -246,6 +249,28 @@ def _stages(
             **judging,
         )
     )
+
+
+@dataclass
+class _Outcome:
+    """How a stage ended that raised nothing."""
+
+    failed: bool = False
+
+
+@contextmanager
+def _shown(stage: Literal["plan", "apply"], directory: Path) -> Iterator[_Outcome]:
+    """The stage's end beside the commit, for the status chain and for people."""
+    from reconciler.bootstrap.forge import stage_shown  # noqa: PLC0415 - heavy
+
+    show, outcome = stage_shown(stage, directory), _Outcome()
+    show("pending", "under way")
+    try:
+        yield outcome
+    except BaseException:
+        show("failure", "failed: see the job")
+        raise
+    show(*(("failure", "refused: see the summary") if outcome.failed else ("success", "done")))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import typer
 
 from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
 from reconciler.config.loader import DEFAULT_FILE
+from reconciler.gitops.status import STAGES
 
 EXAMPLE = "reconciler status --listen 127.0.0.1:9235 --output json"
 
@@ -70,6 +71,7 @@ def _print(status: Json) -> None:
         lines.append(f"last error ({cycle['errors_in_a_row']} in a row): {cycle['error']}")
     if status["second_loop"]:
         lines.append(f"second loop: {status['second_loop']}")
+    lines += [f"  {_progress_line(each)}" for each in status["progress"]]
     if not status["config"]["valid"]:
         lines.append(f"{status['config']['file']} is refused; the last good one is in force:")
         lines.extend(f"  {fault}" for fault in status["config"]["faults"])
@@ -82,6 +84,12 @@ def _print(status: Json) -> None:
         print_table(columns, [[drift[key] for key in columns] for drift in status["drift"]])
     if status["actions"]:
         _print_actions(status["actions"])
+
+
+def _progress_line(progress: Json) -> str:
+    reached = STAGES[: STAGES.index(progress["stage"]) + 1]
+    detail = f" ({progress['detail']})" if progress["detail"] else ""
+    return f"{progress['config']}: {' → '.join(reached)}{detail}"
 
 
 def _print_plan(plan: Json) -> None:

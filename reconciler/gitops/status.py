@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from reconciler.gitops.targets import RenderTarget
 from reconciler.model.errors import Problem
@@ -10,6 +10,10 @@ from reconciler.ports.repository import Commit, CommitId
 
 ClusterState = Literal["unchanged", "committed", "proposed", "invalid", "missing", "held"]
 """`proposed`: on a branch of its own. `held`: rendered differently by someone who wins."""
+
+Stage = Literal["configured", "rendered", "planned", "applied", "live"]
+STAGES: Final[tuple[Stage, ...]] = ("configured", "rendered", "planned", "applied", "live")
+"""On the way to EC2, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,20 @@ class ClusterStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterProgress:
+    """The last stage that was reached, and what the next one waits for."""
+
+    config: str
+    """Path of the sector config in the repository."""
+    cluster: str
+    """Empty when the config cannot be read."""
+    stage: Stage
+    """`rendered`: on the branch. `planned`: the pipeline's plan passed the guard. `live`: EC2 has
+    the fleets as the config says."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GitopsReport:
     """One turn."""
 
@@ -45,6 +63,8 @@ class GitopsReport:
     """The branch that was pushed to; empty when nothing was."""
     pull_request: str = ""
     """Address of the pull request, when a forge opened one."""
+    progress: tuple[ClusterProgress, ...] = ()
+    """How far each config has come, in the order of `clusters`."""
     unshown: tuple[str, ...] = ()
     """Why commit statuses could not be shown; the work itself is done."""
 
@@ -66,6 +86,7 @@ def report_json(report: GitopsReport) -> dict[str, Any]:
         "attempts": report.attempts,
         "unshown": list(report.unshown),
         "clusters": [_status_json(status) for status in report.clusters],
+        "progress": [progress_json(progress) for progress in report.progress],
     }
 
 
@@ -88,4 +109,14 @@ def _status_json(status: ClusterStatus) -> dict[str, Any]:
             }
             for problem in status.problems
         ],
+    }
+
+
+def progress_json(progress: ClusterProgress) -> dict[str, Any]:
+    """As `/api/status` and `reconciler gitops --output json` show it."""
+    return {
+        "config": progress.config,
+        "cluster": progress.cluster or None,
+        "stage": progress.stage,
+        "detail": progress.detail,
     }

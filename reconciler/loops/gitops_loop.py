@@ -11,6 +11,7 @@ from reconciler.gitops.proposal import Proposal, manifest_path, propose
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
 from reconciler.loops.commit_statuses import CommitStatuses
+from reconciler.loops.gitops_progress import GitopsProgress, IsLive
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
@@ -68,12 +69,14 @@ class GitopsLoop:
         clock: Clock,
         settings: GitopsSettings,
         forge: Forge | None = None,
+        is_live: IsLive | None = None,
     ) -> None:
         self._repository = repository
         self._clock = clock
         self._settings = settings
         self._forge = forge
         self._statuses = CommitStatuses(forge)
+        self._progress = GitopsProgress(repository, forge, is_live)
         self._settled: GitopsReport | None = None
         """The last turn, when taking it again from the same commit could not come to more."""
         self._woken = threading.Event()
@@ -91,7 +94,8 @@ class GitopsLoop:
         attempt = 1
         while True:
             try:
-                return replace(self._attempt(), attempts=attempt)
+                report = self._attempt()
+                return replace(report, attempts=attempt, progress=self._progress.look(report))
             except (Conflict, OutcomeUnknown):
                 # After a lost reply the next fetch shows whether the push arrived.
                 if attempt >= self._settings.attempts_max or self._stopped.is_set():

@@ -1,5 +1,6 @@
 """The forge around the config repository: commit statuses and pull requests."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -36,6 +37,10 @@ class Forge(Protocol):
 
     def set_status(self, commit: CommitId, status: CommitStatus) -> None:
         """Show a status beside a commit; repeating it is harmless."""
+        ...
+
+    def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
+        """The newest status of each context that is shown beside a commit."""
         ...
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:

@@ -87,6 +87,13 @@ class Repository(Protocol):
         """
         ...
 
+    def since(self, commit: CommitId, ancestor: CommitId, commits_max: int) -> tuple[CommitId, ...]:
+        """The commits after an ancestor up to `commit`, newest first, and the ancestor at the end.
+
+        Of more than `commits_max` the newest are given.
+        """
+        ...
+
     def describe(self, commit: CommitId) -> Commit:
         """Subject and message of a commit that was fetched or made here."""
         ...
@@ -125,6 +132,8 @@ class CheckoutState:
 
     commit: CommitId
     subject: str
+    prefix: str
+    """The directory's path inside the work tree, with `/`; empty for its root."""
     dirty: bool
     """Whether tracked files below the directory differ from that commit."""
 
@@ -135,6 +144,10 @@ class Checkout(Protocol):
     def state(self, directory: str) -> CheckoutState | None:
         """The commit a directory is at; None when it is in no git work tree."""
         ...
+
+
+class CheckoutHistory(Protocol):
+    """What a checkout holds and how it differs from an older commit."""
 
     def files(self, directory: str) -> tuple[str, ...]:
         """Paths of the tracked files below the directory, relative to it; none outside of git."""

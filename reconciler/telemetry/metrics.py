@@ -29,6 +29,7 @@ COST_GAP: Final = _name("cost_gap_ratio")
 NODES_HELD: Final = _name("nodes_held")
 DEMAND_QUARANTINED: Final = _name("demand_quarantined")
 ORPHAN_INSTANCES: Final = _name("orphan_instances")
+GITOPS_STAGE: Final = _name("gitops_stage")
 FLEET_DRIFT: Final = _name("fleet_drift")
 LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
 ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
@@ -61,6 +62,7 @@ ALL: Final = (
     DEMAND_QUARANTINED,
     ORPHAN_INSTANCES,
     FLEET_DRIFT,
+    GITOPS_STAGE,
     LAST_SUCCESS_AGE,
     ERRORS_IN_A_ROW,
     CONFIG_RELOADS,

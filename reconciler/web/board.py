@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from reconciler.gitops.live import LiveDrift
+from reconciler.gitops.status import ClusterProgress
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.errors import ConfigError, ReconcilerError
 from reconciler.model.outcome import Outcome
@@ -80,6 +81,8 @@ class View:
     """Fleets that are not what the config says."""
     second_loop: str = ""
     """What the second loop's last turn came to; empty when it does not run."""
+    progress: tuple[ClusterProgress, ...] = ()
+    """How far each config of the second loop has come."""
 
 
 class StatusBoard:
@@ -148,10 +151,13 @@ class StatusBoard:
             config = replace(self._view.config, faults=faults)
             self._view = replace(self._view, config=config)
 
-    def second_loop_ended(self, text: str) -> None:
-        """The second loop took a turn."""
+    def second_loop_ended(
+        self, text: str, progress: tuple[ClusterProgress, ...] | None = None
+    ) -> None:
+        """The second loop took a turn; after one that failed (None) what was known stays."""
         with self._lock:
-            self._view = replace(self._view, second_loop=text)
+            known = self._view.progress if progress is None else progress
+            self._view = replace(self._view, second_loop=text, progress=known)
 
     def drift_found(self, drift: tuple[LiveDrift, ...]) -> None:
         """What differs between config and EC2 changed."""

@@ -7,6 +7,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from reconciler.gitops.status import STAGES, ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
@@ -172,6 +173,7 @@ class _BoardCollector(Collector):
             yield _gauge(names.LAST_SUCCESS_AGE, "Since the last cycle without an error.", age)
         if view.plan is not None:
             yield from _of_plan(view.plan)
+        yield _of_progress(view.progress)
         drift = GaugeMetricFamily(
             names.FLEET_DRIFT,
             "1 while a fleet is not what the config says.",
@@ -180,6 +182,18 @@ class _BoardCollector(Collector):
         for each in view.drift:
             drift.add_metric([each.fleet, each.region, each.kind], 1)
         yield drift
+
+
+def _of_progress(progress: Iterable[ClusterProgress]) -> Metric:
+    stages = GaugeMetricFamily(
+        names.GITOPS_STAGE,
+        "1 for the stage that the newest config of a cluster has reached.",
+        labels=["config", "stage"],
+    )
+    for each in progress:
+        for stage in STAGES:
+            stages.add_metric([each.config, stage], int(stage == each.stage))
+    return stages
 
 
 def _of_plan(plan: Plan) -> Iterator[Metric]:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from reconciler.gitops.status import progress_json
 from reconciler.loops.describe import describe
 from reconciler.loops.log_reporter import summary
 from reconciler.model.plan import Plan
@@ -41,6 +42,7 @@ def status_json(board: StatusBoard) -> Json:
             "faults": list(view.config.faults),
         },
         "second_loop": view.second_loop or None,
+        "progress": [progress_json(each) for each in view.progress],
         "drift": [
             {"fleet": d.fleet, "region": d.region, "kind": d.kind, "detail": d.detail}
             for d in view.drift

@@ -17,7 +17,7 @@ from reconciler.model.errors import (
     Unavailable,
     UsageError,
 )
-from reconciler.ports.forge import CommitStatus, Forge
+from reconciler.ports.forge import CommitStatus, Forge, StatusState
 from reconciler.ports.repository import CommitId
 from tests.forge_server import PROJECT, TOKEN, Fault, ForgeState, forge_server
 
@@ -72,6 +72,21 @@ def test_status_said_twice_does_no_harm(server: ForgeState, kind: ForgeKind) -> 
     port.set_status(COMMIT, STATUS)
     port.set_status(COMMIT, STATUS)
     assert server.statuses
+
+
+def test_statuses_are_read_back_the_newest_of_each(server: ForgeState, kind: ForgeKind) -> None:
+    """The status chain follows the pipeline by them."""
+    port = port_to(server, kind)
+    for context, state in (("a", "pending"), ("a", "success"), ("b", "failure")):
+        told: StatusState = "pending" if state == "pending" else "success"
+        port.set_status(
+            COMMIT,
+            CommitStatus(
+                context=context, state="failure" if state == "failure" else told, description=""
+            ),
+        )
+    assert port.statuses(COMMIT) == {"a": "success", "b": "failure"}
+    assert port.statuses(CommitId("f" * 40)) == {}
 
 
 def test_pull_request_is_opened_once(server: ForgeState, kind: ForgeKind) -> None:

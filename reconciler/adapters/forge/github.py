@@ -3,17 +3,24 @@
 Source: GitHub REST reference, "Commit statuses" and "Pulls", version 2022-11-28, read 2026-11.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import quote
 
 from reconciler.adapters.forge.comments import marked, with_marker
 from reconciler.adapters.forge.rest import RestClient
 from reconciler.adapters.forge.settings import ForgeSettings
 from reconciler.model.errors import Conflict, Unavailable
-from reconciler.ports.forge import CommitStatus, PullRequest
+from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import CommitId
 
 DESCRIPTION_MAX = 140
+_STATES: Final[dict[str, StatusState]] = {
+    "pending": "pending",
+    "success": "success",
+    "failure": "failure",
+    "error": "error",
+}
 COMMENT_MAX = 65_536
 
 
@@ -34,6 +41,16 @@ class GitHub:
             "description": status.description[:DESCRIPTION_MAX],
         }
         self._client.post(f"{self._root}/statuses/{commit}", body, self._headers())
+
+    def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
+        """The newest status of each context; GitHub lists the newest first."""
+        listed = self._client.pages(f"{self._root}/commits/{commit}/statuses", {}, self._headers())
+        found: dict[str, StatusState] = {}
+        for each in listed:
+            state = _STATES.get(each.get("state", "")) if isinstance(each, Mapping) else None
+            if state is not None:
+                found.setdefault(str(each.get("context", "")), state)
+        return found
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """The pull request from `branch` into `base`: the one that exists, or a new one."""

@@ -3,6 +3,7 @@
 Source: GitLab REST reference, "Commits API" (statuses) and "Merge requests API", read 2026-11.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -21,6 +22,13 @@ _STATES: Final[dict[StatusState, str]] = {
     "failure": "failed",
     "error": "failed",
 }
+_READ_STATES: Final[dict[str, StatusState]] = {
+    "success": "success",
+    "failed": "failure",
+    "canceled": "error",
+    "skipped": "error",
+}
+"""Every other word of GitLab's stands for something that has not ended."""
 
 
 class GitLab:
@@ -44,6 +52,16 @@ class GitLab:
             # GitLab refuses to set the state that a status already has.
             if "cannot transition status" not in error.what.lower():
                 raise
+
+    def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
+        """The newest status of each context; GitLab lists only the newest unless asked for all."""
+        path = f"{self._root}/repository/commits/{commit}/statuses"
+        found: dict[str, StatusState] = {}
+        for each in self._client.pages(path, {}, self._headers()):
+            if isinstance(each, Mapping):
+                state = _READ_STATES.get(str(each.get("status")), "pending")
+                found.setdefault(str(each.get("name", "")), state)
+        return found
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """The merge request from `branch` into `base`: the one that exists, or a new one."""

@@ -21,8 +21,14 @@ class GitCheckout:
         if described is None:
             return None
         name, _, subject = described.strip().partition("\0")
+        prefix = _ask(directory, "rev-parse", "--show-prefix")
         changed = _ask(directory, "status", "--porcelain", "--untracked-files=no", "--", ".")
-        return CheckoutState(commit=CommitId(name), subject=subject, dirty=bool(changed))
+        return CheckoutState(
+            commit=CommitId(name),
+            subject=subject,
+            prefix=(prefix or "").strip().rstrip("/"),
+            dirty=bool(changed),
+        )
 
     def files(self, directory: str) -> tuple[str, ...]:
         """See Checkout.files."""

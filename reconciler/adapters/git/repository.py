@@ -70,6 +70,11 @@ class GitRepository:
             return None
         return self.describe(CommitId(found))
 
+    def since(self, commit: CommitId, ancestor: CommitId, commits_max: int) -> tuple[CommitId, ...]:
+        """See Repository.since."""
+        listed = self._text("rev-list", f"--max-count={commits_max - 1}", commit, f"^{ancestor}")
+        return (*(CommitId(name) for name in listed.split()), ancestor)
+
     def describe(self, commit: CommitId) -> Commit:
         """See Repository.describe."""
         form = "--format=%H%x00%s%x00%B"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.forge_server import PROJECT, TOKEN, forge_server
 from tests.git_remote import git
 
 pytestmark = [
@@ -61,6 +62,39 @@ def checkout(tmp_path: Path) -> Path:
     (directory / "terraform" / "main.tf").write_text(ROOT)
     set_text(directory, "one")
     return directory
+
+
+def test_stages_are_shown_beside_the_commit_on_a_branch(checkout: Path) -> None:
+    """`reconciler status` follows a change to EC2 by what the pipeline says there."""
+    with forge_server("github") as forge:
+        where = {
+            "GITHUB_API_URL": forge.address,
+            "GITHUB_REPOSITORY": PROJECT,
+            "GITHUB_REF": "refs/heads/main",
+            "RECONCILER_FORGE_TOKEN": TOKEN,
+        }
+        stages = ["--dir", "terraform"]
+        for stage in (
+            ("plan", "--out", "../plan"),
+            ("apply", "--plan", "../plan"),
+            ("apply", "--plan", "nowhere"),
+        ):
+            reconciler("ci", *stage, *stages, cwd=checkout, environment=where)
+        shown = [(body["context"], body["state"]) for _, body in forge.statuses]
+        before = len(shown)
+        request = {**where, "GITHUB_REF": "refs/pull/7/merge"}
+        reconciler("ci", "plan", *stages, "--out", "../plan", cwd=checkout, environment=request)
+        assert len(forge.statuses) == before
+    plan, apply = "fleet-reconciler/plan/terraform", "fleet-reconciler/apply/terraform"
+    assert shown == [
+        (plan, "pending"),
+        (plan, "success"),
+        (apply, "pending"),
+        (apply, "success"),
+        (apply, "pending"),
+        (apply, "failure"),
+    ]
+    assert {commit for commit, _ in forge.statuses} == {git(checkout, "rev-parse", "HEAD")}
 
 
 def set_text(checkout: Path, text: str) -> str:

@@ -3,10 +3,11 @@
 import json
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -14,8 +15,9 @@ from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.gitops.status import GitopsReport
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.gitops_progress import IsLive
 from reconciler.model.errors import Conflict, NotFound, PortError, ReconcilerError, Unavailable
-from reconciler.ports.forge import CommitStatus, PullRequest
+from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import Commit, CommitId, FileChange
 from tests.git_remote import GIT_TIMEOUT_SECONDS, git, make_remote, write_and_push
 
@@ -71,7 +73,7 @@ class RecordingForge:
     """A forge that keeps what it is told."""
 
     def __init__(self, failure: PortError | None = None) -> None:
-        self.statuses: list[tuple[CommitId, CommitStatus]] = []
+        self.statuses_shown: list[tuple[CommitId, CommitStatus]] = []
         self.pull_requests: list[tuple[str, str, str, str]] = []
         self._failure = failure
 
@@ -83,7 +85,16 @@ class RecordingForge:
         """Keep the status, or fail."""
         if self._failure is not None:
             raise self._failure
-        self.statuses.append((commit, status))
+        self.statuses_shown.append((commit, status))
+
+    def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
+        """What was shown, pipelines included."""
+        if self._failure is not None:
+            raise self._failure
+        return {each.context: each.state for shown, each in self.statuses_shown if shown == commit}
+
+    def comment(self, number: int, marker: str, body: str) -> None:
+        """Pipelines comment, the loop does not."""
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """Keep the request, or fail."""
@@ -108,10 +119,11 @@ def loops(work: Path) -> Iterator[Callable[..., GitopsLoop]]:
         settings: GitopsSettings = SETTINGS,
         repository: GitRepository | None = None,
         forge: RecordingForge | None = None,
+        is_live: IsLive | None = None,
     ) -> GitopsLoop:
         port = repository or GitRepository(GitSettings(url=remote_of(work)))
         opened.append(port)
-        return GitopsLoop(port, ImmediateClock(), settings, forge)
+        return GitopsLoop(port, ImmediateClock(), settings, forge, is_live)
 
     yield make
     for port in opened:
@@ -243,7 +255,7 @@ def test_invalid_config_keeps_the_last_good_state(loops: Loops, work: Path) -> N
     assert (report.exit_code, report.clusters[0].state) == (2, "invalid")
     assert report.clusters[0].problems
     assert (work_after_pull(work) / "terraform/fleets.auto.tfvars.json").read_bytes() == good
-    commit, status = forge.statuses[-1]
+    commit, status = forge.statuses_shown[-1]
     assert (commit, status.state) == (broken, "failure")
 
 
@@ -368,7 +380,69 @@ def test_status_is_shown_once_and_again_after_a_failure(loops: Loops, work: Path
         assert loop.once().unshown == ()
     write_and_push(work_after_pull(work), "README.md", "more\n", "Unrelated")
     loop.once()
-    assert [status.description for _, status in forge.statuses] == ["unchanged"]
+    assert [status.description for _, status in forge.statuses_shown] == ["unchanged"]
+
+
+def test_progress_follows_the_pipeline_to_the_apply(loops: Loops, work: Path) -> None:
+    """`is my change live?` must have an answer without opening five pages."""
+    forge = RecordingForge()
+    loop = loops(forge=forge)
+
+    def stage() -> tuple[str, str]:
+        (progress,) = loop.once().progress
+        return progress.stage, progress.detail
+
+    assert stage() == ("rendered", "waits for the pipeline's plan")
+    render = CommitId(git(work.parent / "remote.git", "rev-parse", "main"))
+    for check, state, expected in (
+        ("plan", "pending", ("rendered", "waits for the pipeline's plan")),
+        ("plan", "failure", ("rendered", "the plan failed or was refused: see its job")),
+        ("plan", "success", ("planned", "waits for its approval")),
+        ("apply", "pending", ("planned", "is being applied")),
+        ("apply", "failure", ("planned", "the apply failed: see the pipeline")),
+        ("apply", "success", ("applied", "")),
+    ):
+        context, told = f"fleet-reconciler/{check}/terraform", cast("StatusState", state)
+        forge.set_status(render, CommitStatus(context=context, state=told, description=""))
+        assert stage() == expected
+    write_and_push(work_after_pull(work), "sectors.yaml", config(9), "Change it")
+    assert stage()[0] == "rendered"
+
+
+def test_progress_is_found_on_a_later_commit_of_the_same_push(loops: Loops, work: Path) -> None:
+    """Pipelines run for the last commit of a push, which may be another cluster's."""
+    forge = RecordingForge()
+    loop = loops(forge=forge)
+    loop.once()
+    later = CommitId(write_and_push(work_after_pull(work), "README.md", "more\n", "Later"))
+    context = "fleet-reconciler/apply/terraform"
+    forge.set_status(later, CommitStatus(context=context, state="success", description=""))
+    assert loop.once().progress[0].stage == "applied"
+
+
+@pytest.mark.parametrize(
+    ("answer", "stage"), [(True, "live"), (False, "rendered"), (None, "rendered")]
+)
+def test_live_is_what_ec2_has(loops: Loops, work: Path, answer: bool | None, stage: str) -> None:
+    """Without a forge the capacity loop's own eyes must do."""
+    asked: list[tuple[bytes, str]] = []
+
+    def is_live(content: bytes, cluster: str) -> bool | None:
+        asked.append((content, cluster))
+        return answer
+
+    loop = loops(is_live=is_live)
+    loop.once()
+    assert loop.once().progress[0].stage == stage
+    assert asked[-1] == (config(5).encode(), "one")
+
+
+def test_unreadable_config_has_come_no_further_than_the_commit(loops: Loops, work: Path) -> None:
+    """The chain must not call a refused config live because an older one is."""
+    write_and_push(work, "sectors.yaml", "nonsense", "Break it")
+    (progress,) = loops(is_live=lambda *_: True).once().progress
+    assert progress.stage == "configured"
+    assert progress.detail
 
 
 def test_deleted_branch_is_reported_with_its_name(loops: Loops, work: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.gitops.live import LiveDrift
+from reconciler.gitops.status import ClusterProgress
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
@@ -21,6 +22,10 @@ from tests.builders import HOME, make_pod
 from tests.unit.web.scene import Scene, bought, fleet, homeless, raised
 
 MISSING = LiveDrift(fleet="primary-small", region=HOME, kind="fleet-missing", detail="not in EC2")
+PLANNED = ClusterProgress(
+    config="a/sectors.yaml", cluster="a", stage="planned", detail="waits for its approval"
+)
+STAGE_VALUES = (("rendered", "0.0"), ("planned", "1.0"), ("live", "0.0"))
 DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 
@@ -181,11 +186,23 @@ def test_drift_is_counted_and_shown_until_it_ends(scene: Scene) -> None:
     assert "fleet_reconciler_fleet_drift{" not in scene.ask("/metrics")[2]
 
 
+def test_stage_of_a_config_is_counted_and_shown(scene: Scene) -> None:
+    """`is my change live?` is asked of the status page and of a dashboard."""
+    scene.board.second_loop_ended("at abc", (PLANNED,))
+    scene.board.second_loop_ended("failed: the remote is away")
+    text = scene.ask("/metrics")[2]
+    series = 'fleet_reconciler_gitops_stage{config="a/sectors.yaml",stage='
+    assert [f'{series}"{stage}"}} {value}' in text for stage, value in STAGE_VALUES] == [True] * 3
+    (shown,) = json.loads(scene.ask("/api/status")[2])["progress"]
+    assert (shown["stage"], shown["detail"]) == ("planned", "waits for its approval")
+
+
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
     scene.cycle(raised(), pods=(pod,), unplaceable=(homeless("a", "zone"),), fleets=(fleet(),))
     scene.board.drift_found((MISSING,))
+    scene.board.second_loop_ended("at abc", (PLANNED,))
     text, documented = scene.ask("/metrics")[2], DOCS.read_text()
     for name in names.ALL:
         assert re.search(rf"^{name}(_bucket|_count)?[ {{]", text, re.MULTILINE), name

@@ -1,0 +1,68 @@
+"""How far the newest config of each cluster has come on its way to EC2: pure."""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from reconciler.gitops.status import ClusterProgress, ClusterStatus, Stage
+from reconciler.ports.forge import StatusState
+
+PipelineStage = Literal["plan", "apply"]
+
+_AFTER_APPLY: Final[Mapping[StatusState, tuple[Stage, str]]] = {
+    "success": ("applied", ""),
+    "pending": ("planned", "is being applied"),
+}
+_AFTER_PLAN: Final[Mapping[StatusState, tuple[Stage, str]]] = {
+    "success": ("planned", "waits for its approval"),
+    "pending": ("rendered", "waits for the pipeline's plan"),
+}
+
+
+def stage_context(stage: PipelineStage, output_dir: str) -> str:
+    """The name of the commit status in which a pipeline says how a stage ended."""
+    return f"fleet-reconciler/{stage}/{output_dir}"
+
+
+def progress_of(
+    status: ClusterStatus,
+    checks: Mapping[str, StatusState] | None,
+    is_live: bool | None,  # noqa: FBT001 - an answer of three values
+) -> ClusterProgress:
+    """Where one cluster stands.
+
+    Args:
+        status: What the second loop's turn came to.
+        checks: Commit statuses since its render, by context; None: there is no forge to ask.
+        is_live: Whether EC2 has fleets with the tags and types of the config; None: not seen from
+            here. Images and volumes only Terraform sees, so that where the pipeline's word can be
+            had, nothing is live before it was applied.
+    """
+    stage, detail = _rendered(status) or _through_the_pipeline(status, checks)
+    if stage == "applied" or (stage == "rendered" and checks is None):
+        if is_live:
+            stage, detail = "live", "" if checks is not None else "as far as tags and types tell"
+        elif is_live is False and stage == "applied":
+            detail = "EC2 differs from the config: see drift"
+    return ClusterProgress(
+        config=status.target.config_path, cluster=status.cluster, stage=stage, detail=detail
+    )
+
+
+def _rendered(status: ClusterStatus) -> tuple[Stage, str] | None:
+    """Why the branch does not hold the render; None when it does."""
+    if status.state == "proposed":
+        return "configured", "waits for its review"
+    return None if status.healthy else ("configured", status.detail or status.state)
+
+
+def _through_the_pipeline(
+    status: ClusterStatus, checks: Mapping[str, StatusState] | None
+) -> tuple[Stage, str]:
+    if checks is None:
+        return "rendered", "plan and apply are not seen without a forge's token"
+    output = status.target.output_dir
+    applied = checks.get(stage_context("apply", output))
+    if applied is not None:
+        return _AFTER_APPLY.get(applied, ("planned", "the apply failed: see the pipeline"))
+    planned = checks.get(stage_context("plan", output), "pending")
+    return _AFTER_PLAN.get(planned, ("rendered", "the plan failed or was refused: see its job"))

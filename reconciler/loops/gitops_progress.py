@@ -1,0 +1,95 @@
+"""Follows the configs of the second loop through the pipeline and into EC2."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from reconciler.gitops.progress import progress_of, stage_context
+from reconciler.gitops.status import ClusterProgress, ClusterStatus, GitopsReport
+from reconciler.model.errors import PortError
+from reconciler.ports.forge import Forge, StatusState
+from reconciler.ports.repository import CommitId, Repository
+
+COMMITS_MAX: Final = 10
+"""Pipelines run for the last commit of a push; a render that is older than this many has ended."""
+
+IsLive = Callable[[bytes, str], bool | None]
+"""Whether EC2 has what a config (its bytes, the cluster's name) says; None: not seen from here."""
+
+
+class GitopsProgress:
+    """Asks the forge how the pipeline's stages ended, and the capacity loop what is live.
+
+    Args:
+        repository: The config repository; has just been fetched when `look` is called.
+        forge: None: the stages of the pipeline are not seen.
+        is_live: None: EC2 is not seen.
+    """
+
+    def __init__(
+        self, repository: Repository, forge: Forge | None, is_live: IsLive | None = None
+    ) -> None:
+        self._repository = repository
+        self._forge = forge
+        self._is_live = is_live
+        self._tip: CommitId | None = None
+        self._commits: dict[str, tuple[CommitId, ...]] = {}
+        """By config: its render and what came after, newest first."""
+        self._ended: dict[str, tuple[CommitId, Mapping[str, StatusState]]] = {}
+        """By config: the render whose apply succeeded; nothing more can be heard of it."""
+
+    def look(self, report: GitopsReport) -> tuple[ClusterProgress, ...]:
+        """Where each cluster stands now; what the forge does not answer counts as not there yet."""
+        if self._tip != report.tip.id:
+            self._tip, self._commits = report.tip.id, {}
+        asked: dict[CommitId, Mapping[str, StatusState]] = {}
+        return tuple(
+            progress_of(each, self._checks(report, each, asked), self._live(report, each))
+            for each in report.clusters
+        )
+
+    def _checks(
+        self,
+        report: GitopsReport,
+        status: ClusterStatus,
+        asked: dict[CommitId, Mapping[str, StatusState]],
+    ) -> Mapping[str, StatusState] | None:
+        if self._forge is None:
+            return None
+        if status.state != "unchanged":
+            return {}  # just pushed, or not rendered at all
+        config, output = status.target.config_path, status.target.output_dir
+        if config not in self._commits:
+            self._commits[config] = self._since_render(report.tip.id, output)
+        commits = self._commits[config]
+        render = commits[-1]
+        ended = self._ended.get(config)
+        if ended is not None and ended[0] == render:
+            return ended[1]
+        found: dict[str, StatusState] = {}
+        contexts = {stage_context("plan", output), stage_context("apply", output)}
+        for commit in commits:
+            if commit not in asked:
+                asked[commit] = self._statuses(commit)
+            for context in contexts & asked[commit].keys():
+                found.setdefault(context, asked[commit][context])
+        if found.get(stage_context("apply", output)) == "success":
+            self._ended[config] = render, found
+        return found
+
+    def _since_render(self, tip: CommitId, output_dir: str) -> tuple[CommitId, ...]:
+        render = self._repository.last_change(tip, [output_dir])
+        if render is None:
+            return (tip,)
+        return self._repository.since(tip, render.id, COMMITS_MAX)
+
+    def _statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
+        try:
+            return {} if self._forge is None else self._forge.statuses(commit)
+        except PortError:
+            return {}
+
+    def _live(self, report: GitopsReport, status: ClusterStatus) -> bool | None:
+        if self._is_live is None or not status.healthy or status.state == "proposed":
+            return None
+        content = self._repository.read(report.tip.id, status.target.config_path)
+        return self._is_live(content, status.cluster)

@@ -74,7 +74,7 @@ def test_pipeline_follows_its_schema(schema: str, tmp_path: Path) -> None:
 
 def test_actions_are_pinned_to_commits() -> None:
     """A tag can be moved to other code, which then runs with the role that applies."""
-    used = re.findall(r"uses: (\S+)(.*)", GITHUB.read_text())
+    used = re.findall(r"(?m)^ *(?:- )?uses: (\S+)(.*)$", GITHUB.read_text())
     assert used
     for action, comment in used:
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action

@@ -36,6 +36,7 @@ from reconciler.telemetry.scrub import secrets_of
 TOKEN = "RECONCILER_GIT_TOKEN"  # noqa: S105 - a variable's name
 TOKEN_FILE = "RECONCILER_GIT_TOKEN_FILE"  # noqa: S105 - a variable's name
 USERNAME = "RECONCILER_GIT_USERNAME"
+SIGNING_KEY_FILE = "RECONCILER_GIT_SIGNING_KEY_FILE"
 AUTHOR_NAME = "RECONCILER_GIT_AUTHOR_NAME"
 AUTHOR_EMAIL = "RECONCILER_GIT_AUTHOR_EMAIL"
 
@@ -223,13 +224,14 @@ def _backend_setting(value: str) -> str:
 
 def _git_settings(options: GitopsOptions) -> GitSettings:
     users = os.environ  # noqa: TID251 - credentials and identity come from nowhere else
-    file = users.get(TOKEN_FILE, "")
+    file, key = users.get(TOKEN_FILE, ""), users.get(SIGNING_KEY_FILE, "")
     return GitSettings(
         url=options.repository,
         branch=options.branch,
         directory=options.clone,
         token=users.get(TOKEN, ""),
         token_file=Path(file) if file else None,
+        signing_key_file=Path(key) if key else None,
         username=users.get(USERNAME, "x-access-token"),
         author_name=users.get(AUTHOR_NAME, "fleet-reconciler"),
         author_email=users.get(AUTHOR_EMAIL, "fleet-reconciler@localhost"),

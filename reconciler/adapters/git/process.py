@@ -44,6 +44,7 @@ class GitProcess:
 
     def __init__(self, settings: GitSettings, directory: Path, private: Path) -> None:
         self._settings = settings
+        self._private = private
         self.directory = directory
         self._environment = _environment(settings, private)
         self._secrets = (*_tokens(settings), *secrets_of(os.environ))  # noqa: TID251 - masked only
@@ -81,10 +82,15 @@ class GitProcess:
         return out
 
     def commit_tree(self, tree: str, parent: str, message: bytes, date: str) -> bytes:
-        """Name of a new commit of this tree, dated as told (commit-tree has no option for it)."""
+        """Name of a new commit of this tree, dated as told (commit-tree has no option for it).
+
+        Raises:
+            ToolError: It could not be made or signed.
+        """
         dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        sign = [] if self._settings.signing_key_file is None else ["-S"]
         status, out, text = self._execute(
-            ("commit-tree", tree, "-p", parent, "-F", "-"),
+            (*self._signing(), "commit-tree", *sign, tree, "-p", parent, "-F", "-"),
             self._settings.local_timeout_seconds,
             message,
             dates,
@@ -92,6 +98,21 @@ class GitProcess:
         if status != 0:
             raise failure("local", "git commit-tree", self._settings.branch, text)
         return out
+
+    def _signing(self) -> tuple[str, ...]:
+        """Options of git that name the signing key; its content is in no argument."""
+        file = self._settings.signing_key_file
+        if file is None:
+            return ()
+        copy = self._private / "signing-key"
+        try:
+            copy.touch(mode=0o600)
+            # Secrets are mounted readable for a group, which ssh-keygen refuses.
+            copy.write_bytes(file.read_bytes())
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ToolError(str(file), f"the signing key cannot be read: {reason}") from error
+        return ("-c", "gpg.format=ssh", "-c", f"user.signingKey={copy}")
 
     def ask(self, *arguments: str) -> bytes | None:
         """Standard output of a local git command, None when it failed."""

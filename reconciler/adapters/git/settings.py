@@ -22,6 +22,9 @@ class GitSettings:
     """Where the local copy is kept between runs; None: a temporary one per process."""
     author_name: str = "fleet-reconciler"
     author_email: str = "fleet-reconciler@localhost"
+    signing_key_file: Path | None = None
+    """SSH private key that signs commits, read anew at each; None: they are not signed. An
+    ed25519 key, whose signatures do not vary, keeps two loops' equal commits equal."""
     token: str = ""
     """For https; comes from the environment and goes to git through its askpass program."""
     token_file: Path | None = None

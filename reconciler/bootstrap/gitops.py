@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 
 from reconciler import __version__
+from reconciler.adapters.files import FileCluster
 from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
@@ -17,10 +18,14 @@ from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.bootstrap.forge import ForgeChoice, forge_for
-from reconciler.config.loader import read_config_bytes
+from reconciler.config.catalogue import load_catalogue
+from reconciler.config.loader import parse_config, read_config_bytes
+from reconciler.config.settings import planner_settings
 from reconciler.gitops.limits import ConfigFacts, config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
+from reconciler.gitops.planned import PlannedFleet
+from reconciler.gitops.pod_impact import PodImpact, pod_impacts
 from reconciler.gitops.render import TFVARS
 from reconciler.gitops.roots import changed_roots
 from reconciler.gitops.status import ClusterStatus, GitopsReport
@@ -28,6 +33,7 @@ from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
 from reconciler.loops.gitops_progress import IsLive
 from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.observer.observe import observe
 from reconciler.ports.cloud import Cloud
 from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
@@ -152,6 +158,8 @@ class CiOptions:
     backend_config: tuple[str, ...] = ()
     allow_types: tuple[str, ...] = ()
     lock_timeout_seconds: int = 60
+    cluster_files: tuple[str, ...] = ()
+    """What kubectl prints of the cluster, to say what a plan means for its pods."""
 
 
 def pipeline(options: CiOptions) -> Pipeline:
@@ -172,8 +180,30 @@ def pipeline(options: CiOptions) -> Pipeline:
         backend_config=tuple(_backend_setting(each) for each in options.backend_config),
         facts=facts_of(options) if options.reads_config else ConfigFacts(),
         allow_types=frozenset(options.allow_types),
+        impacts=_impacts(options),
     )
     return Pipeline(terraform, _ec2, GitCheckout(), settings)
+
+
+def _impacts(
+    options: CiOptions,
+) -> Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None:
+    """Asks the planner about the pods of the cluster's files, None without files.
+
+    Raises:
+        UsageError: There is no sector config to plan with.
+        InputError: A file cannot be read.
+    """
+    if not options.cluster_files:
+        return None
+    file = _config_file(options)
+    if file is None:
+        raise UsageError("--cluster", "there is no sector config", "name it with --config")
+    config = parse_config(read_config_bytes(file), name=str(file))
+    settings = planner_settings(config, load_catalogue(config.catalogue))
+    cluster = FileCluster(options.cluster_files)
+    snapshot = observe(cluster, None, settings.observed_regions, SystemClock())
+    return lambda planned: pod_impacts(planned, snapshot, settings)
 
 
 def roots_here(configs: tuple[str, ...], output: str, since: str) -> tuple[RenderTarget, ...]:
@@ -197,8 +227,8 @@ def _ec2(cluster: str) -> Cloud:
 
 def facts_of(options: CiOptions) -> ConfigFacts:
     """What the sector config says, nothing when there is none beside the directory."""
-    file = options.config or options.directory.resolve().parent / "sectors.yaml"
-    if options.config is None and not file.is_file():
+    file = _config_file(options)
+    if file is None:
         return ConfigFacts()
     content = read_config_bytes(file)
     try:
@@ -206,6 +236,12 @@ def facts_of(options: CiOptions) -> ConfigFacts:
     except UsageError:
         # A config without a cluster's name: the render was told one.
         return config_facts(content, name=str(file), cluster_name=_rendered_name(options.directory))
+
+
+def _config_file(options: CiOptions) -> Path | None:
+    """The named config, else the one beside the directory when there is one."""
+    beside = options.directory.resolve().parent / "sectors.yaml"
+    return options.config or (beside if beside.is_file() else None)
 
 
 def _rendered_name(directory: Path) -> str | None:

@@ -64,6 +64,14 @@ def plan(
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_type: TypesOption = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="What kubectl get nodes,pods,… -A -o json prints, to say what the plan means"
+            " for the pods that run now; - is stdin; repeatable.",
+        ),
+    ] = None,
     lock_timeout: LockOption = 60,
     detailed_exitcode: DetailedOption = False,
     output: OutputOption = None,
@@ -77,7 +85,13 @@ def plan(
 
     with _errors_exit_1(when=detailed_exitcode), _shown("plan", directory) as outcome:
         stages = _stages(
-            directory, out, backend_config, lock_timeout, config=config, allow_types=allow_type
+            directory,
+            out,
+            backend_config,
+            lock_timeout,
+            config=config,
+            allow_types=allow_type,
+            cluster_files=tuple(cluster or ()),
         )
         report = stages.plan()
         outcome.failed = not report.allowed

@@ -1,7 +1,7 @@
 """The stages that pipelines call, over ports: plan, apply exactly that plan, report drift."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, resources
+from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.render import TFVARS
 from reconciler.model.errors import (
     Conflict,
@@ -41,6 +42,8 @@ class PipelineSettings:
     allow_destroy: frozenset[str] = frozenset()
     """Beside those of the config."""
     allow_types: frozenset[str] = frozenset()
+    impacts: Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None = None
+    """What a plan means for the pods that run now; None: nobody looked at the cluster."""
 
     def policy(self, nodes: Mapping[str, tuple[str, ...]]) -> GuardPolicy:
         """What the guard may let through."""
@@ -95,6 +98,7 @@ class Pipeline:
         shown = self._terraform.show_json(saved.file)
         planned = fleets(shown)
         nodes, blind = self._nodes_of(planned)
+        impacts = self._settings.impacts
         report = PlanReport(
             binding=self._binding(state, planned),
             essence=essence(shown),
@@ -107,6 +111,7 @@ class Pipeline:
             ),
             facts=self._settings.facts,
             subject=self._subject(),
+            impacts=None if impacts is None else impacts(planned),
         )
         plans.keep(report, self._settings.module)
         return report

@@ -10,6 +10,7 @@ from reconciler.gitops.binding import Binding, binding_from, binding_json
 from reconciler.gitops.guard import Finding, refused
 from reconciler.gitops.limits import ConfigFacts, FleetLimits
 from reconciler.gitops.planned import PlannedFleet
+from reconciler.gitops.pod_impact import PodImpact, impact_json
 from reconciler.model.errors import InputError
 
 SCHEMA = 1
@@ -31,6 +32,8 @@ class PlanReport:
     facts: ConfigFacts
     subject: str = ""
     """Of the commit."""
+    impacts: tuple[PodImpact, ...] | None = None
+    """For the pods that run now; None: the plan was made without a look at the cluster."""
 
     @property
     def allowed(self) -> bool:
@@ -44,6 +47,18 @@ class PlanReport:
         """
         limits = [self.limits_of(fleet) for fleet in self.fleets if fleet.step != "delete"]
         return _total(limits, "min_capacity"), _total(limits, "max_capacity")
+
+    def usd_per_hour_now(self) -> Decimal | None:
+        """Cost of the fleets at their live targets; None: a price is not known."""
+        total = Decimal(0)
+        for fleet in self.fleets:
+            limits = self.limits_of(fleet)
+            if not fleet.capacity_before:
+                continue
+            if limits is None or limits.usd_per_hour is None:
+                return None
+            total += limits.usd_per_hour * fleet.capacity_before
+        return total
 
     def limits_of(self, fleet: PlannedFleet) -> FleetLimits | None:
         """What the config says of a fleet, None when it names no such fleet."""
@@ -81,8 +96,12 @@ def report_json(report: PlanReport) -> dict[str, Any]:
             {"severity": f.severity, "code": f.code, "where": f.where, "message": f.message}
             for f in report.findings
         ],
+        "pods": None
+        if report.impacts is None
+        else [impact_json(impact) for impact in report.impacts],
         "cost": {
             "hourly_usd_min": _number(at_min),
+            "hourly_usd_now": _number(report.usd_per_hour_now()),
             "hourly_usd_max": _number(at_max),
             "prices_as_of": report.facts.prices_as_of or None,
         },

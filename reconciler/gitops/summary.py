@@ -11,6 +11,8 @@ BYTES_MAX = 60_000
 """GitHub takes comments of 65,536 characters."""
 _ROWS_MAX = 100
 _CELL_MAX = 300
+_PODS_MAX = 20
+"""Pods named per fleet; report.json has them all."""
 _HEADINGS = (
     ("replace", "Replaced"),
     ("delete", "Destroyed"),
@@ -27,6 +29,7 @@ def summary(report: PlanReport) -> str:
         *_findings("Refused", refused(report.findings)),
         *_findings("Warnings", tuple(f for f in report.findings if f.severity == "warning")),
         *_fleets(report),
+        *_pods(report),
         *_cost(report),
         *_foot(report),
     ]
@@ -126,15 +129,32 @@ def _moved(before: str, after: str) -> str:
     return _code(after or before) if after or before else ""
 
 
+def _pods(report: PlanReport) -> list[str]:
+    """What happens to the pods that run on the nodes of fleets that the plan touches."""
+    if not report.impacts:
+        return []
+    lines = ["### Pods that run there now", ""]
+    for impact in report.impacts[:_ROWS_MAX]:
+        places = ", ".join(f"{count} in {_code(name)}" for name, count in impact.places.items())
+        where = f": when they go, {places}" if places else ""
+        lines.append(f"- {_code(impact.fleet)}: {impact.pods} pods on {impact.nodes} nodes{where}")
+        lines += [
+            f"  - **nowhere to go:** {_code(pod)} ({_text(codes)})"
+            for pod, codes in impact.homeless[:_PODS_MAX]
+        ]
+        rest = len(impact.homeless) - _PODS_MAX
+        lines += [f"  - … and {rest} more with nowhere to go"] if rest > 0 else []
+    return [*lines, *_more(len(report.impacts)), ""]
+
+
 def _cost(report: PlanReport) -> list[str]:
     if not report.facts.fleets:
         return []
     at_min, at_max = report.usd_per_hour()
     dated = f" (prices of {report.facts.prices_as_of})" if report.facts.prices_as_of else ""
-    return [
-        f"Cost per hour of all fleets: {_usd(at_min)} at min, {_usd(at_max)} at max{dated}.",
-        "",
-    ]
+    now = _usd(report.usd_per_hour_now())
+    costs = f"{_usd(at_min)} at min, {now} at the targets now, {_usd(at_max)} at max"
+    return [f"Cost per hour of all fleets: {costs}{dated}.", ""]
 
 
 def _usd(value: Decimal | None) -> str:

@@ -134,6 +134,19 @@ def test_plan_is_kept_with_digest_and_summary_then_applied(checkout: Path) -> No
     assert "1 added" in json.loads(done.stdout)["message"]
 
 
+def test_plan_with_the_cluster_says_what_becomes_of_its_pods(checkout: Path) -> None:
+    """Nothing is touched here, so nothing is said; a file that is no cluster is an error."""
+    (checkout / "sectors.yaml").write_text(
+        "cluster: one\nregions: [us-west-2]\n"
+        "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
+    )
+    (checkout / "cluster.json").write_text('{"kind": "List", "apiVersion": "v1", "items": []}')
+    assert planned(checkout, "--cluster", "cluster.json")["pods"] == []
+    plan = ("ci", "plan", "--dir", "terraform", "--out", "../plan")
+    refused = reconciler(*plan, "--cluster", "nowhere.json", cwd=checkout)
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+
+
 def test_detailed_exit_codes_are_terraforms_own(checkout: Path) -> None:
     """Pipelines branch on 0, 1 and 2."""
     plan = ("ci", "plan", "--dir", "terraform", "--out", "../plan", "--detailed-exitcode")

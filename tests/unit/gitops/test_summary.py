@@ -1,6 +1,7 @@
 """A plan for reviewers."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +10,7 @@ from reconciler.gitops.guard import GuardPolicy, guard
 from reconciler.gitops.limits import ConfigFacts, FleetLimits
 from reconciler.gitops.plan_report import PlanReport, approved_from, report_json
 from reconciler.gitops.planned import fleets
+from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.summary import BYTES_MAX, summary
 from reconciler.ports.terraform import StateVersion
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
@@ -52,7 +54,10 @@ def test_created_fleet_shows_tags_capacity_and_cost() -> None:
     assert "### Created" in text
     assert "| `primary-small` | 1 / 5 (new) / 10 | spot |" in text
     assert "`cluster=analytics`" in text
-    assert "0.13 USD at min, 1.26 USD at max (prices of 2026-01-31)" in text
+    assert (
+        "0.13 USD at min, 0.00 USD at the targets now, 1.26 USD at max (prices of 2026-01-31)"
+        in text
+    )
     assert "state serial 7" in text
 
 
@@ -66,7 +71,7 @@ def test_unknown_price_or_limit_makes_the_cost_unknown() -> None:
     """An unknown price must never be added as nothing."""
     shown = plan(fleet_change(["create"], "primary-nosuch"))
     assert report(shown).usd_per_hour() == (None, None)
-    assert "unknown at min, unknown at max" in summary(report(shown))
+    assert "unknown at min, 0.00 USD at the targets now, unknown at max" in summary(report(shown))
 
 
 def test_new_ami_shows_the_fleet_as_changed() -> None:
@@ -138,3 +143,23 @@ def test_essence_ignores_live_capacity_only() -> None:
     assert tagged(2, tags=new_tags) == tagged(7, tags=new_tags)
     assert tagged(2, tags=new_tags) != tagged(2, tags={"fleet": "primary-small", "x": "z"})
     assert tagged(2, tags=new_tags) != tagged(2, tags=new_tags, terminate_instances=True)
+
+
+def test_pods_with_nowhere_to_go_are_shown_before_the_cost() -> None:
+    """They are the reason to say no."""
+    lost = tuple((f"ns/pod-{n:02}", "insufficient-memory") for n in range(30))
+    impact = PodImpact(
+        fleet="primary-small",
+        nodes=3,
+        pods=42,
+        places={"existing nodes": 10, "primary-large": 2},
+        homeless=lost,
+    )
+    made = replace(report(plan(fleet_change(["delete"]))), impacts=(impact,))
+    text = summary(made)
+    assert "42 pods on 3 nodes: when they go, 10 in `existing nodes`, 2 in `primary-large`" in text
+    assert "**nowhere to go:** `ns/pod-00` (insufficient-memory)" in text
+    assert "… and 10 more with nowhere to go" in text
+    assert text.index("nowhere to go") < text.index("Cost per hour")
+    assert len(report_json(made)["pods"][0]["homeless"]) == 30
+    assert report_json(replace(made, impacts=None))["pods"] is None

@@ -1,0 +1,121 @@
+"""What a Terraform plan means for the pods that run now: asked of the planner, pure.
+
+The nodes of every fleet that the plan would change, replace or destroy are imagined gone, their
+pods pending, and one planning cycle with the new config says where they would go.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reconciler.gitops.planned import PlannedFleet
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Plan, Unplaceable
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import PlannerSettings
+
+FLEET_LABEL: Final = "fleet"
+_TOUCHED: Final = frozenset({"update", "replace", "delete"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodImpact:
+    """The pods of one fleet that the plan touches."""
+
+    fleet: str
+    nodes: int
+    pods: int
+    """Without those that every node runs (DaemonSets), static and finished ones."""
+    places: Mapping[str, int]
+    """Where they would go: pods by fleet, `existing nodes` for room that is there."""
+    homeless: tuple[tuple[str, str], ...] = ()
+    """Pods that nothing could take then, with the codes of the reasons; sorted."""
+
+
+def pod_impacts(
+    planned: Sequence[PlannedFleet], snapshot: Snapshot, settings: PlannerSettings
+) -> tuple[PodImpact, ...]:
+    """One entry per fleet that the plan touches and that has nodes, by name.
+
+    Args:
+        planned: The fleets of the Terraform plan.
+        snapshot: The cluster as it is; what EC2 holds is left aside.
+        settings: Of the new config.
+    """
+    touched = {f.name for f in planned if f.step in _TOUCHED or f.changed}
+    fleet_of = {
+        node.name: name
+        for node in snapshot.cluster.nodes
+        if (name := node.labels.get(FLEET_LABEL, "")) in touched
+    }
+    if not fleet_of:
+        return ()
+    moving = {pod.key: pod for pod in snapshot.cluster.pods if _moves(pod, fleet_of)}
+    cluster = replace(
+        snapshot.cluster,
+        nodes=tuple(n for n in snapshot.cluster.nodes if n.name not in fleet_of),
+        pods=tuple(
+            _imagined(pod, fleet_of) for pod in snapshot.cluster.pods if _stays(pod, fleet_of)
+        ),
+    )
+    made = plan(replace(snapshot, cluster=cluster, cloud=None), settings)
+    return tuple(
+        _impact(name, fleet_of, [p for p in moving.values() if fleet_of[_node(p)] == name], made)
+        for name in sorted(set(fleet_of.values()))
+    )
+
+
+def _node(pod: Pod) -> NodeName:
+    assert pod.node_name is not None, "asked of bound pods only"
+    return pod.node_name
+
+
+def _moves(pod: Pod, fleet_of: Mapping[NodeName, str]) -> bool:
+    """Whether the pod would have to go somewhere else."""
+    bound = pod.node_name is not None and pod.node_name in fleet_of
+    return bound and not (pod.daemon or pod.mirror or pod.finished or pod.deleting)
+
+
+def _stays(pod: Pod, fleet_of: Mapping[NodeName, str]) -> bool:
+    """Whether the pod is there when those nodes are gone, bound or waiting."""
+    return pod.node_name not in fleet_of or _moves(pod, fleet_of)
+
+
+def _imagined(pod: Pod, fleet_of: Mapping[NodeName, str]) -> Pod:
+    if not _moves(pod, fleet_of):
+        return pod
+    return replace(pod, node_name=None, nominated_node_name=None, phase="Pending", started_at=None)
+
+
+def _impact(
+    name: str, fleet_of: Mapping[NodeName, str], pods: Sequence[Pod], made: Plan
+) -> PodImpact:
+    keys = {pod.key for pod in pods}
+    places = Counter(each.fleet or "existing nodes" for each in made.placements if each.pod in keys)
+    return PodImpact(
+        fleet=name,
+        nodes=sum(1 for fleet in fleet_of.values() if fleet == name),
+        pods=len(pods),
+        places=dict(sorted(places.items())),
+        homeless=tuple(
+            sorted((str(each.pod), _codes(each)) for each in made.unplaceable if each.pod in keys)
+        ),
+    )
+
+
+def _codes(each: Unplaceable) -> str:
+    return ", ".join(sorted({reason.code for reason in each.reasons}))
+
+
+def impact_json(impact: PodImpact) -> dict[str, Any]:
+    """As `report.json` has it."""
+    return {
+        "fleet": impact.fleet,
+        "nodes": impact.nodes,
+        "pods": impact.pods,
+        "places": dict(impact.places),
+        "homeless": [{"pod": pod, "codes": codes} for pod, codes in impact.homeless],
+    }

@@ -1,0 +1,58 @@
+"""What a Terraform plan means for running pods."""
+
+from reconciler.gitops.planned import fleets
+from reconciler.gitops.pod_impact import PodImpact, impact_json, pod_impacts
+from reconciler.model.cluster import Node, Pod
+from tests.builders import make_fleet_settings, make_node, make_pod, make_settings, make_snapshot
+from tests.unit.gitops.plans import fleet_change, plan
+
+SMALL = make_fleet_settings("small")
+LARGE = make_fleet_settings("large", cpu=32, memory="128Gi", price="0.90")
+NODES = (make_node("a", SMALL), make_node("b", SMALL))
+
+
+def impacts(*objects: Pod | Node, change: list[str]) -> tuple[PodImpact, ...]:
+    """What a change of primary-small means when only primary-large stays in the config."""
+    planned = fleets(plan(fleet_change(change)))
+    return pod_impacts(planned, make_snapshot(*objects), make_settings(LARGE))
+
+
+def test_pods_of_a_destroyed_fleet_are_told_where_they_would_go() -> None:
+    """The reviewer approves the end of nodes that serve people."""
+    pods = (make_pod("x", node="a"), make_pod("y", node="b"), make_pod("elsewhere", node="c"))
+    others = (make_node("c", LARGE),)
+    (found,) = impacts(*NODES, *others, *pods, change=["delete"])
+    assert (found.fleet, found.nodes, found.pods) == ("primary-small", 2, 2)
+    assert found.places == {"existing nodes": 2}
+    assert found.homeless == ()
+
+
+def test_without_room_new_nodes_of_another_fleet_are_named() -> None:
+    """Then the change costs money, and the summary must say where."""
+    (found,) = impacts(*NODES, make_pod("x", node="a"), change=["delete", "create"])
+    assert found.places == {"primary-large": 1}
+
+
+def test_pod_that_nothing_else_takes_is_named_with_its_reason() -> None:
+    """Approving this plan would leave it pending for ever."""
+    pinned = make_pod("x", node="a", node_selector={"size": "small"})
+    (found,) = impacts(*NODES, pinned, change=["delete"])
+    assert found.homeless == (("ns/x", "node-selector"),)
+    assert impact_json(found)["homeless"] == [{"pod": "ns/x", "codes": "node-selector"}]
+
+
+def test_daemons_and_finished_pods_are_nobodys_loss() -> None:
+    """Every node has them; they would hide the pods that matter."""
+    pods = (
+        make_pod("daemon", node="a", owner="DaemonSet"),
+        make_pod("done", node="a", phase="Succeeded"),
+        make_pod("leaving", node="a", deleting=True),
+    )
+    (found,) = impacts(*NODES, *pods, change=["delete"])
+    assert (found.pods, found.places, found.homeless) == (0, {}, ())
+
+
+def test_fleet_that_stays_as_it_is_is_not_mentioned() -> None:
+    """A plan for one fleet says nothing about the pods of forty others."""
+    assert impacts(*NODES, make_pod("x", node="a"), change=["no-op"]) == ()
+    assert impacts(make_pod("x"), change=["delete"]) == ()

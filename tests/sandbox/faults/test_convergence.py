@@ -88,17 +88,26 @@ KUBE_WATCHES: dict[str, Any] = {
 }
 
 
+def together(*scripts: dict[str, Any]) -> dict[str, Any]:
+    """Several scripts in force at once; no key of theirs may be the same."""
+    aws: dict[str, Any] = {}
+    kubernetes: dict[str, Any] = {}
+    for script in scripts:
+        assert not (aws.keys() & script.get("aws", {}).keys())
+        aws |= script.get("aws", {})
+        kubernetes |= script.get("kubernetes", {})
+    seed = next(s["seed"] for s in scripts if "seed" in s)
+    return {"seed": seed, "aws": aws, "kubernetes": kubernetes}
+
+
 @pytest.mark.parametrize(
     "script",
-    [EC2_ERRORS, EC2_LOST, EC2_BUSY, LAUNCHES, KUBE_ERRORS, KUBE_WATCHES],
-    ids=[
-        "ec2-errors",
-        "ec2-lost-replies",
-        "ec2-busy-and-stale",
-        "launches",
-        "kubernetes-errors",
-        "kubernetes-watches",
+    [
+        together(EC2_ERRORS, KUBE_ERRORS),
+        together(EC2_LOST, KUBE_WATCHES),
+        together(EC2_BUSY, LAUNCHES),
     ],
+    ids=["errors", "lost-and-broken", "busy-stale-and-slow"],
 )
 def test_program_converges_through_faults(
     program: Start, world: World, sandbox: Sandbox, put: Put, script: dict[str, Any]

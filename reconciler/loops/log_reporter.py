@@ -141,6 +141,8 @@ class LogReporter:
             news = fleet.state == "missing" and fleet.region in answered
             if news and self._repeats.is_news(events.FLEET_MISSING, fleet.fleet, fleet.region):
                 self._log.warning(events.FLEET_MISSING, fleet=fleet.fleet, region=fleet.region)
+        if plan.orphans and self._repeats.is_news(events.ORPHANS_FOUND, str(plan.orphans)):
+            self._log.warning(events.ORPHANS_FOUND, instances=plan.orphans)
         for held in plan.held[:LINES_MAX]:
             name = held.node or held.instance
             if self._repeats.is_news(events.NODE_HELD, name, held.code):

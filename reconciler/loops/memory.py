@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, DeletePod, EvictPod
+from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, DeletePod, EvictPod, SetCapacity
+from reconciler.model.errors import InsufficientCapacity
+from reconciler.model.fleet import FleetMemory
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.fleet_health import refused
 from reconciler.records.kubernetes import encode_fleet_state
 from reconciler.records.times import rfc3339
 
@@ -28,6 +31,23 @@ def to_remember(
     if any(_moved_by_rescheduler(each) for each in outcomes):
         annotations[LAST_DRAIN] = rfc3339(snapshot.at)
     return annotations
+
+
+def learned(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
+    """The plan with what its execution told beside: raises that EC2 had no capacity for.
+
+    Such a refusal of ModifyFleet (a limit of vCPUs, say) shows in no history. The fleet rests as
+    after any other capacity error, and demand moves on.
+    """
+    memories = {(m.fleet, m.region): m for m in plan.memories}
+    for outcome in outcomes:
+        action = outcome.action
+        if not isinstance(action, SetCapacity) or outcome.error != InsufficientCapacity.__name__:
+            continue
+        place = (action.fleet, action.region)
+        known = memories.get(place, FleetMemory(fleet=action.fleet, region=action.region))
+        memories[place] = refused(known, outcome.detail, plan.at)
+    return replace(plan, memories=tuple(memories[place] for place in sorted(memories)))
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.text import counted_noun
 from reconciler.ports.notifier import Notifier
 from reconciler.telemetry.repeats import Repeats
 from reconciler.telemetry.scrubbing import Scrubber
@@ -40,6 +41,8 @@ class NotifyReporter:
             codes = ", ".join(sorted({reason.code for reason in each.reasons}))
             if self._repeats.is_news("unplaceable", each.pod, codes):
                 self._lines.append(f"nothing can take pod {each.pod}: {codes}")
+        if plan.orphans and self._repeats.is_news("orphans"):
+            self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")
         for held in plan.held:
             name = held.node or f"of instance {held.instance}"
             if self._repeats.is_news("held", name, held.code):

@@ -118,7 +118,37 @@ def remembered(
             after = _forgotten(after, snapshot.at)
         if after != before:
             memories[place] = after
+    ours = {(key.name, key.region) for key in signs}
+    if ours:
+        gone = [p for p, m in memories.items() if p not in ours and _is_old(m, snapshot.at)]
+        for place in gone:
+            del memories[place]
     return memories
+
+
+def _is_old(memory: FleetMemory, at: datetime) -> bool:
+    """Of a fleet that the config no longer names: whether nothing of it is of the last hour."""
+    moments = (
+        memory.unavailable_until,
+        memory.last_error_at,
+        memory.below_target_since,
+        memory.silent_since,
+        memory.last_stuck_launched_at,
+    )
+    return all(m is None or at - m > FORGOTTEN_AFTER for m in moments)
+
+
+def refused(memory: FleetMemory, reason: str, at: datetime) -> FleetMemory:
+    """The memory of a fleet that EC2 refused at once to raise: no history will tell of it."""
+    failures = memory.failures + 1
+    until = at + cool_off(failures)
+    return replace(
+        memory,
+        failures=failures,
+        last_error_at=at,
+        reason=reason[:REASON_MAX],
+        unavailable_until=max(until, memory.unavailable_until or until),
+    )
 
 
 def _with_silence(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:

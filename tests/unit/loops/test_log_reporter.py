@@ -197,3 +197,11 @@ def test_fleet_that_fails_and_recovers_is_said_once_each(scene: Scene) -> None:
         "UnfulfillableCapacity; until 12:00:00",
     )
     assert len(scene.logged("fleet_available_again")) == 1
+
+
+def test_orphans_are_said_once(scene: Scene) -> None:
+    """Machines that nobody looks after are a bill that nobody understands."""
+    scene.cycle(orphans=3)
+    scene.cycle(orphans=3)
+    (event,) = scene.logged("orphans_found")
+    assert event["instances"] == 3

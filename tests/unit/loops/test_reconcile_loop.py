@@ -10,6 +10,7 @@ from reconciler.executor.executor import DryRunExecutor
 from reconciler.loops.reconcile_loop import BATCH_SECONDS
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, EvictPod
 from reconciler.model.errors import (
+    InsufficientCapacity,
     InvariantViolated,
     OutcomeUnknown,
     PortError,
@@ -17,6 +18,7 @@ from reconciler.model.errors import (
     Unavailable,
 )
 from reconciler.model.fleet import FleetMemory
+from reconciler.model.ids import FleetId
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.records.kubernetes import encode_fleet_state
@@ -193,19 +195,39 @@ class NoBell:
         """There is no burst."""
 
 
+def dearer(scene: Scene) -> FleetId:
+    """A second fleet of the sector, which costs more."""
+    other = make_fleet_settings("large", price="0.5")
+    scene.settings = make_settings(make_fleet_settings("small"), other)
+    shape = FleetShape(
+        name=other.name,
+        region=HOME,
+        labels=other.labels,
+        allocatable=amounts(cpu=4, memory="16Gi", pods=20),
+    )
+    return scene.world.add_fleet(shape)
+
+
+def test_raise_refused_for_want_of_capacity_moves_demand_on() -> None:
+    """No history tells of it: the same raise would be refused for ever, and pods wait."""
+    scene = Scene()
+    spare = dearer(scene)
+    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
+    limit = InsufficientCapacity("fleet", "VcpuLimitExceeded: you have reached your limit")
+    scene.world.fail_next("set_target_capacity", limit)
+    scene.run(4)
+    assert [scene.world.target(each) for each in (scene.fleet, spare)] == [0, 1]
+    (memory,) = [m for m in scene.cluster.observe().memories if m.failures]
+    assert (memory.fleet, memory.failures) == ("primary-small", 1)
+    assert "VcpuLimitExceeded" in memory.reason
+    asked = [c for c in scene.world.calls if c.operation == "set_target_capacity"]
+    assert len(asked) == 2
+
+
 def test_capacity_error_is_answered_within_five_seconds_of_showing() -> None:
     """Pods would wait a whole sleep interval for EC2 to be looked at again."""
     scene = Scene()
-    other = make_fleet_settings("large", price="0.5")
-    scene.settings = make_settings(make_fleet_settings("small"), other)
-    spare = scene.world.add_fleet(
-        FleetShape(
-            name=other.name,
-            region=HOME,
-            labels=other.labels,
-            allocatable=amounts(cpu=4, memory="16Gi", pods=20),
-        )
-    )
+    spare = dearer(scene)
     scene.loop.changes = NoBell(scene)
     scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))

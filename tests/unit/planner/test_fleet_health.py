@@ -234,3 +234,12 @@ def test_instance_without_a_fleet_fulfils_no_target() -> None:
         make_instance(make_node("n", FLEET), fleet), id=InstanceId("i-x"), fleet_id=None
     )
     assert only(planned(fleet, instances=(stray,))).below_target_since == NOW
+
+
+def test_memory_of_a_fleet_that_the_config_dropped_goes_after_an_hour() -> None:
+    """The Lease would keep every fleet that there ever was."""
+    young = FleetMemory(fleet="gone", region=HOME, failures=1, last_error_at=ago(1800))
+    old = FleetMemory(fleet="gone", region=AWAY, stuck_in_a_row=2, last_stuck_launched_at=ago(9000))
+    cloud = make_cloud(make_fleet(FLEET))
+    made = plan(make_snapshot(cloud=cloud, memories=(young, old)), SETTINGS)
+    assert made.memories == (young,)

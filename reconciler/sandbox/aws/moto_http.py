@@ -7,7 +7,9 @@ from moto.core.exceptions import AccessDeniedError
 from moto.core.responses import ActionResult
 from moto.core.utils import convert_to_flask_response
 from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
+from moto.iam.access_control import IAMPolicy, IAMRequest
 from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication,
     MotoRequestHandler,
@@ -15,6 +17,7 @@ from moto.moto_server.werkzeug_app import (
 )
 
 from reconciler.sandbox.aws.errors import Ec2Fault
+from reconciler.sandbox.aws.iam import is_allowed, subjects_of
 
 __all__ = ["MotoRequestHandler", "Operation", "create_application"]
 
@@ -60,9 +63,10 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
         return call
 
     def authorize(response: Any, resource: str = "*") -> None:
-        """EC2's own word for what the other services call AccessDenied."""
+        """With conditions on tags; EC2's own word for what others call AccessDenied."""
+        del resource  # moto never says which
         try:
-            EC2Response._authenticate_and_authorize_normal_action(response, resource)  # noqa: SLF001 - the method we stand in for
+            response._authenticate_and_authorize_action(_request_class(response))  # noqa: SLF001 - as the method we stand in for
         except AccessDeniedError as error:
             words = str(error.description)
             error.description = words.replace("AccessDenied", "UnauthorizedOperation")
@@ -73,3 +77,27 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
     }
     methods["_authenticate_and_authorize_normal_action"] = authorize
     return type("SandboxEc2Response", (EC2Response,), methods)
+
+
+def _request_class(response: Any) -> type[Any]:
+    """Moto's check of signature and policies, by our own decision about EC2's resources."""
+
+    class Ec2IamRequest(IAMRequest):
+        def check_action_permitted(self, resource: str) -> None:
+            """Raises what EC2 answers when the policies do not allow the call."""
+            del resource
+            account, region = response.current_account, response.region
+            subjects = subjects_of(
+                self._action.partition(":")[2],
+                response.params,
+                ec2_backends[account][region].tags,
+                f"{region}:{account}",
+            )
+            documents = [
+                IAMPolicy(each)._policy_json  # noqa: SLF001 - moto parses every form of it there
+                for each in self._access_key.collect_policies()
+            ]
+            if not is_allowed(documents, self._action, subjects):
+                self._raise_access_denied()
+
+    return Ec2IamRequest

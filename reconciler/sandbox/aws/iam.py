@@ -1,0 +1,139 @@
+"""IAM's decision with conditions on tags, which moto leaves out: is this call allowed?
+
+Knows Allow and Deny, wildcards in actions and resources, and StringEquals, StringLike and their
+IfExists forms. Any other condition is taken as not fulfilled, so that a policy is never proven by
+what this file does not know. Source: IAM user guide, "Policy evaluation logic", read 2026-08.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One resource that a call is about."""
+
+    arn: str = "*"
+    """`*` for calls that know no resource, describes above all."""
+    context: Mapping[str, str] = field(default_factory=dict)
+    """Condition keys of this resource and request, such as `aws:ResourceTag/cluster`."""
+
+
+def is_allowed(policies: Sequence[Document], action: str, subjects: Sequence[Subject]) -> bool:
+    """Whether the policies allow the action on every subject.
+
+    Args:
+        policies: The documents of the caller.
+        action: `service:Action`.
+        subjects: What it is about; at least one.
+    """
+    statements = [each for policy in policies for each in _statements(policy)]
+    return all(_decided(statements, action, subject) for subject in subjects)
+
+
+def _decided(statements: Sequence[Document], action: str, subject: Subject) -> bool:
+    matching = [each for each in statements if _matches(each, action, subject)]
+    if any(each.get("Effect") != "Allow" for each in matching):
+        return False
+    return bool(matching)
+
+
+def _statements(policy: Document) -> Iterator[Document]:
+    found = policy.get("Statement", [])
+    yield from [found] if isinstance(found, Mapping) else found
+
+
+def _matches(statement: Document, action: str, subject: Subject) -> bool:
+    actions = [each.lower() for each in _texts(statement.get("Action"))]
+    if not any(fnmatchcase(action.lower(), each) for each in actions):
+        return False
+    if not any(fnmatchcase(subject.arn, each) for each in _texts(statement.get("Resource"))):
+        return False
+    conditions = statement.get("Condition") or {}
+    return all(
+        _fulfilled(operator, subject.context.get(key), _texts(wanted))
+        for operator, keys in conditions.items()
+        for key, wanted in keys.items()
+    )
+
+
+def _fulfilled(operator: str, value: str | None, wanted: Sequence[str]) -> bool:
+    bare = operator.removesuffix("IfExists")
+    if value is None:
+        return bare != operator
+    if bare == "StringEquals":
+        return value in wanted
+    if bare == "StringLike":
+        return any(fnmatchcase(value, each) for each in wanted)
+    return False
+
+
+def _texts(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else [str(each) for each in value]
+
+
+ID_PARAMETERS: Mapping[str, tuple[str, str]] = {
+    "ModifyFleet": ("FleetId", "fleet"),
+    "DeleteFleets": ("FleetIds", "fleet"),
+    "TerminateInstances": ("InstanceIds", "instance"),
+    "CreateLaunchTemplateVersion": ("LaunchTemplateId", "launch-template"),
+    "ModifyLaunchTemplate": ("LaunchTemplateId", "launch-template"),
+    "DeleteLaunchTemplate": ("LaunchTemplateId", "launch-template"),
+}
+"""Calls about resources that exist: the parameter with their ids, and EC2's word for them."""
+CREATED: Mapping[str, str] = {
+    "CreateFleet": "fleet",
+    "CreateLaunchTemplate": "launch-template",
+}
+"""Calls that make a resource, whose tags come with the request."""
+
+
+def subjects_of(
+    action: str,
+    parameters: Mapping[str, Any],
+    tags: Mapping[str, Mapping[str, str]],
+    place: str,
+) -> list[Subject]:
+    """What an EC2 call is about.
+
+    Args:
+        action: Without its service.
+        parameters: By botocore's names.
+        tags: Of every resource of the region by id; one that is gone has none.
+        place: `REGION:ACCOUNT`.
+    """
+    if action in CREATED:
+        requested = _request_tags(parameters, CREATED[action])
+        return [Subject(arn=f"arn:aws:ec2:{place}:{CREATED[action]}/*", context=requested)]
+    name, kind = ID_PARAMETERS.get(action, ("", ""))
+    if not name or name not in parameters:
+        return [Subject()]
+    return [
+        Subject(
+            arn=f"arn:aws:ec2:{place}:{kind}/{each}", context=_resource_tags(tags.get(each, {}))
+        )
+        for each in _texts(parameters[name])
+    ]
+
+
+def _resource_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    return {
+        f"{prefix}:ResourceTag/{key}": value
+        for key, value in tags.items()
+        for prefix in ("aws", "ec2")
+    }
+
+
+def _request_tags(parameters: Mapping[str, Any], kind: str) -> dict[str, str]:
+    return {
+        f"aws:RequestTag/{tag.get('Key')}": str(tag.get("Value", ""))
+        for each in parameters.get("TagSpecifications") or []
+        if each.get("ResourceType") == kind
+        for tag in each.get("Tags") or []
+    }

@@ -181,11 +181,12 @@ class Cycle:
                 apart.append((known, bound))
         self.bounds = [*apart, (merged, most)]
 
-    def seat_new_row(self, row: int, key: FleetKey) -> None:
-        """Make a row the fleet's next new node."""
-        number = self.new_nodes.get(key, 0)
-        self.new_nodes[key] = number + 1
-        self.seats[row] = Seat(key=key, number=number, launching=False)
+    def seat_new_rows(self, rows: Sequence[int], key: FleetKey) -> None:
+        """Make rows the fleet's next new nodes."""
+        first = self.new_nodes.get(key, 0)
+        self.new_nodes[key] = first + len(rows)
+        for number, row in enumerate(rows, first):
+            self.seats[row] = Seat(key=key, number=number, launching=False)
 
 
 def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> Cycle:

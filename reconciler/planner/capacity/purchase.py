@@ -37,8 +37,8 @@ class Taken:
     """Pods of a class on rows: `amounts[i]` of them on `rows[i]`."""
 
     pod_class: PodClass
-    rows: Sequence[int]
-    amounts: Sequence[int]
+    rows: IntArray
+    amounts: IntArray
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +84,7 @@ def buy(
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
-        served[number] = served.get(number, 0) + sum(taken.amounts)
+        served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
     if rest:
         money = None if budget_nano_usd is None else budget_nano_usd - purchase.nano_usd
@@ -158,9 +158,7 @@ class _Carrier:
             amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
             rows, amounts = rows[amounts > 0], amounts[amounts > 0]
         self._sim.place(pod_class, rows, amounts)
-        purchase.taken.append(
-            Taken(pod_class=pod_class, rows=rows.tolist(), amounts=amounts.tolist())
-        )
+        purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
 
 
 def priced_row(offer: Offer) -> RowSpec:
@@ -217,9 +215,10 @@ class _Singles:
 
     def _note(self, pod_class: PodClass, taken: list[tuple[int, int]]) -> int:
         """Record pods that found rows; how many."""
-        rows, amounts = [row for row, _ in taken], [amount for _, amount in taken]
+        pairs = np.array(taken, dtype=np.int64).reshape(-1, 2)
+        rows, amounts = pairs[:, 0], pairs[:, 1]
         self._purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
-        return sum(amounts)
+        return int(amounts.sum())
 
     def _on_another(self, pod_class: PodClass, count: int) -> int:
         """Buy one more node for the class, the cheapest that its rules accept."""

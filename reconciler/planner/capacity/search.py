@@ -9,6 +9,7 @@ from reconciler.planner.capacity.bound import FairPrices, lower_bound
 from reconciler.planner.capacity.columns import improve, small_enough
 from reconciler.planner.capacity.dominance import on_all_offers, undominated
 from reconciler.planner.capacity.exact import exact
+from reconciler.planner.capacity.levelled import levelled
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.capacity.right_size import right_size
@@ -46,6 +47,12 @@ def _promising(problem: Problem, fair: FairPrices) -> IntArray:
     return np.asarray(useful[np.lexsort((useful, problem.prices[useful], rate))][:most])
 
 
+def _evenly_filled(problem: Problem, fair: FairPrices) -> Packing | None:
+    """Equal nodes of the offer that gives most for its price, evenly filled; None if they fail."""
+    promising = _promising(problem, fair)
+    return levelled(problem, int(promising[0])) if len(promising) else None
+
+
 def _sized(problem: Problem, order: list[int], offers: list[IntArray]) -> Packing:
     return right_size(problem, first_fit(problem, order, offers))
 
@@ -75,6 +82,9 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
     best = exact(problem)
     if best is not None:
         return Found(packing=best, worth=fair.items, optimal=True)
+    even = _evenly_filled(problem, fair)
+    if even is not None and even.cost(problem) <= lower_bound(problem, fair, 0.0):
+        return Found(packing=even, worth=fair.items, optimal=True)
     if problem.slots.size > _LARGE:
         return Found(packing=cheapest(problem, candidates(problem, fair)), worth=fair.items)
     kept = undominated(problem)

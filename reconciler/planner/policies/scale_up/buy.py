@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -172,14 +174,18 @@ def _budget(cycle: Cycle, settings: SectorSettings) -> int | None:
 
 def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> None:
     """Raise targets for the bought rows and promise the pods their seats."""
-    for row, node in purchase.rows:
-        status = cycle.statuses[node.key]
-        cycle.targets[node.key] = max(cycle.targets[node.key], status.joined) + 1
-        cycle.seat_new_row(row, node.key)
-        cycle.bought_nano_usd += node.nano_usd_per_hour
+    pods = np.zeros(cycle.sim.rows, dtype=np.int64)
+    for taken in purchase.taken:
+        np.add.at(pods, taken.rows, taken.amounts)
+    for node, bought in groupby(purchase.rows, key=itemgetter(1)):
+        rows, key = [row for row, _ in bought], node.key
+        status = cycle.statuses[key]
+        cycle.targets[key] = max(cycle.targets[key], status.joined) + len(rows)
+        cycle.seat_new_rows(rows, key)
+        cycle.bought_nano_usd += node.nano_usd_per_hour * len(rows)
+        if pods[rows].any():
+            cycle.pods_on_new[key] = cycle.pods_on_new.get(key, 0) + int(pods[rows].sum())
     by_number = {w.pod_class.number: w for w in classes}
     for taken in purchase.taken:
-        for row, amount in zip(taken.rows, taken.amounts, strict=True):
-            key = cycle.seats[row].key
-            cycle.pods_on_new[key] = cycle.pods_on_new.get(key, 0) + amount
-        cycle.promise(by_number[taken.pod_class.number], taken.rows, taken.amounts)
+        waiting = by_number[taken.pod_class.number]
+        cycle.promise(waiting, taken.rows.tolist(), taken.amounts.tolist())

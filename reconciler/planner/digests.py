@@ -1,6 +1,6 @@
 """Short digests of values, the same in every process whatever its hash seed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2b
@@ -11,33 +11,56 @@ _BYTES = 8
 
 def digest_of(*values: Any) -> str:
     """16 hexadecimal digits; equal values have equal ones, whatever order their sets are in."""
-    text = blake2b(digest_size=_BYTES)
-    for part in _parts(values):
-        text.update(part.encode(errors="replace"))
-        text.update(b"\0")
-    return text.hexdigest()
+    parts: list[str] = []
+    _take_apart(values, parts)
+    text = "".join(f"{part}\0" for part in parts)
+    return blake2b(text.encode(errors="replace"), digest_size=_BYTES).hexdigest()
 
 
-def _parts(value: Any) -> Iterator[str]:
-    """The value as a flat series of words, brackets included so that shapes differ too."""
-    if is_dataclass(value) and not isinstance(value, type):
-        yield f"{type(value).__name__}("
-        for field in fields(value):
-            yield from _parts(getattr(value, field.name))
-    elif isinstance(value, Mapping):
-        yield "{"
-        for key in sorted(value):
-            yield from _parts(key)
-            yield from _parts(value[key])
-    elif isinstance(value, set | frozenset):
-        yield "<"
-        for part in sorted(tuple(_parts(each)) for each in value):
-            yield from part
-    elif isinstance(value, tuple | list):
-        yield "["
-        for each in value:
-            yield from _parts(each)
-    else:
-        yield str(value.value) if isinstance(value, Enum) else repr(value)
+def _take_apart(value: Any, parts: list[str]) -> None:
+    """Append the value as a flat series of words, brackets included so that shapes differ too."""
+    names = _field_names(type(value))
+    if names is not None:
+        parts.append(f"{type(value).__name__}(")
+        for name in names:
+            _take_apart(getattr(value, name), parts)
+    elif isinstance(value, str):
+        parts.append(_word(value))
         return
-    yield ")"
+    elif isinstance(value, tuple | list):
+        parts.append("[")
+        for each in value:
+            _take_apart(each, parts)
+    elif isinstance(value, Mapping):
+        parts.append("{")
+        for key in sorted(value):
+            _take_apart(key, parts)
+            _take_apart(value[key], parts)
+    elif isinstance(value, set | frozenset):
+        parts.append("<")
+        for each in sorted(map(_apart, value)):
+            parts += each
+    else:
+        parts.append(_word(value))
+        return
+    parts.append(")")
+
+
+def _word(value: object) -> str:
+    return str(value.value) if isinstance(value, Enum) else repr(value)
+
+
+def _apart(value: Any) -> list[str]:
+    parts: list[str] = []
+    _take_apart(value, parts)
+    return parts
+
+
+_NAMES: dict[type, tuple[str, ...] | None] = {}
+
+
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None for anything else."""
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    return _NAMES[kind]

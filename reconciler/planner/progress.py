@@ -9,6 +9,7 @@ until its spec or the fleet changes, or one of its pods runs on such a node afte
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.ids import FleetKey, Region
@@ -24,6 +25,8 @@ STRIKES_MAX = 2
 FORGOTTEN_AFTER = timedelta(hours=1)
 """Quarantined pods that are gone may come back within that time and find nothing forgotten."""
 
+_DIGESTS_MAX = 65_536
+
 Purchase = tuple[str, str, Region]
 """Digest of the kind of pods; fleet; region."""
 
@@ -37,7 +40,7 @@ class _Kinds:
     def of(self, namespace: str, spec: PodSpec) -> str:
         key = namespace, id(spec)
         if key not in self._known:
-            self._known[key] = spec, digest_of(namespace, spec)
+            self._known[key] = spec, _kind_digest(namespace, spec)
         return self._known[key][1]
 
     def of_class(self, waiting: WaitingClass) -> str:
@@ -45,6 +48,12 @@ class _Kinds:
 
     def of_pod(self, pod: Pod) -> str:
         return self.of(pod.key.namespace, pod.spec)
+
+
+@lru_cache(maxsize=_DIGESTS_MAX)
+def _kind_digest(namespace: str, spec: PodSpec) -> str:
+    """Kept from cycle to cycle: specs change rarely, and each is long."""
+    return digest_of(namespace, spec)
 
 
 def judge_demand(cycle: Cycle) -> None:
@@ -157,18 +166,23 @@ def note_purchases(cycle: Cycle) -> None:
     that EC2 refuses with every cycle must not be written down with every cycle.
     """
     kinds = _Kinds()
+    versions: dict[FleetKey, str] = {}
     for promise in cycle.promises:
         seats = (cycle.seats.get(row) for row in promise.rows)
-        for key in {seat.key for seat in seats if seat is not None and not seat.launching}:
+        # By identity first: a fleet's seats share one key, and hashing it takes longer.
+        keys = {id(s.key): s.key for s in seats if s is not None and not s.launching}
+        for key in keys.values():
             demand = kinds.of_class(promise.waiting)
             purchase = (demand, key.name, key.region)
             if purchase not in cycle.demands:
+                if key not in versions:
+                    versions[key] = version_of(cycle.statuses[key])
                 cycle.demands[purchase] = DemandMemory(
                     demand=demand,
                     fleet=key.name,
                     region=key.region,
                     bought_at=cycle.at,
-                    version=version_of(cycle.statuses[key]),
+                    version=versions[key],
                 )
 
 

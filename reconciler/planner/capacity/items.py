@@ -38,8 +38,22 @@ class Dealt:
     """Classes whose rules depend on each other's nodes (affinity by hostname)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fit:
+    """What empty nodes of the offers make of pods; one object for all classes alike to them."""
+
+    slots: IntArray
+    """(offers,): pods that an empty node takes by static filters and size."""
+    feasible: BoolArray
+    """(offers,): takes a pod, and may be bought."""
+    places: dict[tuple[str, ...], list[tuple[Coordinates, BoolArray]]]
+    """By topology keys: the places with feasible offers, the cheapest first, and which those are.
+
+    Filled when first asked for."""
+
+
 class OfferTable:
-    """The offers as the filters see them; answers are kept per class."""
+    """The offers as the filters see them; answers are kept for classes alike."""
 
     def __init__(self, sim: Simulation, offers: Sequence[Offer]) -> None:
         self._sim = sim
@@ -51,28 +65,59 @@ class OfferTable:
         self.over = np.array([o.over_subscription for o in offers], dtype=np.int64)
         self.prices = np.array([o.node.nano_usd_per_hour for o in offers], dtype=np.int64)
         self._open = np.array([o.most > 0 for o in offers], dtype=np.bool_)
-        self._slots: dict[int, IntArray] = {}
+        self._allowed: dict[int, BoolArray] = {}
+        self._fits: dict[tuple[int, bytes], Fit] = {}
         self._places: dict[tuple[str, ...], tuple[list[Coordinates], IntArray]] = {}
 
-    def slots(self, pod_class: PodClass) -> IntArray:
-        """(offers,): pods that an empty node takes by static filters and size."""
-        known = self._slots.get(pod_class.number)
+    def fit(self, pod_class: PodClass) -> Fit:
+        """What the offers make of the class; rules between pods aside."""
+        key = (pod_class.static, pod_class.requests.tobytes())
+        known = self._fits.get(key)
         if known is None:
-            allowed = np.array(
-                [not self._sim.refusal(pod_class, int(k)) for k in self._kinds], dtype=np.bool_
-            )
             room = resources.room(
                 self.vectors, self.vectors, self.over, pod_class.requests, pod_class.columns
             )
-            known = np.where(allowed[self._kind_at], np.minimum(room, UNLIMITED), 0)
-            self._slots[pod_class.number] = known
+            slots = np.where(self._admitting(pod_class), np.minimum(room, UNLIMITED), 0)
+            known = Fit(slots=slots, feasible=(slots > 0) & self._open, places={})
+            self._fits[key] = known
         return known
+
+    def slots(self, pod_class: PodClass) -> IntArray:
+        """(offers,): pods that an empty node takes by static filters and size."""
+        return self.fit(pod_class).slots
 
     def feasible(self, pod_class: PodClass) -> BoolArray:
         """Offers that take the class and may be bought."""
-        return np.asarray((self.slots(pod_class) > 0) & self._open)
+        return self.fit(pod_class).feasible
 
-    def places(self, keys: tuple[str, ...]) -> tuple[list[Coordinates], IntArray]:
+    def _admitting(self, pod_class: PodClass) -> BoolArray:
+        known = self._allowed.get(pod_class.static)
+        if known is None:
+            allowed = [not self._sim.refusal(pod_class, int(k)) for k in self._kinds]
+            known = np.array(allowed, dtype=np.bool_)[self._kind_at]
+            self._allowed[pod_class.static] = known
+        return known
+
+    def places(
+        self, pod_class: PodClass, keys: tuple[str, ...]
+    ) -> list[tuple[Coordinates, BoolArray]]:
+        """Where the class may go, the place with the cheapest offer first, and by which offers."""
+        fit = self.fit(pod_class)
+        if keys not in fit.places:
+            fit.places[keys] = self._feasible_places(fit.feasible, keys)
+        return fit.places[keys]
+
+    def _feasible_places(
+        self, feasible: BoolArray, keys: tuple[str, ...]
+    ) -> list[tuple[Coordinates, BoolArray]]:
+        distinct, where = self._all_places(keys)
+        cheapest = np.full(len(distinct), np.iinfo(np.int64).max)
+        np.minimum.at(cheapest, where[feasible], self.prices[feasible])
+        numbers = np.lexsort((np.arange(len(distinct)), cheapest))
+        numbers = numbers[: int((cheapest < np.iinfo(np.int64).max).sum())]
+        return [(distinct[number], feasible & (where == number)) for number in numbers]
+
+    def _all_places(self, keys: tuple[str, ...]) -> tuple[list[Coordinates], IntArray]:
         """The distinct places of the offers for these keys, and which one each offer is in."""
         if keys not in self._places:
             at = [
@@ -92,55 +137,42 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
     items: list[Item] = []
     singly: list[Want] = []
     for pod_class, count in wants:
-        feasible = table.feasible(pod_class)
-        if _goes_singly(sim, pod_class, feasible, table):
+        if _goes_singly(sim, pod_class, table):
             singly.append((pod_class, count))
             continue
         groups = caps.groups_of(pod_class)
-        for amount, allowed in _parts(sim, pod_class, count, feasible, table, tallies):
-            slots = np.where(allowed, table.slots(pod_class), 0)
+        fit = table.fit(pod_class)
+        for amount, allowed in _parts(sim, pod_class, count, table, tallies):
+            slots = np.where(allowed, fit.slots, 0)
             items.append(Item(pod_class=pod_class, count=amount, slots=slots, groups=groups))
     return Dealt(items=tuple(items), caps=caps.values, singly=tuple(singly))
 
 
-def _goes_singly(
-    sim: Simulation, pod_class: PodClass, feasible: BoolArray, table: OfferTable
-) -> bool:
+def _goes_singly(sim: Simulation, pod_class: PodClass, table: OfferTable) -> bool:
     """Whether the class must be near pods on one node, or in a zone that EC2 has yet to choose."""
     keys = tuple(sorted({c.topology.key for c in sim.links(pod_class).affinity}))
     if not keys or HOSTNAME in keys:
         return bool(keys)
-    distinct, where = table.places(keys)
-    return any(min(distinct[number]) < -1 for number in np.unique(where[feasible]))
+    return any(min(place) < -1 for place, _ in table.places(pod_class, keys))
 
 
 def _parts(
-    sim: Simulation,
-    pod_class: PodClass,
-    count: int,
-    feasible: BoolArray,
-    table: OfferTable,
-    tallies: Tallies,
+    sim: Simulation, pod_class: PodClass, count: int, table: OfferTable, tallies: Tallies
 ) -> list[tuple[int, BoolArray]]:
     """Amounts and offers per place; one part when nothing depends on the place."""
     keys = shared_keys(sim.links(pod_class))
+    feasible = table.feasible(pod_class)
     if not feasible.any():
         return []
     if not keys:
         return [(count, feasible)]
-    distinct, where = table.places(keys)
-    cheapest = np.full(len(distinct), np.iinfo(np.int64).max)
-    np.minimum.at(cheapest, where[feasible], table.prices[feasible])
-    numbers = np.lexsort((np.arange(len(distinct)), cheapest))
-    numbers = numbers[: int((cheapest < np.iinfo(np.int64).max).sum())]
-    places = [distinct[number] for number in numbers]
+    found = table.places(pod_class, keys)
+    places = [place for place, _ in found]
     rules = SharedRules(sim, pod_class, keys, tallies)
     rules.open_domains(places)
     amounts = assign(rules, places, [UNLIMITED] * len(places), count)
     return [
-        (amount, feasible & (where == number))
-        for number, amount in zip(numbers, amounts, strict=True)
-        if amount
+        (amount, allowed) for amount, (_, allowed) in zip(amounts, found, strict=True) if amount
     ]
 
 

@@ -25,9 +25,9 @@ from reconciler.planner.capacity.search import (
     within_budget,
 )
 from reconciler.planner.new_nodes import NewNode
-from reconciler.planner.placement.arrays import IntArray
+from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 from reconciler.planner.placement.classes import PodClass
-from reconciler.planner.placement.fill import fill, local_room, tightness
+from reconciler.planner.placement.fill import fill, local_room, rules_room, tightness
 from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.settings import Expander
 
@@ -154,9 +154,13 @@ class _Carrier:
     def _place(
         self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
     ) -> None:
-        if pod_class.volumes.shared or not self._sim.links(pod_class).plain:
+        """Resources were seen to when packing; rules between classes, only in part."""
+        if pod_class.volumes.shared:
             amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
-            rows, amounts = rows[amounts > 0], amounts[amounts > 0]
+        elif not self._sim.links(pod_class).plain:
+            most = np.full(self._sim.rows, UNLIMITED, dtype=np.int64)
+            amounts = np.minimum(amounts, rules_room(self._sim, pod_class, most)[rows])
+        rows, amounts = rows[amounts > 0], amounts[amounts > 0]
         self._sim.place(pod_class, rows, amounts)
         purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
 

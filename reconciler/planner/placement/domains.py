@@ -7,6 +7,7 @@ in resources and hostname rules, which whoever fills them checks.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
@@ -190,12 +191,67 @@ class SharedRules:
                 return index
         return None
 
+    def ladder(self, places: Sequence[Coordinates]) -> "Ladder | None":
+        """The rules as levels to be filled, when they are one spread over certain domains."""
+        if self._anti or self._held or self._affinity or len(self._spread) != 1:
+            return None
+        rule = self._spread[0]
+        axis, domains = self._axis[rule.counter.topology.key], self._domains[id(rule)]
+        at = [place[axis] for place in places]
+        if not rule.counts_itself or len(set(at)) < len(at) or not domains.issuperset(at):
+            return None
+        counts = self._tally(rule.counter).counts
+        rest = [counts.get(domain, 0) for domain in domains.difference(at)]
+        return Ladder(
+            levels=[counts.get(domain, 0) for domain in at],
+            least_elsewhere=min(rest, default=None),
+            max_skew=rule.max_skew,
+            from_zero=len(domains) < rule.min_domains,
+        )
+
     def take(self, place: Coordinates, amount: int) -> None:
         """Count more pods of the class at the place."""
         for counter in self._feeds:
             at = place[self._axis[counter.topology.key]]
             if at != -1:
                 self._tally(counter).add(at, amount)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """One spread constraint over places that are a certain domain each: a pod is a step up."""
+
+    levels: list[int]
+    """Matching pods in each place."""
+    least_elsewhere: int | None
+    """Of domains that are none of the places; None without such."""
+    max_skew: int
+    from_zero: bool
+    """Fewer domains than minDomains: the least filled one counts as empty."""
+
+    def climb(self, capacities: Sequence[int], count: int) -> list[int]:
+        """What `assign` would give each place, without asking all places about every pod."""
+        amounts = [0] * len(self.levels)
+        open_places = [(level, i) for i, level in enumerate(self.levels) if capacities[i] > 0]
+        heapify(open_places)
+        full = [level for level, room in zip(self.levels, capacities, strict=True) if room <= 0]
+        lowest = min(
+            [*full, *([] if self.least_elsewhere is None else [self.least_elsewhere])], default=None
+        )
+        for _ in range(count):
+            if not open_places:
+                break
+            level, place = open_places[0]
+            least = level if lowest is None else min(level, lowest)
+            if level + 1 - (0 if self.from_zero else least) > self.max_skew:
+                break
+            amounts[place] += 1
+            if amounts[place] < capacities[place]:
+                heapreplace(open_places, (level + 1, place))
+            else:
+                heappop(open_places)
+                lowest = level + 1 if lowest is None else min(lowest, level + 1)
+        return amounts
 
 
 def assign(
@@ -209,6 +265,12 @@ def assign(
         capacities: The most that each place can take for other reasons.
         count: Pods to assign; what is left over fits nowhere.
     """
+    ladder = rules.ladder(places)
+    if ladder is not None:
+        amounts = ladder.climb(capacities, count)
+        for place, amount in zip(places, amounts, strict=True):
+            rules.take(place, amount)
+        return amounts
     amounts = [0] * len(places)
     left = count
     while left > 0:

@@ -73,11 +73,16 @@ def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
 
 
 def local_room(sim: Simulation, pod_class: PodClass) -> IntArray:
-    """`Simulation.room` without the rules on how domains that rows share are filled.
+    """`Simulation.room` without the rules on how domains that rows share are filled."""
+    room = np.where(sim.admitted(pod_class), sim.resource_room(pod_class), 0)
+    return rules_room(sim, pod_class, room)
+
+
+def rules_room(sim: Simulation, pod_class: PodClass, room: IntArray) -> IntArray:
+    """`room` limited by the rules between pods, those on how shared domains are filled left out.
 
     Anti-affinity counts by any key: whatever domain a row turns out to be in, it is one.
     """
-    room = np.where(sim.admitted(pod_class), sim.resource_room(pod_class), 0)
     links = sim.links(pod_class)
     if links.plain:
         return room

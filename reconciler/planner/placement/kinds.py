@@ -4,7 +4,7 @@ A new node of a fleet has several `variants` where EC2 chooses (zone, instance t
 rely only on what holds for every one of them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import Taint
@@ -20,6 +20,8 @@ ZONE_KEYS = frozenset(
     {ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"}
 )
 """Labels that all carry the zone; the EBS CSI driver's one may be missing on a node."""
+_ZONE_KEYS = tuple(sorted(ZONE_KEYS, reverse=True))
+"""In the order in which they are believed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +40,19 @@ class NodeKind:
 
 def with_zone_aliases(labels: Labels) -> Labels:
     """The labels with every zone key present when one is."""
-    known = sum(key in labels for key in ZONE_KEYS)
-    if known in {0, len(ZONE_KEYS)}:
+    missing = [key for key in _ZONE_KEYS if key not in labels]
+    if len(missing) in {0, len(_ZONE_KEYS)}:
         return labels
-    zone = next((labels[key] for key in sorted(ZONE_KEYS, reverse=True) if key in labels), None)
-    return Labels({**dict.fromkeys(ZONE_KEYS, zone or ""), **labels})
+    zone = next(labels[key] for key in _ZONE_KEYS if key in labels)
+    return Labels({**dict.fromkeys(missing, zone), **labels})
 
 
-def projected(labels: Labels, keys: Iterable[str]) -> Labels:
-    """Only these keys of the labels."""
-    return Labels({key: labels[key] for key in keys if key in labels})
+def label_of(labels: Labels, key: str) -> str | None:
+    """A label's value, as if `with_zone_aliases` had been asked before."""
+    value = labels.get(key)
+    if value is None and key in ZONE_KEYS:
+        return next((labels[other] for other in _ZONE_KEYS if other in labels), None)
+    return value
 
 
 def hard_taints(taints: Sequence[Taint]) -> tuple[Taint, ...]:
@@ -62,18 +67,39 @@ class KindTable:
         self._keys = tuple(sorted(label_keys))
         self._by_name = by_name
         self._index: dict[NodeKind, int] = {}
+        self._seen: dict[tuple[object, ...], int] = {}
+        """The same by what kinds are made from."""
         self.kinds: list[NodeKind] = []
 
     def number(
         self, variants: Sequence[Labels], name: str, taints: Sequence[Taint], *, schedulable: bool
     ) -> int:
         """The number of the kind with these properties, known or new."""
-        shown = sorted(
-            {projected(with_zone_aliases(labels), self._keys) for labels in variants},
-            key=lambda labels: sorted(labels.items()),
-        )
+        shown = tuple([tuple([label_of(v, key) for key in self._keys]) for v in variants])
+        key = (shown, name if self._by_name else "", tuple(taints), schedulable)
+        known = self._seen.get(key)
+        if known is None:
+            known = self._seen[key] = self._find(shown, name, taints, schedulable=schedulable)
+        return known
+
+    def _find(
+        self,
+        shown: Sequence[Sequence[str | None]],
+        name: str,
+        taints: Sequence[Taint],
+        *,
+        schedulable: bool,
+    ) -> int:
+        distinct = {
+            Labels(
+                (key, value)
+                for key, value in zip(self._keys, values, strict=True)
+                if value is not None
+            )
+            for values in shown
+        }
         kind = NodeKind(
-            variants=tuple(shown),
+            variants=tuple(sorted(distinct, key=lambda labels: sorted(labels.items()))),
             name=name if self._by_name else "",
             taints=hard_taints(taints),
             schedulable=schedulable,

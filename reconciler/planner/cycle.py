@@ -90,8 +90,10 @@ class Cycle:
     nodes: dict[NodeName, Node]
     row_of: dict[NodeName, int]
     offers: dict[FleetKey, NewNode]
+    running: tuple[PodGroup, ...]
+    """Bound pods that are not finished, in groups."""
     pods_on: dict[NodeName, list[Pod]]
-    """Bound pods that are not finished."""
+    """The same by node."""
     finished_on: dict[NodeName, list[Pod]]
     statuses: dict[FleetKey, FleetStatus]
     targets: dict[FleetKey, int]
@@ -226,10 +228,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         ]
     )
     row_of = {name: row for row, name in enumerate(nodes)}
-    sim.load(
-        (pod_class, [row_of[p.node_name] for p in pods if p.node_name in row_of])
-        for pod_class, pods in running
-    )
+    sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
     daemons = daemon_specs(cluster.daemon_sets, groups)
     cycle = Cycle(
         snapshot=snapshot,
@@ -242,6 +241,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         nodes=nodes,
         row_of=row_of,
         offers=_offers(inventory, settings, daemons, limits),
+        running=tuple(bound),
         pods_on=_by_node(bound, nodes),
         finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
         statuses={status.key: status for status in inventory.fleets},
@@ -292,6 +292,12 @@ def _classified(
     return [
         (table.of(pods[0], bound=True), pods) for group in groups for pods in group.of_one_class()
     ]
+
+
+def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
+    """The rows of the pods' nodes, as far as those nodes are known."""
+    found = map(row_of.get, map(attrgetter("node_name"), pods))
+    return [row for row in found if row is not None]
 
 
 def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:

@@ -26,11 +26,12 @@ class Utilisation:
 
     def _daemons(self, cycle: Cycle) -> IntArray:
         total = np.zeros((len(self._at), len(self._columns)), dtype=np.int64)
-        for name, pods in cycle.pods_on.items():
-            for pod in pods:
-                if pod.mirror or pod.daemon:
-                    requests = cycle.table.of(pod, bound=True).requests
-                    total[self._at[name]] += requests[self._columns]
+        for group in cycle.running:
+            if group.traits.mirror or group.traits.daemon:
+                for pods in group.of_one_class():
+                    requests = cycle.table.of(pods[0], bound=True).requests[self._columns]
+                    at = [self._at[p.node_name] for p in pods if p.node_name in self._at]
+                    np.add.at(total, np.array(at, dtype=np.int64), requests)
         return total
 
     def highest(self, name: NodeName) -> float:

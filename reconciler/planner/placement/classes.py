@@ -141,6 +141,8 @@ class ClassTable:
         )
         self.classes: list[PodClass] = []
         self._index: dict[tuple[object, ...], PodClass] = {}
+        self._alone: dict[tuple[int, int], tuple[IntArray, IntArray, int]] = {}
+        """By identity of spec and volumes, which `_canonical` and `_volumes` keep alive."""
         self._static: dict[StaticConstraints, int] = {}
         self.statics: list[StaticConstraints] = []
 
@@ -158,9 +160,12 @@ class ClassTable:
         get = pod.labels.get
         shown = tuple(get(key) for key in self._pod_label_keys)
         namespace = pod.key.namespace if self._by_namespace else ""
-        needs = self._resolver.needs(pod) if pod.claims or pod.ebs_volume_ids else NO_VOLUMES
+        needs = NO_VOLUMES
+        if pod.claims or pod.ebs_volume_ids:
+            needs = self._resolver.needs(pod)
+            needs = self._volumes.setdefault(needs, needs)
         deleting = pod.deleting and bound
-        key = (id(spec), namespace, shown, needs, deleting)
+        key = (id(spec), namespace, shown, id(needs), deleting)
         known = self._index.get(key)
         if known is None:
             labels = Labels(
@@ -177,16 +182,10 @@ class ClassTable:
     def _make(
         self, spec: PodSpec, namespace: str, labels: Labels, needs: VolumeNeeds, *, deleting: bool
     ) -> PodClass:
-        constraints = StaticConstraints(
-            node_selector=spec.node_selector,
-            node_affinity=spec.node_affinity,
-            tolerations=spec.tolerations,
-            volumes=needs,
-        )
-        if constraints not in self._static:
-            self._static[constraints] = len(self.statics)
-            self.statics.append(constraints)
-        requests = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
+        alone = self._alone.get((id(spec), id(needs)))
+        if alone is None:
+            alone = self._alone[id(spec), id(needs)] = self._taken_alone(spec, needs)
+        requests, columns, static = alone
         made = PodClass(
             number=len(self.classes),
             spec=spec,
@@ -195,8 +194,8 @@ class ClassTable:
             volumes=needs,
             deleting=deleting,
             requests=requests,
-            columns=requests.nonzero()[0],
-            static=self._static[constraints],
+            columns=columns,
+            static=static,
             anti_affinity=self._resolved(spec.pod_anti_affinity, namespace, labels),
             affinity=self._resolved(spec.pod_affinity, namespace, labels),
             spread=tuple(_merged(c, labels) for c in spec.topology_spread if c.hard),
@@ -211,6 +210,20 @@ class ClassTable:
         )
         self.classes.append(made)
         return made
+
+    def _taken_alone(self, spec: PodSpec, needs: VolumeNeeds) -> tuple[IntArray, IntArray, int]:
+        """Amounts per dimension, the dimensions asked for, and the number of the static part."""
+        constraints = StaticConstraints(
+            node_selector=spec.node_selector,
+            node_affinity=spec.node_affinity,
+            tolerations=spec.tolerations,
+            volumes=needs,
+        )
+        if constraints not in self._static:
+            self._static[constraints] = len(self.statics)
+            self.statics.append(constraints)
+        requests = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
+        return requests, requests.nonzero()[0], self._static[constraints]
 
     def _resolved(
         self, terms: tuple[PodAffinityTerm, ...], namespace: str, labels: Labels

@@ -11,7 +11,7 @@ import numpy as np
 
 from reconciler.model.frozen import Labels
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
-from reconciler.planner.placement.kinds import HOSTNAME, with_zone_aliases
+from reconciler.planner.placement.kinds import HOSTNAME, label_of
 
 
 class Topology:
@@ -43,7 +43,7 @@ class Topology:
 
     def place_of(self, variants: Sequence[Labels]) -> int:
         """Where a row with these label sets is: a domain, -1 without one, -2 - n for choice n."""
-        values = sorted({with_zone_aliases(v).get(self.key, "") for v in variants})
+        values = sorted({label_of(v, self.key) or "" for v in variants})
         if values == [""]:
             return -1
         if len(values) == 1:

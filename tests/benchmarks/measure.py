@@ -14,6 +14,7 @@ from reconciler.model.actions import SetCapacity
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
+from reconciler.records.plan import encode_plan
 from tests.benchmarks import reference
 from tests.benchmarks.cases import CASES
 
@@ -39,6 +40,8 @@ class Measurement:
     """Wall time of each later plan."""
     cpu: tuple[float, ...]
     """CPU time of the whole process for the same plans."""
+    record: tuple[float, ...]
+    """Wall time of writing each of these plans as JSON, which reads its every placement."""
     peak_mib: float
     """The process's largest resident size: interpreter, snapshot and planning."""
     before_mib: float
@@ -68,13 +71,17 @@ def measure(name: str, number: int) -> Measurement:
     peak = _peak_mib()
     wall: list[float] = []
     cpu: list[float] = []
+    record: list[float] = []
     while len(wall) < RUNS_MIN or (len(wall) < RUNS_MAX and sum(wall) < SECONDS_MAX):
         gc.collect()
         cpu_begin, begin = process_time(), perf_counter()
-        plan(snapshot, settings)
+        another = plan(snapshot, settings)
         wall.append(perf_counter() - begin)
         cpu.append(process_time() - cpu_begin)
         peak = max(peak, _peak_mib())
+        begin = perf_counter()
+        encode_plan(another)
+        record.append(perf_counter() - begin)
     nodes, cpus, usd = _bought(made, settings)
     return Measurement(
         case=name,
@@ -83,6 +90,7 @@ def measure(name: str, number: int) -> Measurement:
         first=first,
         wall=tuple(wall),
         cpu=tuple(cpu),
+        record=tuple(record),
         peak_mib=peak,
         before_mib=before,
         nodes=nodes,

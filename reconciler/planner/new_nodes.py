@@ -18,8 +18,8 @@ from reconciler.planner.placement.kinds import (
     OPERATING_SYSTEM,
     REGION,
     ZONE,
+    ZONE_KEYS,
     NodeKind,
-    with_zone_aliases,
 )
 from reconciler.planner.placement.simulation import RowSpec
 
@@ -107,17 +107,16 @@ def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
     """Every label set that a new node of the fleet may turn out with."""
     fleet = status.settings
     return tuple(
-        with_zone_aliases(
-            Labels(
-                {
-                    **fleet.labels,
-                    OPERATING_SYSTEM: "linux",
-                    ARCH: option.arch,
-                    INSTANCE_TYPE: option.instance_type,
-                    REGION: status.key.region,
-                    ZONE: zone,
-                }
-            )
+        Labels(
+            {
+                **dict.fromkeys(ZONE_KEYS, zone),
+                **fleet.labels,
+                OPERATING_SYSTEM: "linux",
+                ARCH: option.arch,
+                INSTANCE_TYPE: option.instance_type,
+                REGION: status.key.region,
+                ZONE: zone,
+            }
         )
         for zone, option in product(_zones(status), fleet.options)
     )
@@ -169,6 +168,13 @@ def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
     return round(guess * NANO), False
 
 
+def _without_hostname(labels: Labels) -> Labels:
+    """A config may name the label; what it says holds for no node."""
+    if HOSTNAME not in labels:
+        return labels
+    return Labels((key, value) for key, value in labels.items() if key != HOSTNAME)
+
+
 def new_node(
     status: FleetStatus,
     instances: Mapping[NodeName, Instance],
@@ -179,16 +185,16 @@ def new_node(
     """What the fleet would bring next."""
     fleet = status.settings
     variants = variants_of(status)
-    kind = NodeKind(variants=variants, taints=fleet.taints)
-    landing = [spec for spec in daemons if _lands(spec, kind)]
+    landing: list[PodSpec] = []
+    if daemons:
+        kind = NodeKind(variants=variants, taints=fleet.taints)
+        landing = [spec for spec in daemons if _lands(spec, kind)]
     price, priced = nano_usd_per_hour(status)
     return NewNode(
         key=status.key,
         row=RowSpec(
             name=f"{status.key.name}@{status.key.region}",
-            variants=tuple(
-                Labels((k, v) for k, v in labels.items() if k != HOSTNAME) for labels in variants
-            ),
+            variants=tuple(map(_without_hostname, variants)),
             taints=fleet.taints,
             schedulable=True,
             allocatable=_offered(status, instances, reserved, landing),

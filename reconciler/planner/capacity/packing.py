@@ -5,7 +5,7 @@ tightest first, then buys the nodes that the rest needs. Work is items x nodes t
 yet, vectorised.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -31,8 +31,13 @@ class Bins:
         self._number = np.zeros(0, dtype=np.int64)
         self._offer = np.zeros(0, dtype=np.int64)
         self._room = np.zeros((0, problem.vectors.shape[1]), dtype=np.int64)
-        shared = (problem.membership.sum(axis=0) > 1).nonzero()[0]
-        self._column = {int(group): column for column, group in enumerate(shared)}
+        shared = (problem.membership.sum(axis=0) > 1).nonzero()[0].tolist()
+        column = {group: column for column, group in enumerate(shared)}
+        self._shared_groups = [
+            [(group, column[group]) for group in item.groups if group in column]
+            for item in problem.items
+        ]
+        """Per item its groups with other members, and their columns: alone, `slots` is the cap."""
         self._held = np.zeros((0, len(shared)), dtype=np.int64)
         self._parts: list[tuple[int, IntArray, IntArray]] = []
 
@@ -51,21 +56,15 @@ class Bins:
             need = problem.needs[item, :, column]
             per_node = np.maximum(need, 1)[offer] if problem.inflated else need[0]
             np.minimum(space, room[:, column] // per_node, out=space)
-        for group, column in self._shared_groups(item):
+        for group, column in self._shared_groups[item]:
             np.minimum(space, problem.caps[group] - self._held[:count, column], out=space)
         return np.asarray(np.maximum(space, 0, out=space))
-
-    def _shared_groups(self, item: int) -> Iterable[tuple[int, int]]:
-        """The item's groups with other members, and their columns: alone, `slots` is the cap."""
-        for group in self.problem.items[item].groups:
-            if group in self._column:
-                yield group, self._column[group]
 
     def put(self, item: int, nodes: IntArray, amounts: IntArray) -> None:
         """Put pods of the item on open nodes, each named once."""
         needs = self.problem.needs[item][self._offer[nodes]]
         self._room[nodes] -= needs * amounts[:, None]
-        for _, column in self._shared_groups(item):
+        for _, column in self._shared_groups[item]:
             self._held[nodes, column] += amounts
         self._parts.append((item, self._number[nodes], amounts))
 

@@ -95,6 +95,14 @@ class KubeScheduler:
             for p in place.pods
             if not (_preempts(pod) and p.spec.priority < 0 and p.node_name is not None)
         ]
+        refusal = self._crowded(pod, place, others)
+        if refusal and pod.spec.priority >= 0 and not pod.spec.preempts:
+            # It may have come before those that evict the balloon pods which are in its way.
+            earlier = [p for p in others if p.node_name is not None or not _preempts(p)]
+            refusal = self._crowded(pod, place, earlier)
+        return refusal
+
+    def _crowded(self, pod: Pod, place: Place, others: Sequence[Pod]) -> str:
         for resource in pod.spec.requests:
             total = sum(charge(p, place, resource) for p in others)
             if total > place.offer.get(resource, 0):
@@ -103,10 +111,10 @@ class KubeScheduler:
             for other in others:
                 if other.key != pod.key and any(_collide(port, p) for p in other.spec.host_ports):
                     return f"host-port {port.port} with {other.key}"
-        return self._volume_limit(pod, place)
+        return self._volume_limit(pod, place, [p for p in others if p.key != pod.key])
 
-    def _volume_limit(self, pod: Pod, place: Place) -> str:
-        others = {v for p in place.pods if p.key != pod.key for v in self._attached(p)}
+    def _volume_limit(self, pod: Pod, place: Place, beside: Iterable[Pod]) -> str:
+        others = {v for p in beside for v in self._attached(p)}
         new = self._attached(pod) - others
         for driver in {driver for driver, _ in new}:
             limit = place.volume_limits.get(driver)

@@ -109,8 +109,19 @@ class Mix:
     """Whether EC2's answers are given; None: either."""
     idle: bool = False
     """Nodes with idle annotations and protections, fleets with short thresholds."""
+    volumes: bool = False
+    """Claims on every other pod, and few attachments on every node."""
+    balloons: bool = False
+    """Pods of low priority on nodes, pods that may or may not preempt them."""
+    crowded: bool = False
+    """Rules between pods on every other app, most replicas on nodes already."""
     apps_max: int = 5
     nodes_max: int = 5
+
+    @property
+    def dense(self) -> bool:
+        """One feature at a time: several apps of small pods that share a few nodes."""
+        return self.volumes or self.balloons or self.crowded
 
 
 EVERYTHING = Mix()
@@ -169,7 +180,7 @@ def annotations(draw: st.DrawFn) -> FrozenMap[str, str]:
 def nodes(draw: st.DrawFn, among: Sequence[FleetSettings], mix: Mix) -> list[Node]:
     """Nodes of the fleets, and one or two that are nobody's."""
     made = []
-    for number in range(draw(st.integers(0, mix.nodes_max))):
+    for number in range(draw(st.integers(2 if mix.dense else 0, mix.nodes_max))):
         fleet = None if rarely(draw, 6) else draw(st.sampled_from(list(among)))
         changed: dict[str, Any] = {}
         if mix.trouble:
@@ -201,6 +212,10 @@ def app_specs(
         "memory": draw(st.sampled_from(["0", "500Mi", "2Gi", "6Gi", "30Gi"])),
         "labels": {"app": app},
     }
+    if mix.dense:
+        changed["cpu"] = draw(st.sampled_from(["100m", "500m", "1500m"]))
+        changed["memory"] = draw(st.sampled_from(["0", "500Mi"]))
+        return changed | draw(priorities(mix)) | draw(rules_between_pods(app, mix))
     if rarely(draw):
         changed["sector"] = draw(st.sampled_from(["primary", "other", "absent"]))
     if rarely(draw):
@@ -216,9 +231,7 @@ def app_specs(
     if rarely(draw):
         address = draw(st.sampled_from(["0.0.0.0", "10.0.0.1", "10.0.0.2"]))  # noqa: S104 - as pods name it
         changed["host_ports"] = (HostPort(address=address, protocol="TCP", port=80),)
-    if rarely(draw, 4):
-        changed["priority"] = draw(st.sampled_from([-10, 100, 1000]))
-        changed["preempts"] = not rarely(draw, 3)
+    changed |= draw(priorities(mix))
     if rarely(draw, 6):
         changed["namespace"] = draw(st.sampled_from(["other-ns", "kube-system"]))
     if rarely(draw, 4):
@@ -226,6 +239,15 @@ def app_specs(
     hard = draw(rules_between_pods(app, mix))
     spreads = (*changed.get("topology_spread", ()), *hard.get("topology_spread", ()))
     return changed | hard | ({"topology_spread": spreads} if spreads else {})
+
+
+@st.composite
+def priorities(draw: st.DrawFn, mix: Mix) -> dict[str, Any]:
+    """A balloon's priority or a high one; some pods evict nobody."""
+    if not rarely(draw, 2 if mix.balloons else 4):
+        return {}
+    priority = draw(st.sampled_from([-10, 100, 1000]))
+    return {"priority": priority, "preempts": not rarely(draw, 3)}
 
 
 @st.composite
@@ -251,10 +273,10 @@ def rules_between_pods(draw: st.DrawFn, app: str, mix: Mix) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     if mix.between_pods:
         for name in ("pod_affinity", "pod_anti_affinity"):
-            if rarely(draw):
+            if rarely(draw, 2 if mix.crowded else 5):
                 key = draw(st.sampled_from([HOSTNAME, ZONE]))
                 changed[name] = (near(key, app=draw(st.sampled_from([app, *APPS]))),)
-    if mix.spread and rarely(draw, 4):
+    if mix.spread and rarely(draw, 2 if mix.crowded else 4):
         keys = draw(st.sampled_from([(HOSTNAME,), (ZONE,), (HOSTNAME, ZONE)]))
         changed["topology_spread"] = tuple(
             spread(
@@ -281,7 +303,7 @@ def app_pods(
             namespace=first.key.namespace, name=f"app{number}-{replica}", uid=f"{number}-{replica}"
         )
         pod = replace(first, key=key)
-        if on and rarely(draw, 3):
+        if on and rarely(draw, 2 if mix.crowded else 3):
             node = draw(st.sampled_from(list(on)))
             phases: list[PodPhase] = ["Running", "Running", "Succeeded"]
             pod = replace(pod, node_name=node.name, phase=draw(st.sampled_from(phases)))
@@ -317,13 +339,13 @@ def live_fleets(
 
 
 @st.composite
-def volumes(draw: st.DrawFn, pods: Sequence[Pod]) -> tuple[list[Pod], dict[str, Any]]:
+def volumes(draw: st.DrawFn, pods: Sequence[Pod], chance: int) -> tuple[list[Pod], dict[str, Any]]:
     """Claims for some pods: bound in a zone, or to be bound where the pod goes."""
     changed: list[Pod] = []
     claims: list[PersistentVolumeClaim] = []
     made: list[PersistentVolume] = []
     for pod in pods:
-        if not rarely(draw, 8):
+        if not rarely(draw, chance):
             changed.append(pod)
             continue
         namespace = pod.key.namespace
@@ -367,10 +389,10 @@ def cases(draw: st.DrawFn, mix: Mix = EVERYTHING) -> Case:
     on = draw(nodes(among, mix))
     pods = [
         pod
-        for number in range(draw(st.integers(0, mix.apps_max)))
+        for number in range(draw(st.integers(2 if mix.dense else 0, mix.apps_max)))
         for pod in draw(app_pods(number, among, on, mix))
     ]
-    pods, storage = draw(volumes(pods))
+    pods, storage = draw(volumes(pods, 2 if mix.volumes else 8))
     cloud = None
     if mix.clouds or (mix.clouds is None and draw(st.booleans())):
         live = draw(live_fleets(among, on, mix))
@@ -380,7 +402,7 @@ def cases(draw: st.DrawFn, mix: Mix = EVERYTHING) -> Case:
         cloud = make_cloud(*live, instances=instances)
     if rarely(draw, 4):
         storage["daemon_sets"] = (make_daemon_set(cpu="200m", memory="300Mi"),)
-    if rarely(draw, 4):
+    if mix.volumes or rarely(draw, 4):
         limit = draw(st.integers(1, 3))
         storage["csi_nodes"] = tuple(
             CsiNode(name=NodeName(n.name), limits=FrozenMap({"ebs.csi.aws.com": limit})) for n in on

@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random  # noqa: TID251 - the test is about order, the seed is drawn
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.model.actions import SetCapacity
@@ -29,13 +29,36 @@ def test_plan_of_any_cluster_keeps_every_promise_by_kube_scheduler_rules(case: C
     assert faults_of(case.snapshot, case.settings, made) == []
 
 
+VOLUMES = Mix(volumes=True, between_pods=False, spread=False, trouble=False)
+BALLOONS = Mix(balloons=True, between_pods=False, spread=False, trouble=False)
+RULES = Mix(crowded=True, trouble=False, limits=False, apps_max=3, nodes_max=4)
+
+
+@given(case=st.one_of(cases(VOLUMES), cases(BALLOONS), cases(RULES)))
+@settings(max_examples=240)
+def test_plan_of_a_cluster_crowded_with_one_feature_keeps_every_promise(case: Case) -> None:
+    """What is rare in a mix of everything seldom meets its like: errors there would stay hidden."""
+    made = plan(case.snapshot, case.settings)
+    assert faults_of(case.snapshot, case.settings, made) == []
+
+
 def shuffled(snapshot: Snapshot, seed: int) -> Snapshot:
     """The same objects in another order."""
     dealer = Random(seed)
     cluster, cloud = snapshot.cluster, snapshot.cloud
     parts: dict[str, Any] = {
         name: tuple(dealer.sample(getattr(cluster, name), len(getattr(cluster, name))))
-        for name in ("pods", "nodes", "daemon_sets", "claims", "volumes", "csi_nodes")
+        for name in (
+            "pods",
+            "nodes",
+            "daemon_sets",
+            "claims",
+            "volumes",
+            "storage_classes",
+            "csi_nodes",
+            "budgets",
+            "namespaces",
+        )
     }
     if cloud is not None:
         cloud = replace(

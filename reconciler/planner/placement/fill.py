@@ -98,7 +98,16 @@ def _fill_near(
     order: IntArray,
     keys: tuple[str, ...],
 ) -> list[tuple[int, int]]:
-    """Rows whose zone is known together; then the others one by one, as each is its own zone."""
+    """Rows whose zone is known together; then the others one by one, as each is its own zone.
+
+    Where all must share a node, the first pod chooses it for the rest.
+    """
+    shares_node = any(c.topology.key == HOSTNAME for c in sim.links(pod_class).affinity)
+    if count > 1 and shares_node and not _group_exists(sim, pod_class):
+        first = _fill_near(sim, pod_class, 1, among, order, keys)
+        if not first:
+            return []
+        return first + _fill_near(sim, pod_class, count - 1, among, order, keys)
     unknown = np.zeros(sim.rows, dtype=np.bool_)
     for counter in sim.links(pod_class).affinity:
         unknown |= uncertain_rows(counter.topology)

@@ -226,3 +226,15 @@ def test_replicas_spread_by_hostname_fill_nodes_evenly() -> None:
     found = places(at("x", "a"), at("y", "a"), *pods)
     counts = sorted(list(found.values()).count(n) for n in ("x", "y"))
     assert counts == [2, 3]
+
+
+def test_replicas_that_must_share_a_node_are_not_dealt_over_the_zone() -> None:
+    """With a zonal rule beside it the second replica was once promised another node."""
+    rules: dict[str, Any] = {
+        "pod_affinity": (near(HOSTNAME, app="a"),),
+        "topology_spread": (spread(ZONE, 4, app="a"),),
+    }
+    pods = [make_pod(f"p{i}", labels={"app": "a"}, cpu="1500m", **rules) for i in range(4)]
+    found = places(at("x", "a"), at("y", "a"), *pods)
+    assert len(set(found.values())) == 1
+    assert len(found) == 2

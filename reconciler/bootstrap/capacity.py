@@ -122,7 +122,7 @@ def _second_loop(options: GitopsOptions | None, capacity: "Capacity") -> Iterato
         yield
         return
     with gitops_loop(options, capacity.is_live) as loop:
-        second = SecondLoop(loop, capacity.board.second_loop_ended, capacity.stop)
+        second = SecondLoop(loop, capacity.board.second_loop_ended, capacity.stop, capacity.may_act)
         second.start()
         try:
             yield
@@ -259,7 +259,7 @@ class Capacity:
                 "end that replica, or try --dry-run",
             )
 
-    def _may_act(self) -> bool:
+    def may_act(self) -> bool:
         """A dry run never leads; it carries nothing out either."""
         return self._source.config.dry_run or self._leading.may_act()
 
@@ -363,7 +363,7 @@ class Capacity:
             changes=cluster,
             clock=clock,
             reporter=reporter,
-            may_act=self._may_act,
+            may_act=self.may_act,
             stopping=clock.stop.is_set,
             sleep_seconds=self._pause_seconds,
             errors_in_a_row_max=source.config.critical_error_threshold,

@@ -21,6 +21,7 @@ class SecondLoop:
         loop: The loop.
         told: Hears in one line what each turn came to, and how far each config has come.
         failed: Called when the loop ends by a failure of our own.
+        may_act: Whether this replica is the one that acts.
     """
 
     def __init__(
@@ -28,8 +29,10 @@ class SecondLoop:
         loop: GitopsLoop,
         told: Callable[[str, tuple[ClusterProgress, ...] | None], None],
         failed: Callable[[], None],
+        may_act: Callable[[], bool] = lambda: True,
     ) -> None:
         self._loop = loop
+        self._may_act = may_act
         self._told = told
         self._failed = failed
         self._report = GitopsLog()
@@ -48,7 +51,7 @@ class SecondLoop:
 
     def _run(self) -> None:
         try:
-            self._loop.watch(self._heard)
+            self._loop.watch(self._heard, self._may_act)
         except Exception as error:  # noqa: BLE001 - a thread's last boundary; main raises it again
             structlog.get_logger().error(events.GITOPS_ENDED, reason=str(error))
             self.failure = error

@@ -57,6 +57,10 @@ class _Drafted:
     source: RenderSource | None = None
 
 
+STANDBY_SECONDS = 1.0
+"""How often a replica that stands by looks whether it may act by now."""
+
+
 class GitopsLoop:
     """Brings the rendered directories of a config repository in line with its configs.
 
@@ -103,14 +107,22 @@ class GitopsLoop:
             self._clock.wait_seconds(self._settings.backoff_seconds * 2 ** (attempt - 1))
             attempt += 1
 
-    def watch(self, report: Reporter) -> None:
+    def watch(self, report: Reporter, may_act: Callable[[], bool] = lambda: True) -> None:
         """Take a turn at once, then every `poll_seconds` and after each `wake`, until `stop`.
 
         A turn that fails is reported and tried again, later each time; the repository keeps its
         last good state meanwhile. Only an error of our own ends the loop.
+
+        Args:
+            report: Hears what each turn came to.
+            may_act: Asked before each turn; while it is False none is taken.
         """
         failures = 0
         while not self._stopped.is_set():
+            if not may_act():
+                self._woken.wait(STANDBY_SECONDS)
+                self._woken.clear()
+                continue
             try:
                 report(self.once())
                 failures = 0

@@ -9,6 +9,7 @@ import typer
 from reconciler import __version__
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode
+from reconciler.install.iam import PolicyName, policy, policy_values
 from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import (
     Gitops,
@@ -57,17 +58,27 @@ def command(
     mode: Annotated[
         Literal["push", "pull-request"], typer.Option(help="Second loop: how it commits.")
     ] = "push",
+    iam_policy: Annotated[
+        PolicyName | None, typer.Option(help="Print this IAM policy instead.")
+    ] = None,
+    node_role: Annotated[
+        str | None, typer.Option(metavar="ARN", help="With --iam-policy ci-apply: the nodes' role.")
+    ] = None,
 ) -> None:
     """Print install.yaml: everything that the cluster needs to run the reconciler.
 
     Namespace, ServiceAccount, least RBAC, ConfigMap, Deployment, Service, PodDisruptionBudget.
-    The same options give the same bytes.
+    The same options give the same bytes. With --iam-policy, what the role needs in AWS.
     """
     content = decode(read_config_bytes(config))
     folder = Path() if config == "-" else Path(config).parent
     loaded = parse_config(content, name=config, cluster_name=cluster_name, directory=folder)
     if not loaded.cluster:
         raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
+    if iam_policy is not None:
+        values = policy_values(iam_policy, loaded, loaded.cluster, node_role)
+        sys.stdout.write(policy(iam_policy, values))
+        return
     settings = InstallSettings(
         cluster=loaded.cluster,
         config=content,

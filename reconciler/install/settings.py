@@ -14,7 +14,7 @@ from reconciler.model.frozen import FrozenMap
 CONFIG_FILE: Final = "sectors.yaml"
 CONFIG_MAP_BYTES_MAX: Final = 1 << 20
 """etcd takes no larger object; https://kubernetes.io/docs/concepts/configuration/configmap/."""
-_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
+ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _IMAGE: Final = re.compile(r"[a-zA-Z0-9][\w./:@-]{0,511}")
 _EXTRA_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)*")
@@ -39,7 +39,7 @@ class Identity:
         wants_role = {"irsa": True, "pod-identity": bool(role), "none": False}.get(kind)
         if wants_role is None or (role and not wants_role):
             raise UsageError("--identity", f"{text!r} is not known", "irsa=ROLE_ARN, pod-identity")
-        if wants_role and not _ROLE.fullmatch(role):
+        if wants_role and not ROLE.fullmatch(role):
             raise UsageError(
                 "--identity",
                 f"{role!r} is no role",

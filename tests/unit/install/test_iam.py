@@ -1,0 +1,53 @@
+"""The IAM policies that `reconciler manifest --iam-policy` prints."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.install.test_manifest import CONFIG, ROLE, run
+
+BACKEND = "terraform: {backend: {bucket: state, key: a/b.tfstate, region: us-west-2}}\n"
+
+
+def test_policy_of_the_loop_names_its_cluster_and_partition(tmp_path: Path) -> None:
+    """An ARN of another partition matches nothing, and the loop is refused everything."""
+    config = CONFIG + "regions: [cn-north-1]\n"
+    done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert "${" not in done.stdout
+    conditions = [each["Condition"] for each in document["Statement"] if "Condition" in each]
+    assert conditions == [{"StringEquals": {"aws:ResourceTag/cluster": "analytics"}}] * 2
+    assert "arn:aws-cn:ec2:*:*:fleet/*" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
+def test_policies_of_pipelines_are_limited_to_the_state(tmp_path: Path, name: str) -> None:
+    """A bucket often holds the state of everything that a company has."""
+    arguments = ("--iam-policy", name, "--node-role", ROLE)
+    done = run(tmp_path, *arguments, config=CONFIG + BACKEND)
+    assert done.returncode == 0, done.stderr
+    resources = {
+        each["Resource"]
+        for each in json.loads(done.stdout)["Statement"]
+        if "s3:" in str(each["Action"])
+    }
+    assert resources == {
+        "arn:aws:s3:::state",
+        "arn:aws:s3:::state/a/b.tfstate",
+        "arn:aws:s3:::state/a/b.tfstate.tflock",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "why"),
+    [("ci-plan", CONFIG, "terraform.backend"), ("ci-apply", CONFIG + BACKEND, "--node-role")],
+)
+def test_policy_that_cannot_be_limited_is_refused(
+    tmp_path: Path, name: str, config: str, why: str
+) -> None:
+    """A policy with a hole in it is worse than none."""
+    done = run(tmp_path, "--iam-policy", name, config=config)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in done.stderr

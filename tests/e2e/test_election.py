@@ -1,0 +1,245 @@
+"""Two replicas on a real API server: killed, cut off, stopped, slowed; one acts at a time."""
+
+import threading
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import count
+from json import dumps, loads
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.adapters.kubernetes import Transport, connect
+from tests.e2e.audited import AuditedPlane
+from tests.e2e.installed import CONFIG, NAMESPACE, apply, documents, manifest
+from tests.e2e.replicas import Replica, Replicas
+from tests.e2e.sandbox import OnRealCluster
+from tests.e2e.waiting import until
+from tests.sandbox.capacity.fleets import create_fleet
+from tests.sandbox.capacity.world import World
+
+LEASE, DEADLINE, RETRY = 6.0, 4.0, 1.0
+SLACK = 2.5
+"""For processes that wait for one of two busy cores."""
+TIMES = (
+    f"leader_election: {{namespace: {NAMESPACE}, lease_duration: {LEASE}s,"
+    f" renew_deadline: {DEADLINE}s, retry_period: {RETRY}s}}"
+)
+REPLICATED = CONFIG.replace(f"leader_election: {{namespace: {NAMESPACE}}}", TIMES).replace(
+    "max_capacity: 20", "max_capacity: 500"
+)
+LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fleet-reconciler"
+
+
+class Stage:
+    """A control plane with the install's account, EC2 with two fleets, and people who want pods."""
+
+    def __init__(self, plane: AuditedPlane, sandbox: OnRealCluster, folder: Path) -> None:
+        self.plane = plane
+        self.sandbox = sandbox
+        self.api: Transport = connect(str(plane.kubeconfig))
+        objects = documents(manifest(folder, config=REPLICATED))
+        apply(self.api, [each for each in objects if each["kind"] != "Deployment"])
+        self.world = World(sandbox)
+        self._names = count()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def want_pods_all_the_time(self) -> None:
+        """A pod more every half a second, each of which needs a node more."""
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._want, daemon=True)
+        self._thread.start()
+
+    def _want(self) -> None:
+        while not self._stop.wait(0.5):
+            body = {
+                "metadata": {"name": f"pod-{next(self._names)}"},
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "c",
+                            "image": "registry/app:1",
+                            "resources": {"requests": {"cpu": "2900m"}},
+                        }
+                    ]
+                },
+            }
+            self.api.request("POST", "/api/v1/namespaces/default/pods", body=body)
+
+    def enough(self) -> None:
+        """No more pods, and those that are go."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        self.world.remove_pods()
+
+    def lease(self) -> dict[str, Any]:
+        """The Lease as it is now."""
+        found: dict[str, Any] = self.api.expect("GET", LEASE_PATH).json()
+        return found
+
+    def close(self) -> None:
+        """Leave no node and no Lease to the next test."""
+        self.enough()
+        for fleet in self.world.ec2.describe_fleets()["Fleets"]:
+            self.world.ec2.modify_fleet(
+                FleetId=fleet["FleetId"],
+                ExcessCapacityTerminationPolicy="termination",
+                TargetCapacitySpecification={"TotalTargetCapacity": 0},
+            )
+        until("the nodes are gone", lambda: not self.world.nodes(), 120)
+        self.api.request("DELETE", LEASE_PATH)
+        self.world.close()
+        self.api.close()
+
+
+@pytest.fixture(scope="module")
+def audited(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AuditedPlane]:
+    """A control plane that writes down who asked for what."""
+    with AuditedPlane(programs, tmp_path_factory.mktemp("plane")) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(audited: AuditedPlane, tmp_path: Path) -> Iterator[Stage]:
+    """EC2 and pods."""
+    with OnRealCluster(audited) as sandbox:
+        for size in ("small", "medium"):
+            create_fleet(sandbox.aws_url, size)
+        made = Stage(audited, sandbox, tmp_path)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def replicas(stage: Stage, audited: AuditedPlane, tmp_path: Path) -> Iterator[Replicas]:
+    """None yet."""
+    made = Replicas(audited, stage.api, stage.sandbox, tmp_path)
+    yield made
+    made.close()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - compared with the API server's own stamps
+
+
+def _leader_and_standby(stage: Stage, replicas: Replicas) -> tuple[Replica, Replica]:
+    """A leader that acts all the time, and another replica beside it."""
+    leader = replicas.start("leader")
+    standby = replicas.start("standby")
+    stage.want_pods_all_the_time()
+    began = _now()
+    until("the leader acts", lambda: replicas.acted_since(leader, began))
+    return leader, standby
+
+
+def _until_acts(replicas: Replicas, replica: Replica) -> None:
+    since = _now()
+    until(f"{replica.name} acts", lambda: replicas.acted_since(replica, since))
+
+
+def test_killed_leader_is_followed_within_the_lease_duration(
+    stage: Stage, replicas: Replicas
+) -> None:
+    """An out-of-memory kill must not leave pods pending for longer than that."""
+    leader, standby = _leader_and_standby(stage, replicas)
+    leader.program.process.kill()
+    assert standby.until_role("leader") <= LEASE + SLACK
+    _until_acts(replicas, standby)
+    assert replicas.turns() == [leader.name, standby.name]
+    assert stage.lease()["spec"]["leaseTransitions"] == 1
+
+
+def test_leader_cut_off_from_the_api_server_stops_before_another_acts(
+    stage: Stage, replicas: Replicas
+) -> None:
+    """It still reaches EC2, where its old plans would meet the new leader's."""
+    leader, standby = _leader_and_standby(stage, replicas)
+    leader.kubernetes.cut()
+    assert standby.until_role("leader") <= LEASE + RETRY + SLACK
+    assert "standby" in leader.role or "not synced" in leader.role
+    _until_acts(replicas, standby)
+    leader.kubernetes.mend()
+    leader.until_role("standby")
+    _until_acts(replicas, standby)
+    assert replicas.turns() == [leader.name, standby.name]
+
+
+def test_stopped_leader_does_nothing_when_it_goes_on(stage: Stage, replicas: Replicas) -> None:
+    """A machine that froze for a minute thinks that no time has passed."""
+    leader, standby = _leader_and_standby(stage, replicas)
+    leader.pause()
+    assert standby.until_role("leader") <= LEASE + SLACK
+    _until_acts(replicas, standby)
+    leader.go_on()
+    leader.until_role("standby")
+    _until_acts(replicas, standby)
+    assert replicas.turns() == [leader.name, standby.name]
+
+
+def test_slowed_leader_steps_down(stage: Stage, replicas: Replicas) -> None:
+    """Renewals that take longer than the deadline prove nothing by the time they are answered."""
+    leader, standby = _leader_and_standby(stage, replicas)
+    leader.kubernetes.delay_seconds = DEADLINE + 0.5
+    standby.until_role("leader", 60)
+    _until_acts(replicas, standby)
+    assert replicas.turns() == [leader.name, standby.name]
+
+
+def test_orderly_end_hands_over_at_once_and_memory_stays(stage: Stage, replicas: Replicas) -> None:
+    """Every rolling update of the Deployment goes this way."""
+    leader, standby = _leader_and_standby(stage, replicas)
+    note = {"metadata": {"annotations": {"fleet-reconciler.io/last-drain": "2026-01-31T12:00:00Z"}}}
+    stage.api.expect("PATCH", LEASE_PATH, body=note, content_type="application/merge-patch+json")
+    code, _ = leader.program.end()
+    assert code == 0
+    assert standby.until_role("leader") <= 2 * RETRY + SLACK
+    _until_acts(replicas, standby)
+    assert replicas.turns() == [leader.name, standby.name]
+    annotations = stage.lease()["metadata"]["annotations"]
+    assert annotations["fleet-reconciler.io/last-drain"] == "2026-01-31T12:00:00Z"
+
+
+def _compact(etcd_url: str) -> None:
+    """Forget every revision but the last."""
+
+    def call(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310 - loopback
+            f"{etcd_url}{path}", dumps(body).encode(), {"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - loopback
+            found: dict[str, Any] = loads(answer.read())
+            return found
+
+    key = b64encode(b"/").decode()
+    revision = call("/v3/kv/range", {"key": key})["header"]["revision"]
+    call("/v3/kv/compaction", {"revision": revision, "physical": True})
+
+
+def test_restarted_api_server_with_compacted_history_is_lived_through(
+    stage: Stage, replicas: Replicas
+) -> None:
+    """Watches cannot go on where they were (410), and nobody could renew meanwhile."""
+    leader, standby = _leader_and_standby(stage, replicas)
+    stage.enough()
+    stage.plane.stop_process("kube-apiserver")
+    _compact(stage.plane.etcd_url)
+    stage.plane.start_process("kube-apiserver")
+
+    def serves() -> bool:
+        try:
+            return stage.plane.get("/readyz")[0] == 200
+        except OSError:
+            return False
+
+    until("the API server is back", serves, 120)
+    roles = {"leader", "standby"}
+    until("one leads", lambda: {leader.role, standby.role} == roles, 120)
+    began = _now()
+    stage.want_pods_all_the_time()
+    until("someone acts", lambda: any(replicas.acted_since(r, began) for r in replicas), 120)
+    assert len(replicas.turns()) <= 2

@@ -1,0 +1,81 @@
+"""The election's thread: when it takes part, whom it tells, how it ends."""
+
+import threading
+import time
+
+from reconciler.adapters.memory import MemoryLease, MemoryLeases
+from reconciler.adapters.system_clock import SystemClock
+from reconciler.loops.election import Election, ElectionTiming
+from reconciler.loops.leadership import Leadership
+
+QUICK = ElectionTiming(
+    lease_duration_seconds=30.0, renew_deadline_seconds=20.0, retry_period_seconds=0.05
+)
+"""Renewed often; nothing here waits for a Lease to run out."""
+
+
+class Replica:
+    """One Leadership over a shared Lease."""
+
+    def __init__(self, lease: MemoryLease, name: str) -> None:
+        clock = SystemClock()
+        self.wanted = True
+        self.gained = threading.Event()
+        self.election = Election(
+            MemoryLeases(lease=lease), name, QUICK, clock.now, clock.awake_seconds
+        )
+        self.leadership = Leadership(self.election, lambda: self.wanted, self.gained.set)
+        self.leadership.start()
+
+
+def test_second_replica_leads_as_soon_as_the_first_ended() -> None:
+    """The one that waits is told, and need not look."""
+    lease = MemoryLease()
+    first = Replica(lease, "first")
+    assert first.leadership.wait_until_leading(10)
+    assert first.gained.wait(10)
+    second = Replica(lease, "second")
+    assert not second.leadership.wait_until_leading(0.2)
+    assert second.leadership.holder == "first"
+    first.leadership.stop()
+    assert not first.leadership.may_act()
+    assert second.leadership.wait_until_leading(10)
+    second.leadership.stop()
+    assert lease.record is not None
+    assert lease.record.holder == ""
+
+
+def test_dry_run_never_takes_the_lease_and_lets_go_of_it() -> None:
+    """A trial on a laptop must not stop the replicas in the cluster from acting."""
+    lease = MemoryLease()
+    trial = Replica(lease, "trial")
+    assert trial.leadership.wait_until_leading(10)
+    trial.wanted = False
+    other = Replica(lease, "other")
+    assert other.leadership.wait_until_leading(10)
+    assert not trial.leadership.may_act()
+    trial.leadership.stop()
+    other.leadership.stop()
+
+
+def test_without_an_election_the_one_replica_always_leads() -> None:
+    """`--no-leader-elect`."""
+    alone = Leadership(None, lambda: True, lambda: None)
+    alone.start()
+    assert alone.may_act()
+    assert (alone.enabled, alone.holder, alone.identity, alone.trouble) == (False, "", "", "")
+    alone.stop()
+
+
+def test_stop_ends_a_wait_for_the_lead() -> None:
+    """SIGTERM during `--once` must not wait for another replica's Lease."""
+    lease = MemoryLease()
+    holder, waiting = Replica(lease, "holder"), Replica(lease, "waiting")
+    assert holder.leadership.wait_until_leading(10)
+    ender = threading.Timer(0.1, waiting.leadership.stop)
+    ender.start()
+    began = time.monotonic()
+    assert not waiting.leadership.wait_until_leading(60)
+    assert time.monotonic() - began < 30
+    ender.join()
+    holder.leadership.stop()

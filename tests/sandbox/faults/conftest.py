@@ -13,7 +13,7 @@ from reconciler.sandbox.faults.script import FaultScript
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import Program, World
+from tests.sandbox.capacity.world import Program, World, until
 
 CONFIG = """\
 cluster: analytics
@@ -108,6 +108,26 @@ def program(sandbox: Sandbox, config_file: Path) -> Iterator[Start]:
     yield start
     for each in started:
         each.__exit__()
+
+
+def scale(world: World, size: str, total: int) -> None:
+    """Give a fleet a target, as a person would."""
+    for fleet in world.ec2.describe_fleets()["Fleets"]:
+        if {"Key": "size", "Value": size} in fleet["Tags"]:
+            world.ec2.modify_fleet(
+                FleetId=fleet["FleetId"],
+                ExcessCapacityTerminationPolicy="no-termination",
+                TargetCapacitySpecification={"TotalTargetCapacity": total},
+            )
+
+
+def empty(world: World) -> None:
+    """Take all capacity away at once, without a program that would have to drain it."""
+    for size in ("small", "medium"):
+        scale(world, size, 0)
+    control = world.sandbox.control
+    control.terminate([each["instance_id"] for each in control.instances()[1]])
+    until(lambda: not world.nodes(), lambda: f"{len(world.nodes())} nodes stay")
 
 
 def unshown(sandbox: Sandbox) -> list[Any]:

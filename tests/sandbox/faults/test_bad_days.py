@@ -7,7 +7,7 @@ from kubernetes import client
 
 from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.world import World, until
-from tests.sandbox.faults.conftest import Put, Start
+from tests.sandbox.faults.conftest import Put, Start, empty, scale
 
 pytestmark = pytest.mark.sandbox
 
@@ -93,10 +93,9 @@ def test_empty_list_of_pods_removes_no_node(
     program: Start, world: World, sandbox: Sandbox, put: Put
 ) -> None:
     """An API server that answers with nothing must not cost a cluster its nodes."""
-    first = program()
     deploy(world, 6)
+    scale(world, "small", 6)
     until_running(world, 6)
-    first.end()
     nodes = {node.metadata.name for node in world.nodes()}
     sandbox.control.forget_calls()
     pods = {"resources": "pods", **OURS}
@@ -125,4 +124,5 @@ def test_empty_list_of_pods_removes_no_node(
         each for each in second.events("action_applied") if each["action"] != "annotate-node"
     ] == []
     undeploy(world)
-    world.until_idle()
+    second.end()
+    empty(world)

@@ -1,16 +1,17 @@
 """A pool runs dry: how soon pods have capacity elsewhere, at the pauses of production."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconciler.cli.main import run
 from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.world import World
-from tests.sandbox.faults.conftest import CONFIG, Put, Start
+from tests.sandbox.faults.conftest import CONFIG, Put, Start, empty
 
 pytestmark = pytest.mark.sandbox
 
@@ -18,12 +19,19 @@ PROMISED_SECONDS = 5.0
 """From the error that EC2 shows to capacity elsewhere (issue 5)."""
 
 
-def preferred_fleet(program: Start, world: World) -> str:
-    """Which fleet the pods' nodes would come from."""
-    dry = program("--dry-run", "--once")
-    assert dry.process.wait(60) == 0, dry.log_text
-    planned = [e for e in dry.events("action_planned") if e["action"] == "set-capacity"]
-    return str(planned[0]["fleet"])
+@pytest.fixture
+def preferred_fleet(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Path], str]:
+    """Tells which fleet the nodes of the waiting pods would come from."""
+    for name, value in sandbox.environment().items():
+        monkeypatch.setenv(name, value)
+
+    def look(config_file: Path) -> str:
+        assert run(["plan", "--config", str(config_file), "--output", "json"]) == 0
+        return str(json.loads(capsys.readouterr().out)["actions"][0]["fleet"])
+
+    return look
 
 
 def fleet_ids(world: World) -> Mapping[str, str]:
@@ -64,12 +72,17 @@ def cycles_between(events: list[dict[str, Any]], begin: datetime, end: datetime)
 
 
 def test_pods_have_capacity_elsewhere_within_seconds_of_the_error(
-    program: Start, world: World, sandbox: Sandbox, put: Put, config_file: Path
+    program: Start,
+    world: World,
+    sandbox: Sandbox,
+    put: Put,
+    config_file: Path,
+    preferred_fleet: Callable[[Path], str],
 ) -> None:
     """A shortage of the cheapest pool must not hold jobs up for the minutes it lasts."""
     config_file.write_text(CONFIG.replace("sleep_interval: 1", "sleep_interval: 20"))
     world.add_pods([f"batch-{n}" for n in range(6)], cpu="1500m", seconds=1)
-    dry = preferred_fleet(program, world)
+    dry = preferred_fleet(config_file)
     ids = fleet_ids(world)
     (other,) = set(ids) - {dry}
     put(aws={"capacity": [{"fleet": dry}]})
@@ -85,7 +98,4 @@ def test_pods_have_capacity_elsewhere_within_seconds_of_the_error(
     assert cycles <= 2
     assert running.events("fleet_unavailable")
     running.end()
-    sandbox.control.clear_faults()
-    config_file.write_text(CONFIG)
-    program()
-    world.until_idle()
+    empty(world)

@@ -63,6 +63,10 @@ class MemoryFleets:
         self._serial = 0
         self.records: dict[FleetId, FleetRecord] = {}
         self.instances: dict[InstanceId, Instance] = {}
+        self.launches: list[tuple[InstanceId, FleetId, float]] = []
+        """Every launch, with virtual seconds."""
+        self.ends: dict[InstanceId, float] = {}
+        """When instances began to end: they are billed until then."""
         self.refused_pools: dict[Pool, str] = {}
         """Pools without capacity, and with which code EC2 says so."""
 
@@ -149,6 +153,7 @@ class MemoryFleets:
             tags=FrozenMap({"cluster": self._cluster, "fleet": shape.name}),
         )
         self.instances[instance.id] = instance
+        self.launches.append((instance.id, record.id, self._clock.monotonic_seconds()))
         self._objects.touch()
         wait = self._delays.launch + record.slower_seconds
         self._after(wait, instance.id, lambda: self._run(instance.id, record))
@@ -199,6 +204,7 @@ class MemoryFleets:
         if instance is None or instance.gone:
             return
         self._set_state(instance_id, "shutting-down")
+        self.ends[instance_id] = self._clock.monotonic_seconds()
         self._clock.call_later(self._delays.terminate, lambda: self._ended(instance_id))
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
         if record is not None:
@@ -209,6 +215,7 @@ class MemoryFleets:
         instance = self.instances.pop(instance_id, None)
         if instance is None:
             return
+        self.ends[instance_id] = self._clock.monotonic_seconds()
         self._lose_nodes(instance_id)
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
         if record is not None:

@@ -1,6 +1,7 @@
 """The cluster half of the in-memory world: nodes, pods, budgets, what controllers do."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from reconciler.adapters.memory.clock import ManualClock
@@ -14,6 +15,7 @@ from reconciler.adapters.memory.workloads import (
     successor,
 )
 from reconciler.model.cluster import DaemonSet, Node, Pod, PodDisruptionBudget
+from reconciler.model.frozen import Labels
 from reconciler.model.ids import NodeName, PodKey
 
 PodName = tuple[str, str]
@@ -40,9 +42,13 @@ class MemoryObjects:
         self.changed = True
         self.pod_stop_seconds = delays.pod_stop
         """How long pods take to stop; tests make them slow."""
+        self.watchers: list[Callable[[Pod, bool], None]] = []
+        """Told of each pod that begins (True) or ceases (False) to occupy a node."""
         self._on: dict[NodeName, dict[PodName, Pod]] = {}
         self._free: dict[NodeName, dict[str, int]] = {}
         self._waiting: dict[PodName, Pod] = {}
+        self._covered: dict[tuple[str, str, Labels], bool] = {}
+        """Which labels a budget selects, by its name: budgets do not change."""
         self._replaced: set[str] = set()
         """Uids of pods on their way out that have a successor already."""
 
@@ -277,6 +283,8 @@ class MemoryObjects:
         if before is not None:
             self._forget_place(before)
         self.pods[name] = pod
+        if self.watchers:
+            self._tell(before, pod)
         if pod.node_name is not None:
             self._on.setdefault(pod.node_name, {})[name] = pod
             self._free.pop(pod.node_name, None)
@@ -287,6 +295,17 @@ class MemoryObjects:
     def _drop(self, pod: Pod) -> None:
         del self.pods[pod.key.namespace, pod.key.name]
         self._forget_place(pod)
+        if self.watchers:
+            self._tell(pod, None)
+
+    def _tell(self, before: Pod | None, after: Pod | None) -> None:
+        occupied = before is not None and before.node_name is not None and not before.finished
+        occupies = after is not None and after.node_name is not None and not after.finished
+        if occupied != occupies:
+            known = after or before
+            for watch in self.watchers:
+                if known is not None:
+                    watch(known, occupies)
 
     def _forget_place(self, pod: Pod) -> None:
         name = (pod.key.namespace, pod.key.name)
@@ -297,32 +316,48 @@ class MemoryObjects:
 
     def budgets_now(self) -> list[PodDisruptionBudget]:
         """Each budget with what it allows at this moment."""
-        return [self._budget(shape, self.pods.values()) for shape in self.budgets]
+        healthy = self._healthy()
+        return [self._budget(shape, healthy) for shape in self.budgets]
 
     def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
         """The budgets that cover a pod."""
+        healthy = self._healthy()
         return [
-            self._budget(shape, self.pods.values())
+            self._budget(shape, healthy)
             for shape in self.budgets
-            if shape.namespace == pod.key.namespace
-            and shape.selector is not None
-            and shape.selector.matches(pod.labels)
+            if self._covers(shape, pod.key.namespace, pod.labels)
         ]
 
-    def _budget(self, shape: BudgetShape, pods: Iterable[Pod]) -> PodDisruptionBudget:
-        selector = shape.selector
-        healthy = sum(
-            pod.ready and not pod.deleting
-            for pod in pods
-            if pod.key.namespace == shape.namespace
-            and selector is not None
-            and selector.matches(pod.labels)
+    def _healthy(self) -> Counter[tuple[str, Labels]]:
+        """Ready pods by namespace and labels."""
+        return Counter(
+            (pod.key.namespace, pod.labels)
+            for pod in self.pods.values()
+            if pod.ready and not pod.deleting
+        )
+
+    def _covers(self, shape: BudgetShape, namespace: str, labels: Labels) -> bool:
+        if shape.namespace != namespace or shape.selector is None:
+            return False
+        key = (shape.name, namespace, labels)
+        known = self._covered.get(key)
+        if known is None:
+            known = self._covered[key] = shape.selector.matches(labels)
+        return known
+
+    def _budget(
+        self, shape: BudgetShape, healthy: Counter[tuple[str, Labels]]
+    ) -> PodDisruptionBudget:
+        count = sum(
+            number
+            for (namespace, labels), number in healthy.items()
+            if self._covers(shape, namespace, labels)
         )
         return PodDisruptionBudget(
             namespace=shape.namespace,
             name=shape.name,
-            selector=selector,
-            disruptions_allowed=max(0, healthy - shape.min_available),
-            current_healthy=healthy,
+            selector=shape.selector,
+            disruptions_allowed=max(0, count - shape.min_available),
+            current_healthy=count,
             desired_healthy=shape.min_available,
         )

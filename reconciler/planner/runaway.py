@@ -13,11 +13,12 @@ def check_target(cycle: Cycle, status: FleetStatus) -> None:
     """
     target = cycle.targets[status.key]
     new = cycle.new_nodes.get(status.key, 0) + cycle.replacements.get(status.key, 0)
-    most = max(status.held + new, status.min)
+    there = max(status.held, len(status.nodes))
+    most = max(there + new, status.min)
     if target > most:
         raise InvariantViolated(
             f"fleet {status.key}",
-            f"its target would be {target}: it holds or is owed {status.held}, the plan names "
+            f"its target would be {target}: it holds or is owed {there}, the plan names "
             f"{new} new nodes and min_capacity is {status.min}",
             "nothing was done; please report it with a snapshot",
         )

@@ -96,6 +96,12 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
         raise UsageError(
             "--replicas", "more than one needs leader_election.enabled", "two would both act"
         )
+    if config.leader_election.namespace not in {None, settings.namespace}:
+        raise UsageError(
+            "leader_election.namespace",
+            f"the pods may write Leases in {settings.namespace} alone",
+            "take it out",
+        )
     if config.notifications.slack_hook.get_secret_value():
         raise UsageError(
             "notifications.slack_hook",

@@ -190,6 +190,7 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("notifications: {slack_hook: https://hooks.example/x}\n", {}, "secret"),
         ("kubeconfig: a\n", {}, "not there in a pod"),
         ("leader_election: {enabled: no}\n", {}, "both act"),
+        ("leader_election: {namespace: kube-system}\n", {}, "write Leases in"),
         ("", {"namespace": "Nope"}, "name of a namespace"),
         ("", {"namespace": "a\nb"}, "name of a namespace"),
         ("", {"image": "a b"}, "name of an image"),

@@ -8,13 +8,16 @@ from reconciler.planner.inventory import FleetStatus
 def check_target(cycle: Cycle, status: FleetStatus) -> None:
     """A target never exceeds what is there and owed, plus the new nodes that this plan names.
 
+    The minimum, with what drains on top, is asked for in any case.
+
     Raises:
         InvariantViolated: It does: a bug of ours, and better no plan than a runaway.
     """
     target = cycle.targets[status.key]
     new = cycle.new_nodes.get(status.key, 0) + cycle.replacements.get(status.key, 0)
     there = max(status.held, len(status.nodes))
-    most = max(there + new, status.min)
+    # Nodes that leave for good are replaced up to the minimum even while none can be launched.
+    most = max(there + new, status.min + len(status.draining))
     if target > most:
         raise InvariantViolated(
             f"fleet {status.key}",

@@ -9,6 +9,8 @@ from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCl
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.sides import Sides
 from reconciler.loops.memory import to_remember
+from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.cluster import Taint
 from reconciler.model.errors import InvariantViolated
 from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.plan import Plan
@@ -19,10 +21,13 @@ from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     HOME,
     amounts,
+    capacity_error,
     idle,
     make_cloud,
     make_fleet,
     make_fleet_settings,
+    make_instance,
+    make_node,
     make_pods,
     make_settings,
     make_snapshot,
@@ -40,6 +45,19 @@ def test_target_beyond_what_the_plan_names_is_refused() -> None:
     cycle.targets[status.key] += 1
     with pytest.raises(InvariantViolated, match="3 new nodes"):
         check_target(cycle, status)
+
+
+def test_minimum_of_a_failing_fleet_with_a_node_on_its_way_out_is_no_runaway() -> None:
+    """The guard would end the process on a bad day, when it is needed most."""
+    fleet = replace(FLEET, min_capacity=2)
+    leaving = Taint(key=DRAINING_TAINT, value="interruption", effect="NoSchedule")
+    nodes = [make_node("a", fleet), make_node("b", fleet, taints=(leaving,))]
+    live = make_fleet(fleet, 2, capacity_errors=(capacity_error(),))
+    instances = [make_instance(node, live) for node in nodes]
+    made = plan(
+        make_snapshot(*nodes, cloud=make_cloud(live, instances=instances)), make_settings(fleet)
+    )
+    assert made.fleets[0].target == 3
 
 
 class Life:

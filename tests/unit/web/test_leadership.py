@@ -1,0 +1,49 @@
+"""What the pages say of a replica's role."""
+
+import json
+
+import pytest
+
+from reconciler.adapters.memory import ManualClock
+from reconciler.web.board import LeadershipView, StatusBoard
+from reconciler.web.metrics import Metrics
+from reconciler.web.routes import Answer, Routes
+
+LEADER = LeadershipView(enabled=True, leads=True, holder="pod-1")
+STANDBY = LeadershipView(enabled=True, leads=False, holder="pod-2")
+CUT_OFF = LeadershipView(enabled=True, leads=False, holder="pod-1", trouble="no answer")
+
+
+def ask(view: LeadershipView, path: str, *, synced: bool = True) -> Answer:
+    """One answer of a replica with this role."""
+    clock = ManualClock()
+    board = StatusBoard(clock, "1", lambda: synced, lambda: view)
+    return Routes(board, Metrics(board, clock, "1")).answer(path)
+
+
+@pytest.mark.parametrize(("view", "word"), [(LEADER, b"leader\n"), (STANDBY, b"standby\n")])
+def test_leader_and_standby_are_both_ready(view: LeadershipView, word: bytes) -> None:
+    """A standby that is not ready would hold up every rolling update."""
+    answer = ask(view, "/readyz")
+    assert (answer.status, answer.body) == (200, word)
+
+
+def test_replica_without_caches_is_not_ready_whatever_its_role() -> None:
+    """It could not take over."""
+    assert ask(STANDBY, "/readyz", synced=False).status == 503
+
+
+def test_metric_and_status_say_who_leads() -> None:
+    """The alert that nobody leads, or two, counts them."""
+    assert b"fleet_reconciler_leader 1.0" in ask(LEADER, "/metrics").body
+    assert b"fleet_reconciler_leader 0.0" in ask(STANDBY, "/metrics").body
+    status = json.loads(ask(STANDBY, "/api/status").body)
+    assert status["leader_election"]["holder"] == "pod-2"
+    assert not status["leader_election"]["leads"]
+
+
+def test_page_says_why_a_replica_stands_by() -> None:
+    """The first question of whoever looks at the wrong one of two."""
+    assert b"leader (pod-1)" in ask(LEADER, "/").body
+    assert b"standby, the Lease is held by pod-2" in ask(STANDBY, "/").body
+    assert b"no answer" in ask(CUT_OFF, "/").body

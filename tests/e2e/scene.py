@@ -1,6 +1,7 @@
 """One scenario: a sector with fleets of its own, a namespace, and the reconciler as a process."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
 
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE_NAME}"
+_PATIENCE = float(os.environ.get("RECONCILER_E2E_PATIENCE", "1"))  # noqa: TID251 - a test's knob
 _LONGEST_SECONDS = 90.0
 _MERGE = "application/merge-patch+json"
 _PATHS = {
@@ -173,7 +175,7 @@ class Scene:
         self, holds: Callable[[ClusterState], Any], what: str, seconds: float = _LONGEST_SECONDS
     ) -> ClusterState:
         """Observe at each change of the cluster until something holds."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * _PATIENCE
         while True:
             state = self._observed()
             if holds(state):

@@ -1,0 +1,62 @@
+"""Evictions that the API server refuses for reasons of its own."""
+
+from reconciler.model.actions import DRAIN_FAILED, DRAINING_TAINT
+from tests.e2e.scene import FleetShape, Scene, pod_spec, template
+
+_SCALE_IN = (
+    "scale_in: {idle_threshold: 2s, unneeded_time: 2s, utilization_threshold: 0.6,"
+    " pod_eviction_timeout: 4s}"
+)
+_GROUP = "/apis/admissionregistration.k8s.io/v1"
+
+
+def test_drain_whose_evictions_are_denied_is_given_up_and_rests(scene: Scene) -> None:
+    """A node that stays tainted for a drain that never ends is capacity lost in silence."""
+    scene.open(FleetShape(target=2), config=_SCALE_IN)
+    _deny_evictions(scene)
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    spec = pod_spec("300m", topologySpreadConstraints=[spread])
+    scene.create("Deployment", "web", {"replicas": 2, **template({"app": "web"}, spec)})
+    scene.until(lambda _: len({p.node_name for p in scene.running()}) == 2, "one on each node")
+    scene.until(
+        lambda _: any(DRAIN_FAILED in node.annotations for node in scene.nodes()),
+        "the drain is given up",
+    )
+    failed = [node for node in scene.nodes() if DRAIN_FAILED in node.annotations]
+    assert not any(taint.key == DRAINING_TAINT for node in failed for taint in node.taints)
+    assert len(scene.running()) == 2
+    assert not scene.actions("terminate-instance")
+
+
+def _deny_evictions(scene: Scene) -> None:
+    """An admission policy of the owners of the namespace."""
+    match = {
+        "resourceRules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "resources": ["pods/eviction"],
+                "operations": ["CREATE"],
+            }
+        ],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": scene.name}},
+    }
+    policy = {
+        "metadata": {"name": scene.name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": match,
+            "validations": [{"expression": "false", "message": "not in office hours"}],
+        },
+    }
+    binding = {
+        "metadata": {"name": scene.name},
+        "spec": {"policyName": scene.name, "validationActions": ["Deny"]},
+    }
+    scene.create_cluster_wide(f"{_GROUP}/validatingadmissionpolicies", policy)
+    scene.create_cluster_wide(f"{_GROUP}/validatingadmissionpolicybindings", binding)

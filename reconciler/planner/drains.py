@@ -142,6 +142,13 @@ def give_up(cycle: Cycle, node: Node, policy: PolicyName, because: str) -> tuple
     what failed, and a taint without a begun drain is taken off by the next plan. A failure that
     is noted already, for this very drain, is not counted twice.
     """
+    return (*end_of_drain(cycle, node, policy, because), untaint(node, policy, because))
+
+
+def end_of_drain(
+    cycle: Cycle, node: Node, policy: PolicyName, because: str
+) -> tuple[AnyAction, ...]:
+    """The annotations of a drain that came to nothing: its failure, from which it rests."""
     failure, started = last_failure(cycle, node), drain_started(cycle, node)
     actions: list[AnyAction] = []
     if failure is None or started is None or failure[0] < started:
@@ -149,7 +156,7 @@ def give_up(cycle: Cycle, node: Node, policy: PolicyName, because: str) -> tuple
         actions.append(annotate(node, DRAIN_FAILED, noted, policy, because))
     if DRAIN_STARTED in node.annotations:
         actions.append(annotate(node, DRAIN_STARTED, None, policy, because))
-    return (*actions, untaint(node, policy, because))
+    return tuple(actions)
 
 
 def give_back(node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:

@@ -28,6 +28,8 @@ class Moves:
     placements: list[Placement]
     rows: list[int]
     """Destinations."""
+    taken: list[tuple[PodClass, int, int]]
+    """Class, destination, amount."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,6 +102,7 @@ class Mover:
         among, order = self._open_to(also)
         found: list[Placement] = []
         rows: set[int] = set()
+        all_taken: list[tuple[PodClass, int, int]] = []
         for pod_class, pods in groups:
             taken = fill(cycle.sim, pod_class, len(pods), among, order)
             if sum(amount for _, amount in taken) < len(pods):
@@ -107,9 +110,41 @@ class Mover:
                 return None
             found += self._placements(node.name, pods, taken)
             rows.update(at for at, _ in taken)
+            all_taken += [(pod_class, at, amount) for at, amount in taken]
         self._out[-1] = (row, node.name, rows)
         self.receiving |= rows
-        return Moves(node=node, placements=found, rows=sorted(rows))
+        return Moves(node=node, placements=found, rows=sorted(rows), taken=all_taken)
+
+    def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
+        """Whether the pods that were just moved would all fit where kube-scheduler puts them.
+
+        It takes each for the node with the most room left (LeastAllocated), not for the fullest
+        that will do, in the order in which they are evicted: what fits packed tightly may then
+        not fit. Pods of one class always do: each node takes as many of them in any order.
+        """
+        if len(groups) < 2:
+            return True
+        sim = self._cycle.sim
+        mark = sim.fork()
+        for pod_class, row, amount in moves.taken:
+            sim.place(pod_class, np.array([row]), np.array([-amount]))
+        among = np.zeros(sim.rows, dtype=np.bool_)
+        among[: len(self.staying)] = self.staying
+        among[moves.rows] = True
+        fits = all(self._spread_one(each, among) for each in _in_eviction_order(groups))
+        sim.revert(mark)
+        return fits
+
+    def _spread_one(self, pod_class: PodClass, among: BoolArray) -> bool:
+        """Place one pod on the row with the most room left; False when none takes it."""
+        sim = self._cycle.sim
+        open_rows = (np.where(among, sim.room(pod_class), 0) > 0).nonzero()[0]
+        if not len(open_rows):
+            return False
+        offers = np.maximum(sim.offers[open_rows, :2], 1)
+        share = (sim.free[open_rows, :2] / offers).mean(axis=1)
+        sim.place(pod_class, open_rows[[int(share.argmax())]], np.ones(1, dtype=np.int64))
+        return True
 
     def fits(self, node: Node, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether `move` would succeed; nothing is changed."""
@@ -165,6 +200,12 @@ def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:
         else:
             known[1].append(pod)
     return sorted(found.values(), key=_hardest_first)
+
+
+def _in_eviction_order(groups: Sequence[Group]) -> list[PodClass]:
+    """The classes of the pods, pod by pod: by priority, then as `drains.evictions` lists them."""
+    pods = [(-c.spec.priority, pod.key, c) for c, members in groups for pod in members]
+    return [pod_class for _, _, pod_class in sorted(pods, key=lambda each: each[:2])]
 
 
 def _hardest_first(group: Group) -> tuple[object, ...]:

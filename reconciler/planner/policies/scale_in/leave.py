@@ -15,6 +15,7 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import (
     annotate,
     drain_started,
+    end_of_drain,
     evictions,
     give_back,
     give_up,
@@ -45,8 +46,7 @@ def finish_leaving(cycle: Cycle) -> None:
             under_way.append((node, key))
         elif DRAIN_STARTED in node.annotations:
             # The taint came off, and then the program was killed or its call failed.
-            because = "its drain is over"
-            cycle.actions.append(annotate(node, DRAIN_STARTED, None, "scale-in", because))
+            cycle.actions += end_of_drain(cycle, node, "scale-in", "its drain is over")
     if under_way:
         leaver = _Leaver(cycle)
         for node, key in under_way:

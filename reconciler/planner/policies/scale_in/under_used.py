@@ -73,6 +73,11 @@ class _Emptier:
         moves = self._move(candidate, groups)
         if moves is None:
             return self._replace(candidate, groups)
+        if not mover.survives_spreading(moves, groups):
+            mover.undo(mark)
+            tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
+            keep(cycle, node, "no-destination", tight)
+            return False
         if not scene.reserve.holds(candidate.status.settings.sector, mover.staying):
             mover.undo(mark)
             keep(cycle, node, "demand", "demand with its over-subscription would need it back")

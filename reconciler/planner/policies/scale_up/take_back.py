@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, AnnotateNode, UntaintNode
+from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, UntaintNode
 from reconciler.model.cluster import Node
 from reconciler.planner.cycle import Cycle, node_row
+from reconciler.planner.drains import end_of_drain
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_class
@@ -49,12 +50,4 @@ def _take_back(cycle: Cycle, node: Node) -> None:
         UntaintNode(node=node.name, key=DRAINING_TAINT, policy="scale-up", because=because)
     )
     if DRAIN_STARTED in node.annotations:
-        cycle.actions.append(
-            AnnotateNode(
-                node=node.name,
-                key=DRAIN_STARTED,
-                value=None,
-                policy="scale-up",
-                because=because,
-            )
-        )
+        cycle.actions += end_of_drain(cycle, node, "scale-up", because)

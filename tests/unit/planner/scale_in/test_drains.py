@@ -250,7 +250,19 @@ def test_start_of_a_drain_that_is_over_is_taken_off_the_node() -> None:
     fleet = make_scene_fleet()
     node = make_node("a", fleet, annotations=noted({DRAIN_STARTED: 3600}, {}))
     made = planned(fleet, node, full("a"), make_node("b", fleet), full("b"))
-    assert annotations_set(made) == {("a", "drain-started", None)}
+    assert annotations_set(made) == {
+        ("a", "drain-started", None),
+        ("a", "drain-failed", "2026-01-31T12:00:00Z/1"),
+    }
+
+
+def test_node_that_is_taken_back_with_pods_on_it_rests() -> None:
+    """Its pods come back, and would be moved again two minutes later, for ever."""
+    fleet = make_scene_fleet()
+    waiting = make_pod("waits", cpu="2500m", memory="64Mi", sector="primary")
+    made = planned(fleet, drained("a", fleet), on("a"), make_node("b", fleet), full("b"), waiting)
+    assert told(made, UntaintNode) == ["a"]
+    assert ("a", "drain-failed", "2026-01-31T12:00:00Z/1") in annotations_set(made)
 
 
 def test_failed_drain_is_noted_before_the_taint_goes() -> None:

@@ -316,3 +316,20 @@ def test_nodes_of_no_fleet_are_never_emptied_but_may_take_pods() -> None:
     stranger = unneeded("s", make_scene_fleet(name="foreign"))
     made = planned(make_settings(fleet), stranger, on("s"), make_node("b", fleet), full("b"))
     assert told(made, TaintNode) + told(made, TerminateInstance) == []
+
+
+def test_node_whose_pods_fit_only_when_packed_tightly_stays() -> None:
+    """kube-scheduler spreads: a pod would find no place, and the node be taken back or bought."""
+    fleet = make_scene_fleet(utilization_threshold=0.95)
+    leaves = (on("a", "a-small", "500m"), on("a", "b-large", "2"))
+    made = planned(
+        fleet,
+        unneeded("a", fleet),
+        *leaves,
+        make_node("b", fleet),
+        on("b", "b-full", "2"),
+        make_node("c", fleet),
+        on("c", "c-full", "3500m"),
+    )
+    assert told(made, TaintNode) == []
+    assert kept(made)["a"] == "no-destination"

@@ -51,11 +51,14 @@ class EventReporter:
         self._events = events
         self._plan: Plan | None = None
         self._node_uids: Mapping[NodeName, str] = {}
+        self._places: Mapping[PodKey, NodeName | None] = {}
+        """Where the pods go that the plan moves."""
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Tell why pods wait and why nodes stay."""
         self._plan = plan
         self._node_uids = {node.name: node.uid for node in snapshot.cluster.nodes}
+        self._places = {p.pod: p.node for p in plan.placements if p.moved_from is not None}
         for each in plan.unplaceable[:PODS_MAX]:
             self._events.emit(_unplaceable(each))
         launching = (p for p in plan.placements if p.launching is not None)
@@ -128,9 +131,8 @@ class EventReporter:
         return [pod for pod, _ in zip(found, range(PODS_MAX), strict=False)]
 
     def _destination(self, pod: PodKey) -> str:
-        found = (p for p in self._placements() if p.pod == pod and p.moved_from is not None)
-        place = next(found, None)
-        return "" if place is None or place.node is None else f"; its place is kept on {place.node}"
+        node = self._places.get(pod)
+        return "" if node is None else f"; its place is kept on {node}"
 
     def _emit_pod(
         self, pod: PodKey, reason: str, text: str, *, warning: bool = False, about: str = ""

@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: help setup lock lint format test-unit test e2e bench demo wheel clean
+.PHONY: help setup lock lint format test-unit test e2e bench bench-e2e demo wheel clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -49,6 +49,9 @@ e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E
 
 bench: setup ## Benchmarks: ratios against a reference in the same run
 	@$(BIN)/python -m tests.benchmarks
+
+bench-e2e: setup ## Scale run on a real control plane: 1,000 nodes, 30,000 pods (8 minutes; BENCH_E2E=options)
+	@$(BIN)/python -m tests.benchmarks.e2e $(BENCH_E2E)
 
 demo: setup ## The main job end to end in the sandbox
 	@$(BIN)/reconciler demo --out demo-report

@@ -12,6 +12,8 @@ from reconciler.model.snapshot import ClusterState
 
 _LOOK_SECONDS = 0.1
 """Plans come at least half a second apart: none is missed."""
+_LIMITS = frozenset({"max-capacity", "max-cost"})
+"""Reasons that are about how many nodes there may be, not about what a node takes."""
 PodName = tuple[str, str]
 
 
@@ -23,6 +25,8 @@ class Tally:
     """Bound to the very node, or to a node of the fleet that was bought for it."""
     other_node: int = 0
     """Bound to another node that it fits as well: kube-scheduler scores, the plan only counts."""
+    larger_node: int = 0
+    """Bound though no more nodes were allowed: EC2 chose a larger type than the least option."""
     preempted: int = 0
     """Bound where kube-scheduler had made room by preemption, which no plan counts on."""
     broken: list[str] = field(default_factory=list)
@@ -31,7 +35,8 @@ class Tally:
         """One line about all of them."""
         return (
             f"placements promised by plans: {self.same_node} on that node or fleet,"
-            f" {self.other_node} on another node that fits, {self.preempted} by preemption,"
+            f" {self.other_node} on another node that fits, {self.larger_node} on a node that came"
+            f" larger than the least option, {self.preempted} by preemption,"
             f" {len(self.broken)} broken"
         )
 
@@ -41,7 +46,8 @@ class _Word:
     """The last word of the plans about a pod that was pending."""
 
     placement: Mapping[str, Any] | None
-    reasons: str
+    codes: frozenset[str] = frozenset()
+    """Why it was unplaceable."""
 
 
 class Promises:
@@ -111,8 +117,12 @@ class Promises:
         if word.placement is None:
             if pod.nominated_node_name == node:
                 tally.preempted += 1
+            elif word.codes <= _LIMITS:
+                tally.larger_node += 1
             else:
-                tally.broken.append(f"{name[1]}: bound to {node} though {word.reasons}")
+                tally.broken.append(
+                    f"{name[1]}: bound to {node} though unplaceable for {sorted(word.codes)}"
+                )
         elif node in {word.placement.get("node"), *_nodes_of(word.placement.get("fleet"), fleets)}:
             tally.same_node += 1
         else:
@@ -132,9 +142,9 @@ class Promises:
         self._moments.add(plan["at"])
         for each in self._own(plan["placements"]):
             if "from" not in each:
-                self._words[_name(each)] = _Word(each, "")
+                self._words[_name(each)] = _Word(each)
         for each in self._own(plan["unplaceable"]):
-            self._words[_name(each)] = _Word(None, f"unplaceable: {each['reasons']}")
+            self._words[_name(each)] = _Word(None, frozenset(r["code"] for r in each["reasons"]))
 
     def _own(self, entries: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
         return (each for each in entries if each["namespace"] == self._namespace)

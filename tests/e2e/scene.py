@@ -39,7 +39,7 @@ class FleetShape:
     """A fleet of the scene's sector."""
 
     size: str = "small"
-    """small: 4 vCPU, of which pods get 3 in a plan; medium: 8."""
+    """small: 4 or 8 vCPU, 32 GiB (in a plan pods get 3 and 28); medium: 8 or 16, 64 GiB."""
     zone: str = ""
     target: int = 0
     lowest: int = 0

@@ -10,7 +10,7 @@ def test_urgent_pods_displace_others_at_the_maximum(scene: Scene) -> None:
         body = {"metadata": {"name": f"{scene.name}-{name}"}, "value": value}
         scene.create_cluster_wide("/apis/scheduling.k8s.io/v1/priorityclasses", body)
     for name, replicas in (("usual", 2), ("urgent", 1)):
-        spec = pod_spec("1300m", priorityClassName=f"{scene.name}-{name}")
+        spec = pod_spec("100m", "13Gi", priorityClassName=f"{scene.name}-{name}")
         scene.create("Deployment", name, {"replicas": replicas, **template({"app": name}, spec)})
         _until_runs(scene, name)
     assert scene.targets() == {f"{scene.name}-small": 1}

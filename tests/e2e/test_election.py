@@ -1,5 +1,6 @@
 """Two replicas on a real API server: killed, cut off, stopped, slowed; one acts at a time."""
 
+import signal
 import threading
 import urllib.request
 from base64 import b64encode
@@ -14,7 +15,7 @@ import pytest
 
 from reconciler.adapters.kubernetes import Transport, connect
 from tests.e2e.audited import AuditedPlane
-from tests.e2e.installed import CONFIG, NAMESPACE, apply, documents, manifest
+from tests.e2e.installed import ACCOUNT, CONFIG, NAMESPACE, apply, documents, manifest
 from tests.e2e.replicas import Replica, Replicas
 from tests.e2e.sandbox import OnRealCluster
 from tests.e2e.waiting import until
@@ -204,6 +205,24 @@ def test_orderly_end_hands_over_at_once_and_memory_stays(stage: Stage, replicas:
     assert annotations["fleet-reconciler.io/last-drain"] == "2026-01-31T12:00:00Z"
 
 
+def test_paused_etcd_stops_everyone_and_one_goes_on(stage: Stage, replicas: Replicas) -> None:
+    """Nobody can renew; whoever acted on would not know whether another may by now."""
+    leader, standby = _leader_and_standby(stage, replicas)
+    etcd = stage.plane.processes["etcd"]
+    etcd.send_signal(signal.SIGSTOP)
+    try:
+        until("nobody leads", lambda: leader.role != "leader", DEADLINE + SLACK, 0.05)
+        stopped_at = _now()
+        threading.Event().wait(LEASE)
+        assert not any(change.at > stopped_at for change in replicas.changes())
+    finally:
+        etcd.send_signal(signal.SIGCONT)
+    roles = {"leader", "standby"}
+    until("one leads", lambda: {leader.role, standby.role} == roles, 60)
+    until("someone acts", lambda: any(replicas.acted_since(r, stopped_at) for r in replicas))
+    assert len(replicas.turns()) <= 2
+
+
 def _compact(etcd_url: str) -> None:
     """Forget every revision but the last."""
 
@@ -225,6 +244,15 @@ def test_restarted_api_server_with_compacted_history_is_lived_through(
 ) -> None:
     """Watches cannot go on where they were (410), and nobody could renew meanwhile."""
     leader, standby = _leader_and_standby(stage, replicas)
+    for each in (leader, standby):
+        each.kubernetes.cut()
+    # What happens now is history that neither of them saw and nobody keeps.
+    pods = "/api/v1/namespaces/default/pods"
+    count_before = len(stage.api.expect("GET", pods).json()["items"])
+    until(
+        "pods came",
+        lambda: len(stage.api.expect("GET", pods).json()["items"]) > count_before + 3,
+    )
     stage.enough()
     stage.plane.stop_process("kube-apiserver")
     _compact(stage.plane.etcd_url)
@@ -237,9 +265,18 @@ def test_restarted_api_server_with_compacted_history_is_lived_through(
             return False
 
     until("the API server is back", serves, 120)
+    back_at = _now()
+    for each in (leader, standby):
+        each.kubernetes.mend()
     roles = {"leader", "standby"}
     until("one leads", lambda: {leader.role, standby.role} == roles, 120)
     began = _now()
     stage.want_pods_all_the_time()
     until("someone acts", lambda: any(replicas.acted_since(r, began) for r in replicas), 120)
     assert len(replicas.turns()) <= 2
+    listed = {
+        entry.credential
+        for entry in stage.plane.entries(ACCOUNT)
+        if entry.asked.verb == "list" and entry.asked.resource == "pods" and entry.at > back_at
+    }
+    assert listed == {leader.credential, standby.credential}, "they went on from what is gone"

@@ -371,6 +371,26 @@ def test_page_that_comes_too_late_is_made_up_by_a_whole_list(tmp_path: Path) -> 
         assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
 
 
+def test_list_that_expired_once_is_taken_in_pages_again(tmp_path: Path) -> None:
+    """A whole list of a large cluster, held at once, is more memory than the program may have."""
+    asked: list[str] = []
+
+    def script(request: Request) -> Answer:
+        if "watch=1" in request.path or not request.path.startswith("/api/v1/pods"):
+            return ApiScript()(request) if "watch=1" not in request.path else Answer(lines=())
+        asked.append(request.path)
+        if "continue=" in request.path and len(asked) == 2:
+            return json_answer({"kind": "Status", "code": 410}, 410)
+        second = "continue=more" in request.path
+        pod = {"metadata": {"name": "b" if second else "a", "namespace": "web"}, "spec": {}}
+        metadata = {"resourceVersion": "7", **({} if second else {"continue": "more"})}
+        return json_answer({"metadata": metadata, "items": [pod]})
+
+    with watching(tmp_path, script) as cluster:
+        assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
+    assert ["limit=" in path for path in asked[:4]] == [True] * 4
+
+
 def test_kubeconfig_variable_beats_the_pod_one_happens_to_run_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,8 @@ from reconciler.records.interning import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, decode_page
 
 PAGE_OBJECTS = 1000
+EXPIRED_MAX = 3
+"""How often a list may outlive what the server keeps of it."""
 WATCH_SECONDS = 40
 """A watch ends by itself that often: the server's bookmarks come once a minute, too rarely to
 tell a quiet cluster from a dead connection within the 60 s that an observation may be old."""
@@ -127,16 +129,22 @@ class Reflector(threading.Thread):
         return max(1, min(WATCH_SECONDS, round(left)))
 
     def _list(self) -> None:
-        """Take a full list, page by page; in one piece when a page comes too late."""
+        """Take a full list, page by page; in one piece when pages come too late again and again.
+
+        One piece of 30,000 pods is 250 MB to hold.
+        """
         found: dict[Key, Held] = {}
-        query = {"limit": str(PAGE_OBJECTS), **self._selection()}
+        first = {"limit": str(PAGE_OBJECTS), **self._selection()}
+        query, expired = dict(first), 0
         while True:
             try:
                 reply = self._transport.expect("GET", self.kind.path, query=query)
             except Gone:
                 if "continue" not in query:
                     raise
-                found, query = {}, self._selection()
+                expired += 1
+                found = {}
+                query = dict(first) if expired < EXPIRED_MAX else self._selection()
                 continue
             self.cache.heard()
             try:

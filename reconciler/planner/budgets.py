@@ -21,9 +21,22 @@ class BudgetLedger:
         self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
         self._left = [b.disruptions_allowed for b in self._budgets]
         self._of_namespace: dict[str, list[int]] = {}
+        self._by_label: dict[tuple[str, str, str], list[int]] = {}
+        """Budgets by namespace and one label that they insist on."""
+        self._by_namespace_alone: dict[str, list[int]] = {}
+        """Those that insist on none."""
         for number, budget in enumerate(self._budgets):
             self._of_namespace.setdefault(budget.namespace, []).append(number)
+            self._index(number, budget)
         self._covering: dict[tuple[str, Labels], tuple[int, ...]] = {}
+
+    def _index(self, number: int, budget: PodDisruptionBudget) -> None:
+        """Namespaces with hundreds of budgets are asked about every pod: look, do not search."""
+        labels = budget.selector.match_labels if budget.selector is not None else {}
+        for key, value in labels.items():
+            self._by_label.setdefault((budget.namespace, key, value), []).append(number)
+            return
+        self._by_namespace_alone.setdefault(budget.namespace, []).append(number)
 
     def readable(self, namespace: str) -> bool:
         """Whether every budget of the namespace could be read."""
@@ -32,14 +45,17 @@ class BudgetLedger:
 
     def covering(self, pod: Pod) -> tuple[int, ...]:
         """The numbers of the budgets that cover the pod."""
-        numbers = self._of_namespace.get(pod.key.namespace)
-        if not numbers:
+        namespace = pod.key.namespace
+        if namespace not in self._of_namespace:
             return ()
-        key = (pod.key.namespace, pod.labels)
+        key = (namespace, pod.labels)
         known = self._covering.get(key)
         if known is None:
+            numbers = list(self._by_namespace_alone.get(namespace, ()))
+            for label, value in pod.labels.items():
+                numbers += self._by_label.get((namespace, label, value), ())
             known = self._covering[key] = tuple(
-                n for n in numbers if _selects(self._budgets[n], pod.labels)
+                n for n in sorted(numbers) if _selects(self._budgets[n], pod.labels)
             )
         return known
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.model.actions import DO_NOT_DISRUPT, DRAIN_STARTED, DRAINING_TAINT
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.plan import Plan
 from reconciler.planner.settings import FleetSettings
 from tests.life.laws import Laws
 from tests.life.stage import Stage
@@ -22,6 +23,8 @@ def settle(stage: Stage, laws: Laws) -> Iterator[str]:
     process = stage.process
     begun_at, cycles = process.now, process.cycles
     process.active_at = process.now
+    served_at: list[float] = []
+    process.plan_hooks.append(lambda _snapshot, plan: _note_served(stage, plan, served_at))
     process.sleep_seconds = lambda: (
         BUSY_SLEEP_SECONDS if process.now - process.active_at < 120 else QUIET_SLEEP_SECONDS
     )
@@ -34,8 +37,16 @@ def settle(stage: Stage, laws: Laws) -> Iterator[str]:
             last = [str(a) for a in report.plan.actions][:3] if report.plan else [report.error]
             yield f"not settled after {process.cycles - cycles} cycles; it still does {last}"
             return
-    yield from _oscillation(stage, laws, begun_at)
+    process.plan_hooks.pop()
+    yield from _oscillation(stage, laws, served_at[0] if served_at else begun_at)
     yield from disorder(stage, laws)
+
+
+def _note_served(stage: Stage, plan: Plan, served_at: list[float]) -> None:
+    """Remember when everything that had been waiting while faults lasted was served at last."""
+    waiting = sum(pod.node_name is None for pod in stage.world.pods())
+    if waiting <= len(plan.unplaceable):
+        served_at.append(stage.process.now)
 
 
 def disorder(stage: Stage, laws: Laws) -> Iterator[str]:
@@ -49,7 +60,8 @@ def _oscillation(stage: Stage, laws: Laws, since: float) -> Iterator[str]:
     """A fleet that went down and up again without any change of demand.
 
     Consolidation raises one fleet to lower another. Even so no state of all targets comes back
-    once it was left. What replaces a broken machine is a change too: it is counted from there.
+    once it was left. Counted from when the demand that had been waiting is served; what replaces
+    a broken machine is a change too.
     """
     since = max(since, laws.replaced_at)
     consolidates = stage.process.settings.consolidation

@@ -1,6 +1,5 @@
 """The cluster half of the in-memory world: nodes, pods, budgets, what controllers do."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -47,8 +46,8 @@ class MemoryObjects:
         self._on: dict[NodeName, dict[PodName, Pod]] = {}
         self._free: dict[NodeName, dict[str, int]] = {}
         self._waiting: dict[PodName, Pod] = {}
-        self._covered: dict[tuple[str, str, Labels], bool] = {}
-        """Which labels a budget selects, by its name: budgets do not change."""
+        self._covered: dict[tuple[int, str, Labels], tuple[int, ...]] = {}
+        """Which budgets cover pods of a namespace with these labels, by how many budgets exist."""
         self._replaced: set[str] = set()
         """Uids of pods on their way out that have a successor already."""
 
@@ -316,48 +315,42 @@ class MemoryObjects:
 
     def budgets_now(self) -> list[PodDisruptionBudget]:
         """Each budget with what it allows at this moment."""
-        healthy = self._healthy()
-        return [self._budget(shape, healthy) for shape in self.budgets]
+        healthy = [0] * len(self.budgets)
+        for pod in self.pods.values():
+            if pod.ready and not pod.deleting:
+                for number in self._covering(pod):
+                    healthy[number] += 1
+        return [_budget(shape, count) for shape, count in zip(self.budgets, healthy, strict=True)]
 
     def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
         """The budgets that cover a pod."""
-        healthy = self._healthy()
-        return [
-            self._budget(shape, healthy)
-            for shape in self.budgets
-            if self._covers(shape, pod.key.namespace, pod.labels)
-        ]
+        numbers = self._covering(pod)
+        if not numbers:
+            return []
+        now = self.budgets_now()
+        return [now[number] for number in numbers]
 
-    def _healthy(self) -> Counter[tuple[str, Labels]]:
-        """Ready pods by namespace and labels."""
-        return Counter(
-            (pod.key.namespace, pod.labels)
-            for pod in self.pods.values()
-            if pod.ready and not pod.deleting
-        )
-
-    def _covers(self, shape: BudgetShape, namespace: str, labels: Labels) -> bool:
-        if shape.namespace != namespace or shape.selector is None:
-            return False
-        key = (shape.name, namespace, labels)
+    def _covering(self, pod: Pod) -> tuple[int, ...]:
+        """The numbers of the budgets that cover a pod; remembered, as budgets do not change."""
+        key = (len(self.budgets), pod.key.namespace, pod.labels)
         known = self._covered.get(key)
         if known is None:
-            known = self._covered[key] = shape.selector.matches(labels)
+            known = self._covered[key] = tuple(
+                number
+                for number, shape in enumerate(self.budgets)
+                if shape.namespace == pod.key.namespace
+                and shape.selector is not None
+                and shape.selector.matches(pod.labels)
+            )
         return known
 
-    def _budget(
-        self, shape: BudgetShape, healthy: Counter[tuple[str, Labels]]
-    ) -> PodDisruptionBudget:
-        count = sum(
-            number
-            for (namespace, labels), number in healthy.items()
-            if self._covers(shape, namespace, labels)
-        )
-        return PodDisruptionBudget(
-            namespace=shape.namespace,
-            name=shape.name,
-            selector=shape.selector,
-            disruptions_allowed=max(0, count - shape.min_available),
-            current_healthy=count,
-            desired_healthy=shape.min_available,
-        )
+
+def _budget(shape: BudgetShape, healthy: int) -> PodDisruptionBudget:
+    return PodDisruptionBudget(
+        namespace=shape.namespace,
+        name=shape.name,
+        selector=shape.selector,
+        disruptions_allowed=max(0, healthy - shape.min_available),
+        current_healthy=healthy,
+        desired_healthy=shape.min_available,
+    )

@@ -23,8 +23,8 @@ SERVICES, PERIODICS, BATCH = (
 DAY = 86_400
 MONTH_STARTS_DAY = 60
 """An ordinary month of the year: about 4,000 pods of services are created in it."""
-EVERY_NTH_JOB = 20
-"""Of the periodic jobs' pods: all of them would be 60,000 a month."""
+EVERY_NTH_JOB = 60
+"""Of the periodic jobs' pods: all of them would be 60,000 a month, and as many events."""
 CPU_MAX = {"services": 8_000, "ci": 8_000, "batch": 32_000}
 """What a node of the sector offers; larger pods are left out."""
 

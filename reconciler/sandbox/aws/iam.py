@@ -85,8 +85,13 @@ ID_PARAMETERS: Mapping[str, tuple[str, str]] = {
     "CreateLaunchTemplateVersion": ("LaunchTemplateId", "launch-template"),
     "ModifyLaunchTemplate": ("LaunchTemplateId", "launch-template"),
     "DeleteLaunchTemplate": ("LaunchTemplateId", "launch-template"),
+    "CreateTags": ("Resources", ""),
+    "DeleteTags": ("Resources", ""),
 }
-"""Calls about resources that exist: the parameter with their ids, and EC2's word for them."""
+"""Calls about resources that exist: the parameter with their ids, and EC2's word for them; empty:
+the ids tell."""
+KINDS: Mapping[str, str] = {"i": "instance", "lt": "launch-template", "vol": "volume"}
+"""By what ids begin with, where that is not the kind itself."""
 CREATED: Mapping[str, str] = {
     "CreateFleet": "fleet",
     "CreateLaunchTemplate": "launch-template",
@@ -116,10 +121,16 @@ def subjects_of(
         return [Subject()]
     return [
         Subject(
-            arn=f"arn:aws:ec2:{place}:{kind}/{each}", context=_resource_tags(tags.get(each, {}))
+            arn=f"arn:aws:ec2:{place}:{kind or _kind_of(each)}/{each}",
+            context=_resource_tags(tags.get(each, {})),
         )
         for each in _texts(parameters[name])
     ]
+
+
+def _kind_of(resource_id: str) -> str:
+    prefix = resource_id.partition("-")[0]
+    return KINDS.get(prefix, prefix)
 
 
 def _resource_tags(tags: Mapping[str, str]) -> dict[str, str]:

@@ -69,6 +69,15 @@ def test_every_instance_of_a_call_must_be_allowed() -> None:
     assert not allowed("i-gone")
 
 
+def test_tags_of_a_foreign_resource_cannot_be_changed() -> None:
+    """Whoever may tag anything makes anything his own first."""
+    tags = {"fleet-1": {"cluster": "analytics"}, "fleet-2": {"cluster": "other"}}
+    policy = allowing("ec2:CreateTags", "arn:aws:ec2:*:*:fleet/*", StringEquals=OURS)
+    for resource, expected in (("fleet-1", True), ("fleet-2", False), ("lt-1", False)):
+        subjects = subjects_of("CreateTags", {"Resources": [resource]}, tags, "r:a")
+        assert is_allowed([policy], "ec2:CreateTags", subjects) is expected
+
+
 def test_created_resource_is_judged_by_the_tags_of_its_request() -> None:
     """A pipeline may only make fleets of its own cluster."""
     asked = {

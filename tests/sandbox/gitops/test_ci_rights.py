@@ -1,0 +1,228 @@
+"""The pipelines' IAM policies on an AWS that enforces them: enough, and nothing that is unused."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from reconciler.install.iam import PolicyName, policy
+from reconciler.sandbox.aws.bootstrap import bootstrap_account
+from reconciler.sandbox.aws.server import AwsServer
+from tests.git_remote import make_remote
+from tests.sandbox.gitops.test_ci_on_aws import (
+    BUCKET,
+    KEY,
+    REGION,
+    Account,
+    Pipeline,
+    config,
+    drain,
+    fleet,
+    needs_provider,
+)
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.terraform,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(
+        shutil.which("terraform") is None,
+        reason="the terraform program is not on the PATH; install it to run these",
+    ),
+]
+TEAM = "least"
+ONLY_ON_AWS = {"ec2:RunInstances", "iam:PassRole"}
+"""What EC2 asks for on top when a fleet is made, and the emulated one does not.
+
+Source: EC2 user guide, "EC2 Fleet prerequisites", and IAM user guide, "PassRole", read 2026-08.
+"""
+IN_TROUBLE = {"ec2:DescribeFleetHistory"}
+"""Asked for while a fleet is below its target, which depends on the moment."""
+Document = dict[str, Any]
+
+
+def shipped(name: PolicyName) -> Document:
+    """A policy for the test's cluster and state."""
+    values = {
+        "cluster": f"{TEAM}-cluster",
+        "bucket": BUCKET,
+        "key": KEY,
+        "node_role_arn": "arn:aws:iam::123456789012:role/node",
+    }
+    found: Document = json.loads(policy(name, values))
+    return found
+
+
+def actions_of(document: Document, service: str = "") -> set[str]:
+    """Every action that it allows."""
+    found: set[str] = set()
+    for statement in document["Statement"]:
+        actions = statement["Action"]
+        found |= {actions} if isinstance(actions, str) else set(actions)
+    return {each for each in found if each.startswith(service)}
+
+
+def without(document: Document, action: str) -> Document:
+    """The policy without one action."""
+    statements = []
+    for each in document["Statement"]:
+        actions = [each["Action"]] if isinstance(each["Action"], str) else each["Action"]
+        left = [name for name in actions if name != action]
+        if left:
+            statements.append({**each, "Action": left})
+    return {**document, "Statement": statements}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enforced(Account):
+    """An account whose user has one policy."""
+
+    server: AwsServer
+    keys: tuple[str, str]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a pipeline gets to see: the user's keys."""
+        own = {"AWS_ACCESS_KEY_ID": self.keys[0], "AWS_SECRET_ACCESS_KEY": self.keys[1]}
+        return {**Account.environment.fget(self), **own}  # type: ignore[attr-defined]
+
+    def grant(self, document: Document) -> None:
+        """Give the user this policy and no other."""
+        self.free()
+        iam = self.client("iam")
+        iam.put_user_policy(UserName="ci", PolicyName="it", PolicyDocument=json.dumps(document))
+        iam.close()
+        self.server.control.enforce_iam(enforced=True)
+
+    def free(self) -> None:
+        """Let the test do as it likes."""
+        self.server.control.enforce_iam(enforced=False)
+
+    def user(self, service: str) -> Any:
+        """A boto3 client with the user's keys."""
+        session: Any = boto3.Session(*self.keys, region_name=REGION)
+        return session.client(service, endpoint_url=self.url)
+
+    def used(self) -> set[str]:
+        """EC2 actions of Terraform and of our own program so far; none was refused."""
+        calls = [
+            call
+            for call in self.server.control.calls.calls(service="ec2")
+            if "Terraform" in call.user_agent or "fleet-reconciler" in call.user_agent
+        ]
+        assert [call for call in calls if call.status == 403] == []
+        return {f"ec2:{call.action}" for call in calls}
+
+
+@pytest.fixture
+def enforced() -> Iterator[Enforced]:
+    """An account with an empty bucket for state."""
+    with AwsServer() as server:
+        session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
+        iam = session.client("iam", endpoint_url=server.url)
+        iam.create_user(UserName="ci")
+        key = iam.create_access_key(UserName="ci")["AccessKey"]
+        iam.close()
+        made = Enforced(
+            url=server.url,
+            ids=bootstrap_account(server.url, REGION),
+            server=server,
+            keys=(key["AccessKeyId"], key["SecretAccessKey"]),
+        )
+        s3 = made.client("s3")
+        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+        s3.close()
+        yield made
+        made.free()
+
+
+def _deploy(pipeline: Pipeline, account: Enforced, text: str) -> None:
+    """The whole way of a change, each stage with its own rights."""
+    pipeline.push(text)
+    account.grant(shipped("ci-plan"))
+    planned = pipeline.plan()
+    assert planned.returncode == 0, planned.stderr
+    account.grant(shipped("ci-apply"))
+    applied = pipeline.apply()
+    assert applied.returncode == 0, applied.stderr
+    account.free()
+
+
+@needs_provider
+def test_pipeline_makes_changes_and_ends_fleets_with_exactly_its_rights(
+    enforced: Enforced, tmp_path: Path
+) -> None:
+    """A pipeline that is refused in the middle of an apply leaves half a change behind."""
+    ignored = ".terraform/\n.terraform.lock.hcl\n"
+    work = make_remote(tmp_path, {"README.md": "fleets\n", ".gitignore": ignored})
+    pipeline = Pipeline(work=work, account=enforced)
+    text = config(enforced, team=TEAM, sizes="small medium")
+    _deploy(pipeline, enforced, text)
+    changed = text.replace("{owner: OWNER}", "{team: data}")
+    # Only other instance types make the provider modify a fleet.
+    changed = changed.replace("{size: small,", "{size: small, instance_types: [r5.xlarge],")
+    _deploy(pipeline, enforced, changed)
+    drain(enforced, fleet(enforced, TEAM)["FleetId"])
+    fewer = config(enforced, team=TEAM, sizes="medium", extra="allow_destroy: [primary-small]\n")
+    _deploy(pipeline, enforced, fewer)
+    used = enforced.used() | IN_TROUBLE
+    granted = actions_of(shipped("ci-apply"), "ec2:")
+    print(f"\nused: {sorted(used)}")  # noqa: T201 - the proof
+    assert used == granted - ONLY_ON_AWS
+
+
+STATE: dict[str, Callable[[Any], object]] = {
+    "s3:ListBucket": lambda s3: s3.list_objects_v2(Bucket=BUCKET),
+    "s3:GetObject": lambda s3: s3.get_object(Bucket=BUCKET, Key=KEY),
+    "s3:PutObject": lambda s3: s3.put_object(Bucket=BUCKET, Key=f"{KEY}.tflock", Body=b"lock"),
+    "s3:DeleteObject": lambda s3: s3.delete_object(Bucket=BUCKET, Key=f"{KEY}.tflock"),
+}
+
+
+@pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
+def test_state_needs_each_of_its_rights(enforced: Enforced, name: PolicyName) -> None:
+    """What Terraform's S3 backend does with state and lock: with each right, and without it."""
+    s3 = enforced.client("s3")
+    s3.put_object(Bucket=BUCKET, Key=KEY, Body=b"{}")
+    s3.close()
+    assert actions_of(shipped(name), "s3:") == set(STATE)
+    user = enforced.user("s3")
+    for action, call in STATE.items():
+        enforced.grant(shipped(name))
+        call(user)
+        enforced.grant(without(shipped(name), action))
+        with pytest.raises(ClientError, match=r"AccessDenied|Forbidden|403"):
+            call(user)
+    user.close()
+
+
+def test_plan_changes_nothing_and_apply_nothing_of_others(enforced: Enforced) -> None:
+    """Pull requests run the plan's role: whoever opens one must not reach EC2 with it."""
+    ec2 = enforced.client("ec2")
+    foreign = ec2.create_launch_template(
+        LaunchTemplateName="foreign",
+        LaunchTemplateData={"ImageId": enforced.ids.ami},
+        TagSpecifications=[
+            {"ResourceType": "launch-template", "Tags": [{"Key": "cluster", "Value": "other"}]}
+        ],
+    )["LaunchTemplate"]["LaunchTemplateId"]
+    ec2.close()
+    assert not [a for a in actions_of(shipped("ci-plan"), "ec2:") if ":Describe" not in a]
+    enforced.grant(shipped("ci-apply"))
+    user = enforced.user("ec2")
+    with pytest.raises(ClientError, match="UnauthorizedOperation"):
+        user.delete_launch_template(LaunchTemplateId=foreign)
+    own = [{"Key": "cluster", "Value": f"{TEAM}-cluster"}]
+    with pytest.raises(ClientError, match="UnauthorizedOperation"):
+        user.create_tags(Resources=[foreign], Tags=own)
+    with pytest.raises(ClientError, match="UnauthorizedOperation"):
+        user.create_launch_template(
+            LaunchTemplateName="untagged", LaunchTemplateData={"ImageId": enforced.ids.ami}
+        )
+    user.close()

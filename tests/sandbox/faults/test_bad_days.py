@@ -1,13 +1,14 @@
 """Instances that go without being asked, and an API server that forgets everything."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kubernetes import client
 
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import World, until
-from tests.sandbox.faults.conftest import Put, Start, empty, scale
+from tests.sandbox.capacity.world import Program, World, until
+from tests.sandbox.faults.conftest import CONFIG, Put, Start, empty, scale
 
 pytestmark = pytest.mark.sandbox
 
@@ -89,6 +90,23 @@ def test_interrupted_and_dead_instances_are_replaced(
     assert running.events("crashed") == []
 
 
+def forget_once(resource: str) -> dict[str, Any]:
+    """The list after the first one is empty: the watch breaks, and cannot go on."""
+    about = {"resources": resource, **OURS}
+    return {
+        "requests": [
+            {"fault": "dropped-watch", "lasts": "2s", "count": 1, **about},
+            {"fault": "expired", "verbs": "watch", "count": 1, **about},
+            {"fault": "empty-list", "after": 1, "count": 1, **about},
+        ]
+    }
+
+
+def removed(running: Program) -> list[Any]:
+    """What the program did to nodes, other than noting the time."""
+    return [e for e in running.events("action_applied") if e["action"] != "annotate-node"]
+
+
 def test_empty_list_of_pods_removes_no_node(
     program: Start, world: World, sandbox: Sandbox, put: Put
 ) -> None:
@@ -97,32 +115,39 @@ def test_empty_list_of_pods_removes_no_node(
     scale(world, "small", 6)
     until_running(world, 6)
     nodes = {node.metadata.name for node in world.nodes()}
-    sandbox.control.forget_calls()
-    pods = {"resources": "pods", **OURS}
-    put(
-        kubernetes={
-            "requests": [
-                {"fault": "dropped-watch", "lasts": "2s", "count": 1, **pods},
-                {"fault": "expired", "verbs": "watch", "count": 1, **pods},
-                {"fault": "empty-list", "after": 1, "count": 1, **pods},
-            ]
-        }
-    )
-    second = program()
-    second.until_event("node_held", lambda e: e["code"] == "safety-stop")
-    sandbox.kube_control.clear_faults()
-    listed = len(sandbox.kube_control.calls(verb="list", resource="pods", **OURS))
+    put(kubernetes=forget_once("pods"))
+    running = program()
+    running.until_event("node_held", lambda e: e["code"] == "safety-stop")
+    seen = {"verb": "list", "resource": "pods", **OURS}
     until(
-        lambda: len(sandbox.kube_control.calls(verb="list", resource="pods", **OURS)) > listed,
+        lambda: len(sandbox.kube_control.calls(**seen)) >= 3,
         lambda: "no second list",
-        second.process,
+        running.process,
     )
     until_running(world, 6)
     assert {node.metadata.name for node in world.nodes()} == nodes
     assert sandbox.control.calls(action="TerminateInstances") == []
-    assert [
-        each for each in second.events("action_applied") if each["action"] != "annotate-node"
-    ] == []
+    assert removed(running) == []
     undeploy(world)
-    second.end()
+    running.end()
+    empty(world)
+
+
+def test_empty_list_of_nodes_ends_no_instance_and_buys_none(
+    program: Start, world: World, sandbox: Sandbox, put: Put, config_file: Path
+) -> None:
+    """Instances whose nodes are not listed look as if they had never joined."""
+    config_file.write_text(CONFIG.replace("instance_init_time: 8", "instance_init_time: 2"))
+    deploy(world, 6)
+    scale(world, "small", 6)
+    until_running(world, 6)
+    put(kubernetes=forget_once("nodes"))
+    running = program()
+    blind = running.until_event("cycle_ended", lambda e: e["nodes_joined"] == 0)
+    running.until_event("cycle_ended", lambda e: e["cycle"] >= blind["cycle"] + 6)
+    assert sandbox.control.calls(action="TerminateInstances") == []
+    assert removed(running) == []
+    assert len(world.nodes()) == 6
+    undeploy(world)
+    running.end()
     empty(world)

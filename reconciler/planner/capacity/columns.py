@@ -1,39 +1,39 @@
 """Column generation: a linear program over patterns, fed with patterns worth more than they cost.
 
 Master: least cost of patterns that cover all items (Gilmore and Gomory, 1961). Its duals are what
-a pod of each item is worth; pricing fills every offer greedily by that worth in several orders,
-and exactly where greed finds nothing more. Then the solution is rounded bit by bit, with new
-patterns for what is left each time.
+a pod of each item is worth; pricing looks for what nodes may hold that is worth more than they
+cost. The many items that cost next to nothing are left aside at first.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.planner.capacity.assignment import assignment_bound
-from reconciler.planner.capacity.effort import (
-    SECONDS_PER_FILL,
-    SECONDS_PER_FILLED_ITEM,
-    SECONDS_PER_KNAPSACK,
-    SECONDS_PER_MASTER,
-    SECONDS_PER_MASTER_CELL,
-    Effort,
-)
-from reconciler.planner.capacity.knapsack import best_patterns
+from reconciler.planner.capacity.assignment import AssignmentBound, assignment_bound
+from reconciler.planner.capacity.columns_round import Rounding
+from reconciler.planner.capacity.effort import Effort
+from reconciler.planner.capacity.knapsack import PAIRS_MAX
 from reconciler.planner.capacity.master import Master
-from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
-from reconciler.planner.capacity.pricing import greedy_patterns, orders
-from reconciler.planner.capacity.problem import Packing, Problem, no_packing
-from reconciler.planner.capacity.right_size import right_size
-from reconciler.planner.placement.arrays import FloatArray, IntArray
+from reconciler.planner.capacity.pricing import Greedy, Pricer, Searching
+from reconciler.planner.capacity.problem import Packing, Problem
+from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
 ITEMS_MAX = 160
 OFFERS_MAX = 256
 SINGLES = 3
-PATTERNS_PER_OFFER = 3
-EXACT_PER_ROUND = 4
-DIVES_MAX = 400
-_TOLERANCE = 1e-6
+GENERATIONS = ((0.3, 0.02), (0.3, 0.0))
+"""Share of the budget, and share of the cost that is left aside: many small items."""
+FEW = 0.5
+"""New patterns per item in a round, and"""
+PROGRESS = 2e-3
+"""what it saves, relatively: with less of both, the next round looks closer."""
+GOOD = 0.003
+"""Above the least that shares of patterns cost, relatively: near enough to stop."""
+ROUNDING = 0.4
+"""Share of the budget that is for rounding, and"""
+ROUNDING_LEAST = 0.02
+ROUNDING_MOST = 1.5
+"""how much more it may take than finding the patterns did: what was easy is soon done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,11 @@ class Improvement:
     """What the search found."""
 
     packing: Packing
-    worth: FloatArray
-    """(items,) the master's duals in billionths of a dollar: fair prices of pods."""
+    worth: FloatArray | None
+    """(items,) the master's duals in billionths of a dollar: fair prices of pods; None when the
+    effort ran out before they settled."""
+    divisible: AssignmentBound | None
+    """Of the same problem."""
 
 
 def small_enough(problem: Problem) -> bool:
@@ -52,18 +55,44 @@ def small_enough(problem: Problem) -> bool:
 
 
 def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Improvement:
-    """Search from the patterns of known packings; two thirds of the budget go to the master."""
+    """Search from the patterns of known packings."""
     master = Master(problem)
     for seed in seeds:
         master.add(seed.bins, seed.amounts)
     master.add(*_single_item_patterns(problem))
-    effort = Effort(budget_seconds * 2 / 3)
     divisible = assignment_bound(problem)
-    if divisible is not None:
-        _price(problem, master, divisible.worth, effort, exact=False)
-    worth = _generate(problem, master, effort)
-    packing = _dive(problem, master, Effort(budget_seconds / 3))
-    return Improvement(packing=_completed(problem, packing), worth=worth)
+    pricer = Searching(problem) if problem.slots.size <= PAIRS_MAX else Greedy(problem)
+    effort = Effort(0.0)
+    least, cost = 0.0 if divisible is None else divisible.nano_usd, np.inf
+    worth = np.zeros(len(problem.items)) if divisible is None else divisible.worth
+    aside = np.zeros(len(worth), dtype=np.bool_)
+    master.add(*Greedy(problem).seeds(worth, effort))
+    for share, light in GENERATIONS:
+        aside = _light(problem, worth, light)
+        effort.seconds += share * budget_seconds
+        counts = np.where(aside, 0, problem.counts)
+        pricer.demand(counts)
+        master.demand(counts, problem.limits)
+        found, cost = _generate(problem, master, pricer, effort)
+        worth = np.where(aside, worth, found)
+    converged = effort.left
+    if converged and np.isfinite(cost):
+        least = max(least, cost)
+    spent = budget_seconds * sum(share for share, _ in GENERATIONS) - effort.seconds
+    effort.seconds = min(
+        effort.seconds + ROUNDING * budget_seconds, max(ROUNDING_LEAST, ROUNDING_MOST * spent)
+    )
+    packing = Rounding(problem, master, pricer, worth, effort).round(aside, least * (1 + GOOD))
+    return Improvement(packing=packing, worth=worth if converged else None, divisible=divisible)
+
+
+def _light(problem: Problem, worth: FloatArray, share: float) -> BoolArray:
+    """(items,) those that together cost next to nothing: they fill what the others leave."""
+    total = worth * problem.counts
+    order = np.argsort(total, kind="stable")
+    light = np.zeros(len(total), dtype=np.bool_)
+    light[order] = np.cumsum(total[order]) <= share * total.sum()
+    return light & (worth > 0)
 
 
 def _single_item_patterns(problem: Problem) -> tuple[IntArray, IntArray]:
@@ -81,112 +110,23 @@ def _single_item_patterns(problem: Problem) -> tuple[IntArray, IntArray]:
     return offers.astype(np.int64), amounts
 
 
-def _solve(master: Master, effort: Effort) -> tuple[FloatArray, FloatArray] | None:
-    rows, columns = master.amounts.shape[1], len(master.offers)
-    effort.spend(SECONDS_PER_MASTER + SECONDS_PER_MASTER_CELL * rows * columns)
-    return master.solve()
+def _generate(
+    problem: Problem, master: Master, pricer: Pricer, effort: Effort
+) -> tuple[FloatArray, float]:
+    """Add patterns until none is worth more than it costs, or the effort is spent.
 
-
-def _generate(problem: Problem, master: Master, effort: Effort) -> FloatArray:
-    """Add patterns until none is worth more than it costs, or the effort is spent."""
+    Returns:
+        (items,) worth of a pod, and what everything costs in shares of patterns.
+    """
     worth = np.zeros(len(problem.items))
-    while effort.left:
-        found = _solve(master, effort)
+    cost, added = np.inf, len(worth)
+    while effort.left and added:
+        found = master.solve(effort)
         if found is None:
             break
-        worth = found[0]
-        if not _price(problem, master, worth, effort, exact=True):
-            break
-    return worth
-
-
-def _price(
-    problem: Problem, master: Master, worth: FloatArray, effort: Effort, *, exact: bool
-) -> int:
-    """Add patterns worth more than their node costs; how many."""
-    item_orders = orders(problem, worth)
-    effort.spend(SECONDS_PER_FILLED_ITEM * item_orders.shape[1])
-    effort.spend(SECONDS_PER_FILL * item_orders.size * len(problem.prices))
-    offers, amounts = greedy_patterns(problem, item_orders)
-    gains = amounts @ worth - problem.prices[offers]
-    found = _best_per_offer(problem, offers, gains)
-    added = master.add(offers[found], amounts[found]) if len(found) else 0
-    if added or not exact:
-        return added
-    best = np.full(len(problem.prices), -np.inf)
-    np.maximum.at(best, offers, gains / np.maximum(problem.prices[offers], 1))
-    ranked = np.argsort(-best, kind="stable")[:EXACT_PER_ROUND]
-    effort.spend(SECONDS_PER_KNAPSACK * len(ranked))
-    return _price_exactly(problem, master, worth, ranked)
-
-
-def _best_per_offer(problem: Problem, offers: IntArray, gains: FloatArray) -> IntArray:
-    """The most gainful patterns of each offer, so that no offer crowds the others out."""
-    relative = gains / np.maximum(problem.prices[offers], 1)
-    ranked = np.argsort(-relative, kind="stable")
-    ranked = ranked[relative[ranked] > _TOLERANCE]
-    grouped = ranked[np.argsort(offers[ranked], kind="stable")]
-    place = np.arange(len(grouped)) - np.searchsorted(offers[grouped], offers[grouped])
-    return grouped[place < PATTERNS_PER_OFFER]
-
-
-def _price_exactly(problem: Problem, master: Master, worth: FloatArray, offers: IntArray) -> int:
-    """The best whole pattern of the offers that promise most, when greedy filling finds none."""
-    added = 0
-    for offer, amounts in best_patterns(problem, worth, offers):
-        if amounts @ worth > problem.prices[offer] * (1 + _TOLERANCE):
-            added += master.add(np.array([offer]), amounts[None, :])
-    return added
-
-
-def _dive(problem: Problem, master: Master, effort: Effort) -> Packing:
-    """Round the fractional solution bit by bit, with new patterns for what is left each time."""
-    bins: list[IntArray] = []
-    amounts: list[IntArray] = []
-    rest = problem
-    for _ in range(DIVES_MAX):
-        found = _solve(master, effort)
-        if found is None or not rest.counts.any():
-            break
-        if effort.left and _price(rest, master, found[0], effort, exact=False):
-            found = _solve(master, effort) or found
-        copies = _whole_part(found[1])
-        taken = copies.nonzero()[0]
-        bins.append(np.repeat(master.offers[taken], copies[taken]))
-        amounts.append(np.repeat(master.amounts[taken], copies[taken], axis=0))
-        covered = master.amounts[taken].T @ copies[taken]
-        rest = rest.remainder(np.maximum(rest.counts - covered, 0), bins[-1])
-        master.demand(rest.counts, rest.limits)
-    if not bins:
-        return no_packing(problem)
-    return Packing(bins=np.concatenate(bins), amounts=np.vstack(amounts))
-
-
-def _whole_part(fractions: FloatArray) -> IntArray:
-    """Whole copies of each pattern; one of the fullest fraction when there are none."""
-    copies = np.floor(fractions + 1e-6).astype(np.int64)
-    if not copies.any():
-        copies[int(np.argmax(np.round(fractions, 6)))] = 1
-    return copies
-
-
-def _completed(problem: Problem, packing: Packing) -> Packing:
-    """Exactly the demand: surplus pods taken off, missing ones first-fitted, nodes right-sized."""
-    amounts = packing.amounts.copy()
-    for item in range(len(problem.items)):
-        above = np.cumsum(amounts[:, item]) - int(problem.counts[item])
-        amounts[:, item] -= np.clip(above, 0, amounts[:, item])
-    used = np.asarray(amounts.any(axis=1))
-    kept = right_size(problem, Packing(bins=packing.bins[used], amounts=amounts[used]))
-    missing = problem.counts - kept.served()
-    if not missing.any():
-        return kept
-    rest = problem.remainder(missing, kept.bins)
-    order = item_order(rest, rest.needs.min(axis=1).max(axis=1).astype(np.float64))
-    weights = 1.0 / np.maximum(rest.vectors.max(axis=0), 1)
-    filled = first_fit(rest, order, best_offers(rest, weights, None))
-    both = Packing(
-        bins=np.concatenate([kept.bins, filled.bins]),
-        amounts=np.vstack([kept.amounts, filled.amounts]),
-    )
-    return right_size(problem, both)
+        worth, before = found.worth, cost
+        cost = float(problem.prices[master.offers] @ found.shares)
+        if added < FEW * len(worth) and cost > before * (1 - PROGRESS):
+            pricer.try_harder()
+        added = master.add(*pricer.patterns(worth, problem.prices + found.premiums, effort))
+    return worth, cost

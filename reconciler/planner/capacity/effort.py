@@ -6,15 +6,21 @@ by the figures below, measured on a 2.x GHz server core (docs/benchmarks.md).
 
 from dataclasses import dataclass
 
-SECONDS_PER_MASTER = 5e-4
-SECONDS_PER_MASTER_CELL = 4e-8
+SECONDS_PER_MASTER = 4e-4
+SECONDS_PER_MASTER_CELL = 1.2e-8
 """Per row and column of a master program, started warm."""
-SECONDS_PER_FILL = 1.5e-7
+SECONDS_PER_GREEDY = 6e-8
 """Per order, offer and item of greedy filling."""
-SECONDS_PER_FILLED_ITEM = 1.5e-4
+SECONDS_PER_GREEDY_ITEM = 5e-5
 """Per item of greedy filling, however many orders and offers."""
-SECONDS_PER_KNAPSACK = 1e-2
-"""A whole knapsack of one offer."""
+SECONDS_PER_RELAXED_PAIR = 1e-6
+"""Per item and offer of the knapsacks with divisible pods."""
+SECONDS_PER_LEVEL = 1e-4
+"""Per level of a knapsack search, however many offers."""
+SECONDS_PER_AMOUNT = 2e-7
+"""Per amount that a knapsack search tries."""
+SECONDS_PER_ROUNDING = 1e-3
+"""Per step of rounding, the master apart."""
 
 
 @dataclass(slots=True)

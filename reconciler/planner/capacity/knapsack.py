@@ -1,81 +1,99 @@
-"""The most that one node can hold of anything, by worth: what turns duals into a proven bound."""
+"""Every offer's node as a knapsack: resources, and hostname rules as further resources.
 
-from collections.abc import Iterator
+Divisible pods make one linear program of all knapsacks, solved warm. It gives each offer a rate
+per resource, from which follow an upper bound on what a node can hold and which pods pay there.
+"""
 
+from dataclasses import dataclass
+
+import highspy
 import numpy as np
 
-from reconciler.planner.capacity.lp import solve
+from reconciler.planner.capacity.lp import new_solver
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
-EXACT_MAX = 24
-"""Offers that are looked at as integer programs, the ones that limit the bound first."""
-NODES_MAX = 200
+PAIRS_MAX = 12_000
+"""Items x offers; larger programs take longer than they help."""
 
 
-def proven_bound(problem: Problem, worth: FloatArray) -> float:
-    """A lower bound on the cost of covering all items, from any worth per pod (Farley, 1990).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxed:
+    """The knapsacks with divisible pods, for one worth per pod."""
 
-    If no node can hold pods worth more than `r` times its price, then pods worth W in all cost at
-    least W / r. Caps per node and limits per offer are left out: they only add cost.
-    """
-    total = float(worth @ problem.counts)
-    if total <= 0:
-        return 0.0
-    ratios = relaxed_ratios(problem, worth)
-    exact: set[int] = set()
-    for _ in range(EXACT_MAX):
-        worst = int(ratios.argmax())
-        if worst in exact or ratios[worst] <= 1:
-            break
-        exact.add(worst)
-        most, _ = _most(problem, worth, worst, nodes=NODES_MAX)
-        ratios[worst] = min(ratios[worst], most / max(int(problem.prices[worst]), 1))
-    return total / max(1.0, float(ratios.max()) * (1 + 1e-9))
+    rates: FloatArray
+    """(offers, resources): worth of a whole node's resource."""
+    surplus: FloatArray
+    """(offers, items): a pod's worth less that of the resources it takes."""
+    bound: FloatArray
+    """(offers,): no node holds pods worth more."""
 
 
-def relaxed_ratios(problem: Problem, worth: FloatArray) -> FloatArray:
-    """(offers,): at most how much worth an offer holds per price, pods taken as divisible."""
-    most = [_most(problem, worth, offer, nodes=0)[0] for offer in range(len(problem.prices))]
-    return np.array(most) / np.maximum(problem.prices, 1)
+class Knapsacks:
+    """The knapsacks of a problem, kept in the solver so that the next worths start warm."""
+
+    def __init__(self, problem: Problem) -> None:
+        shared = (problem.membership.sum(axis=0) > 1).nonzero()[0]
+        asked = np.asarray(np.any(problem.needs, axis=(0, 1))).nonzero()[0]
+        self.offers, self.items = len(problem.prices), len(problem.items)
+        members = np.broadcast_to(
+            problem.membership[:, None, shared], (self.items, self.offers, len(shared))
+        )
+        caps = np.broadcast_to(problem.caps[shared], (self.offers, len(shared)))
+        self.needs: IntArray = np.concatenate([problem.needs[:, :, asked], members], axis=2)
+        """(items, offers, resources)."""
+        self.room: IntArray = np.concatenate([problem.vectors[:, asked], caps], axis=1)
+        """(offers, resources)."""
+        self.scale: FloatArray = np.maximum(self.room, 1).astype(np.float64)
+        self.share: FloatArray = self.needs.swapaxes(0, 1) / self.scale[:, None, :]
+        """(offers, items, resources): of a node."""
+        self._slots = problem.slots
+        self.most: IntArray = np.minimum(problem.slots, problem.counts[:, None]).T
+        """(offers, items): pods that a node takes, of those that wait."""
+        self._solver = self._program()
+
+    def demand(self, counts: IntArray) -> None:
+        """Other pods wait."""
+        self.most = np.minimum(self._slots, counts[:, None]).T
+        columns = self.most.size
+        self._solver.changeColsBounds(
+            columns, _numbers(columns), np.zeros(columns), self.most.ravel().astype(np.float64)
+        )
+
+    def relax(self, worth: FloatArray) -> Relaxed:
+        """Solve all knapsacks with divisible pods; any rates bound, the solver's are the best."""
+        unit = float(worth.max()) or 1.0
+        columns = self.most.size
+        self._solver.changeColsCost(columns, _numbers(columns), np.tile(worth / unit, self.offers))
+        self._solver.run()
+        duals = np.array(self._solver.getSolution().row_dual, dtype=np.float64)
+        rates = np.maximum(duals.reshape(self.offers, -1), 0) * unit
+        surplus = worth[None, :] - (self.share @ rates[:, :, None])[:, :, 0]
+        full = (rates * (self.room / self.scale)).sum(axis=1)
+        bound = full + (np.maximum(surplus, 0) * self.most).sum(axis=1)
+        return Relaxed(rates=rates, surplus=surplus, bound=bound * (1 + 1e-9))
+
+    def _program(self) -> highspy.Highs:
+        """Maximise worth; a block of rows (resources) and columns (items) per offer."""
+        resources = self.room.shape[1]
+        columns, rows = self.most.size, self.room.size
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = columns, rows
+        model.sense_ = highspy.ObjSense.kMaximize
+        model.col_cost_ = np.zeros(columns)
+        model.col_lower_ = np.zeros(columns)
+        model.col_upper_ = self.most.ravel().astype(np.float64)
+        model.row_lower_ = np.full(rows, -highspy.kHighsInf)
+        model.row_upper_ = (self.room / self.scale).ravel()
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_ = _numbers(columns + 1) * resources
+        first = np.repeat(_numbers(self.offers), self.items) * resources
+        model.a_matrix_.index_ = (first[:, None] + _numbers(resources)).ravel()
+        model.a_matrix_.value_ = self.share.ravel()
+        solver = new_solver()
+        solver.passModel(model)
+        return solver
 
 
-def best_patterns(
-    problem: Problem, worth: FloatArray, offers: IntArray
-) -> Iterator[tuple[int, IntArray]]:
-    """The most valuable whole pattern of each of these offers."""
-    for offer in offers.tolist():
-        _, amounts = _most(problem, worth, offer, nodes=NODES_MAX)
-        if amounts is not None:
-            yield offer, amounts
-
-
-def _most(
-    problem: Problem, worth: FloatArray, offer: int, *, nodes: int
-) -> tuple[float, IntArray | None]:
-    """An upper bound on the worth of what the node holds, and with `nodes` the best whole pods."""
-    items = ((problem.slots[:, offer] > 0) & (worth > 0)).nonzero()[0]
-    if not len(items):
-        return 0.0, None
-    needs = problem.needs[items, offer, :].T.astype(np.float64)
-    asked = np.asarray(np.any(needs, axis=1))
-    scale = np.maximum(problem.vectors[offer, asked], 1).astype(np.float64)
-    rows = needs[asked] / scale[:, None]
-    upper = problem.vectors[offer, asked] / scale + 1e-9
-    unit = float(worth[items].max())
-    most = np.minimum(problem.slots[items, offer], problem.counts[items]).astype(np.float64)
-    found = solve(
-        -worth[items] / unit,
-        rows,
-        np.full(len(upper), -np.inf),
-        upper,
-        most=most,
-        integer_nodes=nodes,
-    )
-    if found is None:
-        return float((worth[items] * most).sum()), None
-    if not nodes:
-        return -found.bound * unit, None
-    amounts = np.zeros(len(problem.items), dtype=np.int64)
-    amounts[items] = np.round(found.x).astype(np.int64)
-    return -found.bound * unit, amounts
+def _numbers(count: int) -> np.ndarray:
+    return np.arange(count, dtype=np.int32)

@@ -1,11 +1,30 @@
 """The master program of column generation, kept in the solver so that it starts warm."""
 
+from dataclasses import dataclass
+
 import highspy
 import numpy as np
 
+from reconciler.planner.capacity.effort import (
+    SECONDS_PER_MASTER,
+    SECONDS_PER_MASTER_CELL,
+    Effort,
+)
 from reconciler.planner.capacity.lp import new_solver
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solved:
+    """An optimal point of the master."""
+
+    worth: FloatArray
+    """(items,) billionths of a dollar per pod."""
+    premiums: FloatArray
+    """(offers,) what another node of an offer that is at its limit would save."""
+    shares: FloatArray
+    """(patterns,) how much of each."""
 
 
 class Master:
@@ -62,11 +81,18 @@ class Master:
         for offer, row in self._row_of_limit.items():
             self._solver.changeRowBounds(row, -highspy.kHighsInf, float(limits[offer]))
 
-    def solve(self) -> tuple[FloatArray, FloatArray] | None:
-        """Worth of a pod of each item, and how much of each pattern; None: limits are too tight."""
+    def solve(self, effort: Effort) -> Solved | None:
+        """The optimum over the patterns so far; None when limits are too tight."""
+        effort.spend(SECONDS_PER_MASTER + SECONDS_PER_MASTER_CELL * self.amounts.size)
         self._solver.run()
         if self._solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = self._solver.getSolution()
-        duals = np.array(solution.row_dual[: self._items], dtype=np.float64)
-        return np.maximum(duals, 0) * self._unit, np.array(solution.col_value, dtype=np.float64)
+        duals = np.array(solution.row_dual, dtype=np.float64) * self._unit
+        premiums = np.zeros(len(self._prices))
+        premiums[self._limited] = np.maximum(-duals[self._items :], 0)
+        return Solved(
+            worth=np.maximum(duals[: self._items], 0),
+            premiums=premiums,
+            shares=np.array(solution.col_value, dtype=np.float64),
+        )

@@ -1,7 +1,7 @@
 """Buying capacity: deal, search, and carry the result into the what-if cluster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class Purchase:
     """Something was left out because of cost."""
     worth: dict[int, float] = field(default_factory=dict)
     """By class number, what the search found a pod to be worth (billionths of a dollar)."""
+    divisible_nano_usd: float | None = None
+    """The least that these classes cost from these offers were pods and nodes divisible."""
     optimal: bool = False
     """Nothing that serves these classes from these offers is cheaper."""
 
@@ -78,7 +80,8 @@ def buy(
     purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
     purchase.optimal = found.optimal and not over_budget and _undealt(dealt, table)
-    for item, worth in zip(problem.items, found.worth, strict=True):
+    worths = () if found.worth is None else found.worth
+    for item, worth in zip(problem.items, worths, strict=False):
         known = purchase.worth.get(item.pod_class.number, float(worth))
         purchase.worth[item.pod_class.number] = min(known, float(worth))
     served: dict[int, int] = {}
@@ -86,6 +89,8 @@ def buy(
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
+    if found.divisible is not None and not rest and _undealt(dealt, table):
+        purchase.divisible_nano_usd = found.divisible.nano_usd
     if rest:
         money = None if budget_nano_usd is None else budget_nano_usd - purchase.nano_usd
         _Singles(sim, table, purchase, money).serve(rest)
@@ -104,7 +109,7 @@ def _pack(
 ) -> tuple[Found, bool]:
     """The packing to buy, and whether the budget cut it short."""
     if not problem.items or not problem.offers:
-        return Found(packing=no_packing(problem), worth=np.zeros(len(problem.items))), False
+        return Found(packing=no_packing(problem)), False
     fair = fair_prices(problem)
     found = _choose(problem, fair, expander, search_seconds)
     packing = found.packing
@@ -115,13 +120,13 @@ def _pack(
     if budget is not None and over_budget:
         packing = within_budget(problem, by_priority(problem, fair), max(0, budget))
     optimal = found.optimal and packing is found.packing
-    return Found(packing=packing, worth=found.worth, optimal=optimal), over_budget
+    return replace(found, packing=packing, optimal=optimal), over_budget
 
 
 def _choose(problem: Problem, fair: FairPrices, expander: Expander, search_seconds: float) -> Found:
     if expander == "cost":
         return search(problem, fair, search_seconds)
-    return Found(packing=expanders.expand(problem, fair, expander), worth=fair.items)
+    return Found(packing=expanders.expand(problem, fair, expander))
 
 
 class _Carrier:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.planner.capacity.assignment import AssignmentBound
 from reconciler.planner.capacity.bound import FairPrices, lower_bound
 from reconciler.planner.capacity.columns import improve, small_enough
 from reconciler.planner.capacity.dominance import on_all_offers, undominated
@@ -72,7 +73,10 @@ class Found:
     """The packing to buy, and what a pod of each item turned out to be worth."""
 
     packing: Packing
-    worth: FloatArray
+    worth: FloatArray | None = None
+    """(items,), where a search has settled it."""
+    divisible: AssignmentBound | None = None
+    """Of this problem, where it was solved."""
     optimal: bool = False
     """No packing of this problem is cheaper."""
 
@@ -81,23 +85,24 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
     """The cheapest packing for few pods; else fast ones, improved where it is worth the steps."""
     best = exact(problem)
     if best is not None:
-        return Found(packing=best, worth=fair.items, optimal=True)
+        return Found(packing=best, optimal=True)
     even = _evenly_filled(problem, fair)
     if even is not None and even.cost(problem) <= lower_bound(problem, fair, 0.0):
-        return Found(packing=even, worth=fair.items, optimal=True)
+        return Found(packing=even, optimal=True)
     if problem.slots.size > _LARGE:
-        return Found(packing=cheapest(problem, candidates(problem, fair)), worth=fair.items)
+        return Found(packing=cheapest(problem, candidates(problem, fair)))
     kept = undominated(problem)
     fewer = problem.only(kept)
     if not small_enough(fewer):
         best = cheapest(fewer, candidates(fewer, fair))
-        return Found(packing=on_all_offers(best, kept), worth=fair.items)
+        return Found(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
-    best, worth = cheapest(fewer, seeds), fair.items
+    best, worth, divisible = cheapest(fewer, seeds), None, None
     if best.cost(fewer) > lower_bound(fewer, fair, 0.0):
         improved = improve(fewer, seeds, budget_seconds)
         best, worth = cheapest(fewer, [best, improved.packing]), improved.worth
-    return Found(packing=on_all_offers(best, kept), worth=worth)
+        divisible = improved.divisible
+    return Found(packing=on_all_offers(best, kept), worth=worth, divisible=divisible)
 
 
 def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:

@@ -6,10 +6,11 @@ import numpy as np
 
 from reconciler.planner.capacity.assignment import assignment_bound
 from reconciler.planner.capacity.bound import FairPrices, fair_prices, lower_bound, round_up
-from reconciler.planner.capacity.columns import small_enough
+from reconciler.planner.capacity.bound_proof import proven_bound
 from reconciler.planner.capacity.dominance import undominated
+from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.items import OfferTable
-from reconciler.planner.capacity.knapsack import proven_bound
+from reconciler.planner.capacity.knapsack import PAIRS_MAX
 from reconciler.planner.capacity.problem import Item, Problem, state_problem
 from reconciler.planner.capacity.purchase import Purchase
 from reconciler.planner.cycle import Cycle, WaitingClass
@@ -17,6 +18,8 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources
 
+PROOF = 0.25
+"""What a proof may take, as a share of the search's budget."""
 UNDOMINATED_MAX = 200_000
 """Items x offers above which the simple bound has to do."""
 
@@ -30,9 +33,14 @@ class Offered:
     optimal: bool = True
     """Each purchase was proven the cheapest one."""
 
+    divisible_nano_usd: float | None = None
+    """A bound on all of it, where the only purchase has one."""
+
     def note(self, table: OfferTable, purchase: Purchase) -> None:
         """Remember one purchase."""
         self.tables.append(table)
+        first = len(self.tables) == 1
+        self.divisible_nano_usd = purchase.divisible_nano_usd if first else None
         self.worth.update(purchase.worth)
         self.optimal &= purchase.optimal
 
@@ -63,12 +71,15 @@ def least_cost(
         return min(bound, spent_nano_usd)
     problem = problem.only(undominated(problem))
     prices = [int(price) for price in problem.prices]
-    divisible = assignment_bound(problem)
-    if divisible is not None:
-        bound = max(bound, round_up(divisible.nano_usd, prices))
-    if bound < spent_nano_usd and small_enough(problem):
+    divisible = offered.divisible_nano_usd
+    if divisible is None:
+        solved = assignment_bound(problem)
+        divisible = 0.0 if solved is None else solved.nano_usd
+    bound = max(bound, round_up(divisible, prices))
+    if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
         worth = np.array([offered.worth.get(i.pod_class.number, 0.0) for i in problem.items])
-        bound = max(bound, round_up(proven_bound(problem, worth), prices))
+        effort = Effort(PROOF * cycle.settings.search_budget_seconds)
+        bound = max(bound, round_up(proven_bound(problem, worth, bound, effort), prices))
     return min(bound, spent_nano_usd)
 
 

@@ -1,0 +1,242 @@
+"""What a node may hold that is worth more than it costs: all offers searched side by side.
+
+Item by item, the largest first, every offer's partly filled nodes are extended by every amount
+that fits. A partly filled node stays while what it may still become is worth more than the goal;
+of each offer the most promising stay. What is dropped is remembered by its upper bound, so that a
+search of any width proves how much a node can hold at most.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.planner.capacity.knapsack import Knapsacks, Relaxed
+from reconciler.planner.placement.arrays import FloatArray, IntArray
+
+WIDTH_LEAST = 10
+TOLERANCE = 1e-6
+_MIXES = (0.0, 0.15, 0.35, 0.5, 0.65, 0.85, 1.0)
+"""Shares of CPU in mixes of CPU and memory, by each of which what is left of a node is judged."""
+_LITTLE = 1e-9
+"""Of a node: an item that takes less of a mix is not judged by it."""
+_ANY = 1e30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """What a search found."""
+
+    offers: IntArray
+    """(patterns,)."""
+    amounts: IntArray
+    """(patterns, items)."""
+    most: FloatArray
+    """(offers,): no node holds pods worth more, be they found or not."""
+    levels: int
+    tried: int
+    """Amounts tried at all levels: with them, what the search took."""
+
+
+def fill(
+    knapsacks: Knapsacks,
+    worth: FloatArray,
+    costs: FloatArray,
+    *,
+    margin: float,
+    width: int,
+    keep: int,
+    among: IntArray | None = None,
+    cells: int | None = None,
+) -> Filled:
+    """The patterns worth most per offer, and per item the best that holds it.
+
+    Args:
+        knapsacks: The offers.
+        worth: (items,) of a pod.
+        costs: (offers,) that a pattern should be worth more than.
+        margin: By how much, relatively, it should: smaller gains may be missed.
+        width: Partly filled nodes that stay per offer.
+        keep: Patterns per offer.
+        among: Offers to look at; None for all.
+        cells: Partly filled nodes at all levels together, as far as the width can be less.
+    """
+    costs = np.maximum(costs, 1).astype(np.float64)
+    goals = costs * (1 + margin)
+    relaxed = knapsacks.relax(worth)
+    most = relaxed.bound.copy()
+    active = (relaxed.bound > goals).nonzero()[0]
+    if among is not None:
+        active = np.intersect1d(active, among)
+    if not len(active):
+        nothing = np.zeros((0, knapsacks.items), dtype=np.int64)
+        return Filled(offers=active, amounts=nothing, most=most, levels=0, tried=0)
+    layout = _Layout(knapsacks, relaxed, worth, goals, active)
+    if cells is not None:
+        width = min(width, max(WIDTH_LEAST, cells // max(len(active) * layout.depth, 1)))
+    beam = _Beam(layout, width)
+    for level in range(layout.depth):
+        if not beam.extend(level):
+            break
+    most[active] = np.minimum(most[active], np.maximum(goals[active], beam.most()))
+    chosen = beam.best(costs[active], keep)
+    return Filled(
+        offers=active[beam.node[chosen]],
+        amounts=beam.patterns(chosen),
+        most=most,
+        levels=layout.depth,
+        tried=beam.tried,
+    )
+
+
+class _Layout:
+    """What is the same for all partly filled nodes of an offer, by level of the search."""
+
+    def __init__(
+        self,
+        knapsacks: Knapsacks,
+        relaxed: Relaxed,
+        worth: FloatArray,
+        goals: FloatArray,
+        active: IntArray,
+    ) -> None:
+        self.goals = goals[active]
+        self.per_unit: FloatArray = 1 / knapsacks.scale[active].T
+        """(resources, offers): of a node."""
+        self.rates: FloatArray = relaxed.rates[active].T * self.per_unit
+        surplus, most = relaxed.surplus[active], knapsacks.most[active]
+        usable = (most > 0) & (worth > 0)
+        settled = usable & (np.abs(surplus) > (relaxed.bound[active] - self.goals)[:, None])
+        self.settled: IntArray = np.where(settled & (surplus > 0), most, 0)
+        """(offers, items): amounts from which one pod more or less is below the goal."""
+        open_items = usable & ~settled
+        counts = open_items.sum(axis=1)
+        self.depth = int(counts.max())
+        size = knapsacks.share[active].max(axis=2)
+        ranked = np.argsort(np.where(open_items, -size, np.inf), axis=1, kind="stable")
+        self.order: IntArray = ranked[:, : self.depth]
+        """(offers, levels): the item of each level."""
+        live = np.arange(self.depth) < counts[:, None]
+        line = np.arange(len(active))[:, None]
+        self.worth: FloatArray = np.where(live, worth[self.order], 0)
+        self.most: IntArray = np.where(live, most[line, self.order], 0)
+        self.needs: IntArray = knapsacks.needs[self.order, active[:, None]].transpose(1, 2, 0)
+        """(levels, resources, offers)."""
+        used = (knapsacks.needs[:, active].swapaxes(0, 1) * self.settled[:, :, None]).sum(axis=1)
+        self.room: IntArray = (knapsacks.room[active] - used).T
+        """(resources, offers)."""
+        self.value: FloatArray = self.settled @ worth
+        gain = np.where(live, np.maximum(surplus[line, self.order], 0), 0) * self.most
+        self.later: FloatArray = _tails(gain[:, ::-1].cumsum(axis=1)[:, ::-1]).T
+        """(levels + 1, offers): surplus of the items from a level on."""
+        self.surplus: FloatArray = np.where(live, surplus[line, self.order], 0)
+        self._judge_by_mixes(knapsacks.share[active][line, self.order])
+
+    def _judge_by_mixes(self, share: FloatArray) -> None:
+        """Per mix of resources, the best worth per mixed share among the items still to come."""
+        resources = share.shape[2]
+        mixes = np.eye(resources)
+        if resources > 1:
+            cpu = np.array(_MIXES)
+            both = np.zeros((len(cpu), resources))
+            both[:, 0], both[:, 1] = cpu, 1 - cpu
+            mixes = np.vstack([both, mixes[2:]])
+        self.mixes: FloatArray = mixes
+        taken = share @ mixes.T
+        rate = self.worth[:, :, None] / np.maximum(taken, _LITTLE)
+        rate = np.where(taken > _LITTLE, rate, _ANY)
+        rate[self.most == 0] = 0
+        best = _tails(np.maximum.accumulate(rate[:, ::-1], axis=1)[:, ::-1])
+        self.best_rate: FloatArray = best.transpose(1, 2, 0)
+        """(levels + 1, mixes, offers)."""
+
+
+def _tails(levels: FloatArray) -> FloatArray:
+    """With zeros after the last level."""
+    return np.concatenate([levels, np.zeros_like(levels[:, :1])], axis=1)
+
+
+class _Beam:
+    """The partly filled nodes of all offers, as parallel arrays."""
+
+    def __init__(self, layout: _Layout, width: int) -> None:
+        self._layout = layout
+        self._width = width
+        self.node: IntArray = np.asarray((layout.room >= 0).all(axis=0)).nonzero()[0]
+        """Which of the active offers each is of."""
+        self._room = layout.room[:, self.node]
+        self._value = layout.value[self.node]
+        self._taken = np.zeros((len(self.node), layout.depth), dtype=np.int32)
+        self._dropped = np.zeros(len(layout.goals))
+        self.tried = 0
+
+    def extend(self, level: int) -> bool:
+        """Take every amount of the level's item that fits; whether anything is left."""
+        layout = self._layout
+        needs = layout.needs[level][:, self.node]
+        choices = self._fits(needs, level) + 1
+        parent = np.repeat(np.arange(len(choices)), choices)
+        self.tried += len(parent)
+        amount = np.arange(len(parent)) - np.repeat(np.cumsum(choices) - choices, choices)
+        node = self.node[parent]
+        room = self._room[:, parent] - needs[:, parent] * amount
+        value = self._value[parent] + layout.worth[node, level] * amount
+        promise = value + self._still(node, room, level + 1)
+        kept = self._most_promising(node, promise)
+        self.node, self._room, self._value = node[kept], room[:, kept], value[kept]
+        self._taken = self._taken[parent[kept]]
+        self._taken[:, level] = amount[kept]
+        return bool(len(kept))
+
+    def _fits(self, needs: IntArray, level: int) -> IntArray:
+        """How many of the level's item each takes."""
+        fits = self._layout.most[self.node, level]
+        for room, need in zip(self._room, needs, strict=True):
+            if need.any():
+                fits = np.where(need > 0, np.minimum(fits, room // np.maximum(need, 1)), fits)
+        return np.asarray(fits)
+
+    def _still(self, node: IntArray, room: IntArray, level: int) -> FloatArray:
+        """At most what the items from this level on may add."""
+        layout = self._layout
+        at_rates = (room * layout.rates[:, node]).sum(axis=0) + layout.later[level][node]
+        mixed = layout.mixes @ (room * layout.per_unit[:, node])
+        by_mix = (np.maximum(mixed, _LITTLE) * layout.best_rate[level][:, node]).min(axis=0)
+        return np.asarray(np.minimum(at_rates, by_mix))
+
+    def _most_promising(self, node: IntArray, promise: FloatArray) -> IntArray:
+        good = (promise > self._layout.goals[node]).nonzero()[0]
+        if len(good) <= self._width:
+            return good
+        ranked = good[np.lexsort((-promise[good], node[good]))]
+        of = node[ranked]
+        place = np.arange(len(of)) - np.searchsorted(of, of)
+        dropped = ranked[place >= self._width]
+        np.maximum.at(self._dropped, node[dropped], promise[dropped])
+        return np.sort(ranked[place < self._width])
+
+    def most(self) -> FloatArray:
+        """(active offers,): the most that was found or may have been dropped."""
+        found = self._dropped.copy()
+        np.maximum.at(found, self.node, self._value)
+        return found
+
+    def best(self, costs: FloatArray, keep: int) -> IntArray:
+        """The best per offer that gain, and the best for every item."""
+        rate = self._value / costs[self.node]
+        ranked = np.lexsort((-rate, self.node))
+        of = self.node[ranked]
+        place = np.arange(len(of)) - np.searchsorted(of, of)
+        gainful = ranked[(place < keep) & (rate[ranked] > 1 + TOLERANCE)]
+        by_rate = np.argsort(-rate, kind="stable")
+        held = self.patterns(by_rate) > 0
+        for_items = by_rate[held.argmax(axis=0)[held.any(axis=0)]] if len(by_rate) else by_rate
+        return np.union1d(gainful, for_items).astype(np.int64)
+
+    def patterns(self, chosen: IntArray) -> IntArray:
+        """(chosen, items): the amounts, those settled from the start included."""
+        node = self.node[chosen]
+        amounts = self._layout.settled[node].copy()
+        line = np.arange(len(chosen))[:, None]
+        # padding levels name settled items again, with nothing taken
+        np.add.at(amounts, (line, self._layout.order[node]), self._taken[chosen])
+        return amounts

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from reconciler.executor.handlers import SingleAction, carry_out
 from reconciler.executor.sides import PacedSides, Sides
-from reconciler.executor.terminations import end_together
+from reconciler.executor.terminations import Targets, end_together
 from reconciler.executor.tokens import Pace
 from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
 from reconciler.model.errors import PortError
@@ -95,18 +95,24 @@ class LiveExecutor:
     def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
         """Carry the actions out; after a failure its subject is left alone until the next plan."""
         failed: dict[str, str] = {}
+        targets: Targets = {}
         outcomes: list[Outcome] = []
         for step in in_steps(actions):
             if self._stopping():
                 break
-            for outcome in self._step(step, failed):
+            for outcome in self._step(step, failed, targets):
                 if not outcome.settled:
                     failed.setdefault(subject_of(outcome.action), outcome.detail)
+                elif isinstance(outcome.action, SetCapacity):
+                    place = (outcome.action.region, outcome.action.id)
+                    targets[place] = outcome.action.to_capacity
                 outcomes.append(outcome)
                 report(outcome)
         return tuple(outcomes)
 
-    def _step(self, step: Sequence[AnyAction], failed: dict[str, str]) -> Iterator[Outcome]:
+    def _step(
+        self, step: Sequence[AnyAction], failed: dict[str, str], targets: Targets
+    ) -> Iterator[Outcome]:
         """The outcomes of one step, those of what depends on a failure first."""
         ready = [each for each in step if subject_of(each) not in failed]
         for action in step:
@@ -115,7 +121,7 @@ class LiveExecutor:
                 yield Outcome(action=action, kind="refused", detail=why)
         endings = [each for each in ready if isinstance(each, TerminateInstance)]
         if endings:
-            yield from end_together(endings, self._sides, self._monotonic_seconds)
+            yield from end_together(endings, self._sides, self._monotonic_seconds, targets)
         for single in ready:
             if not isinstance(single, TerminateInstance):
                 yield self._try(single)

@@ -6,10 +6,13 @@ from reconciler.executor.pacing import PacedCloud
 from reconciler.executor.sides import PacedSides
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.errors import NotFound, PortError
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
 End = tuple[OutcomeKind, str, str]
 """What came of it, the detail for people, the class of the error."""
+Targets = dict[tuple[Region, FleetId], int]
+"""Of fleets whose target a plan has set, what it is now."""
 Ends = dict[TerminateInstance, End]
 DONE_ALREADY: End = ("already-done", "", "")
 
@@ -18,11 +21,14 @@ def end_together(
     actions: Sequence[TerminateInstance],
     sides: PacedSides,
     monotonic_seconds: Callable[[], float],
+    targets: Targets,
 ) -> Iterator[Outcome]:
     """End instances of one fleet, all with or all without lowering its target.
 
     The target is lowered once, by as many as pass the last check, and before anything ends: a
     crash in between leaves instances too many, never one that the fleet replaces at once.
+    `targets` are what this plan has made of targets so far; a target that is neither that nor the
+    one that the plan was made from belongs to another writer, or to a lost reply: plan again.
     """
     began = monotonic_seconds()
     ends: Ends = {}
@@ -30,7 +36,7 @@ def end_together(
     ready = _without_node(ready, sides, ends)
     ready = [e for e in ready if _is_lost(e, sides, ends) and _is_free(e, sides, ends)]
     if ready:
-        ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider))))
+        ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider), targets)))
     seconds = monotonic_seconds() - began
     for action in actions:
         kind, detail, error = ends[action]
@@ -122,13 +128,18 @@ def _is_free(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     return not remaining
 
 
-def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud) -> End:
+def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud, targets: Targets) -> End:
     first = ready[0]
+    place = (first.region, first.fleet_id)
     try:
         if first.decrement:
             target = cloud.fleet(first.region, first.fleet_id).target_capacity
+            expected = targets.get(place, first.from_capacity)
+            if expected is not None and target != expected:
+                return _refused(f"the target of {first.fleet} is {target}, not {expected}")
             lower = max(0, target - len({each.instance for each in ready}))
             cloud.set_target_capacity(first.region, first.fleet_id, lower)
+            targets[place] = lower
         cloud.terminate_instances(first.region, [each.instance for each in ready])
     except PortError as error:
         return _of(error)

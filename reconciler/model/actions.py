@@ -108,6 +108,9 @@ class TerminateInstance(Action):
     provider: Provider
     region: Region
     decrement: bool
+    from_capacity: int | None = None
+    """The fleet's target that the plan was made from; None when it is not known. A target that is
+    another by now has been lowered for this very instance, perhaps."""
     orphan: bool = False
     """Its fleet is gone: it is ended only while EC2 still says so."""
 

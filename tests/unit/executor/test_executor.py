@@ -409,3 +409,20 @@ def test_instance_is_not_ended_as_stuck_while_nobody_can_tell(scene: Scene) -> N
     scene.world.fail_next("joined", Unavailable("nodes", "503"))
     assert scene.run(stuck) == ["failed"]
     assert scene.changes() == []
+
+
+def test_target_that_is_not_the_plans_any_more_is_not_lowered(scene: Scene) -> None:
+    """After a lost reply a stale describe shows the old target: it would go down twice."""
+    ending = replace(scene.ended(), from_capacity=3)
+    scene.world.fail_next("set_target_capacity", OutcomeUnknown("ec2", "lost"), applied=True)
+    assert scene.run(ending) == ["unknown"]
+    assert scene.run(ending) == ["refused"]
+    assert scene.world.target(scene.fleet) == 2
+    assert "is 2, not 3" in scene.reported[-1].detail
+
+
+def test_target_that_the_same_plan_raised_is_lowered_from_there(scene: Scene) -> None:
+    """A plan that grows and shrinks one fleet would never end its nodes."""
+    first, second = (replace(scene.ended(n), from_capacity=3) for n in (0, 1))
+    assert scene.run(scene.raised(5), first, second) == ["applied"] * 3
+    assert scene.world.target(scene.fleet) == 3

@@ -168,6 +168,7 @@ def _end(cycle: Cycle, node: Node, key: FleetKey) -> None:
                 provider=status.settings.provider,
                 region=key.region,
                 decrement=not lowered,
+                from_capacity=status.current,
                 policy="scale-in",
                 because="drained and still empty",
             )

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
@@ -14,13 +14,14 @@ from reconciler.adapters.kubernetes import KubernetesCluster, KubernetesEvents, 
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.bootstrap.executing import ConfiguredExecutor
 from reconciler.bootstrap.gitops import GitopsOptions, gitops_loop
 from reconciler.bootstrap.leadership import candidacy, taking_part
 from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.bootstrap.stopping import StopDeadline, exit_code_of
 from reconciler.config.environment import Flags
 from reconciler.config.loader import parse_config
-from reconciler.executor.executor import DryRunExecutor, Executor, LiveExecutor, Report
+from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.sides import Sides
 from reconciler.gitops.live import LiveDrift, live_drift
 from reconciler.loops.drift_reporter import DriftReporter
@@ -30,9 +31,7 @@ from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.notify_reporter import NotifyReporter
 from reconciler.loops.reconcile_loop import ReconcileLoop, Reporter
 from reconciler.loops.reporters import Gated, Reporters
-from reconciler.model.actions import AnyAction
 from reconciler.model.errors import InvariantViolated, PortError, ReconcilerError
-from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
@@ -136,30 +135,6 @@ def _say_nothing(text: str) -> None:
     """Nobody asked to be told."""
 
 
-class ConfiguredExecutor:
-    """Acts, or in a dry run only says what it would do; the config may change that at any time.
-
-    Args:
-        live: Who acts.
-        source: Whose config says which.
-    """
-
-    def __init__(self, live: Executor, source: ConfigSource) -> None:
-        self._live = live
-        self._dry = DryRunExecutor()
-        self._source = source
-
-    @property
-    def dry_run(self) -> bool:
-        """What the config says now."""
-        return self._source.config.dry_run
-
-    def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
-        """Carry the actions out, or not."""
-        executor = self._dry if self.dry_run else self._live
-        return executor.execute(actions, report)
-
-
 class Capacity:
     """The parts of one running capacity loop.
 
@@ -220,9 +195,7 @@ class Capacity:
     def _sides(self, stack: ExitStack) -> tuple[KubernetesCluster, Ec2FleetCloud]:
         """Cluster and cloud, neither of which changes anything unless this replica leads."""
         config = self._source.config
-        ours = stack.enter_context(
-            candidacy(config, self._clock, lambda: not self._source.config.dry_run, self._nudge)
-        )
+        ours = stack.enter_context(candidacy(config, self._clock, self._hindrance, self._nudge))
         self._leadership = ours.leadership
         self._cluster = KubernetesCluster(
             connect(config.kubeconfig, fence=ours.leadership.may_act),
@@ -266,6 +239,10 @@ class Capacity:
     def _may_tell(self) -> bool:
         """Messages go out from the one replica that acts, and from none in a dry run."""
         return not self._source.config.dry_run and self._leading.may_act()
+
+    def _hindrance(self) -> str:
+        """A dry run never takes the Lease."""
+        return "this is a dry run" if self._source.config.dry_run else ""
 
     def _nudge(self) -> None:
         if self._cluster is not None:

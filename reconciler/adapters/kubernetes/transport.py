@@ -126,7 +126,7 @@ class Transport:
             Refused: The fence is closed; nothing was sent.
             OutcomeUnknown: No answer to a request that may have been carried out.
         """
-        patience_seconds = min(PATIENCE_SECONDS, self._read_seconds)
+        patience_seconds = min(PATIENCE_SECONDS, self._read_seconds / 2)
         while True:
             reply = self._once(method, path, query, body, content_type)
             pause_seconds = pause_asked_seconds(reply.status, reply.body, reply.headers)

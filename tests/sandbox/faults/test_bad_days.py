@@ -87,7 +87,7 @@ def test_interrupted_and_dead_instances_are_replaced(
     until_running(world, REPLICAS)
     undeploy(world)
     world.until_idle()
-    assert running.events("crashed") == []
+    assert running.events("reconciler_crashed") == []
 
 
 def forget_once(resource: str) -> dict[str, Any]:

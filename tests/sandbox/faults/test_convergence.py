@@ -121,4 +121,4 @@ def test_program_converges_through_faults(
     world.until_idle()
     assert unshown(sandbox) == []
     assert running.process.poll() is None
-    assert running.events("crashed") == []
+    assert running.events("reconciler_crashed") == []

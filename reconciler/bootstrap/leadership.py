@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from reconciler.adapters.kubernetes import KubernetesLeases, LeaseHome, connect, own_namespace
+from reconciler.adapters.kubernetes import (
+    KubernetesLeases,
+    LeaseHome,
+    OtherLeases,
+    connect,
+    own_namespace,
+)
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.config.schema import SectorConfig
 from reconciler.loops.election import Election, ElectionTiming
@@ -25,7 +31,7 @@ class Candidacy:
 def candidacy(
     config: SectorConfig,
     clock: SystemClock,
-    wanted: Callable[[], bool],
+    hindrance: Callable[[], str],
     gained: Callable[[], None],
 ) -> Iterator[Candidacy]:
     """A candidacy that has not begun; `taking_part` begins it.
@@ -33,7 +39,7 @@ def candidacy(
     Args:
         config: Says whether there is an election, and its times.
         clock: Its time.
-        wanted: Whether this replica may lead at all.
+        hindrance: Why this replica may not lead at all; empty when it may.
         gained: Called when it began to lead.
 
     Raises:
@@ -56,9 +62,19 @@ def candidacy(
         now=clock.now,
         monotonic_seconds=clock.awake_seconds,
     )
+    others = OtherLeases(transport, home, clock.awake_seconds)
+
+    def found_hindrance() -> str:
+        """Someone who holds a Lease elsewhere, too; who leads already goes on."""
+        stated_one = hindrance()
+        if stated_one or election.may_act():
+            return stated_one
+        place = others.held_in()
+        return "" if place is None else f"the Lease in namespace {place} is renewed by someone"
+
     with closing(leases):
         yield Candidacy(
-            leadership=Leadership(election if stated.enabled else None, wanted, gained),
+            leadership=Leadership(election if stated.enabled else None, found_hindrance, gained),
             lease_namespace=home,
         )
 

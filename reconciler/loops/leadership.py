@@ -20,19 +20,21 @@ class Leadership:
 
     Args:
         election: This replica's part; None: leader election is off, this replica always leads.
-        wanted: Whether this replica may lead at all; a dry run must not keep others from acting.
+        hindrance: Why this replica may not lead at all, empty when it may: a dry run must not
+            keep others from acting.
         gained: Called when this replica began to lead.
     """
 
     def __init__(
         self,
         election: Election | None,
-        wanted: Callable[[], bool],
+        hindrance: Callable[[], str],
         gained: Callable[[], None],
     ) -> None:
         self._log: Any = structlog.get_logger()
         self._election = election
-        self._wanted = wanted
+        self._hindrance = hindrance
+        self._hindered_by = ""
         self._gained = gained
         self._due = threading.Event()
         self._stopping = threading.Event()
@@ -58,7 +60,9 @@ class Leadership:
     @property
     def trouble(self) -> str:
         """Why this replica could not take part in the election last time; else empty."""
-        return "" if self._election is None else self._election.trouble
+        if self._election is None:
+            return ""
+        return self._hindered_by or self._election.trouble
 
     def may_act(self) -> bool:
         """Whether this replica leads, for certain and at this moment."""
@@ -95,11 +99,12 @@ class Leadership:
             return
         while not self._stopping.is_set():
             self._due.clear()
-            if self._wanted():
-                pause_seconds = election.step()
-            else:
+            self._hindered_by = self._hindrance()
+            if self._hindered_by:
                 election.release()
                 pause_seconds = IDLE_SECONDS
+            else:
+                pause_seconds = election.step()
             self._tell(election)
             self._due.wait(pause_seconds)
         election.release()
@@ -120,5 +125,5 @@ class Leadership:
                 events.LEADING_ENDED,
                 identity=election.identity,
                 holder=election.holder,
-                reason=election.trouble or "released",
+                reason=self.trouble or "released",
             )

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.adapters.kubernetes import KubernetesLeases, LeaseHome, Transport, connect
+from reconciler.adapters.kubernetes import (
+    KubernetesLeases,
+    LeaseHome,
+    OtherLeases,
+    Transport,
+    connect,
+)
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
 from reconciler.model.errors import Conflict
@@ -119,4 +125,38 @@ def test_laptop_finds_the_lease_of_the_replicas_in_the_cluster() -> None:
         over_http(transport, "fleet-reconciler").first.write(OURS)
         assert LeaseHome(transport, None)() == "fleet-reconciler"
         assert LeaseHome(transport, "elsewhere")() == "elsewhere"
+        transport.close()
+
+
+def test_lease_that_is_renewed_elsewhere_keeps_the_pods_from_leading() -> None:
+    """Someone began on a laptop and installs it now: both would act."""
+    seconds = 0.0
+    with ClusterServer() as server:
+        transport = connect(str(server.kubeconfig))
+        laptop = over_http(transport, "kube-system").first
+        others = OtherLeases(transport, lambda: "default", lambda: seconds)
+        assert others.held_in() is None
+        seen = laptop.write(OURS)
+        over_http(transport, "default").first.write(replace(OURS, holder="b"))
+        assert others.held_in() == "kube-system"
+        seconds = 14.0
+        assert others.held_in() == "kube-system"
+        laptop.write(replace(seen, renewed_at=LATER))
+        seconds = 20.0
+        assert others.held_in() == "kube-system"
+        seconds = 36.0
+        assert others.held_in() is None, "its owner is dead"
+        transport.close()
+
+
+def test_lease_that_was_let_go_of_elsewhere_is_none() -> None:
+    """The pods begin as soon as the laptop ends."""
+    with ClusterServer() as server:
+        transport = connect(str(server.kubeconfig))
+        laptop = over_http(transport, "kube-system").first
+        others = OtherLeases(transport, lambda: "default", lambda: 0.0)
+        seen = laptop.write(OURS)
+        assert others.held_in() == "kube-system"
+        laptop.write(replace(seen, holder="", duration_seconds=1))
+        assert others.held_in() is None
         transport.close()

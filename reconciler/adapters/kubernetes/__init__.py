@@ -2,7 +2,7 @@
 
 from reconciler.adapters.kubernetes.cluster import KubernetesCluster
 from reconciler.adapters.kubernetes.events import KubernetesEvents
-from reconciler.adapters.kubernetes.leases import KubernetesLeases, LeaseHome
+from reconciler.adapters.kubernetes.leases import KubernetesLeases, LeaseHome, OtherLeases
 from reconciler.adapters.kubernetes.namespace import own_namespace
 from reconciler.adapters.kubernetes.transport import Transport, connect
 
@@ -11,6 +11,7 @@ __all__ = [
     "KubernetesEvents",
     "KubernetesLeases",
     "LeaseHome",
+    "OtherLeases",
     "Transport",
     "connect",
     "own_namespace",

@@ -1,7 +1,7 @@
 """The Leases port over the API server, and in which namespace the Lease is."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -113,16 +113,69 @@ class LeaseHome:
             return self._found
 
     def _look(self) -> str:
-        query = {"fieldSelector": LEASE.field_selector}
-        body = self._transport.expect("GET", LEASE.path, query=query).body
-        try:
-            found = _LEASES.decode(body).items
-        except ValueError as error:
-            raise Unavailable(LEASE.path, f"the list cannot be read: {error}") from error
+        found = _everywhere(self._transport, {})
         if not found:
             return OUTSIDE
         last = max(found, key=lambda each: each.spec.renew_time or _LONG_AGO)
         return last.metadata.namespace
+
+
+class OtherLeases:
+    """Leases `fleet-reconciler` of other namespaces: someone may have begun on a laptop.
+
+    Args:
+        transport: How to reach the server.
+        namespace: Where our own is.
+        monotonic_seconds: A clock that never jumps.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        namespace: Callable[[], str],
+        monotonic_seconds: Callable[[], float],
+    ) -> None:
+        self._transport = transport
+        self._namespace = namespace
+        self._monotonic_seconds = monotonic_seconds
+        self._seen: dict[str, tuple[_SpecWire, float]] = {}
+        """By namespace: what the Lease said last, and since when it has."""
+
+    def held_in(self) -> str | None:
+        """A namespace whose Lease somebody renews; None when there is none, or nobody answers.
+
+        As in an election, one counts as held until it was seen unchanged for its whole duration.
+        """
+        try:
+            own, found = self._namespace(), _everywhere(self._transport, _CACHED)
+        except PortError:
+            return None  # then our own Lease cannot be had either
+        now = self._monotonic_seconds()
+        before, self._seen = self._seen, {}
+        for each in found:
+            place = each.metadata.namespace
+            said, since = before.get(place, (None, now))
+            self._seen[place] = (each.spec, since if said == each.spec else now)
+        return next((place for place in sorted(self._seen) if self._is_held(place, own, now)), None)
+
+    def _is_held(self, place: str, own: str, now: float) -> bool:
+        spec, since = self._seen[place]
+        held = bool(spec.holder_identity) and place != own
+        return held and now - since < float(spec.lease_duration_seconds or 1)
+
+
+_CACHED = {"resourceVersion": "0"}
+"""From the server's cache: asked every two seconds, and each node has a Lease too."""
+
+
+def _everywhere(transport: Transport, query: Mapping[str, str]) -> list[_LeaseWire]:
+    """The Leases of our name in all namespaces."""
+    selection = {"fieldSelector": LEASE.field_selector, **query}
+    body = transport.expect("GET", LEASE.path, query=selection).body
+    try:
+        return _LEASES.decode(body).items
+    except ValueError as error:
+        raise Unavailable(LEASE.path, f"the list cannot be read: {error}") from error
 
 
 def _spec(record: LeaseRecord) -> dict[str, Any]:

@@ -19,12 +19,12 @@ class Replica:
 
     def __init__(self, lease: MemoryLease, name: str) -> None:
         clock = SystemClock()
-        self.wanted = True
+        self.hindrance = ""
         self.gained = threading.Event()
         self.election = Election(
             MemoryLeases(lease=lease), name, QUICK, clock.now, clock.awake_seconds
         )
-        self.leadership = Leadership(self.election, lambda: self.wanted, self.gained.set)
+        self.leadership = Leadership(self.election, lambda: self.hindrance, self.gained.set)
         self.leadership.start()
 
 
@@ -50,17 +50,18 @@ def test_dry_run_never_takes_the_lease_and_lets_go_of_it() -> None:
     lease = MemoryLease()
     trial = Replica(lease, "trial")
     assert trial.leadership.wait_until_leading(10)
-    trial.wanted = False
+    trial.hindrance = "this is a dry run"
     other = Replica(lease, "other")
     assert other.leadership.wait_until_leading(10)
     assert not trial.leadership.may_act()
+    assert trial.leadership.trouble == "this is a dry run"
     trial.leadership.stop()
     other.leadership.stop()
 
 
 def test_without_an_election_the_one_replica_always_leads() -> None:
     """`--no-leader-elect`."""
-    alone = Leadership(None, lambda: True, lambda: None)
+    alone = Leadership(None, lambda: "", lambda: None)
     alone.start()
     assert alone.may_act()
     assert (alone.enabled, alone.holder, alone.identity, alone.trouble) == (False, "", "", "")

@@ -83,6 +83,8 @@ class GitopsLoop:
         self._progress = GitopsProgress(repository, forge, is_live)
         self._settled: GitopsReport | None = None
         """The last turn, when taking it again from the same commit could not come to more."""
+        self._unchanged: dict[RenderTarget, tuple[frozenset[tuple[str, str]], ClusterStatus]] = {}
+        """By cluster: the files that were found to need nothing, and what was said of them."""
         self._woken = threading.Event()
         self._stopped = threading.Event()
 
@@ -179,12 +181,19 @@ class GitopsLoop:
         if target.config_path not in files:
             detail = "the branch has no such file"
             return _Drafted(status=ClusterStatus(target=target, state="missing", detail=detail))
+        seen = _own_files(target, files)
+        known = self._unchanged.get(target)
+        known = known if known is not None and known[0] == seen else None
+        if known is not None and self._forge is None:
+            return _Drafted(status=known[1])  # nobody wants to hear beside which commit
         source = RenderSource(
             target=target,
             blob=files[target.config_path],
             commit=self._repository.last_change(tip.id, [target.config_path]) or tip,
             version=self._settings.version,
         )
+        if known is not None:
+            return _Drafted(status=known[1], source=source)
         try:
             proposal = self._propose(tip, target, files)
         except ConfigError as error:
@@ -193,7 +202,10 @@ class GitopsLoop:
             )
             return _Drafted(status=status, source=source)
         made = self._repository.commit(parent, proposal.changes, commit_message(source))
-        return _Drafted(status=self._judged(tip, source, proposal, made), source=source)
+        status = self._judged(tip, source, proposal, made)
+        if status.state == "unchanged":
+            self._unchanged[target] = seen, status
+        return _Drafted(status=status, source=source)
 
     def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
         manifest = manifest_path(target)
@@ -244,3 +256,13 @@ class GitopsLoop:
         title, _, body = message.partition("\n\n")
         opened = self._forge.open_pull_request(branch, self._settings.branch, title, body)
         return opened.url
+
+
+def _own_files(target: RenderTarget, files: dict[str, str]) -> frozenset[tuple[str, str]]:
+    """Names and blobs of what one cluster's decision is made from."""
+    inside = f"{target.output_dir}/"
+    return frozenset(
+        (path, blob)
+        for path, blob in files.items()
+        if path == target.config_path or path.startswith(inside)
+    )

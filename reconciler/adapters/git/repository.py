@@ -1,10 +1,12 @@
 """The Repository port: a bare, shallow copy in which commits are built without a work tree."""
 
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from reconciler.adapters.git.process import MARKER, GitProcess
@@ -22,6 +24,15 @@ _TRACKING = "refs/remotes/origin/followed"
 _REGULAR = {"100644", "100755"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One file, link or submodule of a commit."""
+
+    mode: str
+    blob: str
+    size_bytes: int
+
+
 class GitRepository:
     """One branch of one remote. Not for several threads at a time."""
 
@@ -33,6 +44,8 @@ class GitRepository:
         self._lock = _lock(settings.directory) if settings.directory else None
         self._trusted = False
         """Whether the local copy was checked, or made, by this object and never failed since."""
+        self._listed: tuple[CommitId, Mapping[str, _Entry]] | None = None
+        """Everything in the commit that was looked at last: fifty clusters share one listing."""
 
     def fetch(self) -> Commit:
         """See Repository.fetch. A copy that cannot be used is thrown away and fetched anew."""
@@ -48,17 +61,22 @@ class GitRepository:
 
     def files(self, commit: CommitId) -> tuple[TreeFile, ...]:
         """See Repository.files."""
-        return tuple(sorted(self._tree(commit), key=lambda file: file.path))
+        regular = (
+            TreeFile(path=path, blob=entry.blob, size_bytes=entry.size_bytes)
+            for path, entry in self._entries(commit).items()
+            if entry.mode in _REGULAR
+        )
+        return tuple(sorted(regular, key=lambda file: file.path))
 
     def read(self, commit: CommitId, path: str) -> bytes:
         """See Repository.read."""
-        found = [file for file in self._tree(commit, _checked(path)) if file.path == path]
-        if not found:
+        found = self._entries(commit).get(_checked(path))
+        if found is None or found.mode not in _REGULAR:
             raise NotFound(f"{path} at {commit[:12]}", "the commit has no regular file there")
-        if found[0].size_bytes > self._settings.file_bytes_max:
+        if found.size_bytes > self._settings.file_bytes_max:
             limit = self._settings.file_bytes_max
-            raise ToolError(path, f"{found[0].size_bytes} bytes, more than the limit of {limit}")
-        return self._local("cat-file", "blob", found[0].blob)
+            raise ToolError(path, f"{found.size_bytes} bytes, more than the limit of {limit}")
+        return self._local("cat-file", "blob", found.blob)
 
     def last_change(self, commit: CommitId, paths: Sequence[str]) -> Commit | None:
         """See Repository.last_change."""
@@ -89,6 +107,12 @@ class GitRepository:
 
         Its dates are the parent's, so that two writers that decide alike agree on one commit.
         """
+        there = self._entries(parent)
+        changes = [
+            change for change in changes if _differs(there.get(_checked(change.path)), change)
+        ]
+        if not changes:
+            return None
         tree = self._tree_with(parent, changes)
         if tree == self._text("rev-parse", f"{parent}^{{tree}}"):
             return None
@@ -142,7 +166,7 @@ class GitRepository:
                 str(directory), "not empty and no git copy of ours", "name an empty directory"
             )
         shutil.rmtree(directory, ignore_errors=True)
-        self._trusted = False
+        self._trusted, self._listed = False, None
 
     def _fetch_once(self) -> Commit:
         settings = self._settings
@@ -178,16 +202,19 @@ class GitRepository:
     def _text(self, *arguments: str) -> str:
         return self._local(*arguments).decode().strip()
 
-    def _tree(self, commit: CommitId, path: str = "") -> list[TreeFile]:
-        narrowed = ("--", path) if path else ()
-        raw = self._local("ls-tree", "-r", "-z", "--long", "--full-tree", commit, *narrowed)
-        files = []
-        for entry in raw.decode(errors="surrogateescape").split("\0")[:-1]:
-            facts, _, name = entry.partition("\t")
+    def _entries(self, commit: CommitId) -> Mapping[str, _Entry]:
+        """Everything that a commit holds, by path."""
+        if self._listed is not None and self._listed[0] == commit:
+            return self._listed[1]
+        raw = self._local("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
+        entries = {}
+        for line in raw.decode(errors="surrogateescape").split("\0")[:-1]:
+            facts, _, path = line.partition("\t")
             mode, _, blob, size = facts.split()
-            if mode in _REGULAR:
-                files.append(TreeFile(path=name, blob=blob, size_bytes=int(size)))
-        return files
+            size_bytes = int(size) if size.isdecimal() else 0  # a submodule has none
+            entries[path] = _Entry(mode=mode, blob=blob, size_bytes=size_bytes)
+        self._listed = commit, entries
+        return entries
 
     def _tree_with(self, parent: CommitId, changes: Sequence[FileChange]) -> str:
         """Name of the parent's tree with the changes made."""
@@ -204,8 +231,7 @@ class GitRepository:
 
     def _assert_room(self, parent: CommitId, changes: Sequence[FileChange]) -> None:
         """Git would silently replace a file by a directory of that name, and the other way."""
-        raw = self._local("ls-tree", "-r", "-z", "--name-only", "--full-tree", parent)
-        taken = set(raw.decode(errors="surrogateescape").split("\0")) - {""}
+        taken = set(self._entries(parent))
         folders = {str(above) for name in taken for above in PurePosixPath(name).parents}
         for change in changes:
             path = _checked(change.path)
@@ -229,6 +255,24 @@ class GitRepository:
         strangers = {name for name in raw.decode().split("\0") if name} - allowed
         if strangers:
             raise InvariantViolated(f"commit {made[:12]}", f"touches {sorted(strangers)[:3]}")
+
+
+def _differs(there: _Entry | None, change: FileChange) -> bool:
+    """Whether a commit with this change would hold something else at its path."""
+    if there is None or change.content is None:
+        return (there is None) != (change.content is None)
+    return there.mode != "100644" or there.blob != _blob_name(change.content, len(there.blob))
+
+
+def _blob_name(content: bytes, digits: int) -> str:
+    """What git calls a file of this content, in a repository whose names have so many digits.
+
+    Source: git's "Git Internals - Git Objects"; SHA-256 repositories since 2.29.
+    """
+    framed = b"blob %d\0" % len(content) + content
+    return hashlib.new(
+        "sha256" if digits == 64 else "sha1", framed, usedforsecurity=False
+    ).hexdigest()
 
 
 def _checked(path: str) -> str:

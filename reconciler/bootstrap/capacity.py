@@ -16,7 +16,7 @@ from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
 from reconciler.bootstrap.executing import ConfiguredExecutor
 from reconciler.bootstrap.gitops import GitopsOptions, gitops_loop
-from reconciler.bootstrap.leadership import candidacy, taking_part
+from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
 from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.bootstrap.stopping import StopDeadline, exit_code_of
 from reconciler.config.environment import Flags
@@ -219,18 +219,8 @@ class Capacity:
         Raises:
             ReconcilerError: Another replica leads.
         """
-        config = self._source.config
-        if config.dry_run or self._clock.stop.is_set():
-            return
-        times = config.leader_election
-        longest = times.lease_duration_seconds + 2 * times.retry_period_seconds
-        if not self._leading.wait_until_leading(longest) and not self._clock.stop.is_set():
-            holder = self._leading.holder or self._leading.trouble or "nobody known"
-            raise ReconcilerError(
-                "Lease fleet-reconciler",
-                f"is held by {holder}, which acts",
-                "end that replica, or try --dry-run",
-            )
+        if not self._source.config.dry_run:
+            wait_for_lead(self._leading, self._source.config, self._clock)
 
     def may_act(self) -> bool:
         """A dry run never leads; it carries nothing out either."""

@@ -17,6 +17,7 @@ from reconciler.adapters.system_clock import SystemClock
 from reconciler.config.schema import SectorConfig
 from reconciler.loops.election import Election, ElectionTiming
 from reconciler.loops.leadership import Leadership
+from reconciler.model.errors import ReconcilerError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +88,21 @@ def taking_part(leadership: Leadership) -> Iterator[None]:
         yield
     finally:
         leadership.stop()
+
+
+def wait_for_lead(leadership: Leadership, config: SectorConfig, clock: SystemClock) -> None:
+    """Wait for the lead for as long as a dead replica's Lease may last, or until the end.
+
+    Raises:
+        ReconcilerError: Another replica leads.
+    """
+    times = config.leader_election
+    longest = times.lease_duration_seconds + 2 * times.retry_period_seconds
+    if clock.stop.is_set() or leadership.wait_until_leading(longest) or clock.stop.is_set():
+        return
+    holder = leadership.holder or leadership.trouble or "nobody known"
+    raise ReconcilerError(
+        "Lease fleet-reconciler",
+        f"is held by {holder}, which acts",
+        "end that replica, or try --dry-run",
+    )

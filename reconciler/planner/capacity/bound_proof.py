@@ -44,7 +44,7 @@ def proven_bound(problem: Problem, worth: FloatArray, known: float, effort: Effo
         among = (ratios > 1 + MARGIN).nonzero()[0]
         if not len(among) or effort.seconds < SECONDS_PER_AMOUNT * tried * _WIDER:
             break
-        found = fill(knapsacks, worth, prices, margin=MARGIN, width=width, keep=1, among=among)
+        found = fill(knapsacks, worth, prices, margin=MARGIN, width=width, among=among)
         tried = found.tried
         effort.spend(SECONDS_PER_RELAXED_PAIR * problem.slots.size)
         effort.spend(SECONDS_PER_LEVEL * found.levels + SECONDS_PER_AMOUNT * tried)

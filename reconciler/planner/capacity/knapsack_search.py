@@ -13,6 +13,7 @@ import numpy as np
 from reconciler.planner.capacity.knapsack import Knapsacks, Relaxed
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
+PATTERNS_PER_OFFER = 3
 WIDTH_LEAST = 10
 TOLERANCE = 1e-6
 _MIXES = (0.0, 0.15, 0.35, 0.5, 0.65, 0.85, 1.0)
@@ -44,7 +45,6 @@ def fill(
     *,
     margin: float,
     width: int,
-    keep: int,
     among: IntArray | None = None,
     cells: int | None = None,
 ) -> Filled:
@@ -56,7 +56,6 @@ def fill(
         costs: (offers,) that a pattern should be worth more than.
         margin: By how much, relatively, it should: smaller gains may be missed.
         width: Partly filled nodes that stay per offer.
-        keep: Patterns per offer.
         among: Offers to look at; None for all.
         cells: Partly filled nodes at all levels together, as far as the width can be less.
     """
@@ -78,7 +77,7 @@ def fill(
         if not beam.extend(level):
             break
     most[active] = np.minimum(most[active], np.maximum(goals[active], beam.most()))
-    chosen = beam.best(costs[active], keep)
+    chosen = beam.best(costs[active])
     return Filled(
         offers=active[beam.node[chosen]],
         amounts=beam.patterns(chosen),
@@ -220,13 +219,13 @@ class _Beam:
         np.maximum.at(found, self.node, self._value)
         return found
 
-    def best(self, costs: FloatArray, keep: int) -> IntArray:
+    def best(self, costs: FloatArray) -> IntArray:
         """The best per offer that gain, and the best for every item."""
         rate = self._value / costs[self.node]
         ranked = np.lexsort((-rate, self.node))
         of = self.node[ranked]
         place = np.arange(len(of)) - np.searchsorted(of, of)
-        gainful = ranked[(place < keep) & (rate[ranked] > 1 + TOLERANCE)]
+        gainful = ranked[(place < PATTERNS_PER_OFFER) & (rate[ranked] > 1 + TOLERANCE)]
         by_rate = np.argsort(-rate, kind="stable")
         held = self.patterns(by_rate) > 0
         for_items = by_rate[held.argmax(axis=0)[held.any(axis=0)]] if len(by_rate) else by_rate

@@ -14,7 +14,7 @@ from reconciler.planner.capacity.effort import (
     Effort,
 )
 from reconciler.planner.capacity.knapsack import Knapsacks
-from reconciler.planner.capacity.knapsack_search import Filled, fill
+from reconciler.planner.capacity.knapsack_search import PATTERNS_PER_OFFER, Filled, fill
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 
@@ -23,7 +23,6 @@ MIXES = 9
 SHAKEN = 6
 """Further orders with the worth shaken a little: greedy filling escapes its own habits."""
 _SHAKE = 0.25
-PATTERNS_PER_OFFER = 3
 SEEDS_PER_ITEM = 3
 WIDTH = 60
 """Partly filled nodes per offer that a search for patterns keeps."""
@@ -105,7 +104,6 @@ class Searching:
             costs,
             margin=_MARGIN,
             width=WIDTH,
-            keep=PATTERNS_PER_OFFER,
             among=among.nonzero()[0],
             cells=CELLS,
         )

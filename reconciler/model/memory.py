@@ -18,11 +18,13 @@ class DemandMemory:
     fleet: str
     region: Region
     bought_at: datetime
-    """The last time that nodes were asked for; nodes older than that prove nothing."""
+    """When nodes were first asked for; nodes older than that prove nothing."""
     version: str
     """Digest of what the fleet was then; a fleet that changed is tried again."""
     strikes: int = 0
     """How often such nodes joined and still none of the pods bound."""
+    judged_at: datetime | None = None
+    """When that was last seen; nodes older than that do not count once more."""
     gone_at: datetime | None = None
     """When no such pod waited any more; None while some do."""
 

@@ -106,13 +106,14 @@ def _judged(
     came = [n for n in status.nodes if n.created_at and n.created_at > memory.bought_at]
     if bound.any_of(memory.demand, came):
         return None
-    serving = [node for node in came if _serves(cycle, node)]
+    floor = memory.judged_at or memory.bought_at
+    serving = [n for n in came if n.created_at and n.created_at > floor and _serves(cycle, n)]
     refused = any(
         w.left and _should_take(cycle, w, node, status) for w in waiting for node in serving
     )
     if not refused:
         return memory
-    return replace(memory, strikes=memory.strikes + 1, bought_at=cycle.at)
+    return replace(memory, strikes=memory.strikes + 1, judged_at=cycle.at)
 
 
 def _gone(cycle: Cycle, memory: DemandMemory) -> DemandMemory | None:

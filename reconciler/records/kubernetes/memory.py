@@ -80,6 +80,7 @@ class _DemandWire(Struct, gc=False, omit_defaults=True):
     bought_at: datetime
     version: str
     strikes: Count = 0
+    judged_at: datetime | None = None
     gone_at: datetime | None = None
 
 
@@ -172,6 +173,7 @@ def _demand(each: _DemandWire) -> DemandMemory:
         bought_at=_moment(each.bought_at),
         version=each.version,
         strikes=each.strikes,
+        judged_at=utc(each.judged_at),
         gone_at=utc(each.gone_at),
     )
 
@@ -240,5 +242,6 @@ def _demand_wire(each: DemandMemory) -> _DemandWire:
         bought_at=each.bought_at,
         version=each.version,
         strikes=each.strikes,
+        judged_at=each.judged_at,
         gone_at=each.gone_at,
     )

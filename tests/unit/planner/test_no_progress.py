@@ -71,7 +71,23 @@ def test_node_that_joined_in_vain_counts_once_and_another_is_tried() -> None:
     """One unlucky node must not close a fleet."""
     made = planned(POD, wrong("a"), demands=(first_purchase(),))
     assert bought(made) == 1
-    assert [(m.strikes, m.bought_at) for m in made.demands] == [(1, NOW)]
+    assert [(m.strikes, m.judged_at) for m in made.demands] == [(1, NOW)]
+
+
+def test_node_that_was_counted_does_not_count_again() -> None:
+    """The first node in vain would be the second one too, a cycle later."""
+    memory = replace(first_purchase(), strikes=1, judged_at=ago(30))
+    made = planned(POD, wrong("a"), demands=(memory,))
+    assert (made.quarantined, made.demands) == (0, (memory,))
+
+
+def test_pod_that_runs_on_a_node_of_the_first_try_ends_the_count() -> None:
+    """A start-up taint that goes after a while would look like a node in vain."""
+    running = make_pod("running", spec=POD.spec, node="a")
+    first = make_node("a", FLEET, created_at=ago(60), unschedulable=True)
+    memory = replace(first_purchase(), strikes=1, judged_at=ago(30))
+    made = planned(POD, running, first, wrong("b", 10), demands=(memory,))
+    assert (made.quarantined, [m.strikes for m in made.demands]) == (0, [0])
 
 
 def test_second_node_in_vain_quarantines_the_pods_with_their_reason() -> None:
@@ -87,7 +103,7 @@ def test_second_node_in_vain_quarantines_the_pods_with_their_reason() -> None:
 
 def quarantined() -> DemandMemory:
     """A kind of pods that has had its chances."""
-    return replace(first_purchase(), strikes=2, bought_at=ago(30))
+    return replace(first_purchase(), strikes=2, judged_at=ago(30))
 
 
 def test_quarantine_lasts_over_cycles_and_restarts() -> None:

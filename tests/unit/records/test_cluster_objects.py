@@ -228,6 +228,7 @@ DEMAND = DemandMemory(
     bought_at=AT,
     version="fedcba9876543210",
     strikes=2,
+    judged_at=AT,
     gone_at=AT,
 )
 LOST = LostFleet(id=FleetId("fleet-1"), region=Region("us-west-2"), since=AT)

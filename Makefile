@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: help setup lock lint format test-unit test e2e bench bench-e2e demo wheel clean
+.PHONY: help setup lock lint format test-unit test laws month e2e bench bench-e2e demo wheel clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -43,6 +43,12 @@ test-unit: setup ## Unit and property tests
 
 test: setup ## Every tier that this machine can run; says which it could not and why
 	@$(BIN)/python -m pytest tests --ignore tests/benchmarks
+
+laws: setup ## Ten thousand random programs against the laws of a node's life (an hour)
+	@RECONCILER_LAWS=$${RECONCILER_LAWS:-10000} $(BIN)/python -m pytest -q -s --timeout 0 tests/life/test_laws.py
+
+month: setup ## A simulated month of the traces, its figures and plot into docs/ (two minutes)
+	@$(BIN)/python -m tests.life.month --write
 
 e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E2E_BIN; the first run builds it)
 	@RECONCILER_E2E=1 $(BIN)/python -m pytest -q tests/e2e

@@ -15,9 +15,11 @@ from reconciler.loops.gitops_progress import GitopsProgress, IsLive
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
+    InputError,
     InvariantViolated,
     OutcomeUnknown,
     ReconcilerError,
+    UsageError,
 )
 from reconciler.ports.clock import Clock
 from reconciler.ports.forge import Forge
@@ -186,26 +188,32 @@ class GitopsLoop:
         known = known if known is not None and known[0] == seen else None
         if known is not None and self._forge is None:
             return _Drafted(status=known[1])  # nobody wants to hear beside which commit
-        source = RenderSource(
-            target=target,
-            blob=files[target.config_path],
-            commit=self._repository.last_change(tip.id, [target.config_path]) or tip,
-            version=self._settings.version,
-        )
-        if known is not None:
-            return _Drafted(status=known[1], source=source)
+        source: RenderSource | None = None
         try:
-            proposal = self._propose(tip, target, files)
-        except ConfigError as error:
-            status = ClusterStatus(
-                target=target, state="invalid", detail=str(error), problems=error.problems
+            source = RenderSource(
+                target=target,
+                blob=files[target.config_path],
+                commit=self._repository.last_change(tip.id, [target.config_path]) or tip,
+                version=self._settings.version,
             )
-            return _Drafted(status=status, source=source)
-        made = self._repository.commit(parent, proposal.changes, commit_message(source))
-        status = self._judged(tip, source, proposal, made)
+            status = known[1] if known is not None else self._decide(tip, parent, source, files)
+        except (ConfigError, InputError, UsageError) as error:
+            # Of this cluster alone: teams that share a repository must not wait for each other.
+            problems = error.problems if isinstance(error, ConfigError) else ()
+            status = ClusterStatus(
+                target=target, state="invalid", detail=str(error), problems=problems
+            )
         if status.state == "unchanged":
             self._unchanged[target] = seen, status
         return _Drafted(status=status, source=source)
+
+    def _decide(
+        self, tip: Commit, parent: CommitId, source: RenderSource, files: dict[str, str]
+    ) -> ClusterStatus:
+        """Render one cluster and make its commit, if anything differs."""
+        proposal = self._propose(tip, source.target, files)
+        made = self._repository.commit(parent, proposal.changes, commit_message(source))
+        return self._judged(tip, source, proposal, made)
 
     def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
         manifest = manifest_path(target)

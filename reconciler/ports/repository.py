@@ -75,7 +75,7 @@ class Repository(Protocol):
 
         Raises:
             NotFound: The commit has no regular file there.
-            ToolError: The file is larger than the limit of the adapter.
+            InputError: The file is larger than the limit of the adapter.
         """
         ...
 

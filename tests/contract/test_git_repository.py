@@ -12,6 +12,7 @@ from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
+    InputError,
     NotFound,
     ToolError,
     Unavailable,
@@ -124,7 +125,7 @@ def test_commit_made_twice_has_the_same_name(url: str) -> None:
 def test_commit_below_a_file_says_what_is_in_the_way(repository: GitRepository) -> None:
     """An output directory that is a file must be reported, not replaced."""
     tip = repository.fetch()
-    with pytest.raises(ToolError, match="does not fit"):
+    with pytest.raises(InputError, match="does not fit"):
         repository.commit(tip.id, [FileChange(path="sectors.yaml/main.tf", content=b"x")], "M")
 
 
@@ -280,7 +281,7 @@ def test_oversized_file_is_refused(url: str, work: Path) -> None:
     """A config bomb must not be read into memory."""
     write_and_push(work, "sectors.yaml", "#" * 5000, "Bomb")
     port = GitRepository(GitSettings(url=url, file_bytes_max=4096))
-    with pytest.raises(ToolError, match="limit of 4096"):
+    with pytest.raises(InputError, match="limit of 4096"):
         port.read(port.fetch().id, "sectors.yaml")
     port.close()
 

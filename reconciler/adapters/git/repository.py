@@ -13,6 +13,7 @@ from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import (
     Conflict,
+    InputError,
     InvariantViolated,
     NotFound,
     ToolError,
@@ -75,7 +76,7 @@ class GitRepository:
             raise NotFound(f"{path} at {commit[:12]}", "the commit has no regular file there")
         if found.size_bytes > self._settings.file_bytes_max:
             limit = self._settings.file_bytes_max
-            raise ToolError(path, f"{found.size_bytes} bytes, more than the limit of {limit}")
+            raise InputError(path, f"{found.size_bytes} bytes, more than the limit of {limit}")
         return self._local("cat-file", "blob", found.blob)
 
     def last_change(self, commit: CommitId, paths: Sequence[str]) -> Commit | None:
@@ -237,7 +238,7 @@ class GitRepository:
             path = _checked(change.path)
             above = {str(folder) for folder in PurePosixPath(path).parents} - {"."}
             if change.content is not None and (above & taken or path in folders):
-                raise ToolError(
+                raise InputError(
                     change.path,
                     "does not fit into the repository: a file and a directory share a name",
                     "choose another output directory",

@@ -1,0 +1,291 @@
+"""Random and hostile configs: rendered alike everywhere, refused or literal, never injected."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.config.loader import parse_config
+from reconciler.gitops.render import TFVARS, render
+from reconciler.gitops.root_module import root_module_of
+from reconciler.model.errors import ConfigError
+from tests.asked import rounds, told
+from tests.properties.rendering.configs import CODE, Document, drawn
+
+pytestmark = pytest.mark.timeout(1800)
+
+RENDERING = """
+import hashlib, json, sys
+from reconciler.config.loader import parse_config
+from reconciler.gitops.render import render
+from reconciler.gitops.root_module import root_module_of
+digests = []
+for text in json.load(sys.stdin):
+    root = root_module_of(parse_config(text.encode(), name="sectors.yaml"))
+    digest = hashlib.sha256()
+    for file in render(root):
+        digest.update(file.path.encode() + b"\\0" + file.content + b"\\0")
+    digests.append(digest.hexdigest())
+json.dump(digests, sys.stdout)
+"""
+
+
+def files_of(text: str) -> dict[str, bytes]:
+    """What a config renders to."""
+    root = root_module_of(parse_config(text.encode(), name="sectors.yaml"))
+    return {file.path: file.content for file in render(root)}
+
+
+def digest_of(text: str) -> str:
+    """One digest over names and contents."""
+    digest = hashlib.sha256()
+    for path, content in files_of(text).items():
+        digest.update(path.encode() + b"\0" + content + b"\0")
+    return digest.hexdigest()
+
+
+def test_random_valid_configs_render_to_the_same_bytes_everywhere() -> None:
+    """Two replicas that render differently would commit over each other for ever."""
+    texts = drawn(rounds(40, 200))
+    ours = [digest_of(text) for text in texts]
+    assert ours == [digest_of(text) for text in texts]
+    for seed in ("0", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}  # noqa: TID251 - PATH and HOME
+        done = subprocess.run(
+            [sys.executable, "-c", RENDERING],
+            input=json.dumps(texts),
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=600,
+        )
+        assert json.loads(done.stdout) == ours
+    told(f"{len(texts)} random valid configs rendered alike, in three processes")
+
+
+def test_random_valid_configs_arrive_literally() -> None:
+    """Every text of the config is in the variables as it was written."""
+    for text in drawn(rounds(40, 200)):
+        document = yaml.safe_load(text)
+        variables = json.loads(files_of(text)[TFVARS])
+        assert variables["cluster_name"] == document["cluster"]
+        for fleet in variables["fleets"].values():
+            sector = document["sectors"][fleet["sector_label"]]
+            tags = dict(document["terraform"].get("tags", {}))
+            tags |= sector.get("terraform", {}).get("tags", {})
+            assert tags.items() <= {**fleet.get("tags", {}), **_own_tags(sector, fleet)}.items()
+
+
+def _own_tags(sector: Document, fleet: dict[str, Any]) -> dict[str, str]:
+    """Tags of levels above that the fleet states itself: the nearest holds."""
+    entries = [
+        entry
+        for entry in sector["fleets"]
+        if entry["size"] == fleet["node_pool_size"]
+        and entry.get("zone", "") == fleet.get("zone", "")
+    ]
+    nearer = set(entries[0].get("terraform", {}).get("tags", {}))
+    above = sector.get("terraform", {}).get("tags", {})
+    return {key: above[key] for key in nearer & set(above)}
+
+
+PAYLOADS = (
+    *CODE,
+    "",
+    " ",
+    "../../../etc/passwd",
+    "/etc/passwd",
+    "..",
+    ".git/config",
+    "a/../../b",
+    "x" * 100_000,
+    "\x00",
+    "\x1b[31mred\x07",
+    "\ud800",
+    "-rf",
+    "--backend-config=x",
+    "a\nb: c\n- d",
+    "!!python/object/apply:os.system [id]",
+    "&a *a",
+    "aws:reserved",
+    "null",
+    "1e999999",
+)
+BASE: Document = {
+    "cluster": "analytics",
+    "regions": ["us-west-2"],
+    "sizes": {"own": {"cpu": "2", "memory": "16Gi", "instance_types": ["r5.large"]}},
+    "terraform": {
+        "ami": "ami-0aa",
+        "security_group_id": "sg-0aa",
+        "private_subnet_ids": {"us-west-2a": "subnet-0aa"},
+        "ssh_key_name": "key",
+        "instance_profile_name": "node",
+        "ebs_kms_key_id": "k",
+        "cluster_endpoint": "https://a.example",
+        "cluster_ca": "YQ==",
+        "service_cidr": "10.0.0.0/16",
+        "kube_reserved": {"cpu": "1"},
+        "node_labels": {"tier": "x"},
+        "node_taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
+        "tags": {"team": "data"},
+        "backend": {
+            "bucket": "state",
+            "key": "a/terraform.tfstate",
+            "region": "us-west-2",
+            "kms_key_id": "k",
+            "endpoint": "https://s3.example",
+        },
+    },
+    "sectors": {
+        "primary": {
+            "kind": "memory",
+            "labels": {"tier": "y"},
+            "fleets": [
+                {
+                    "size": "own",
+                    "zone": "us-west-2a",
+                    "instance_types": ["r5.large"],
+                    "labels": {"team": "z"},
+                    "taints": [{"key": "c", "value": "d", "effect": "NoExecute"}],
+                    "terraform": {"tags": {"unit": "u"}},
+                }
+            ],
+        }
+    },
+}
+
+
+def _places(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every text of the document, and every key that people choose, as paths."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if path and path[-1] in _FREE_KEYS:
+                yield (*path, key, "<key>")
+            yield from _places(value, (*path, key))
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _places(value, (*path, index))
+    elif isinstance(node, str):
+        yield path
+
+
+_FREE_KEYS = {
+    "sectors",
+    "sizes",
+    "tags",
+    "labels",
+    "node_labels",
+    "private_subnet_ids",
+    "kube_reserved",
+}
+
+
+def _with(node: Any, path: tuple[str | int, ...], payload: str) -> Any:
+    """A copy of the document with one text, or one key, replaced."""
+    if not path:
+        return payload
+    if path[1:] == ("<key>",):
+        return {payload if key == path[0] else key: value for key, value in node.items()}
+    if isinstance(node, dict):
+        return {k: _with(v, path[1:], payload) if k == path[0] else v for k, v in node.items()}
+    return [_with(v, path[1:], payload) if i == path[0] else v for i, v in enumerate(node)]
+
+
+def hostile_documents() -> list[tuple[tuple[str | int, ...], str, str]]:
+    """Place, payload and YAML of every hostile config."""
+    places = list(_places(BASE))
+    return [
+        # ASCII only, so that what YAML cannot hold as it is comes as an escape.
+        (place, payload, yaml.safe_dump(_with(BASE, place, payload), sort_keys=False))
+        for payload in PAYLOADS
+        for place in places
+    ]
+
+
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+def read_hcl(quoted: str) -> str:
+    """What an HCL quoted text means; fails on anything that HCL would evaluate."""
+    bare = quoted.replace("$${", "").replace("%%{", "")
+    assert "${" not in bare, quoted
+    assert "%{" not in bare, quoted
+    text: str = json.loads(f'"{quoted}"')
+    return text.replace("$${", "${").replace("%%{", "%{")
+
+
+def _skeleton(content: bytes) -> str:
+    """A file of HCL without what its quoted texts say."""
+    return STRING.sub('""', content.decode())
+
+
+def test_hostile_configs_are_refused_at_their_place_or_stay_literal() -> None:
+    """A text that becomes code runs with the pipeline's rights on AWS."""
+    every = hostile_documents()
+    step = max(1, len(every) // rounds(500, len(every)))
+    base = files_of(yaml.safe_dump(BASE))
+    outcomes = {"refused": 0, "literal": 0}
+    for place, payload, text in every[::step]:
+        try:
+            files = files_of(text)
+        except ConfigError as error:
+            outcomes["refused"] += 1
+            _assert_placed(error, place)
+            continue
+        outcomes["literal"] += 1
+        assert set(files) == set(base), place
+        for path in ("main.tf", "outputs.tf", "versions.tf"):
+            assert _skeleton(files[path]) == _skeleton(base[path]), (place, payload)
+        for path in files.keys() - {"main.tf", "versions.tf", TFVARS}:
+            assert files[path] == base[path], (place, path)
+        _assert_literal(files, place, payload)
+    told(
+        f"{sum(outcomes.values())} hostile configs at {len(list(_places(BASE)))} places: {outcomes}"
+    )
+    assert sum(outcomes.values()) >= 500
+
+
+def _assert_placed(error: ConfigError, place: tuple[str | int, ...]) -> None:
+    """A fault names its line and column, on one line, not the whole payload."""
+    assert error.problems
+    for problem in error.problems:
+        assert problem.line >= 1, (place, problem)
+        assert problem.column >= 1, (place, problem)
+        assert problem.message.isprintable(), (place, problem)
+        assert len(problem.message) < 1000, (place, problem)
+    top = str(place[0])
+    known = {top, "cluster", "sectors", "terraform", "sizes", ""}
+    assert any(problem.path.split(".")[0].split("[")[0] in known for problem in error.problems)
+
+
+def _assert_literal(files: dict[str, bytes], place: tuple[str | int, ...], payload: str) -> None:
+    """The payload is found again, whole, where a text of the config belongs."""
+    variables = json.loads(files[TFVARS])
+    texts = set(_texts(variables))
+    for path in ("main.tf", "versions.tf"):
+        texts |= {read_hcl(match[1]) for match in STRING.finditer(files[path].decode())}
+    absent = payload == "" and place[-1] != "<key>"
+    sizes_are_not_rendered = place[0] == "sizes"
+    overridden = place[:3] == ("terraform", "node_labels", "tier") or place[0] == "cluster"
+    assert payload in texts or absent or sizes_are_not_rendered or overridden, (place, payload)
+
+
+def _texts(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield key
+            yield from _texts(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _texts(value)
+    elif isinstance(node, str):
+        yield node

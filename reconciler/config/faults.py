@@ -3,6 +3,7 @@
 Messages are one line, quote at most a little of what was written, and never quote secrets.
 """
 
+import itertools
 from collections.abc import Iterable
 from typing import Final
 
@@ -38,6 +39,12 @@ ALL_CODES: Final = (
     DEFAULT_SECTOR,
 )
 _QUOTED_CHARACTERS = 60
+
+
+def listed(names: Iterable[str]) -> str:
+    """At most twelve names for a message: as they are, or quoted when they are odd."""
+    shown = itertools.islice(dict.fromkeys(names), 12)
+    return ", ".join(n if n.isprintable() and len(n) <= 63 else quoted(n) for n in shown)
 
 
 def quoted(text: str) -> str:

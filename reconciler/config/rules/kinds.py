@@ -8,6 +8,7 @@ from reconciler.config.faults import (
     RANGE,
     SECTOR_KIND,
     UNKNOWN_SIZE,
+    listed,
     quoted,
 )
 from reconciler.config.rules.document import Document, FleetNode
@@ -26,7 +27,7 @@ def check_kinds(document: Document) -> Iterator[Problem]:
             for fleet in document.fleets_of(name, sector):
                 yield from _check_fleet_kind(document, fleet, kind, own_sizes)
         elif kind is not None:
-            message = f"unknown kind {quoted(kind)}; known: {', '.join(dict.fromkeys(known))}"
+            message = f"unknown kind {quoted(kind)}; known: {listed(known)}"
             yield document.problem(SECTOR_KIND, ("sectors", name, "kind"), message)
         elif node is None or isinstance(node, Scalar):
             message = f"sector {quoted(name)} has no kind (memory, cpu or that of an own size)"
@@ -63,7 +64,7 @@ def check_sizes(document: Document) -> Iterator[Problem]:
     for fleet in document.fleets():
         size = fleet.entry.text("size")
         if size is not None and size not in known:
-            message = f"unknown size {quoted(size)}; known: {', '.join(known[:12])}"
+            message = f"unknown size {quoted(size)}; known: {listed(known)}"
             yield document.problem(UNKNOWN_SIZE, (*fleet.location, "size"), message)
 
 
@@ -93,5 +94,5 @@ def check_default_sector(document: Document) -> Iterator[Problem]:
     known = document.root.mapping("sectors").entries
     if default and default not in known:
         message = f"default_sector {quoted(default)} names no sector"
-        hint = f"; there are: {', '.join(list(known)[:12])}" if known else ""
+        hint = f"; there are: {listed(known)}" if known else ""
         yield document.problem(DEFAULT_SECTOR, ("default_sector",), message + hint)

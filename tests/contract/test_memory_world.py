@@ -4,9 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
-from reconciler.model.cluster import Owner, Pod, PodSpec
-from reconciler.model.errors import OutcomeUnknown, Throttled, Unavailable
+from reconciler.adapters.memory import (
+    Crash,
+    Delays,
+    FleetShape,
+    MemoryCloud,
+    MemoryCluster,
+    MemoryWorld,
+)
+from reconciler.model.cluster import DaemonSet, Owner, Pod, PodSpec
+from reconciler.model.errors import Conflict, OutcomeUnknown, Throttled, Unavailable
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, PodKey, Region
 
@@ -128,3 +135,95 @@ def test_silent_region_is_left_out_until_none_is_left() -> None:
     arranged.cloud.silent_regions.add(AWAY)
     with pytest.raises(Unavailable):
         arranged.cloud.observe([HOME, AWAY])
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_crash_leaves_the_world_as_the_call_left_it(after: bool) -> None:
+    """A matrix of crashes that never happen proves nothing."""
+    arranged = Arranged(target=0)
+    arranged.world.log.crash_at(arranged.world.log.made + 2, after=after)
+    arranged.cloud.fleet(HOME, arranged.fleet)
+    with pytest.raises(Crash):
+        arranged.cloud.set_target_capacity(HOME, arranged.fleet, 3)
+    assert arranged.world.target(arranged.fleet) == (3 if after else 0)
+    arranged.cloud.set_target_capacity(HOME, arranged.fleet, 1)
+
+
+def test_calls_take_time_in_which_the_world_moves_on() -> None:
+    """Races between plan and action would never be seen."""
+    arranged = Arranged()
+    arranged.world.advance(5)
+    arranged.world.log.seconds_each = 20
+    assert arranged.cluster.observe().nodes != ()
+
+
+def test_empty_pool_sends_a_fleet_to_its_next_one() -> None:
+    """A shortage of one type in one zone hits every fleet that uses it, and no other pool."""
+    arranged = Arranged(target=0)
+    pools = (("r5.xlarge", "us-west-2a"), ("m5.2xlarge", "us-west-2b"))
+    fleet = arranged.world.add_fleet(FleetShape(name="two", region=HOME, pools=pools))
+    arranged.world.refuse_pool(HOME, *pools[0], "InsufficientInstanceCapacity")
+    arranged.cloud.set_target_capacity(HOME, fleet, 1)
+    arranged.cloud.set_target_capacity(HOME, arranged.fleet, 1)
+    found = {i.fleet_id: i.instance_type for i in arranged.cloud.observe([HOME]).instances}
+    assert found == {fleet: "m5.2xlarge"}
+    arranged.world.refuse_pool(HOME, *pools[0], None)
+    assert len(arranged.cloud.observe([HOME]).instances) == 2
+
+
+def test_locked_fleet_refuses_to_be_modified() -> None:
+    """A fleet may be `modifying` for minutes."""
+    arranged = Arranged()
+    arranged.world.lock_fleet(arranged.fleet)
+    with pytest.raises(Conflict):
+        arranged.cloud.set_target_capacity(HOME, arranged.fleet, 2)
+    arranged.world.lock_fleet(arranged.fleet, locked=False)
+    arranged.cloud.set_target_capacity(HOME, arranged.fleet, 2)
+
+
+def test_pods_of_a_silent_node_are_given_up_and_end_when_it_answers() -> None:
+    """Controllers replace what nobody can reach; the old pod stays until its kubelet says so."""
+    arranged = Arranged()
+    arranged.world.advance(30)
+    (node,) = arranged.world.nodes()
+    arranged.world.silence(node.name)
+    arranged.world.advance(301)
+    assert sorted((p.deleting, p.node_name) for p in arranged.world.pods()) == [
+        (False, None),
+        (True, node.name),
+    ]
+    arranged.world.revive(node.name)
+    (pod,) = arranged.world.pods()
+    assert (pod.deleting, pod.node_name) == (False, node.name)
+
+
+def test_vanished_instance_is_not_mentioned_and_is_replaced() -> None:
+    """EC2 forgets instances; its fleet does not."""
+    arranged = Arranged()
+    arranged.world.advance(30)
+    (gone,) = arranged.cloud.observe([HOME]).instances
+    arranged.world.vanish(gone.id)
+    arranged.world.advance(60)
+    (found,) = arranged.cloud.observe([HOME]).instances
+    assert found.id != gone.id
+
+
+def test_daemon_sets_pods_run_on_every_node_that_joins() -> None:
+    """What they take is missing for others."""
+    arranged = Arranged(target=2)
+    spec = PodSpec(requests=FrozenMap({"cpu": 500, "pods": 1}))
+    arranged.world.add_daemon_set(DaemonSet(namespace="kube-system", name="agent", spec=spec))
+    arranged.world.advance(30)
+    daemons = [p.node_name for p in arranged.world.pods() if p.daemon]
+    assert sorted(map(str, daemons)) == sorted(n.name for n in arranged.world.nodes())
+
+
+def test_lists_with_holes_leave_objects_out_while_the_world_has_them() -> None:
+    """An empty list is not an empty cluster."""
+    arranged = Arranged(target=2)
+    arranged.world.advance(30)
+    arranged.world.left_out = {"nodes": 2}
+    assert len(arranged.cluster.observe().nodes) == 1
+    arranged.world.left_out = {"nodes": 1}
+    assert arranged.cluster.observe().nodes == ()
+    assert len(arranged.world.nodes()) == 2

@@ -26,6 +26,7 @@ def main() -> None:
         page = DOCS / "month.md"
         head, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
         tail = rest.partition(END)[2]
+        text += "\n\n![Nodes of the month, and what was needed](images/month.svg)"
         page.write_text(f"{head}{BEGIN}\n\n{text}\n\n{END}{tail}", encoding="utf-8")
         (DOCS / "images" / "month.svg").write_text(plot(found), encoding="utf-8")
 

@@ -1,4 +1,8 @@
-"""Fleets that the config no longer names: left alone, until `allow_destroy` says otherwise."""
+"""Fleets that are to go: left alone, until `allow_destroy` says otherwise.
+
+Those that the config no longer names, and those that it names with another capacity type: EC2
+cannot change that of a living fleet, so that the apply makes a new one in its place.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -6,9 +10,9 @@ from dataclasses import replace
 from reconciler.model.cluster import NO_RESOURCES
 from reconciler.model.fleet import Fleet, InstanceOption
 from reconciler.model.ids import Region
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET, SECTOR, SIZE
-from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.live_fleets import LIVE_STATES, live_fleets
 from reconciler.planner.settings import (
     FleetSettings,
     PlannerSettings,
@@ -24,7 +28,8 @@ def with_departing(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSett
     """The settings with every fleet that EC2 has, the config has not, and `allow_destroy` lists.
 
     Such a fleet may hold nothing and buy nothing; its nodes are unneeded at once and go by the
-    usual steps, under the usual rules, limits and budgets.
+    usual steps, under the usual rules, limits and budgets. One that the config has with another
+    capacity type departs as well, until the one that takes its place is there.
     """
     if snapshot.cloud is None or not settings.allow_destroy:
         return settings
@@ -36,7 +41,47 @@ def with_departing(snapshot: Snapshot, settings: PlannerSettings) -> PlannerSett
             by_name.setdefault(live.name, []).append(live)
     for name in sorted(by_name):
         settings = _with_fleet(settings, _departing(settings, name, by_name[name]))
-    return settings
+    return _with_replaced(snapshot.cloud, settings)
+
+
+def _with_replaced(cloud: CloudState, settings: PlannerSettings) -> PlannerSettings:
+    """The settings in which fleets that wait for their replacement hold nothing and buy nothing."""
+    live = live_fleets(cloud)
+    going = {
+        fleet.name
+        for fleet in settings.fleets()
+        if fleet.name in settings.allow_destroy
+        for key in fleet.fleet_keys()[:1]
+        if key in live and _has_other_capacity_type(live[key], fleet)
+    }
+    if not going:
+        return settings
+    sectors = (
+        replace(sector, fleets=tuple(_emptied(f) if f.name in going else f for f in sector.fleets))
+        for sector in settings.sectors
+    )
+    return replace(settings, sectors=tuple(sectors))
+
+
+def _has_other_capacity_type(live: Fleet, fleet: FleetSettings) -> bool:
+    """As its tag says; a group, or a fleet without the tag, is taken for what the config says."""
+    stated = {"true": True, "false": False}.get(live.tags.get("Spot", ""))
+    return live.provider == "ec2-fleet" and stated is not None and stated != fleet.spot
+
+
+def _emptied(fleet: FleetSettings) -> FleetSettings:
+    return replace(fleet, min_capacity=0, max_capacity=0, scale_in=_at_once(fleet.scale_in))
+
+
+def _at_once(usual: ScaleInSettings) -> ScaleInSettings:
+    """Nodes are unneeded whatever runs there, and at once."""
+    return replace(
+        usual,
+        idle_threshold_seconds=0,
+        type_spares=0,
+        unneeded_seconds=0,
+        utilization_threshold=_ALWAYS_UNNEEDED,
+    )
 
 
 def _departing(settings: PlannerSettings, name: str, lives: Iterable[Fleet]) -> FleetSettings:
@@ -59,13 +104,7 @@ def _departing(settings: PlannerSettings, name: str, lives: Iterable[Fleet]) -> 
             InstanceOption(instance_type=each, resources=NO_RESOURCES, usd_per_hour=None)
             for each in types
         ),
-        scale_in=replace(
-            usual,
-            idle_threshold_seconds=0,
-            type_spares=0,
-            unneeded_seconds=0,
-            utilization_threshold=_ALWAYS_UNNEEDED,
-        ),
+        scale_in=_at_once(usual),
     )
 
 

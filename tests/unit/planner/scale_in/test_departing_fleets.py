@@ -76,3 +76,37 @@ def test_fleet_that_the_config_names_is_not_emptied_by_allow_destroy() -> None:
     """A list that was written ahead of the change would empty a fleet in use."""
     made = planned(make_node("s", STAYS), on("s"))
     assert made.actions == ()
+
+
+def replaced(*objects: Any, spot_tag: str, allowed: bool = True) -> Plan:
+    """The plan of a config that wants its fleet `old` on demand, of whatever EC2 has."""
+    nodes = [o for o in objects if isinstance(o, Node)]
+    wanted = make_fleet_settings("old", spot=False, min_capacity=1)
+    lives = {}
+    for fleet, tag in ((STAYS, "true"), (wanted, spot_tag)):
+        count = sum(n.labels["fleet"] == fleet.name for n in nodes)
+        tags = FrozenMap({"sector": fleet.sector, "fleet": fleet.name, "Spot": tag})
+        lives[fleet.name] = make_fleet(fleet, count, tags=tags)
+    cloud = make_cloud(
+        *lives.values(), instances=[make_instance(n, lives[n.labels["fleet"]]) for n in nodes]
+    )
+    destroy = frozenset({wanted.name} if allowed else ())
+    settings = make_settings(STAYS, wanted, allow_destroy=destroy)
+    return plan(make_snapshot(*objects, cloud=cloud), settings)
+
+
+def test_fleet_of_another_capacity_type_is_emptied_for_its_replacement() -> None:
+    """The apply waits for an empty fleet; nobody else would ever empty one in use."""
+    scene = (make_node("o", OLD), make_node("s", STAYS), on("o", cpu="3"), full("s", "1"))
+    made = replaced(*scene, spot_tag="true")
+    assert told(made, TaintNode) == ["o"]
+    assert moves(made) == {"on-o": "s"}
+    assert told(replaced(*scene, spot_tag="true", allowed=False), TaintNode) == []
+    assert told(replaced(*scene, spot_tag="false"), TaintNode) == []
+
+
+def test_fleet_that_waits_for_its_replacement_gets_no_new_nodes() -> None:
+    """Its minimum and its demand would fill it up again for ever."""
+    made = replaced(make_node("s", STAYS), full("s"), make_pod(cpu="3"), spot_tag="true")
+    raised = {a.fleet for a in made.actions if isinstance(a, SetCapacity)}
+    assert raised == {STAYS.name}

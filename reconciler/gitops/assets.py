@@ -39,6 +39,12 @@ def read_template(name: str) -> str:
     return assets_root().joinpath("templates", *name.split("/")).read_text(encoding="utf-8")
 
 
+def read_policy(name: str) -> str:
+    """Text of an IAM policy of the reconciler module, such as `capacity_loop`."""
+    folder = assets_root().joinpath("terraform", "reconciler", "policies")
+    return folder.joinpath(f"{name}.json").read_text(encoding="utf-8")
+
+
 def module_sources(module: str) -> dict[str, bytes]:
     """The `.tf` files of one module by file name, sorted; tests and README are left out."""
     folder = assets_root().joinpath("terraform", module)

@@ -5,7 +5,7 @@ import re
 from typing import Any, Final, Literal
 
 from reconciler.config.schema import SectorConfig
-from reconciler.gitops.assets import read_template
+from reconciler.gitops.assets import read_policy
 from reconciler.install.settings import ROLE
 from reconciler.model.errors import UsageError
 
@@ -23,7 +23,7 @@ def policy(name: PolicyName, values: dict[str, str]) -> str:
         values: For its placeholders: `cluster`; `partition` (aws); for pipelines `bucket` and
             `key` of the state; for `ci-apply` `node_role_arn`.
     """
-    document = json.loads(read_template(f"iam/{name.replace('-', '_')}.json"))
+    document = json.loads(read_policy(name.replace("-", "_")))
     return json.dumps(_filled(document, {"partition": "aws", **values}), indent=2) + "\n"
 
 

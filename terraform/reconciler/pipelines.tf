@@ -1,0 +1,63 @@
+# Two roles for the config repository's pipelines: one that reads, for pull requests and plans; one that writes, for the
+# apply on the protected branch. Neither has a key: the forge's OIDC tokens are taken.
+locals {
+  pipelines       = var.pipelines == null ? {} : { plan = var.pipelines.plan_subjects, apply = var.pipelines.apply_subjects }
+  forge_issuer    = try(regex("oidc-provider/(.+)$", var.pipelines.oidc_provider_arn)[0], "")
+  pipeline_bucket = try(coalesce(var.pipelines.state_bucket, var.state_bucket), "")
+
+  pipeline_values = {
+    cluster       = var.cluster_name
+    partition     = local.partition
+    bucket        = local.pipeline_bucket
+    key           = var.state_key
+    node_role_arn = var.node_role_arn == "" ? "arn:${local.partition}:iam::000000000000:role/none" : var.node_role_arn
+  }
+}
+
+resource "aws_iam_role" "pipelines" {
+  for_each = local.pipelines
+
+  name        = "${var.cluster_name}-fleet-reconciler-${each.key}"
+  description = "terraform ${each.key} of the fleets of EKS cluster ${var.cluster_name}"
+  # An apply may wait for its approval and for a lock.
+  max_session_duration = each.key == "apply" ? 10800 : 3600
+  permissions_boundary = local.permissions_boundary
+  tags                 = var.tags
+
+  assume_role_policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Allow"
+      Action    = "sts:AssumeRoleWithWebIdentity"
+      Principal = { Federated = var.pipelines.oidc_provider_arn }
+      Condition = {
+        StringEquals = { "${local.forge_issuer}:aud" = var.pipelines.audience }
+        StringLike   = { "${local.forge_issuer}:sub" = each.value }
+      }
+    }]
+  })
+}
+
+resource "aws_iam_role_policy" "pipelines" {
+  for_each = aws_iam_role.pipelines
+
+  name   = "terraform-${each.key}"
+  role   = each.value.id
+  policy = templatefile("${path.module}/policies/ci_${each.key}.json", local.pipeline_values)
+}
+
+resource "aws_iam_role_policy" "pipelines_state_key" {
+  for_each = var.state_kms_key_arn == "" ? {} : aws_iam_role.pipelines
+
+  name = "state-key"
+  role = each.value.id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Sid      = "ReadAndWriteTheEncryptedState"
+      Effect   = "Allow"
+      Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
+      Resource = var.state_kms_key_arn
+    }]
+  })
+}

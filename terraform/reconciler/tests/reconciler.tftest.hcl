@@ -1,0 +1,116 @@
+# What the roles may be assumed by, and what is made at all. The provider is a mock: no run here proves what IAM decides
+# (the sandbox tests run the program under these policies).
+mock_provider "aws" {
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+}
+
+variables {
+  cluster_name              = "analytics"
+  cluster_oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/ABC"
+}
+
+run "accepts_irsa_with_defaults" {
+  command = plan
+
+  variables {
+    cluster_name              = "analytics"
+    identity                  = "irsa"
+    cluster_oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/ABC"
+    namespace                 = "kube-system"
+    service_account           = "reconciler"
+    permissions_boundary_arn  = "arn:aws:iam::123456789012:policy/boundary"
+  }
+
+  assert {
+    condition     = jsondecode(aws_iam_role.capacity_loop.assume_role_policy).Statement[0].Condition.StringEquals["oidc.eks.us-west-2.amazonaws.com/id/ABC:sub"] == "system:serviceaccount:kube-system:reconciler"
+    error_message = "another ServiceAccount could assume the role"
+  }
+
+  assert {
+    condition     = strcontains(aws_iam_role_policy.capacity_loop.policy, "\"aws:ResourceTag/cluster\": \"analytics\"")
+    error_message = "the role could change fleets of other clusters"
+  }
+
+  assert {
+    condition     = length(aws_s3_bucket.state) == 0 && length(aws_iam_role.pipelines) == 0 && length(aws_eks_pod_identity_association.capacity_loop) == 0
+    error_message = "something was made that nobody asked for"
+  }
+}
+
+run "accepts_pod_identity_without_an_oidc_provider" {
+  command = plan
+
+  variables {
+    identity                  = "pod-identity"
+    cluster_oidc_provider_arn = ""
+    interruption_queue        = false
+  }
+
+  assert {
+    condition     = aws_eks_pod_identity_association.capacity_loop["fleet-reconciler"].namespace == "fleet-reconciler"
+    error_message = "the association is missing"
+  }
+
+  assert {
+    condition     = length(aws_sqs_queue.interruptions) == 0 && length(aws_cloudwatch_event_rule.interruptions) == 0 && output.queue_url == ""
+    error_message = "the queue was not wanted"
+  }
+}
+
+run "accepts_pipelines_with_a_state_bucket" {
+  command = plan
+
+  variables {
+    state_bucket      = "analytics-state"
+    state_kms_key_arn = "arn:aws:kms:us-west-2:123456789012:key/abc"
+    state_key         = "fleets/analytics.tfstate"
+    node_role_arn     = "arn:aws:iam::123456789012:role/node"
+    pipelines = {
+      oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/token.actions.githubusercontent.com"
+      plan_subjects     = ["repo:team/fleets:pull_request", "repo:team/fleets:ref:refs/heads/main"]
+      apply_subjects    = ["repo:team/fleets:environment:fleets"]
+    }
+  }
+
+  assert {
+    condition     = jsondecode(aws_iam_role.pipelines["apply"].assume_role_policy).Statement[0].Condition.StringLike["token.actions.githubusercontent.com:sub"] == ["repo:team/fleets:environment:fleets"]
+    error_message = "something else than the protected environment could apply"
+  }
+
+  assert {
+    condition     = !strcontains(aws_iam_role_policy.pipelines["plan"].policy, "Create") && !strcontains(aws_iam_role_policy.pipelines["plan"].policy, "Modify")
+    error_message = "the role that plans could write"
+  }
+
+  assert {
+    condition     = strcontains(aws_iam_role_policy.pipelines["apply"].policy, "arn:aws:iam::123456789012:role/node")
+    error_message = "the role that applies could hand out other roles"
+  }
+
+  assert {
+    condition     = length(aws_iam_role_policy.pipelines_state_key) == 2 && output.state_bucket == "analytics-state"
+    error_message = "the encrypted state could not be read"
+  }
+}
+
+run "accepts_a_state_bucket_that_exists" {
+  command = plan
+
+  variables {
+    state_key = "fleets/analytics.tfstate"
+    pipelines = {
+      oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/gitlab.example"
+      audience          = "https://gitlab.example"
+      plan_subjects     = ["project_path:team/fleets:*"]
+      apply_subjects    = ["project_path:team/fleets:ref_type:branch:ref:main"]
+      state_bucket      = "elsewhere"
+    }
+  }
+
+  assert {
+    condition     = length(aws_s3_bucket.state) == 0 && strcontains(aws_iam_role_policy.pipelines["plan"].policy, "elsewhere")
+    error_message = "the bucket that exists is not the one that is used"
+  }
+}

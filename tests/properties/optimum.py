@@ -5,17 +5,29 @@ subsets then finds the cheapest partition. Exact, and hopeless beyond a dozen po
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
+from itertools import product
 from math import ceil
 from random import Random  # noqa: TID251 - instances are named by their seed
 from typing import Any
 
-from reconciler.model.cluster import Pod
+from reconciler.model.cluster import Node, Pod
 from reconciler.planner.settings import FleetSettings
-from tests.builders import make_fleet_settings, make_pod
+from tests.builders import (
+    HOSTNAME,
+    labelled,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    near,
+)
 
 Instance = tuple[tuple[Pod, ...], tuple[FleetSettings, ...]]
+
+Used = tuple[Node, Pod]
+"""A node that exists, and the pod that runs on it."""
 
 _PRICES = {1: "0.05", 2: "0.10", 4: "0.19", 8: "0.36", 16: "0.70"}
 
@@ -50,6 +62,68 @@ def random_instance(seed: int) -> Instance:
         memory = draw.choice([256, 1024, 2048, 4000, 7000, 12000, 30000])
         pods.append(make_pod(f"p{number}", cpu=f"{cpu}m", memory=f"{memory}Mi", **changed))
     return tuple(pods), fleets
+
+
+APART = "apart"
+"""Pods with this label share a node with no other that has it."""
+
+
+def random_cluster(seed: int) -> tuple[Instance, tuple[Used, ...]]:
+    """An instance, some of whose pods must be apart, and up to two nodes with room for some."""
+    pods, fleets = random_instance(seed)
+    draw = Random(-seed - 1)
+    if draw.random() < 0.5:
+        alone = (near(HOSTNAME, app=APART),)
+        pods = tuple(
+            replace(
+                pod,
+                labels=labelled(app=APART),
+                spec=replace(pod.spec, pod_anti_affinity=alone),
+            )
+            if draw.random() < 0.6
+            else pod
+            for pod in pods
+        )
+    nodes = []
+    for number in range(draw.randint(0, 2)):
+        fleet = draw.choice(fleets)
+        offered = fleet.options[0].resources
+        taken = draw.choice([0.02, 0.4, 0.7])
+        cpu, memory = int(offered["cpu"] * taken), int(offered["memory"] * taken)
+        busy = make_pod(f"b{number}", node=f"n{number}", cpu=f"{cpu}m", memory=str(memory))
+        nodes.append((make_node(f"n{number}", fleet), busy))
+    return (pods, fleets), tuple(nodes)
+
+
+def least_cost_beside(
+    pods: Sequence[Pod], fleets: Sequence[FleetSettings], nodes: Sequence[Used]
+) -> Decimal:
+    """The same when some of the pods may go to nodes that exist, in every possible way."""
+    if not nodes:
+        return least_cost(pods, fleets)
+    node, others = nodes[0], nodes[1:]
+    costs = []
+    for chosen in product((False, True), repeat=len(pods)):
+        there = [pod for pod, here in zip(pods, chosen, strict=True) if here]
+        if _fits_node(node, there):
+            left = [pod for pod, here in zip(pods, chosen, strict=True) if not here]
+            costs.append(least_cost_beside(left, fleets, others))
+    return min(costs)
+
+
+def _fits_node(used: Used, pods: Sequence[Pod]) -> bool:
+    """Requests count as they are on a node that exists."""
+    node, busy = used
+    if any(node.labels.get(k) != v for pod in pods for k, v in pod.spec.node_selector.items()):
+        return False
+    return _may_meet(pods) and all(
+        sum(pod.spec.requests.get(name, 0) for pod in [busy, *pods]) <= amount
+        for name, amount in node.allocatable.items()
+    )
+
+
+def _may_meet(pods: Sequence[Pod]) -> bool:
+    return sum(pod.labels.get("app") == APART for pod in pods) <= 1
 
 
 def servable(pod: Pod, fleets: Sequence[FleetSettings]) -> bool:
@@ -91,7 +165,7 @@ def _holds(fleet: FleetSettings, pods: Sequence[Pod]) -> bool:
         if any(fleet.labels.get(k) != v for k, v in pod.spec.node_selector.items()):
             return False
     offer = fleet.options[0].resources
-    return all(
+    return _may_meet(pods) and all(
         sum(_charge(pod.spec.requests.get(name, 0), name, offer[name], fleet) for pod in pods)
         <= offer[name]
         for name in ("cpu", "memory", "pods")

@@ -1,8 +1,9 @@
 """A bound that knows which offers take which pods: pods divisible, nodes divisible, no pod whole.
 
 Least cost of fractions of nodes such that every pod's parts lie on offers that take it and no
-offer's resources are exceeded. Stronger than one price per resource for all offers, because a pod
-that only large nodes take cannot be served at small nodes' rates. Its duals are good first prices.
+offer's resources are exceeded; room that exists already is free, as far as it goes. Stronger than
+one price per resource for all offers, because a pod that only large nodes take cannot be served
+at small nodes' rates. Its duals are good first prices.
 """
 
 from dataclasses import dataclass
@@ -28,41 +29,68 @@ class AssignmentBound:
     worth: FloatArray
 
 
-def assignment_bound(problem: Problem) -> AssignmentBound | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """Room that need not be bought, by groups of rows that take the same items."""
+
+    room: IntArray
+    """(groups, dimensions) of all rows of the group together."""
+    slots: IntArray
+    """(items, groups) how many whole pods the group's rows take, if there were no others."""
+    needs: IntArray
+    """(items, dimensions) of a pod there: nothing is inflated on nodes that exist."""
+
+
+def assignment_bound(problem: Problem, existing: Existing | None = None) -> AssignmentBound | None:
     """Solve the divisible problem; None when it is too large.
 
-    Every pod must be taken by some offer. Limits per offer and caps per node are left out.
+    Every pod must be taken by some offer. Limits per offer are left out; caps per node are kept,
+    as resources.
     """
     items, offers = (problem.slots > 0).nonzero()
-    if not len(items) or problem.slots.size > PAIRS_MAX:
+    groups = 0 if existing is None else len(existing.room)
+    if not len(items) or len(problem.items) * (len(problem.prices) + groups) > PAIRS_MAX:
         return None
     unit = float(max(problem.prices.max(), 1))
-    cost = np.concatenate([problem.prices / unit, np.zeros(len(items))])
-    rows, columns, values = _entries(problem, items, offers)
-    demand = problem.counts.astype(np.float64)
-    lower = np.concatenate([demand, np.zeros(int(rows.max()) + 1 - len(demand))])
-    found = _minimise(cost, rows, columns, values, lower)
+    entries = _entries(problem, items, offers)
+    entries.cost = np.concatenate([problem.prices / unit, np.zeros(len(items))])
+    if existing is not None:
+        _add_existing(entries, problem, existing)
+    found = _minimise(entries)
     if found is None:
         return None
     objective, duals = found
     return AssignmentBound(
         nano_usd=objective * unit * _SAFETY,
-        worth=np.maximum(duals[: len(demand)], 0) * unit,
+        worth=np.maximum(duals[: len(problem.items)], 0) * unit,
     )
 
 
-def _entries(
-    problem: Problem, items: IntArray, offers: IntArray
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """The program's matrix by its entries: row, column, value.
+@dataclass(slots=True, eq=False)
+class _Entries:
+    """A program by the entries of its matrix."""
+
+    rows: IntArray
+    columns: IntArray
+    values: FloatArray
+    lower: FloatArray
+    """Of the rows."""
+    cost: FloatArray
+    most: FloatArray
+    """Of the columns."""
+
+
+def _entries(problem: Problem, items: IntArray, offers: IntArray) -> _Entries:
+    """The program without what exists; its costs are left open.
 
     Columns are nodes per offer, then pods per feasible pair of item and offer. Rows are the items
     (all pods placed), offer x resource (not exceeded), and the pairs (no more pods of an item
     than whole ones fit a node, times the nodes).
     """
-    asked = np.asarray(np.any(problem.needs, axis=(0, 1))).nonzero()[0]
+    needs, room = problem.with_caps()
+    asked = np.arange(room.shape[1])
     count_items, count_offers = problem.slots.shape
-    scale = np.maximum(problem.vectors[:, asked], 1).astype(np.float64)
+    scale = np.maximum(room, 1).astype(np.float64)
     pair = count_offers + np.arange(len(items))
     node = np.arange(count_offers)
     resource_row = count_items + node[:, None] * len(asked) + np.arange(len(asked))
@@ -72,31 +100,57 @@ def _entries(
     columns = [pair, np.repeat(pair, len(asked)), pair, np.repeat(node, len(asked)), offers]
     values = [
         np.ones(len(items)),
-        -(problem.needs[items, offers][:, asked] / scale[offers]).ravel(),
+        -(needs[items, offers] / scale[offers]).ravel(),
         -np.ones(len(items)),
-        (problem.vectors[:, asked] / scale).ravel(),
+        (room / scale).ravel(),
         most.astype(np.float64),
     ]
-    return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
+    demand = problem.counts.astype(np.float64)
+    others = len(items) + count_offers * len(asked)
+    count_columns = count_offers + len(items)
+    return _Entries(
+        rows=np.concatenate(rows),
+        columns=np.concatenate(columns),
+        values=np.concatenate(values),
+        lower=np.concatenate([demand, np.zeros(others)]),
+        cost=np.zeros(count_columns),
+        most=np.full(count_columns, highspy.kHighsInf),
+    )
 
 
-def _minimise(
-    cost: FloatArray, rows: IntArray, columns: IntArray, values: FloatArray, lower: FloatArray
-) -> tuple[float, FloatArray] | None:
-    """Least cost·x with A·x >= lower and x >= 0, A by its entries; objective and row duals."""
-    order = np.lexsort((columns, rows))
+def _add_existing(entries: _Entries, problem: Problem, existing: Existing) -> None:
+    """Free columns for pods on what exists, and rows for its room."""
+    items, groups = (existing.slots > 0).nonzero()
+    asked = np.asarray(np.any(existing.needs, axis=0)).nonzero()[0]
+    scale = np.maximum(existing.room[:, asked], 1).astype(np.float64)
+    column = len(entries.cost) + np.arange(len(items))
+    row = len(entries.lower) + groups[:, None] * len(asked) + np.arange(len(asked))
+    share = existing.needs[items][:, asked] / scale[groups]
+    entries.rows = np.concatenate([entries.rows, items, row.ravel()])
+    entries.columns = np.concatenate([entries.columns, column, np.repeat(column, len(asked))])
+    entries.values = np.concatenate([entries.values, np.ones(len(items)), -share.ravel()])
+    full = -np.maximum(existing.room[:, asked], 0) / scale
+    entries.lower = np.concatenate([entries.lower, full.ravel()])
+    entries.cost = np.concatenate([entries.cost, np.zeros(len(items))])
+    most = np.minimum(existing.slots[items, groups], problem.counts[items])
+    entries.most = np.concatenate([entries.most, most.astype(np.float64)])
+
+
+def _minimise(entries: _Entries) -> tuple[float, FloatArray] | None:
+    """Least cost·x with A·x >= lower and 0 <= x <= most; objective and row duals."""
+    order = np.lexsort((entries.columns, entries.rows))
     model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = len(cost), len(lower)
-    model.col_cost_ = cost
-    model.col_lower_ = np.zeros(len(cost))
-    model.col_upper_ = np.full(len(cost), highspy.kHighsInf)
-    model.row_lower_ = lower
-    model.row_upper_ = np.full(len(lower), highspy.kHighsInf)
+    model.num_col_, model.num_row_ = len(entries.cost), len(entries.lower)
+    model.col_cost_ = entries.cost
+    model.col_lower_ = np.zeros(len(entries.cost))
+    model.col_upper_ = entries.most
+    model.row_lower_ = entries.lower
+    model.row_upper_ = np.full(len(entries.lower), highspy.kHighsInf)
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    starts = np.searchsorted(rows[order], np.arange(len(lower) + 1))
+    starts = np.searchsorted(entries.rows[order], np.arange(len(entries.lower) + 1))
     model.a_matrix_.start_ = starts.astype(np.int32)
-    model.a_matrix_.index_ = columns[order].astype(np.int32)
-    model.a_matrix_.value_ = values[order]
+    model.a_matrix_.index_ = entries.columns[order].astype(np.int32)
+    model.a_matrix_.value_ = entries.values[order]
     solver = new_solver()
     solver.passModel(model)
     solver.run()

@@ -60,15 +60,20 @@ def fair_prices(problem: Problem) -> FairPrices:
     return FairPrices(weights=weights, items=needs @ weights)
 
 
-def lower_bound(problem: Problem, prices: FairPrices, credit: float) -> int:
-    """The least that the items can cost, less `credit`: the worth of room they might use instead.
+def lower_bound(problem: Problem, prices: FairPrices, credit: float | None = None) -> int:
+    """The least that the items can cost.
 
     Every cost is a sum of offer prices, so the bound rises to the next multiple of their greatest
     common divisor.
+
+    Args:
+        problem: What has to be served.
+        prices: Fair prices of its items.
+        credit: The worth of room that they might use instead; None when there is none. A single
+            pod in such room may save a whole node, whatever its worth.
     """
-    servable = problem.servable()
-    total = float((prices.items * problem.counts)[servable].sum()) - credit
-    total = max(total, float(_dearest_single(problem)) - credit)
+    total = float((prices.items * problem.counts)[problem.servable()].sum())
+    total = max(total, _dearest_single(problem)) if credit is None else total - credit
     return round_up(total, [int(p) for p in problem.prices])
 
 

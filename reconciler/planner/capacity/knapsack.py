@@ -33,16 +33,11 @@ class Knapsacks:
     """The knapsacks of a problem, kept in the solver so that the next worths start warm."""
 
     def __init__(self, problem: Problem) -> None:
-        shared = (problem.membership.sum(axis=0) > 1).nonzero()[0]
-        asked = np.asarray(np.any(problem.needs, axis=(0, 1))).nonzero()[0]
         self.offers, self.items = len(problem.prices), len(problem.items)
-        members = np.broadcast_to(
-            problem.membership[:, None, shared], (self.items, self.offers, len(shared))
-        )
-        caps = np.broadcast_to(problem.caps[shared], (self.offers, len(shared)))
-        self.needs: IntArray = np.concatenate([problem.needs[:, :, asked], members], axis=2)
+        needs, room = problem.with_caps()
+        self.needs: IntArray = needs
         """(items, offers, resources)."""
-        self.room: IntArray = np.concatenate([problem.vectors[:, asked], caps], axis=1)
+        self.room: IntArray = room
         """(offers, resources)."""
         self.scale: FloatArray = np.maximum(self.room, 1).astype(np.float64)
         self.share: FloatArray = self.needs.swapaxes(0, 1) / self.scale[:, None, :]

@@ -62,6 +62,20 @@ class Problem:
     membership: BoolArray
     """(items, groups)."""
 
+    def with_caps(self) -> tuple[IntArray, IntArray]:
+        """Resources that are asked for, caps that several items share among them.
+
+        Returns:
+            (items, offers, resources) what a pod takes, and (offers, resources) what there is.
+        """
+        shared = (self.membership.sum(axis=0) > 1).nonzero()[0]
+        asked = np.asarray(np.any(self.needs, axis=(0, 1))).nonzero()[0]
+        shape = (*self.slots.shape, len(shared))
+        members = np.broadcast_to(self.membership[:, None, shared], shape)
+        caps = np.broadcast_to(self.caps[shared], shape[1:])
+        needs = np.concatenate([self.needs[:, :, asked], members], axis=2)
+        return needs, np.concatenate([self.vectors[:, asked], caps], axis=1)
+
     def useful(self) -> BoolArray:
         """(offers,) those that take at least one item."""
         return np.asarray(np.any(self.slots > 0, axis=0))

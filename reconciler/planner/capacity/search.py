@@ -87,7 +87,7 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
     if best is not None:
         return Found(packing=best, optimal=True)
     even = _evenly_filled(problem, fair)
-    if even is not None and even.cost(problem) <= lower_bound(problem, fair, 0.0):
+    if even is not None and even.cost(problem) <= lower_bound(problem, fair):
         return Found(packing=even, optimal=True)
     if problem.slots.size > _LARGE:
         return Found(packing=cheapest(problem, candidates(problem, fair)))
@@ -98,7 +98,7 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
         return Found(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
     best, worth, divisible = cheapest(fewer, seeds), None, None
-    if best.cost(fewer) > lower_bound(fewer, fair, 0.0):
+    if best.cost(fewer) > lower_bound(fewer, fair):
         improved = improve(fewer, seeds, budget_seconds)
         best, worth = cheapest(fewer, [best, improved.packing]), improved.worth
         divisible = improved.divisible

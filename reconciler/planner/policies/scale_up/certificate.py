@@ -1,10 +1,11 @@
 """How little a purchase could have cost: the lower bound that a plan states."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from reconciler.planner.capacity.assignment import assignment_bound
+from reconciler.planner.capacity.assignment import Existing, assignment_bound
 from reconciler.planner.capacity.bound import FairPrices, fair_prices, lower_bound, round_up
 from reconciler.planner.capacity.bound_proof import proven_bound
 from reconciler.planner.capacity.dominance import undominated
@@ -17,6 +18,7 @@ from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources
+from reconciler.planner.placement.kinds import HOSTNAME
 
 PROOF = 0.25
 """What a proof may take, as a share of the search's budget."""
@@ -60,27 +62,106 @@ def least_cost(
     served = [(w.pod_class, w.done) for w in members if w.done]
     offers = [offer for table in offered.tables for offer in table.offers]
     table = offered.tables[0] if len(offered.tables) == 1 else OfferTable(cycle.sim, offers)
-    items = [Item(pod_class=c, count=count, slots=table.slots(c)) for c, count in served]
-    problem = state_problem(offers, [i for i in items if i.slots.any()], ())
-    fair = fair_prices(problem)
     open_rows = _open_rows(cycle, [pod_class for pod_class, _ in served], free_before)
     if offered.optimal and len(offered.tables) == 1 and not open_rows.any():
         return spent_nano_usd
-    bound = lower_bound(problem, fair, _credit(problem, fair, free_before[open_rows]))
-    if bound >= spent_nano_usd or open_rows.any() or problem.slots.size > UNDOMINATED_MAX:
+    shapes = _shapes(cycle, served, table, open_rows)
+    caps = [1] * (1 + max((g for shape in shapes for g in shape.item.groups), default=-1))
+    problem = state_problem(offers, [shape.item for shape in shapes], caps)
+    fair = fair_prices(problem)
+    credit = _credit(problem, fair, free_before[open_rows]) if open_rows.any() else None
+    bound = lower_bound(problem, fair, credit)
+    if bound >= spent_nano_usd or problem.slots.size > UNDOMINATED_MAX:
         return min(bound, spent_nano_usd)
     problem = problem.only(undominated(problem))
     prices = [int(price) for price in problem.prices]
+    if open_rows.any():
+        solved = assignment_bound(problem, _existing(shapes, open_rows, free_before))
+        return min(max(bound, round_up(solved.nano_usd, prices) if solved else 0), spent_nano_usd)
     divisible = offered.divisible_nano_usd
     if divisible is None:
         solved = assignment_bound(problem)
         divisible = 0.0 if solved is None else solved.nano_usd
     bound = max(bound, round_up(divisible, prices))
     if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
-        worth = np.array([offered.worth.get(i.pod_class.number, 0.0) for i in problem.items])
+        worth = np.array([shape.worth(offered.worth) for shape in shapes])
         effort = Effort(PROOF * cycle.settings.search_budget_seconds)
         bound = max(bound, round_up(proven_bound(problem, worth, bound, effort), prices))
     return min(bound, spent_nano_usd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """Classes that ask for the same and may go to the same offers and rows."""
+
+    item: Item
+    numbers: tuple[int, ...]
+    """Of the classes."""
+    admitted: BoolArray
+    """(rows,) of the open rows, those that take it as far as each pod alone is concerned."""
+
+    def worth(self, known: Mapping[int, float]) -> float:
+        """A fair price of one of its pods; any price proves something."""
+        return sum(known.get(number, 0.0) for number in self.numbers) / len(self.numbers)
+
+
+def _shapes(
+    cycle: Cycle,
+    served: Sequence[tuple[PodClass, int]],
+    table: OfferTable,
+    open_rows: BoolArray,
+) -> list[_Shape]:
+    """The classes that some offer takes, those alike put together: far fewer than classes."""
+    found: dict[tuple[object, ...], _Shape] = {}
+    groups: dict[int, int] = {}
+    rows = open_rows.nonzero()[0]
+    for pod_class, count in served:
+        slots = table.slots(pod_class)
+        if not slots.any():
+            continue
+        admitted = cycle.sim.admitted(pod_class)[rows]
+        apart = tuple(groups.setdefault(rule, len(groups)) for rule in _apart(cycle, pod_class))
+        key = (pod_class.requests.tobytes(), slots.tobytes(), admitted.tobytes(), apart)
+        known = found.get(key)
+        if known is not None:
+            count += known.item.count  # noqa: PLW2901 - the sum replaces the part
+        numbers = (*(known.numbers if known else ()), pod_class.number)
+        item = Item(pod_class=pod_class, count=count, slots=slots, groups=apart)
+        found[key] = _Shape(item=item, numbers=numbers, admitted=admitted)
+    return list(found.values())
+
+
+def _apart(cycle: Cycle, pod_class: PodClass) -> list[int]:
+    """The rules by which a pod of the class shares a node with no other that obeys them.
+
+    Of the hostname rules only these hold whatever else is bought: a spread allows a second pod on
+    a node as soon as every node has one.
+    """
+    return [
+        id(counter)
+        for counter, itself in cycle.sim.links(pod_class).anti
+        if itself and counter.topology.key == HOSTNAME
+    ]
+
+
+def _existing(shapes: Sequence[_Shape], open_rows: BoolArray, free: IntArray) -> Existing:
+    """The open rows, those put together that admit the same shapes."""
+    rows = open_rows.nonzero()[0]
+    admitted = np.array([shape.admitted for shape in shapes])
+    masks, group = np.unique(admitted, axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    room = np.zeros((masks.shape[1], free.shape[1]), dtype=np.int64)
+    np.add.at(room, group, np.maximum(free[rows], 0))
+    slots = np.zeros((len(shapes), masks.shape[1]), dtype=np.int64)
+    none = np.zeros(len(rows), dtype=np.int64)
+    for index, shape in enumerate(shapes):
+        pod_class = shape.item.pod_class
+        fits = resources.room(free[rows], free[rows], none, pod_class.requests, pod_class.columns)
+        most = 1 if shape.item.groups else shape.item.count
+        fits = np.where(shape.admitted, np.clip(fits, 0, most), 0)
+        np.add.at(slots[index], group, fits)
+    needs = np.array([shape.item.pod_class.requests for shape in shapes], dtype=np.int64)
+    return Existing(room=room, slots=slots, needs=needs)
 
 
 def _open_rows(cycle: Cycle, classes: list[PodClass], free: IntArray) -> BoolArray:

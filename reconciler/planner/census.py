@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reconciler.model.cluster import Pod, PodTraits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PodGroup:
     """Pods that share their traits; never empty."""
 
@@ -23,7 +23,7 @@ class PodGroup:
     def of_one_class(self, pods: Sequence[Pod] | None = None) -> Iterable[Sequence[Pod]]:
         """The pods (in an order of their own, if given) in parts that no filter can tell apart."""
         listed = self.pods if pods is None else pods
-        return ([pod] for pod in listed) if self.traits.volumes else (listed,)
+        return [[pod] for pod in listed] if self.traits.volumes else [listed]
 
 
 def take_census(pods: Iterable[Pod]) -> list[PodGroup]:
@@ -31,4 +31,4 @@ def take_census(pods: Iterable[Pod]) -> list[PodGroup]:
     found: defaultdict[PodTraits, list[Pod]] = defaultdict(list)
     for pod in pods:
         found[pod.traits].append(pod)
-    return [PodGroup(traits=traits, pods=members) for traits, members in found.items()]
+    return [PodGroup(traits, members) for traits, members in found.items()]

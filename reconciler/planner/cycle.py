@@ -306,6 +306,7 @@ def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
     split = [(pods, w) for named, w in parts for pods in w.group.of_one_class(named)]
     split.sort(key=lambda part: (-part[1].group.traits.spec.priority, _name(part[0][0])))
     grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
+    mixed: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
     for pods, wish in split:
         pod_class = table.of(pods[0], bound=False)
         key = (pod_class.number, wish.sectors)
@@ -314,8 +315,11 @@ def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
             known = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=list(pods))
             grouped[key] = known
         else:
-            known.pods = sorted([*known.pods, *pods], key=_name)
+            known.pods += pods
+            mixed[key] = known
         known.nominated |= wish.group.traits.nominated
+    for known in mixed.values():
+        known.pods.sort(key=_name)
     return sorted(grouped.values(), key=_largest_first)
 
 
@@ -324,6 +328,8 @@ _name = attrgetter("key.namespace", "key.name", "key.uid")
 
 def _by_name(group: PodGroup) -> list[Pod]:
     """The pods of one namespace by name; lists of the API server come that way already."""
+    if len(group.pods) == 1:
+        return group.pods
     names = list(map(attrgetter("key.name"), group.pods))
     in_order = all(map(lt, names, islice(names, 1, None)))
     return group.pods if in_order else sorted(group.pods, key=_name)

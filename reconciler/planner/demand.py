@@ -15,7 +15,7 @@ SIZE = "size"
 _SYSTEM = "kube-system"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False)
 class Wish:
     """Pods that want to run, and the sectors whose fleets may serve them."""
 
@@ -125,7 +125,7 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
         if code:
             ignored += _ignored(group, code)
         elif known := finder.served_by(spec):
-            wishes.append(Wish(group=group, sectors=known))
+            wishes.append(Wish(group, known))
         else:
             named = ", ".join(finder.sectors_of(spec) or ())
             homeless += [(pod.key, named) for pod in group.pods]

@@ -141,16 +141,15 @@ PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class PodTraits:
-    """What planning reads of a pod and its replicas share: all but name, node, claims and times.
+    """What planning reads of a pod and its replicas share: all but name, node, labels and claims.
 
-    Pods made from the same spec and labels objects share one of these, so that tens of thousands
-    of them fall into groups at a look-up each. Compared by identity, which is only a short cut:
+    Pods made from one spec object share one of these, so that tens of thousands of them fall into
+    groups at a look-up each. Compared by identity, which is only a short cut:
     two of these may say the same, and whoever needs classes compares what they say.
     """
 
     namespace: str
     spec: PodSpec
-    labels: Labels
     phase: PodPhase
     bound: bool
     """Has a node."""
@@ -170,7 +169,7 @@ class PodTraits:
 
 
 _TRAITS: WeakValueDictionary[tuple[object, ...], PodTraits] = WeakValueDictionary()
-"""Those in use. Keys hold ids of specs and labels, which live as long as the traits do."""
+"""Those in use. Keys hold ids of specs, which live as long as the traits do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,14 +221,12 @@ def _traits_of(pod: Pod) -> PodTraits:
     volumes = bool(pod.claims or pod.ebs_volume_ids)
     bound, nominated = pod.node_name is not None, pod.nominated_node_name is not None
     rare = (pod.daemon, pod.mirror, pod.gated, pod.deleting, pod.unreadable)
-    place = (pod.key.namespace, id(pod.spec), id(pod.labels), pod.phase)
-    key = (*place, bound, nominated, volumes, *rare)
+    key = (pod.key.namespace, id(pod.spec), pod.phase, bound, nominated, volumes, *rare)
     known = _TRAITS.get(key)
     if known is None:
         known = PodTraits(
             namespace=pod.key.namespace,
             spec=pod.spec,
-            labels=pod.labels,
             phase=pod.phase,
             bound=bound,
             nominated=nominated,

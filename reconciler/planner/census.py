@@ -1,4 +1,4 @@
-"""All pods of a snapshot in groups whose members planning tells apart by name and node only."""
+"""All pods of a snapshot in groups: equal but for names, nodes, labels and claims."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,8 @@ class PodGroup:
 
     @property
     def distinct(self) -> Sequence[Pod]:
-        """Pods that stand for all: one, unless claims may tell them apart."""
+        """Pods that stand for all, labels aside: one, unless claims may tell them apart."""
         return self.pods if self.traits.volumes else self.pods[:1]
-
-    def of_one_class(self, pods: Sequence[Pod] | None = None) -> Iterable[Sequence[Pod]]:
-        """The pods (in an order of their own, if given) in parts that no filter can tell apart."""
-        listed = self.pods if pods is None else pods
-        return [[pod] for pod in listed] if self.traits.volumes else [listed]
 
 
 def take_census(pods: Iterable[Pod]) -> list[PodGroup]:

@@ -290,7 +290,9 @@ def _classified(
 ) -> list[tuple[PodClass, Sequence[Pod]]]:
     """Bound pods by class; a class may come more than once."""
     return [
-        (table.of(pods[0], bound=True), pods) for group in groups for pods in group.of_one_class()
+        (table.of(pods[0], bound=True), pods)
+        for group in groups
+        for pods in table.parted(group.pods)
     ]
 
 
@@ -303,7 +305,7 @@ def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
 def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
     """Classes are numbered in the order of their first pods' names, whatever the snapshot's."""
     parts = [(_by_name(w.group), w) for w in wishes]
-    split = [(pods, w) for named, w in parts for pods in w.group.of_one_class(named)]
+    split = [(pods, w) for named, w in parts for pods in table.parted(named)]
     split.sort(key=lambda part: (-part[1].group.traits.spec.priority, _name(part[0][0])))
     grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
     mixed: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
@@ -312,7 +314,7 @@ def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
         key = (pod_class.number, wish.sectors)
         known = grouped.get(key)
         if known is None:
-            known = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=list(pods))
+            known = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=[*pods])
             grouped[key] = known
         else:
             known.pods += pods

@@ -28,7 +28,7 @@ class Utilisation:
         total = np.zeros((len(self._at), len(self._columns)), dtype=np.int64)
         for group in cycle.running:
             if group.traits.mirror or group.traits.daemon:
-                for pods in group.of_one_class():
+                for pods in cycle.table.parted(group.pods):
                     requests = cycle.table.of(pods[0], bound=True).requests[self._columns]
                     at = [self._at[p.node_name] for p in pods if p.node_name in self._at]
                     np.add.at(total, np.array(at, dtype=np.int64), requests)

@@ -1,6 +1,6 @@
 """Pod classes: pods that no filter can tell apart are one class, and all work is per class."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import (
@@ -154,11 +154,34 @@ class ClassTable:
             self._specs[id(spec)] = known
         return known
 
+    def _shown(self, labels: Labels) -> tuple[str | None, ...]:
+        """The labels as far as selectors read them."""
+        return tuple(map(labels.get, self._pod_label_keys))
+
+    def parted(self, pods: Sequence[Pod]) -> Iterable[Sequence[Pod]]:
+        """Pods of one group, each part of one class, in the order of the pods.
+
+        Args:
+            pods: At least one, with one `traits` in common.
+        """
+        if pods[0].traits.volumes:
+            return [[pod] for pod in pods]
+        if not self._pod_label_keys or len(pods) == 1:
+            return [pods]
+        found: dict[tuple[str | None, ...], list[Pod]] = {}
+        part_of: dict[int, list[Pod]] = {}
+        for pod in pods:
+            part = part_of.get(id(pod.labels))
+            if part is None:
+                part = found.setdefault(self._shown(pod.labels), [])
+                part_of[id(pod.labels)] = part
+            part.append(pod)
+        return found.values()
+
     def of(self, pod: Pod, *, bound: bool) -> PodClass:
         """The class of a pod; pods being deleted are apart, as topology spread skips them."""
         spec = self._intern(pod.spec)
-        get = pod.labels.get
-        shown = tuple(get(key) for key in self._pod_label_keys)
+        shown = self._shown(pod.labels)
         namespace = pod.key.namespace if self._by_namespace else ""
         needs = NO_VOLUMES
         if pod.claims or pod.ebs_volume_ids:

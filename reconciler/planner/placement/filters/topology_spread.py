@@ -61,5 +61,7 @@ def refresh_domains(
         eligible &= topologies[key].domain >= 0
     topology = rule.counter.topology
     eligible &= ~uncertain_rows(topology)
-    rule.present = np.unique(topology.domain[eligible])
+    present = np.zeros(len(topology.values), dtype=np.bool_)
+    present[topology.domain[eligible]] = True
+    rule.present = present.nonzero()[0]
     rule.present_version = version

@@ -11,41 +11,40 @@ import numpy as np
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.placement.arrays import IntArray
 
-_TRIES = 3
 _CELLS_MAX = 200_000
 """Items x nodes; more would take longer than it is worth."""
 
 
-def levelled(problem: Problem, offer: int) -> Packing | None:
-    """Everything on as few nodes of this offer as resources allow, or on up to two more.
+def levelled(problem: Problem, offer: int, nodes: int) -> Packing | None:
+    """Everything on so many nodes of one offer.
 
     None where rules per node, limits or pods that the offer does not take stand against it, or
     where even filling does not succeed.
     """
-    if len(problem.caps) or not (problem.slots[:, offer] > 0).all():
+    if (
+        len(problem.caps)
+        or nodes > problem.limits[offer]
+        or nodes * len(problem.items) > _CELLS_MAX
+    ):
         return None
     needs, offered = problem.needs[:, offer, :], problem.vectors[offer]
     total = needs.T @ problem.counts
-    if (total > 0)[offered <= 0].any():
+    if not (problem.slots[:, offer] > 0).all() or (total > offered * nodes).any():
         return None
-    fewest = -(-total // np.maximum(offered, 1))
     scarcest = int((total / np.maximum(offered, 1)).argmax())
     if not (needs[:, scarcest] > 0).all():
         return None
-    for nodes in range(int(fewest.max()), int(fewest.max()) + _TRIES):
-        if nodes > problem.limits[offer] or nodes * len(needs) > _CELLS_MAX:
-            return None
-        amounts = _filled(problem.counts, needs, offered, nodes, scarcest)
-        if amounts is not None:
-            bins = np.full(nodes, offer, dtype=np.int64)
-            return Packing(bins=bins, amounts=amounts)
-    return None
+    amounts = _filled(problem.counts, needs, offered, nodes, scarcest)
+    if amounts is None:
+        return None
+    return Packing(bins=np.full(nodes, offer, dtype=np.int64), amounts=amounts)
 
 
 def _filled(
     counts: IntArray, needs: IntArray, offered: IntArray, nodes: int, scarcest: int
 ) -> IntArray | None:
     """(nodes, items) pods; None when some find no room."""
+    unit = int(np.gcd.reduce(needs[:, scarcest]))
     room = np.repeat(offered[None, :], nodes, axis=0)
     amounts = np.zeros((nodes, len(counts)), dtype=np.int64)
     for item in np.argsort(-needs[:, scarcest], kind="stable"):
@@ -53,8 +52,8 @@ def _filled(
         most = (room[:, asked] // needs[item, asked]).min(axis=1)
         if most.sum() < counts[item]:
             return None
-        load = offered[scarcest] - room[:, scarcest]
-        taken = _evenly(load, int(needs[item, scarcest]), most, int(counts[item]))
+        load = (offered[scarcest] - room[:, scarcest]) // unit
+        taken = _evenly(load, int(needs[item, scarcest]) // unit, most, int(counts[item]))
         room -= taken[:, None] * needs[item]
         amounts[:, item] = taken
     return amounts

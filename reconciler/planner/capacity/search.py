@@ -49,9 +49,13 @@ def _promising(problem: Problem, fair: FairPrices) -> IntArray:
 
 
 def _evenly_filled(problem: Problem, fair: FairPrices) -> Packing | None:
-    """Equal nodes of the offer that gives most for its price, evenly filled; None if they fail."""
+    """Equal nodes of the offer that gives most for its price, as many as the lower bound pays."""
     promising = _promising(problem, fair)
-    return levelled(problem, int(promising[0])) if len(promising) else None
+    if not len(promising):
+        return None
+    offer = int(promising[0])
+    price = max(1, int(problem.prices[offer]))
+    return levelled(problem, offer, lower_bound(problem, fair) // price)
 
 
 def _sized(problem: Problem, order: list[int], offers: list[IntArray]) -> Packing:
@@ -87,7 +91,7 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
     if best is not None:
         return Found(packing=best, optimal=True)
     even = _evenly_filled(problem, fair)
-    if even is not None and even.cost(problem) <= lower_bound(problem, fair):
+    if even is not None:
         return Found(packing=even, optimal=True)
     if problem.slots.size > _LARGE:
         return Found(packing=cheapest(problem, candidates(problem, fair)))

@@ -4,30 +4,24 @@ Policies run over a cycle one after another, each seeing what earlier ones reser
 turns the finished cycle into a Plan.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, islice
-from operator import attrgetter, lt
 
 from reconciler.model.actions import AnyAction, PolicyName
-from reconciler.model.cluster import Node, Pod, PodSpec
-from reconciler.model.frozen import FrozenMap
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.model.memory import DemandMemory
 from reconciler.model.placements import Destination
 from reconciler.model.plan import Held, Kept, Placement, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
-from reconciler.planner.census import PodGroup, take_census
-from reconciler.planner.demand import Demand, Wish, find_demand
-from reconciler.planner.inventory import FleetStatus, Inventory, take_inventory
-from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
-from reconciler.planner.placement.attach_limits import least_ebs_limit
+from reconciler.planner.census import PodGroup
+from reconciler.planner.demand import Demand
+from reconciler.planner.inventory import FleetStatus, Inventory
+from reconciler.planner.new_nodes import NewNode
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec, Simulation
-from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
+from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.removal import Removal
 from reconciler.planner.settings import PlannerSettings
 
@@ -191,79 +185,6 @@ class Cycle:
             self.seats[row] = Seat(key=key, number=number, launching=False)
 
 
-def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> Cycle:
-    """Join everything and set the what-if cluster up as things are now.
-
-    Args:
-        snapshot: The world.
-        settings: The sector config, resolved.
-        also: Pods that get a class, but neither run nor wait: for questions about them.
-    """
-    cluster = snapshot.cluster
-    inventory = take_inventory(snapshot, settings)
-    groups = take_census(cluster.pods)
-    demand = find_demand(groups, settings)
-    bound = [g for g in groups if g.traits.bound and not g.traits.finished]
-    names = frozenset(node.name for node in cluster.nodes)
-    asked_about = list(also)
-    resolver = VolumeResolver(
-        cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
-    )
-    table = ClassTable(
-        [*_distinct([*bound, *(w.group for w in demand.wishes)]), *asked_about],
-        cluster.namespaces,
-        resolver,
-    )
-    running = _classified(bound, table)
-    waiting = _waiting(demand.wishes, table)
-    for pod in asked_about:
-        table.of(pod, bound=False)
-    sim = Simulation(table)
-    nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
-    limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
-    sim.add_rows(
-        [
-            _row(node, leaving=name in inventory.leaving, limits=limits.get(name, NO_LIMITS))
-            for name, node in nodes.items()
-        ]
-    )
-    row_of = {name: row for row, name in enumerate(nodes)}
-    sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
-    daemons = daemon_specs(cluster.daemon_sets, groups)
-    cycle = Cycle(
-        snapshot=snapshot,
-        settings=settings,
-        inventory=inventory,
-        sim=sim,
-        table=table,
-        demand=demand,
-        waiting=waiting,
-        nodes=nodes,
-        row_of=row_of,
-        offers=_offers(inventory, settings, daemons, limits),
-        running=tuple(bound),
-        pods_on=_by_node(bound, nodes),
-        finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
-        statuses={status.key: status for status in inventory.fleets},
-        targets={status.key: status.current for status in inventory.fleets},
-        budgets=BudgetLedger(cluster.budgets),
-    )
-    _seat_launching(cycle)
-    return cycle
-
-
-def _row(node: Node, *, leaving: bool, limits: Mapping[str, int | None]) -> RowSpec:
-    usable = node.ready and not (node.unschedulable or node.unreadable or node.deleting or leaving)
-    return RowSpec(
-        name=node.name,
-        variants=(node.labels,),
-        taints=node.taints,
-        schedulable=usable,
-        allocatable=node.allocatable,
-        volume_limits=limits,
-    )
-
-
 def node_row(node: Node, taints_left_out: frozenset[str]) -> RowSpec:
     """The row of a node as it would be without some taints."""
     return RowSpec(
@@ -273,117 +194,3 @@ def node_row(node: Node, taints_left_out: frozenset[str]) -> RowSpec:
         schedulable=node.ready and not node.unschedulable and not node.unreadable,
         allocatable=node.allocatable,
     )
-
-
-def _distinct(groups: Iterable[PodGroup]) -> Iterable[Pod]:
-    return chain.from_iterable(group.distinct for group in groups)
-
-
-def _with_volumes(groups: Iterable[PodGroup]) -> list[Pod]:
-    """The pods that have claims, unless they are finished."""
-    having = [g.pods for g in groups if g.traits.volumes and not g.traits.finished]
-    return list(chain.from_iterable(having))
-
-
-def _classified(
-    groups: Iterable[PodGroup], table: ClassTable
-) -> list[tuple[PodClass, Sequence[Pod]]]:
-    """Bound pods by class; a class may come more than once."""
-    return [
-        (table.of(pods[0], bound=True), pods)
-        for group in groups
-        for pods in table.parted(group.pods)
-    ]
-
-
-def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
-    """The rows of the pods' nodes, as far as those nodes are known."""
-    found = map(row_of.get, map(attrgetter("node_name"), pods))
-    return [row for row in found if row is not None]
-
-
-def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
-    """Classes are numbered in the order of their first pods' names, whatever the snapshot's."""
-    parts = [(_by_name(w.group), w) for w in wishes]
-    split = [(pods, w) for named, w in parts for pods in table.parted(named)]
-    split.sort(key=lambda part: (-part[1].group.traits.spec.priority, _name(part[0][0])))
-    grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
-    mixed: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
-    for pods, wish in split:
-        pod_class = table.of(pods[0], bound=False)
-        key = (pod_class.number, wish.sectors)
-        known = grouped.get(key)
-        if known is None:
-            known = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=[*pods])
-            grouped[key] = known
-        else:
-            known.pods += pods
-            mixed[key] = known
-        known.nominated |= wish.group.traits.nominated
-    for known in mixed.values():
-        known.pods.sort(key=_name)
-    return sorted(grouped.values(), key=_largest_first)
-
-
-_name = attrgetter("key.namespace", "key.name", "key.uid")
-
-
-def _by_name(group: PodGroup) -> list[Pod]:
-    """The pods of one namespace by name; lists of the API server come that way already."""
-    if len(group.pods) == 1:
-        return group.pods
-    names = list(map(attrgetter("key.name"), group.pods))
-    in_order = all(map(lt, names, islice(names, 1, None)))
-    return group.pods if in_order else sorted(group.pods, key=_name)
-
-
-def _largest_first(waiting: WaitingClass) -> tuple[object, ...]:
-    """By priority, then CPU and memory relative to each other, then name."""
-    requests = waiting.pod_class.spec.requests
-    size = max(requests.get("cpu", 0) / 1000, requests.get("memory", 0) / 2**32)
-    return (-waiting.pod_class.spec.priority, -size, waiting.pods[0].key)
-
-
-def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[NodeName, list[Pod]]:
-    found: defaultdict[NodeName, list[Pod]] = defaultdict(list)
-    for group in groups:
-        for pod in group.pods:
-            if pod.node_name is not None:
-                found[pod.node_name].append(pod)
-    return {name: pods for name, pods in found.items() if name in nodes}
-
-
-def _offers(
-    inventory: Inventory,
-    settings: PlannerSettings,
-    daemons: tuple[PodSpec, ...],
-    limits: dict[NodeName, FrozenMap[str, int | None]],
-) -> dict[FleetKey, NewNode]:
-    """What a new node of each fleet is; volume limits as on its own nodes, else as EC2 states."""
-    found: dict[FleetKey, NewNode] = {}
-    for status in inventory.fleets:
-        known: dict[str, int | None] = {}
-        for node in status.nodes:
-            for driver, limit in limits.get(node.name, NO_LIMITS).items():
-                if limit is not None:
-                    least = known.get(driver)
-                    known[driver] = limit if least is None else min(limit, least)
-        if EBS_DRIVER not in known:
-            types = (option.instance_type for option in status.settings.options)
-            known[EBS_DRIVER] = least_ebs_limit(types)
-        found[status.key] = new_node(
-            status, inventory.instance_of_node, settings.reserved, daemons, known
-        )
-    return found
-
-
-def _seat_launching(cycle: Cycle) -> None:
-    """Add a row per node that EC2 owes; an unavailable fleet's debts do not count."""
-    for status in cycle.inventory.fleets:
-        coming = status.launching
-        if status.max is not None:
-            coming = max(0, min(status.current, status.max) - status.joined)
-        if coming and not status.unavailable:
-            first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
-            for number in range(coming):
-                cycle.seats[first + number] = Seat(key=status.key, number=number, launching=True)

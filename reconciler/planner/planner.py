@@ -14,11 +14,12 @@ from reconciler.model.ids import FleetId
 from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
-from reconciler.planner.cycle import Cycle, open_cycle
+from reconciler.planner.cycle import Cycle
 from reconciler.planner.departing import with_departing
 from reconciler.planner.drains import one_reason_each
 from reconciler.planner.inventory import FleetStatus, with_config_names
 from reconciler.planner.money import cost_of_targets, usd
+from reconciler.planner.opening import open_cycle
 from reconciler.planner.policies import (
     capacity_limits,
     needed_nodes,

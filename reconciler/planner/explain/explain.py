@@ -8,10 +8,10 @@ from reconciler.model.errors import UsageError
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.cycle import open_cycle
 from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.nodes import explain_node
 from reconciler.planner.explain.pods import explain_pod, question, variants
+from reconciler.planner.opening import open_cycle
 from reconciler.planner.planner import decide
 from reconciler.planner.settings import PlannerSettings
 

@@ -60,6 +60,9 @@ class Happenings:
     def _now(self) -> float:
         return self.world.clock.monotonic_seconds()
 
+    def _nothing(self, step: Step) -> None:
+        """What steps shrink to."""
+
     # Workloads ---------------------------------------------------------------------------------
 
     def _create(
@@ -217,7 +220,11 @@ class Happenings:
     # Operators ---------------------------------------------------------------------------------
 
     def _minimum(self, step: Step) -> None:
-        self.stage.change_fleet("primary-small", min_capacity=(0, 0, 1, 2)[step.b % 4])
+        """A maximum below it goes up as well: the config's validation refuses anything else."""
+        least = (0, 0, 1, 2)[step.b % 4]
+        most = self.stage.process.settings.fleets()[0].max_capacity
+        limit = most if most is None else max(most, least)
+        self.stage.change_fleet("primary-small", min_capacity=least, max_capacity=limit)
 
     def _maximum(self, step: Step) -> None:
         least = self.stage.process.settings.fleets()[0].min_capacity

@@ -23,7 +23,7 @@ FAULTS = (
     "slow-stop", "fast-stop", "silent-region", "all-regions",
 )  # fmt: skip
 CRASHES = ("crash",) * 5
-KINDS = (*WORKLOADS, *WORKLOADS, *CHANGES, *OPERATORS, *FAULTS, *CRASHES)
+KINDS = ("nothing", *WORKLOADS, *WORKLOADS, *CHANGES, *OPERATORS, *FAULTS, *CRASHES)
 PAUSES = (0, 1, 5, 20, 60, 200, 200, 600)
 """Seconds before a step."""
 
@@ -79,8 +79,8 @@ def configs() -> st.SearchStrategy[Config]:
     )
 
 
-def programs(steps_max: int = 30) -> st.SearchStrategy[Program]:
-    """Programs of up to so many steps."""
+def programs(steps_min: int = 10, steps_max: int = 30) -> st.SearchStrategy[Program]:
+    """Programs of so many steps; with a minimum they are of some length, and still shrink."""
     step = st.builds(
         Step,
         kind=st.sampled_from(KINDS),
@@ -88,4 +88,8 @@ def programs(steps_max: int = 30) -> st.SearchStrategy[Program]:
         a=st.integers(0, 7),
         b=st.integers(0, 7),
     )
-    return st.builds(Program, config=configs(), steps=st.lists(step, max_size=steps_max).map(tuple))
+    return st.builds(
+        Program,
+        config=configs(),
+        steps=st.lists(step, min_size=steps_min, max_size=steps_max).map(tuple),
+    )

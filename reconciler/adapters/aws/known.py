@@ -29,8 +29,8 @@ class Asking(Protocol):
         """Every instance that may be ours."""
         ...
 
-    def moving_instances(self, ids: Sequence[str]) -> Reservations:
-        """Those that may be ours and are in one of `MOVING`, and those of these ids."""
+    def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> Reservations:
+        """Those that may be ours and were launched within that time, and those of these ids."""
         ...
 
 
@@ -48,9 +48,10 @@ class KnownInstances:
     A thousand instances are a megabyte of XML, a second of waiting and half a second of CPU, too
     much for every pod that comes. DescribeFleets is asked each time, and EC2 counts an instance
     there from its launch to its end: while it says the same of every fleet, and nothing is on its
-    way in or out, the last answer holds. Otherwise only instances in motion are asked for, and
-    the result is used when it adds up to what the fleets count. A full answer is fetched beside
-    the cycle once the last one is 15 s old, and waited for when it is 60 s old.
+    way in or out, the last answer holds. Otherwise only instances in motion and those launched
+    since are asked for, and the result is used when it adds up to what the fleets count. A full
+    answer is fetched beside the cycle once the last one is 15 s old, and waited for when it is
+    60 s old.
 
     Args:
         monotonic: A clock that never jumps.
@@ -107,7 +108,8 @@ class KnownInstances:
         said, moving = _said_of(fleets), _moving_ids(known.reservations)
         if said == known.fleets and not moving and not any(map(_waits, fleets)):
             return known.reservations
-        merged = _merged(known.reservations, ask.moving_instances(moving))
+        age = self._monotonic() - known.at
+        merged = _merged(known.reservations, ask.newer_instances(age, moving))
         if not _adds_up(fleets, merged):
             return self._read_all(region, fleets, ask)
         with self._lock:

@@ -1,11 +1,11 @@
 """One region's answers about what is ours, as raw as boto3 gives them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
-from reconciler.adapters.aws.known import MOVING, KnownInstances
+from reconciler.adapters.aws.known import KnownInstances
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, is_of_cluster
@@ -92,13 +92,15 @@ class RegionReader:
         """Instances with a tag that may make them ours; values are compared afterwards."""
         return self._tagged()
 
-    def moving_instances(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        """Those of them that are on their way in or out, and those of these ids."""
-        moving = self._tagged({"Name": "instance-state-name", "Values": list(MOVING)})
-        seen = {each["InstanceId"] for found in moving for each in found["Instances"]}
+    def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Those of them that were launched within that time, and those of these ids."""
+        newer = self._tagged(
+            {"Name": "launch-time", "Values": _minutes_since(self._now(), age_seconds)}
+        )
+        seen = {each["InstanceId"] for found in newer for each in found["Instances"]}
         rest = [each for each in ids if each not in seen]
-        settled = (each for answer in self.reservations_of(rest) for each in answer["Reservations"])
-        return [*moving, *settled]
+        older = (each for answer in self.reservations_of(rest) for each in answer["Reservations"])
+        return [*newer, *older]
 
     def _tagged(self, *filters: dict[str, Any]) -> list[dict[str, Any]]:
         keys = ["aws:ec2:fleet-id", "cluster", f"kubernetes.io/cluster/{self._cluster}"]
@@ -136,6 +138,17 @@ class RegionReader:
         with translated(operation, changing=False):
             pages: Any = self._ec2.get_paginator(operation).paginate(**arguments)
             return [each for page in pages for each in page.get(key, [])]
+
+
+def _minutes_since(now: datetime, age_seconds: float) -> list[str]:
+    """Every minute from then to now as a pattern of launch times, a minute's skew to each side.
+
+    Source: EC2 API reference, DescribeInstances, filter `launch-time`: "you can use a wildcard".
+    """
+    first = now - timedelta(seconds=age_seconds) - timedelta(minutes=1)
+    count = int(age_seconds // 60) + 4
+    minutes = (first + timedelta(minutes=number) for number in range(count))
+    return [f"{each.astimezone(UTC):%Y-%m-%dT%H:%M}:*" for each in minutes]
 
 
 def chunks(values: Sequence[str], size: int) -> Iterator[list[str]]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Any
 
 from reconciler.sandbox.aws.errors import Ec2Fault, fleet_not_found
@@ -18,6 +19,8 @@ Parameters = Mapping[str, Any]
 Answer = Mapping[str, Any]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_LAUNCH_TIME = "launch-time"
 
 
 class FleetOperations:
@@ -168,10 +171,12 @@ class FleetOperations:
                 "The parameter instancesSet cannot be used with the parameter maxResults",
             )
         filters = {f["Name"]: f.get("Values", []) for f in params.get("Filters") or []}
+        launched = filters.pop(_LAUNCH_TIME, None)
         known = [
             (number, reservation)
             for number, reservation in place.moto.reservations(ids, filters)
             if reservation.instances[0].id not in place.hidden
+            and _was_launched(reservation.instances[0], launched)
         ]
         shown, token = _page(known, params)
         return _without_none({"Reservations": [r for _, r in shown], "NextToken": token})
@@ -181,6 +186,14 @@ class FleetOperations:
         self._world.region(account, region).moto.refresh_templates()
 
     describe_launch_template_versions = describe_launch_templates
+
+
+def _was_launched(instance: Any, patterns: Sequence[str] | None) -> bool:
+    """Whether an instance passes the filter that moto lacks; `*` stands for any characters."""
+    if patterns is None:
+        return True
+    moment = instance.launch_time.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return any(fnmatchcase(moment, pattern) for pattern in patterns)
 
 
 def _page(

@@ -21,19 +21,24 @@ from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
 ITEMS_MAX = 160
 OFFERS_MAX = 256
 SINGLES = 3
-GENERATIONS = ((0.3, 0.02), (0.3, 0.0))
-"""Share of the budget, and share of the cost that is left aside: many small items."""
+Shares = tuple[tuple[float, float], ...]
+GENERATIONS: Shares = ((0.3, 0.02), (0.3, 0.0))
+"""Shares of the budget, and share of the cost that is left aside: many small items. The rest of
+the budget is for rounding."""
+GENERATIONS_OF_MANY: Shares = ((0.5, 0.03), (0.3, 0.0))
+"""The same where there are many pods of each item: patterns are repeated, and rounding matters
+less."""
+MANY = 20
+"""Pods per item."""
 FEW = 0.5
 """New patterns per item in a round, and"""
 PROGRESS = 2e-3
 """what it saves, relatively: with less of both, the next round looks closer."""
 GOOD = 0.003
 """Above the least that shares of patterns cost, relatively: near enough to stop."""
-ROUNDING = 0.4
-"""Share of the budget that is for rounding, and"""
 ROUNDING_LEAST = 0.02
 ROUNDING_MOST = 1.5
-"""how much more it may take than finding the patterns did: what was easy is soon done."""
+"""How much more it may take than finding the patterns did: what was easy is soon done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +72,8 @@ def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Im
     worth = np.zeros(len(problem.items)) if divisible is None else divisible.worth
     aside = np.zeros(len(worth), dtype=np.bool_)
     master.add(*Greedy(problem).seeds(worth, effort))
-    for share, light in GENERATIONS:
+    shares = _shares(problem)
+    for share, light in shares:
         aside = _light(problem, worth, light)
         effort.seconds += share * budget_seconds
         counts = np.where(aside, 0, problem.counts)
@@ -78,12 +84,16 @@ def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Im
     converged = effort.left
     if converged and np.isfinite(cost):
         least = max(least, cost)
-    spent = budget_seconds * sum(share for share, _ in GENERATIONS) - effort.seconds
-    effort.seconds = min(
-        effort.seconds + ROUNDING * budget_seconds, max(ROUNDING_LEAST, ROUNDING_MOST * spent)
-    )
+    generation = budget_seconds * sum(share for share, _ in shares)
+    most = max(ROUNDING_LEAST, ROUNDING_MOST * (generation - effort.seconds))
+    effort.seconds = min(effort.seconds + budget_seconds - generation, most)
     packing = Rounding(problem, master, pricer, worth, effort).round(aside, least * (1 + GOOD))
     return Improvement(packing=packing, worth=worth if converged else None, divisible=divisible)
+
+
+def _shares(problem: Problem) -> Shares:
+    many = int(problem.counts.sum()) >= MANY * len(problem.items)
+    return GENERATIONS_OF_MANY if many else GENERATIONS
 
 
 def _light(problem: Problem, worth: FloatArray, share: float) -> BoolArray:

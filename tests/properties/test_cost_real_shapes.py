@@ -1,0 +1,25 @@
+"""How near to the proven least the purchases for real pod shapes are, with the default budget."""
+
+import pytest
+
+from reconciler.planner.planner import plan
+from tests.benchmarks.cases import CASES, DATA, Size
+
+LIMITS = {
+    "govuk_eks_all_replicas": 0.03,
+    "kk_presubmit_one_push": 0.03,
+    "openb_all_8152": 0.015,
+    "openb_cpu_only": 0.01,
+    "prow_eks_periodic_jobs_all_at_once": 0.01,
+}
+"""Largest gap per set. 103 shapes in one purchase (openb_all_8152) need about 1 s for 1 %."""
+SIZES = CASES["real-shapes"].sizes
+
+
+@pytest.mark.skipif(not SIZES, reason=f"{DATA.name} is not beside the repository")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: size.part)
+def test_purchase_for_real_shapes_is_near_the_proven_least(size: Size) -> None:
+    """Clusters would pay for nodes that a longer look shows to be unneeded."""
+    made = plan(*CASES["real-shapes"].make(size))
+    assert made.unplaceable == ()
+    assert made.cost.gap <= LIMITS[size.part]

@@ -1,12 +1,15 @@
 """Expanders other than `cost`: one fleet is chosen for as many pods as it takes, then the next."""
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 
-from reconciler.planner.capacity.bound import FairPrices
+from reconciler.planner.capacity.bound import FairPrices, fair_prices
+from reconciler.planner.capacity.columns_round import top_up
 from reconciler.planner.capacity.packing import first_fit, item_order
-from reconciler.planner.capacity.problem import Packing, Problem
+from reconciler.planner.capacity.problem import Packing, Problem, no_packing
+from reconciler.planner.capacity.search import search
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 from reconciler.planner.settings import Expander
 
@@ -17,6 +20,31 @@ def expand(problem: Problem, fair: FairPrices, expander: Expander) -> Packing:
     preference = _preference(problem, order, expander)
     offers = [preference[problem.slots[i][preference] > 0] for i in range(len(problem.items))]
     return first_fit(problem, order, offers)
+
+
+def by_fleet_priority(problem: Problem, budget_seconds: float) -> Packing:
+    """The fleets of the highest priority first, at least cost among them; then the next ones.
+
+    What a lower priority would be bought for uses up the room on nodes bought before it.
+    """
+    bins: list[IntArray] = []
+    amounts: list[IntArray] = []
+    rest = problem
+    priorities = np.array([offer.priority for offer in problem.offers], dtype=np.int64)
+    for level in sorted(set(priorities.tolist()), reverse=True):
+        offers = (priorities == level).nonzero()[0]
+        part = rest.only(offers)
+        part = replace(part, counts=np.where(part.servable(), part.counts, 0))
+        if not part.counts.any():
+            continue
+        found = search(part, fair_prices(part), budget_seconds).packing
+        bins.append(offers[found.bins])
+        amounts.append(found.amounts)
+        top_up(problem, bins[-1], amounts[-1], rest.counts)
+        rest = rest.remainder(rest.counts - amounts[-1].sum(axis=0), bins[-1])
+    if not bins:
+        return no_packing(problem)
+    return Packing(bins=np.concatenate(bins), amounts=np.vstack(amounts))
 
 
 def _alone(problem: Problem, order: list[int], offer: int) -> Packing:
@@ -41,9 +69,7 @@ def _preference(problem: Problem, order: list[int], expander: Expander) -> IntAr
     """Offers from the most to the least preferred; ties go to the cheaper, then the earlier."""
     names = [f"{o.node.key}" for o in problem.offers]
     score: FloatArray
-    if expander == "priority":
-        score = np.array([-float(o.priority) for o in problem.offers])
-    elif expander == "random":
+    if expander == "random":
         seed = ",".join(str(i.pod_class.number) + ":" + str(i.count) for i in problem.items)
         score = np.array([float(zlib.crc32(f"{seed}/{name}".encode())) for name in names])
     else:

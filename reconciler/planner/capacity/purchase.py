@@ -126,6 +126,8 @@ def _pack(
 def _choose(problem: Problem, fair: FairPrices, expander: Expander, search_seconds: float) -> Found:
     if expander == "cost":
         return search(problem, fair, search_seconds)
+    if expander == "priority":
+        return Found(packing=expanders.by_fleet_priority(problem, search_seconds))
     return Found(packing=expanders.expand(problem, fair, expander))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Pod, Taint
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.plan import Placement
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.inventory import is_draining
@@ -119,11 +119,21 @@ class Mover:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
 
         It takes each for the node with the most room left (LeastAllocated), not for the fullest
-        that will do, in the order in which they are evicted: what fits packed tightly may then
-        not fit. Pods of one class always do: each node takes as many of them in any order.
+        that will do, as they come: in the order in which they are evicted, or by priority when
+        several wait. What fits packed tightly may then not fit. Pods of one class always do: each
+        node takes as many of them in any order.
         """
         if len(groups) < 2:
             return True
+        pods = sorted(((pod.key, c) for c, members in groups for pod in members), key=_by_key)
+        evicted = [pod_class for _, pod_class in pods]
+        by_priority = sorted(evicted, key=lambda c: -c.spec.priority)
+        return self._fit_spread(moves, evicted) and (
+            by_priority == evicted or self._fit_spread(moves, by_priority)
+        )
+
+    def _fit_spread(self, moves: Moves, classes: Sequence[PodClass]) -> bool:
+        """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._cycle.sim
         mark = sim.fork()
         for pod_class, row, amount in moves.taken:
@@ -131,7 +141,7 @@ class Mover:
         among = np.zeros(sim.rows, dtype=np.bool_)
         among[: len(self.staying)] = self.staying
         among[moves.rows] = True
-        fits = all(self._spread_one(each, among) for each in _in_eviction_order(groups))
+        fits = all(self._spread_one(each, among) for each in classes)
         sim.revert(mark)
         return fits
 
@@ -202,10 +212,9 @@ def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:
     return sorted(found.values(), key=_hardest_first)
 
 
-def _in_eviction_order(groups: Sequence[Group]) -> list[PodClass]:
-    """The classes of the pods, pod by pod: by priority, then as `drains.evictions` lists them."""
-    pods = [(-c.spec.priority, pod.key, c) for c, members in groups for pod in members]
-    return [pod_class for _, _, pod_class in sorted(pods, key=lambda each: each[:2])]
+def _by_key(each: tuple[PodKey, PodClass]) -> PodKey:
+    """The order of `drains.evictions`."""
+    return each[0]
 
 
 def _hardest_first(group: Group) -> tuple[object, ...]:

@@ -318,10 +318,11 @@ def test_nodes_of_no_fleet_are_never_emptied_but_may_take_pods() -> None:
     assert told(made, TaintNode) + told(made, TerminateInstance) == []
 
 
-def test_node_whose_pods_fit_only_when_packed_tightly_stays() -> None:
+@pytest.mark.parametrize("priority", [0, 1000])
+def test_node_whose_pods_fit_only_when_packed_tightly_stays(priority: int) -> None:
     """kube-scheduler spreads: a pod would find no place, and the node be taken back or bought."""
     fleet = make_scene_fleet(utilization_threshold=0.95)
-    leaves = (on("a", "a-small", "500m"), on("a", "b-large", "2"))
+    leaves = (on("a", "a-small", "500m"), on("a", "b-large", "2", priority=priority))
     made = planned(
         fleet,
         unneeded("a", fleet),

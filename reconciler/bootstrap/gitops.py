@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
 from reconciler.loops.gitops_progress import IsLive
 from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.model.ids import Region
 from reconciler.observer.observe import observe
 from reconciler.ports.cloud import Cloud
 from reconciler.telemetry import events
@@ -153,7 +154,7 @@ class CiOptions:
     plan_directory: Path
     config: Path | None = None
     """The sector config; None: `sectors.yaml` beside the directory, when it is there."""
-    reads_config: bool = True
+    needs_config: bool = True
     """False for stages that judge nothing, and so must not fail for a faulty config."""
     backend_config: tuple[str, ...] = ()
     allow_types: tuple[str, ...] = ()
@@ -174,15 +175,17 @@ def pipeline(options: CiOptions) -> Pipeline:
             directory=options.directory, lock_timeout_seconds=options.lock_timeout_seconds
         )
     )
+    facts, fault = _facts_or_fault(options)
     settings = PipelineSettings(
         module=options.directory,
         plans=PlanDirectory(options.plan_directory),
         backend_config=tuple(_backend_setting(each) for each in options.backend_config),
-        facts=facts_of(options) if options.reads_config else ConfigFacts(),
+        facts=facts,
+        config_fault=fault,
         allow_types=frozenset(options.allow_types),
         impacts=_impacts(options),
     )
-    return Pipeline(terraform, _ec2, GitCheckout(), settings)
+    return Pipeline(terraform, _ec2, GitCheckout(), settings, _left_behind)
 
 
 def _impacts(
@@ -223,6 +226,34 @@ def _ec2(cluster: str) -> Cloud:
     from reconciler.adapters.aws.ec2_fleet import Ec2FleetCloud  # noqa: PLC0415 - as above
 
     return Ec2FleetCloud(cluster)
+
+
+def _facts_or_fault(options: CiOptions) -> tuple[ConfigFacts, str]:
+    try:
+        return facts_of(options), ""
+    except ReconcilerError as error:
+        if options.needs_config:
+            raise
+        return ConfigFacts(), str(error)
+
+
+def _left_behind(
+    cluster: str, region: Region, names: Sequence[str]
+) -> Mapping[str, Mapping[str, str]]:
+    from reconciler.adapters.aws.left_behind import read_left_behind  # noqa: PLC0415 - as above
+
+    return read_left_behind(cluster, region, names)
+
+
+def unlock(directory: Path, backend_config: tuple[str, ...], lock_id: str) -> None:
+    """Take the lock of a dead run off the state of a root module.
+
+    Raises:
+        ToolError: Terraform is missing, or there is no such lock.
+    """
+    terraform = TerraformCli(TerraformSettings(directory=directory))
+    terraform.init(tuple(_backend_setting(each) for each in backend_config))
+    terraform.unlock(lock_id)
 
 
 def facts_of(options: CiOptions) -> ConfigFacts:

@@ -145,6 +145,7 @@ def apply(
 def drift(
     directory: DirOption,
     *,
+    config: ConfigOption = None,
     backend_config: BackendOption = None,
     lock_timeout: LockOption = 60,
     detailed_exitcode: DetailedOption = False,
@@ -152,12 +153,20 @@ def drift(
 ) -> None:
     """Report what differs between config, state and EC2; changes nothing, takes no lock.
 
-    Capacity is no drift: it belongs to the capacity loop.
+    Capacity is the capacity loop's: only what is outside the config's limits is told. A config
+    with faults is no reason to fail; what it would have told is left out, and that is said.
     """
     from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
 
     with _errors_exit_1(when=detailed_exitcode), tempfile.TemporaryDirectory() as scratch:
-        stages = _stages(directory, Path(scratch), backend_config, lock_timeout, reads_config=False)
+        stages = _stages(
+            directory,
+            Path(scratch),
+            backend_config,
+            lock_timeout,
+            config=config,
+            needs_config=False,
+        )
         report = stages.drift()
     if wanted(output) is Output.JSON:
         print_json(drift_json(report))
@@ -166,8 +175,27 @@ def drift(
         print_table(("kind", "fleet", "type", "detail"), rows)
     else:
         sys.stdout.write("no drift\n")
+    for note in report.notes:
+        sys.stderr.write(f"warning: {note}\n")
     if detailed_exitcode and report.found:
         raise typer.Exit(2)
+
+
+@app.command("unlock")
+def unlock(
+    lock_id: Annotated[str, typer.Argument(metavar="ID", help="As the refused run printed it.")],
+    *,
+    directory: DirOption,
+    backend_config: BackendOption = None,
+) -> None:
+    """Take away the state lock of a run that is dead.
+
+    Make sure that it is: a living one would go on writing the state without a lock.
+    """
+    from reconciler.bootstrap.gitops import unlock as unlocked  # noqa: PLC0415 - heavy
+
+    unlocked(directory, tuple(backend_config or ()), lock_id)
+    sys.stdout.write(f"lock {lock_id} is gone\n")
 
 
 @app.command("comment")

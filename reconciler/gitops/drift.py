@@ -1,9 +1,17 @@
-"""What differs between config, state and EC2: pure. Capacity is no drift, it is the loop's."""
+"""What differs between config, state and EC2: pure.
+
+Capacity within the config's limits is no drift, it is the capacity loop's.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.planned import FLEET, PlannedResource, resources
+from reconciler.model.fleet import Fleet
+from reconciler.model.ids import Region
+from reconciler.model.snapshot import CloudState
+from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.ports.terraform import TerraformPlanJson
 
 _LIVE = {
@@ -13,7 +21,9 @@ _LIVE = {
     "fulfilled_on_demand_capacity",
     "target_capacity_specification",
 }
-DriftKind = Literal["changed-outside", "gone", "config-differs"]
+DriftKind = Literal[
+    "changed-outside", "gone", "config-differs", "capacity-outside", "fleet-missing", "fleet-extra"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -22,8 +32,11 @@ class Drift:
 
     kind: DriftKind
     """`changed-outside`: somebody changed it past Terraform. `gone`: somebody deleted it.
-    `config-differs`: an apply is due."""
+    `config-differs`: an apply is due. `capacity-outside`: the live target is below min_capacity or
+    above max_capacity. `fleet-missing`, `fleet-extra`: in the config and not in EC2, or the other
+    way round."""
     address: str
+    """In Terraform; the fleet's id where only EC2 and the config were compared."""
     type: str
     fleet: str
     """Value of its `fleet` tag; empty without one."""
@@ -36,6 +49,8 @@ class DriftReport:
     """Everything that differs, in a stable order."""
 
     drifts: tuple[Drift, ...]
+    notes: tuple[str, ...] = ()
+    """What could not be compared, and why."""
 
     @property
     def found(self) -> bool:
@@ -55,10 +70,57 @@ def drift_report(plan: TerraformPlanJson) -> DriftReport:
     return DriftReport(drifts=tuple(sorted(found)))
 
 
+def fleet_drift(facts: ConfigFacts, home: Region, cloud: CloudState) -> tuple[Drift, ...]:
+    """Compare the config with the fleets that EC2 has: which there are, and how big.
+
+    Args:
+        facts: Of a valid config.
+        home: The Region whose fleets are rendered.
+        cloud: What EC2 answered; of regions that did not answer nothing is said.
+    """
+    live = [f for f in cloud.fleets if f.provider == "ec2-fleet" and f.state in LIVE_STATES]
+    at_home = {fleet.name: fleet for fleet in live if fleet.region == home}
+    known = {*facts.made_here, *facts.fleets}
+    found = [
+        _fleet_drift("fleet-extra", fleet, f"in {fleet.region}, not in the config")
+        for fleet in live
+        if fleet.name not in known
+    ]
+    if home in cloud.regions:
+        found += [
+            Drift(kind="fleet-missing", address="", type=FLEET, fleet=name, detail="not in EC2")
+            for name in facts.made_here
+            if name not in at_home
+        ]
+    for fleet in live:
+        outside = _outside_limits(facts, fleet)
+        if outside:
+            found.append(_fleet_drift("capacity-outside", fleet, outside))
+    return tuple(sorted(found))
+
+
+def _outside_limits(facts: ConfigFacts, fleet: Fleet) -> str:
+    """How a live target breaks the config's limits; empty when it does not."""
+    limits = facts.fleets.get(fleet.name)
+    if limits is None:
+        return ""
+    target = f"target capacity {fleet.target_capacity}"
+    if fleet.target_capacity < limits.min_capacity and fleet.name not in facts.allow_destroy:
+        return f"{target} is below min_capacity {limits.min_capacity}"
+    if limits.max_capacity is not None and fleet.target_capacity > limits.max_capacity:
+        return f"{target} is above max_capacity {limits.max_capacity}"
+    return ""
+
+
+def _fleet_drift(kind: DriftKind, fleet: Fleet, detail: str) -> Drift:
+    return Drift(kind=kind, address=fleet.id, type=FLEET, fleet=fleet.name, detail=detail)
+
+
 def drift_json(report: DriftReport) -> dict[str, Any]:
     """The report as `--output json` prints it."""
     return {
         "drift": report.found,
+        "notes": list(report.notes),
         "resources": [
             {
                 "kind": drift.kind,

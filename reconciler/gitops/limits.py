@@ -28,7 +28,11 @@ class ConfigFacts:
     """What a plan's guard and summary want to know of the config."""
 
     cluster: str = ""
+    region: str = ""
+    """Home Region; empty: that of the AWS environment."""
     fleets: Mapping[str, FleetLimits] = field(default_factory=dict)
+    made_here: tuple[str, ...] = ()
+    """Fleets that the root module of the home Region makes."""
     allow_destroy: frozenset[str] = frozenset()
     prices_as_of: str = ""
     """Date of the catalogue's prices."""
@@ -48,8 +52,10 @@ def config_facts(
     catalogue = load_catalogue()
     config = parse_config(content, name=name, cluster_name=cluster_name)
     settings = planner_settings(config, catalogue)
+    root = root_module_of(config, cluster_name=cluster_name)
     return ConfigFacts(
         cluster=settings.cluster,
+        region=config.regions[0] if config.regions else "",
         fleets={
             fleet.name: FleetLimits(
                 min_capacity=fleet.min_capacity,
@@ -58,10 +64,8 @@ def config_facts(
             )
             for fleet in settings.fleets()
         },
+        made_here=tuple(sorted(root.fleets)),
         allow_destroy=settings.allow_destroy,
         prices_as_of=catalogue.as_of,
-        rendered={
-            file.path: hashlib.sha256(file.content).hexdigest()
-            for file in render(root_module_of(config, cluster_name=cluster_name))
-        },
+        rendered={file.path: hashlib.sha256(file.content).hexdigest() for file in render(root)},
     )

@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reconciler.gitops.binding import Binding, essence
-from reconciler.gitops.drift import DriftReport, drift_report
+from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.guard import Finding, GuardPolicy, guard, refused
+from reconciler.gitops.left_behind import LeftBehind, imported, left_behind
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.plan_report import PlanReport
-from reconciler.gitops.planned import PlannedFleet, fleets, resources
+from reconciler.gitops.planned import PlannedFleet, fleets, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.render import TFVARS
 from reconciler.model.errors import (
@@ -19,14 +21,16 @@ from reconciler.model.errors import (
     NotFound,
     ObservationError,
     PortError,
+    ReconcilerError,
     Refused,
     ToolError,
 )
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState
+from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.repository import Checkout
-from reconciler.ports.terraform import StateVersion, Terraform, TerraformPlanJson
+from reconciler.ports.terraform import SavedPlan, StateVersion, Terraform, TerraformPlanJson
 
 _REPLANS_MAX = 3
 
@@ -39,6 +43,8 @@ class PipelineSettings:
     plans: PlanDirectory
     backend_config: tuple[str, ...] = ()
     facts: ConfigFacts = field(default_factory=ConfigFacts)
+    config_fault: str = ""
+    """Why the config beside the root module tells nothing, for stages that go on without it."""
     allow_destroy: frozenset[str] = frozenset()
     """Beside those of the config."""
     allow_types: frozenset[str] = frozenset()
@@ -77,7 +83,9 @@ class Pipeline:
         cloud: Callable[[str], Cloud],
         checkout: Checkout,
         settings: PipelineSettings,
+        left_behind: LeftBehind | None = None,
     ) -> None:
+        self._left_behind = left_behind
         self._terraform = terraform
         self._cloud = cloud
         self._checkout = checkout
@@ -94,7 +102,7 @@ class Pipeline:
         plans.prepare()
         self._prepare()
         state = self._terraform.state_version()
-        saved = self._terraform.plan(str(plans.plan_file))
+        saved, adopted = self._plan_with_left_behind()
         shown = self._terraform.show_json(saved.file)
         planned = fleets(shown)
         nodes, blind = self._nodes_of(planned)
@@ -107,7 +115,14 @@ class Pipeline:
             fleets=planned,
             counts=_counts(shown),
             findings=tuple(
-                sorted({*guard(shown, self._settings.policy(nodes)), *blind, *self._stale()})
+                sorted(
+                    {
+                        *guard(shown, self._settings.policy(nodes)),
+                        *blind,
+                        *adopted,
+                        *self._stale(),
+                    }
+                )
             ),
             facts=self._settings.facts,
             subject=self._subject(),
@@ -152,9 +167,66 @@ class Pipeline:
         self._settings.plans.prepare()
         self._prepare()
         saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
-        report = drift_report(self._terraform.show_json(saved.file))
+        shown = self._terraform.show_json(saved.file)
         Path(saved.file).unlink(missing_ok=True)
-        return report
+        drifts, notes = self._drift_of_fleets(shown)
+        return DriftReport(
+            drifts=tuple(sorted({*drift_report(shown).drifts, *drifts})), notes=notes
+        )
+
+    def _drift_of_fleets(
+        self, shown: TerraformPlanJson
+    ) -> tuple[tuple[Drift, ...], tuple[str, ...]]:
+        """What the config and EC2 say of fleets and their size; and what could not be compared."""
+        facts, fault = self._settings.facts, self._settings.config_fault
+        if fault:
+            return (), (f"the config has faults, fleets and capacity are not compared: {fault}",)
+        home = (
+            facts.region
+            or provider_region(shown)
+            or next((fleet.region for fleet in fleets(shown) if fleet.region), "")
+        )
+        if not facts.cluster or not home:
+            return (), ()
+        try:
+            cloud = self._cloud(facts.cluster).observe([Region(home)])
+        except (ObservationError, PortError) as error:
+            return (), (f"EC2 did not tell which fleets there are: {error}",)
+        return fleet_drift(facts, Region(home), cloud), ()
+
+    def _plan_with_left_behind(self) -> tuple[SavedPlan, tuple[Finding, ...]]:
+        """A saved plan that makes nothing a second time."""
+        file = str(self._settings.plans.plan_file)
+        saved = self._terraform.plan(file)
+        planned = fleets(self._terraform.show_json(saved.file)) if saved.changes else ()
+        ids, told = left_behind(planned, self._left_behind)
+        if ids:
+            with imported(self._settings.module, ids):
+                saved = self._terraform.plan(file)
+        return saved, told
+
+    def _carry_out(self, file: str, planned: tuple[PlannedFleet, ...]) -> str:
+        """Apply; fleets that were made while it was stopped are kept as they are.
+
+        Terraform takes a fleet whose creation it did not see to its end for broken, and would
+        replace it at the next apply, nodes and all.
+        """
+        try:
+            return self._terraform.apply(file)
+        except ToolError:
+            with suppress(ReconcilerError):
+                self._keep_made_fleets(planned)
+            raise
+
+    def _keep_made_fleets(self, planned: tuple[PlannedFleet, ...]) -> None:
+        by_address = {fleet.address: fleet for fleet in planned}
+        for found in self._terraform.tainted():
+            fleet = by_address.get(found.address)
+            if fleet is not None and found.id:
+                cloud = self._cloud(_cluster(fleet))
+                live = cloud.fleet(Region(fleet.region), FleetId(found.id))
+                if live.state in LIVE_STATES:
+                    self._terraform.untaint(found.address)
 
     def _prepare(self) -> None:
         self._terraform.init(self._settings.backend_config)
@@ -211,7 +283,7 @@ class Pipeline:
             planned = fleets(shown)
             if not self._moved(planned):
                 self._assert_allowed(shown, planned)
-                return Applied(message=self._terraform.apply(file), replans=replans)
+                return Applied(message=self._carry_out(file, planned), replans=replans)
             file = self._terraform.plan(str(self._settings.plans.replanned_file)).file
         raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
 

@@ -37,6 +37,15 @@ class SavedPlan:
     """Terraform's detailed exit code: False for 0, True for 2."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintedResource:
+    """A resource that Terraform did not finish making, and would make anew."""
+
+    address: str
+    type: str
+    id: str
+
+
 class Terraform(Protocol):
     """One root module and its state.
 
@@ -86,5 +95,25 @@ class Terraform(Protocol):
 
         Raises:
             Conflict: The saved plan is stale; nothing was changed.
+        """
+        ...
+
+    def tainted(self) -> tuple[TaintedResource, ...]:
+        """Resources of the state that Terraform would replace because it did not finish them."""
+        ...
+
+    def untaint(self, address: str) -> None:
+        """Take a resource of the state for finished; changes the state and nothing else.
+
+        Raises:
+            Conflict: The state is locked by another run.
+        """
+        ...
+
+    def unlock(self, lock_id: str) -> None:
+        """Take away the lock of a run that is dead; for a living one that is as good as no lock.
+
+        Raises:
+            ToolError: There is no such lock (any more).
         """
         ...

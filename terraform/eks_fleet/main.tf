@@ -139,6 +139,10 @@ resource "aws_ec2_fleet" "this" {
   tags = local.tags
 
   lifecycle {
+    # Where EC2 cannot change a living fleet (spot and on-demand), the new one is there before the
+    # old one goes: if it cannot be made, the old one is still there to take its nodes back.
+    create_before_destroy = true
+
     ignore_changes = [
       # The capacity loop's field. EC2 answers with the two parts as well, and the provider replaces for those.
       target_capacity_specification[0].total_target_capacity,

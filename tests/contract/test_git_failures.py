@@ -79,7 +79,7 @@ LOCKED = """
     ("text", "expected", "said"),
     [
         (LOCKED, Conflict, "locked by ada@laptop (wait, or when that run is dead: "),
-        (LOCKED, Conflict, "terraform force-unlock 0f1c-77)"),
+        (LOCKED, Conflict, "reconciler ci unlock --dir DIR 0f1c-77)"),
         ("│ Error: Saved plan is stale\n", Conflict, "plan again"),
         ("│ Error: No valid credential sources found\n", Forbidden, "AWS credentials"),
         ("│ Error: Failed to query available provider packages\n", ToolError, "PLUGIN_DIR"),

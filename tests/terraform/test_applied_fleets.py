@@ -233,7 +233,7 @@ def test_change_between_spot_and_on_demand_is_shown_as_a_replacement(shared: Wor
     """EC2 has no such change: a plan that hides the replacement would surprise with new nodes."""
     changed = shared.with_variables(spot=False)
     assert changed.planned_actions() == {
-        "aws_ec2_fleet primary-small": ["delete", "create"],
+        "aws_ec2_fleet primary-small": ["create", "delete"],
         "aws_launch_template primary-small": ["update"],
     }
 

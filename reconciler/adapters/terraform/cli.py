@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from reconciler.model.errors import ToolError
 from reconciler.ports.terraform import (
     SavedPlan,
     StateVersion,
+    TaintedResource,
     TerraformDiagnostic,
     TerraformPlanJson,
 )
@@ -110,6 +111,35 @@ class TerraformCli:
         lines = [line for line in out.splitlines() if line.startswith("Apply complete!")]
         return lines[-1] if lines else "Apply complete!"
 
+    def tainted(self) -> tuple[TaintedResource, ...]:
+        """See Terraform.tainted."""
+        out = self._run("show", self._settings.read_timeout_seconds, json=FLAG)
+        values = _parsed("show", out).get("values") or {}
+        return tuple(
+            TaintedResource(
+                address=str(found["address"]),
+                type=str(found["type"]),
+                id=str((found.get("values") or {}).get("id") or ""),
+            )
+            for found in _resources(values.get("root_module") or {})
+            if found.get("tainted")
+        )
+
+    def untaint(self, address: str) -> None:
+        """See Terraform.untaint."""
+        self._run(
+            "untaint",
+            self._settings.read_timeout_seconds,
+            arguments=(address,),
+            lock_timeout=self._lock_timeout,
+        )
+
+    def unlock(self, lock_id: str) -> None:
+        """See Terraform.unlock."""
+        self._run(
+            "force-unlock", self._settings.read_timeout_seconds, arguments=(lock_id,), force=FLAG
+        )
+
     @property
     def _lock_timeout(self) -> str:
         return f"{self._settings.lock_timeout_seconds}s"
@@ -186,6 +216,13 @@ def _environment(users: Mapping[str, str], directory: Path) -> Mapping[str, str 
     if named and not Path(named).is_file():
         settings["TF_CLI_CONFIG_FILE"] = None
     return settings
+
+
+def _resources(module: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The resources of a module of the state and of those in it."""
+    yield from module.get("resources", [])
+    for child in module.get("child_modules", []):
+        yield from _resources(child)
 
 
 def _parsed(command: str, text: str) -> dict[str, Any]:

@@ -21,7 +21,13 @@ _DENIED = re.compile(
 )
 _LOCK_ID = re.compile(r"^\s*ID:\s*(\S+)", re.MULTILINE)
 _LOCK_WHO = re.compile(r"^\s*Who:\s*(\S+)", re.MULTILINE)
+_LOCK_DOING = re.compile(r"^\s*Operation:\s*(?:OperationType)?(\S+)", re.MULTILINE)
+_LOCK_SINCE = re.compile(r"^\s*Created:\s*(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)", re.MULTILINE)
+_RESOURCE = re.compile(r"^with (\S.*?),?$", re.MULTILINE)
+_DONE = re.compile(r": (?:Creation|Modifications|Destruction) complete after ", re.MULTILINE)
 _TEXT_MAX = 500
+_ERRORS_MAX = 10
+"""Resources that a failed apply names, each with its reason."""
 
 
 def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
@@ -40,36 +46,62 @@ def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
         return _locked(where, plain)
     if "Saved plan is stale" in plain:
         return Conflict(where, "the saved plan is stale: the state moved on", "plan again")
-    said = _said(plain) or f"failed with exit code {finished.status}"
+    said = _said(plain, command) or f"failed with exit code {finished.status}"
     if _DENIED.search(plain):
         return Forbidden(where, said, "check the AWS credentials and their rights")
+    if command == "apply":
+        return ToolError(where, said, _after_apply(finished))
     hints = (hint for pattern, hint in _HINTS if re.search(pattern, plain, re.IGNORECASE))
     return ToolError(where, said, next(hints, ""))
 
 
 def _stopped(where: str, finished: Finished) -> ToolError:
+    hint = _after_apply(finished) if where.endswith(" apply") else ""
     if finished.killed:
         return ToolError(
             where, "did not stop when asked and was killed", "the state may still be locked"
         )
     if finished.interrupted_by:
-        return ToolError(
-            where, f"interrupted by {finished.interrupted_by}; Terraform released its lock"
-        )
-    return ToolError(where, "took longer than its limit and was stopped")
+        what = f"interrupted by {finished.interrupted_by}; Terraform released its lock"
+        return ToolError(where, what, hint)
+    return ToolError(where, "took longer than its limit and was stopped", hint)
+
+
+def _after_apply(finished: Finished) -> str:
+    """What an apply that ended early has done all the same, and how to go on."""
+    done = len(_DONE.findall(finished.out))
+    return f"{done} changes were carried out and are in the state; plan again for the rest"
 
 
 def _locked(where: str, plain: str) -> Conflict:
     who, lock_id = _LOCK_WHO.search(plain), _LOCK_ID.search(plain)
+    doing, since = _LOCK_DOING.search(plain), _LOCK_SINCE.search(plain)
     holder = f" by {who[1]}" if who else ""
-    unlock = f"terraform force-unlock {lock_id[1]}" if lock_id else "terraform force-unlock"
+    holder += f" for {doing[1].lower()}" if doing else ""
+    holder += f" since {since[1]} UTC" if since else ""
+    unlock = f"reconciler ci unlock --dir DIR {lock_id[1]}" if lock_id else "reconciler ci unlock"
     return Conflict(
         where, f"the state is locked{holder}", f"wait, or when that run is dead: {unlock}"
     )
 
 
-def _said(plain: str) -> str:
-    """Terraform's errors, each from its `Error:` on, on one line, bounded."""
+def _said(plain: str, command: str) -> str:
+    """Terraform's errors, each from its `Error:` on, on one line, bounded.
+
+    Those of an apply begin with the resource that they are about.
+    """
     parts = re.split(r"^(?=Error: )", plain, flags=re.MULTILINE)
-    errors = [" ".join(part.split()) for part in parts if part.startswith("Error: ")]
-    return " / ".join(errors or [" ".join(plain.split())])[:_TEXT_MAX]
+    errors = [part for part in parts if part.startswith("Error: ")]
+    if command != "apply" or not errors:
+        return " / ".join(" ".join(e.split()) for e in errors or [plain])[:_TEXT_MAX]
+    told = [_of_resource(error) for error in errors[:_ERRORS_MAX]]
+    more = [f"{len(errors) - _ERRORS_MAX} more"] if len(errors) > _ERRORS_MAX else []
+    return f"{len(errors)} failed: " + " / ".join([*told, *more])
+
+
+def _of_resource(error: str) -> str:
+    address = _RESOURCE.search(error)
+    reason = " ".join(error.split("\n\n", maxsplit=1)[0].removeprefix("Error: ").split())[
+        :_TEXT_MAX
+    ]
+    return f"{address[1]}: {reason}" if address else reason

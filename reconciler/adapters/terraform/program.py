@@ -9,10 +9,12 @@ process, without a shell; time limits and signals are ours.
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
@@ -23,7 +25,11 @@ from reconciler.model.errors import ToolError
 FLAG = IsFlagged
 """Value of an option that is present or absent, such as `-json`."""
 _SLICE_SECONDS = 0.5
-"""How often a wait for output looks at deadlines."""
+"""How often a wait for the end looks at deadlines."""
+_TO_FILES = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err"'
+"""Terraform writes into files, no pipes of ours: when this process is killed, it finishes its work,
+writes the state and releases the lock. Writing to a pipe that nobody reads any more would end it in
+the middle, with fleets made that no state knows of."""
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -44,8 +50,15 @@ class Finished:
 class _CommandLine(Terraform):  # type: ignore[misc] # python-terraform has no types
     """python-terraform's argument builder and starter, with an environment of our own."""
 
-    def __init__(self, program: str, directory: str, environment: Mapping[str, str | None]) -> None:
+    def __init__(
+        self,
+        program: str,
+        directory: str,
+        environment: Mapping[str, str | None],
+        output: "_Output",
+    ) -> None:
         self._environment = environment
+        self._output = output
         super().__init__(working_dir=directory, terraform_bin_path=program)
 
     def read_state_file(self, file_path: str | None = None) -> None:
@@ -62,7 +75,33 @@ class _CommandLine(Terraform):  # type: ignore[misc] # python-terraform has no t
             part for name, v in self._environment.items() if v is None for part in ("-u", name)
         ]
         given = [f"{name}={v}" for name, v in self._environment.items() if v is not None]
-        return ["env", *unset, *given, *super().generate_cmd_string(cmd, *args, **kwargs)]
+        files = [str(self._output.out), str(self._output.error)]
+        started = ["sh", "-c", _TO_FILES, "sh", *files, "env", *unset, *given]
+        return [*started, *super().generate_cmd_string(cmd, *args, **kwargs)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Output:
+    """Where a call's output goes."""
+
+    folder: Path
+
+    @property
+    def out(self) -> Path:
+        """Standard output."""
+        return self.folder / "out"
+
+    @property
+    def error(self) -> Path:
+        """Standard error."""
+        return self.folder / "error"
+
+    def read(self, file: Path) -> str:
+        """What is in one of them, nothing when the call never began."""
+        try:
+            return file.read_bytes().decode(errors="replace")
+        except FileNotFoundError:
+            return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +128,12 @@ class Program:
         Raises:
             ToolError: The program cannot be started.
         """
-        line = _CommandLine(self.path, self.directory, self.environment)
-        with _Forwarding() as forwarding:
+        with (
+            tempfile.TemporaryDirectory(prefix="fleet-reconciler-terraform-") as folder,
+            _Forwarding() as forwarding,
+        ):
+            output = _Output(folder=Path(folder))
+            line = _CommandLine(self.path, self.directory, self.environment, output)
             try:
                 process, _, _ = line.cmd(command, *arguments, synchronous=False, **options)
             except OSError as error:
@@ -98,7 +141,7 @@ class Program:
                 raise ToolError(f"terraform {command}", why) from error
             forwarding.attach(process)
             with process:
-                return _waited(process, forwarding, timeout_seconds, self.stop_seconds)
+                return _waited(process, output, forwarding, timeout_seconds, self.stop_seconds)
 
 
 class _Forwarding:
@@ -155,17 +198,18 @@ def _in_foreground() -> bool:
 
 def _waited(
     process: "subprocess.Popen[bytes]",
+    output: _Output,
     forwarding: _Forwarding,
     timeout_seconds: float,
     stop_seconds: float,
 ) -> Finished:
-    """Collect the output until the process ends; ask it to stop, then kill it, when it is late."""
+    """Wait until the process ends; ask it to stop, then kill it, when it is late."""
     deadline = time.monotonic() + timeout_seconds
     timed_out = killed = False
-    output: tuple[bytes, bytes] | None = None
-    while output is None:
+    while True:
         try:
-            output = process.communicate(timeout=_SLICE_SECONDS)
+            process.wait(timeout=_SLICE_SECONDS)
+            break
         except subprocess.TimeoutExpired:
             now = time.monotonic()
             if now > deadline and forwarding.asked_at is None:
@@ -176,8 +220,8 @@ def _waited(
                 process.kill()
     return Finished(
         status=process.returncode,
-        out=output[0].decode(errors="replace"),
-        error=output[1].decode(errors="replace"),
+        out=output.read(output.out),
+        error=output.read(output.error),
         interrupted_by=forwarding.interrupted_by,
         timed_out=timed_out,
         killed=killed,

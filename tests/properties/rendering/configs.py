@@ -151,7 +151,8 @@ def _sector(draw: st.DrawFn, own_sizes: list[str]) -> Document:
     fleets: list[Document] = []
     for size in chosen:
         zones = draw(st.lists(st.sampled_from(ZONES), max_size=2, unique=True))
-        fleets += [draw(_fleet(size, zone)) for zone in zones or [None]]
+        chosen_zones: list[str | None] = [*zones] or [None]
+        fleets += [draw(_fleet(size, zone)) for zone in chosen_zones]
     sector: Document = {"kind": draw(st.sampled_from(["memory", "cpu"])), "fleets": fleets}
     return sector | draw(
         _optional(
@@ -182,14 +183,13 @@ def valid_configs(draw: st.DrawFn) -> Document:
     if draw(st.booleans()):
         text = st.sampled_from([code.strip("/") for code in CODE])
         terraform["backend"] = {"bucket": draw(text), "key": draw(text), "region": "us-west-2"}
-        terraform["backend"] |= draw(
-            _optional(
-                use_lockfile=st.booleans(),
-                encrypt=st.booleans(),
-                kms_key_id=text,
-                endpoint=st.sampled_from(['https://s3.example/${x}"', "http://127.0.0.1:1"]),
-            )
+        more = _optional(
+            use_lockfile=st.booleans(),
+            encrypt=st.booleans(),
+            kms_key_id=text,
+            endpoint=st.sampled_from(['https://s3.example/${x}"', "http://127.0.0.1:1"]),
         )
+        terraform["backend"] |= draw(more)
     document: Document = {
         "cluster": draw(_LABEL),
         "regions": ["us-west-2"],

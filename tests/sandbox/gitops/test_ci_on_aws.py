@@ -325,7 +325,7 @@ def test_state_locked_by_another_run_is_reported_with_its_id(
     with pytest.raises(Exception, match="locked by ada@laptop") as caught:
         slow.apply(saved.file)
     assert type(caught.value).__name__ == "Conflict"
-    assert "force-unlock 7e1f-lock" in str(caught.value)
+    assert "ci unlock --dir DIR 7e1f-lock" in str(caught.value)
 
 
 def test_sigterm_during_apply_leaves_no_lock_in_s3(

@@ -38,10 +38,8 @@ def remote_of(work: Path) -> Path:
 class Writer:
     """A second loop with a copy of its own, closed at the end."""
 
-    def __init__(self, work: Path, directory: Path | None = None, **settings: int) -> None:
-        self.repository = GitRepository(
-            GitSettings(url=str(remote_of(work)), directory=directory, **settings)
-        )
+    def __init__(self, work: Path, directory: Path | None = None) -> None:
+        self.repository = GitRepository(GitSettings(url=str(remote_of(work)), directory=directory))
         self.loop = GitopsLoop(self.repository, ImmediateClock(), SETTINGS)
 
     def __enter__(self) -> GitopsLoop:

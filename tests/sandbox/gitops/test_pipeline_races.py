@@ -17,7 +17,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
 from reconciler.ports.repository import CheckoutState
-from reconciler.ports.terraform import SavedPlan, StateVersion, TerraformDiagnostic
+from reconciler.ports.terraform import SavedPlan, StateVersion, TaintedResource, TerraformDiagnostic
 from tests.unit.gitops.plans import fleet_attributes, plan, resource
 
 pytestmark = pytest.mark.sandbox
@@ -131,6 +131,18 @@ class ScriptedTerraform:
         blocks = after["target_capacity_specification"] if after else [{}]
         self.applied.append(blocks[0].get("total_target_capacity"))
         return "Apply complete!"
+
+    def tainted(self) -> tuple[TaintedResource, ...]:
+        """Nothing is half made."""
+        return ()
+
+    def untaint(self, address: str) -> None:
+        """Never called: nothing is tainted."""
+        raise AssertionError("not asked for")
+
+    def unlock(self, lock_id: str) -> None:
+        """Never called: a pipeline takes no lock away."""
+        raise AssertionError("a pipeline must not unlock")
 
 
 class NoCheckout:

@@ -1,0 +1,88 @@
+"""Takes what an apply that was cut off left in EC2 into the next plan, as Terraform imports.
+
+A process that is killed in the middle of an apply has made fleets that no state knows of. Made once
+more they would stand there twice, and the launch template's name would be taken.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconciler.gitops.guard import Finding
+from reconciler.gitops.hcl import to_hcl
+from reconciler.gitops.planned import FLEET, LAUNCH_TEMPLATE, PlannedFleet
+from reconciler.model.errors import PortError
+from reconciler.model.ids import Region
+
+IMPORTS = "reconciler_left_behind.tf"
+"""In the root module while the plan is made, and never longer."""
+LeftBehind = Callable[[str, Region, Sequence[str]], Mapping[str, Mapping[str, str]]]
+"""Ids by Terraform type by fleet name, of a cluster's fleets that exist under these names."""
+
+
+def left_behind(
+    planned: Sequence[PlannedFleet], look: LeftBehind | None
+) -> tuple[dict[str, str], tuple[Finding, ...]]:
+    """What EC2 has already of what a plan would create.
+
+    Args:
+        planned: The fleets of a plan.
+        look: Asks EC2; None: nobody can.
+
+    Returns:
+        EC2's ids by Terraform address, and what a reader of the plan should know about it.
+    """
+    new = [f for f in planned if f.step == "create" and f.region and f.tags_after.get("cluster")]
+    found: dict[str, str] = {}
+    told: list[Finding] = []
+    for cluster, region in sorted({(f.tags_after["cluster"], f.region) for f in new}):
+        theirs = {
+            f.name: f for f in new if (f.tags_after["cluster"], f.region) == (cluster, region)
+        }
+        try:
+            there = {} if look is None else look(cluster, Region(region), sorted(theirs))
+        except PortError as error:
+            told += [_unseen(name, error) for name in sorted(theirs)]
+            continue
+        for name, made in sorted(there.items()):
+            module = theirs[name].address.removesuffix(f".{FLEET}.this")
+            if module == theirs[name].address:
+                continue  # not of our module: its author names things as they like
+            found |= {f"{module}.{kind}.this": made[kind] for kind in sorted(made)}
+            told.append(_adopted(name, made))
+    return found, tuple(told)
+
+
+@contextmanager
+def imported(module: Path, ids: Mapping[str, str]) -> Iterator[None]:
+    """While open, the root module has import blocks for these ids, by address."""
+    file = module / IMPORTS
+    blocks = [
+        f"import {{\n  to = {to}\n  id = {to_hcl(each)}\n}}\n" for to, each in sorted(ids.items())
+    ]
+    try:
+        file.write_text("\n".join(blocks), encoding="utf-8")
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _adopted(name: str, made: Mapping[str, str]) -> Finding:
+    words = {FLEET: "fleet", LAUNCH_TEMPLATE: "launch template"}
+    ids = ", ".join(f"{words.get(kind, kind)} {each}" for kind, each in sorted(made.items()))
+    return Finding(
+        severity="warning",
+        code="fleet/left-behind",
+        where=name,
+        message=f"{ids}: in EC2 already, unknown to the state, as an apply that was cut off leaves"
+        " it; taken into the state instead of made again",
+    )
+
+
+def _unseen(name: str, error: PortError) -> Finding:
+    return Finding(
+        severity="warning",
+        code="fleet/left-behind-unknown",
+        where=name,
+        message=f"whether EC2 has it already could not be seen: {error}",
+    )

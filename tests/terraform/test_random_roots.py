@@ -1,0 +1,178 @@
+"""Random and hostile configs as Terraform reads them: formatted, valid, literal, planned empty."""
+
+import base64
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.config.loader import parse_config
+from reconciler.gitops.render import TFVARS, render
+from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.write import write_rendered
+from reconciler.model.errors import ConfigError
+from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
+from reconciler.sandbox.aws.server import AwsServer
+from reconciler.sandbox.aws.values import Delays
+from tests.asked import rounds, told
+from tests.properties.rendering.configs import drawn
+from tests.properties.rendering.test_rendering_laws import STRING, hostile_documents
+from tests.terraform.offline_root import OFFLINE_PROVIDER, make_offline_root
+from tests.terraform.program import TerraformProgram, find_terraform
+
+pytestmark = [pytest.mark.terraform, pytest.mark.timeout(3600)]
+
+PLAN = ("plan", "-input=false", "-out=saved", "-refresh=false")
+
+
+@pytest.fixture(scope="module")
+def terraform() -> TerraformProgram:
+    """The program."""
+    return find_terraform()
+
+
+@pytest.fixture(scope="module")
+def data(terraform: TerraformProgram, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of one initialised root, which every other root shares."""
+    folder = tmp_path_factory.mktemp("initialised")
+    make_offline_root(folder)
+    return folder
+
+
+def written(text: str, folder: Path) -> dict[str, Any]:
+    """Render a config into a folder; its variables."""
+    root = root_module_of(parse_config(text.encode(), name="sectors.yaml"))
+    write_rendered(render(root), folder)
+    variables: dict[str, Any] = json.loads((folder / TFVARS).read_text())
+    return variables
+
+
+def test_random_roots_are_formatted_and_valid(
+    terraform: TerraformProgram, data: Path, tmp_path: Path
+) -> None:
+    """A config that validates here and fails in CI costs its author a round trip."""
+    texts = drawn(rounds(12, 200))
+    for number, text in enumerate(texts):
+        written(text, tmp_path / f"{number:03}")
+        shutil.copy(data / ".terraform.lock.hcl", tmp_path / f"{number:03}")
+    done = terraform.run(tmp_path, "fmt", "-check", "-recursive", "-diff")
+    assert done.returncode == 0, done.stdout[:2000]
+    shared = {"TF_DATA_DIR": str(data / ".terraform")}
+    for number in range(len(texts)):
+        done = terraform.run(tmp_path / f"{number:03}", "validate", "-json", **shared)
+        found = json.loads(done.stdout)
+        assert (found["valid"], found["diagnostics"]) == (True, []), texts[number]
+    told(f"{len(texts)} random roots: terraform fmt -check and terraform validate are clean")
+
+
+def test_random_roots_are_planned(terraform: TerraformProgram, data: Path, tmp_path: Path) -> None:
+    """Validation blocks look at values only when planning: they must agree with `validate`."""
+    texts = drawn(rounds(4, 60))
+    fleets = 0
+    for number, text in enumerate(texts):
+        folder = tmp_path / f"{number:03}"
+        variables = written(text, folder)
+        versions = (folder / "versions.tf").read_text()
+        # Nothing is asked while planning what is new, the state's bucket neither.
+        backend = re.sub(r'\n  backend "s3" \{.*?\n  \}\n', "", versions, flags=re.DOTALL)
+        (folder / "versions.tf").write_text(backend)
+        (folder / "offline_override.tf").write_text(OFFLINE_PROVIDER)
+        shutil.copy(data / ".terraform.lock.hcl", folder)
+        done = terraform.run(folder, *PLAN, TF_DATA_DIR=str(data / ".terraform"))
+        assert done.returncode == 0, (text, done.stderr)
+        shown = terraform.run(
+            folder, "show", "-json", "saved", TF_DATA_DIR=str(data / ".terraform")
+        )
+        made = [
+            change["change"]["after"]
+            for change in json.loads(shown.stdout)["resource_changes"]
+            if change["type"] == "aws_ec2_fleet"
+        ]
+        for after in made:
+            wanted = variables["fleets"][after["tags"]["fleet"]]
+            assert wanted.get("tags", {}).items() <= after["tags"].items()
+        assert len(made) == len(variables["fleets"])
+        fleets += len(made)
+    told(f"{len(texts)} random roots planned: {fleets} fleets, every tag literal")
+
+
+def test_hostile_backends_are_read_back_literally(
+    terraform: TerraformProgram, tmp_path: Path
+) -> None:
+    """The backend is the one part of a config that is written as HCL: Terraform must agree."""
+    expressions, payloads = [], []
+    for place, payload, text in hostile_documents():
+        if place[:2] != ("terraform", "backend") or payload == "":
+            continue
+        try:
+            written(text, tmp_path / "root")
+        except ConfigError:
+            continue
+        found = [m[0] for m in STRING.finditer((tmp_path / "root" / "versions.tf").read_text())]
+        expressions.append(found)
+        payloads.append(payload)
+    (tmp_path / "texts").mkdir()
+    listed = "".join(f"    [{', '.join(each)}],\n" for each in expressions)
+    (tmp_path / "texts" / "main.tf").write_text(f"locals {{\n  texts = [\n{listed}  ]\n}}\n")
+    question = "base64encode(jsonencode(local.texts))"
+    done = terraform.run(tmp_path / "texts", "console", stdin=question)
+    assert done.returncode == 0, done.stderr[:2000]
+    answer = json.loads(base64.b64decode(done.stdout.strip().strip('"')))
+    assert len(answer) == len(payloads) > 20
+    for texts, payload in zip(answer, payloads, strict=True):
+        assert payload in texts
+    told(f"{len(payloads)} hostile backends read back by Terraform as they were written")
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[tuple[AwsServer, AccountIds]]:
+    """An emulated AWS."""
+    delays = Delays(launch_seconds=0.1, terminate_seconds=0.1, modify_seconds=0.1)
+    with AwsServer(delays=delays) as server:
+        yield server, bootstrap_account(server.url)
+
+
+def test_random_roots_are_applied_and_planned_empty(
+    terraform: TerraformProgram,
+    data: Path,
+    tmp_path: Path,
+    account: tuple[AwsServer, AccountIds],
+) -> None:
+    """A plan that is never empty hides the change that matters."""
+    server, ids = account
+    settings = {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "TF_DATA_DIR": str(data / ".terraform"),
+    }
+    texts, fleets = drawn(rounds(2, 12)), 0
+    for number, text in enumerate(texts):
+        folder = tmp_path / f"{number:03}"
+        variables = written(text, folder)
+        zones = sorted(ids.subnet_ids)
+        for fleet in variables["fleets"].values():
+            fleet |= {"ami": ids.ami, "security_group_id": ids.security_group_id}
+            fleet["private_subnet_ids"] = {
+                own: ids.subnet_ids[zones[index % len(zones)]]
+                for index, own in enumerate(sorted(fleet["private_subnet_ids"]))
+            }
+            fleet.pop("ssh_key_name", None)
+            fleet["initial_node_count"] = min(fleet["initial_node_count"], 2)
+        variables["cluster_name"] = f"c{number}-{variables['cluster_name']}"[:40].strip("-_.")
+        (folder / TFVARS).write_text(json.dumps(variables))
+        versions = (folder / "versions.tf").read_text()
+        local = re.sub(r'\n  backend "s3" \{.*?\n  \}\n', "", versions, flags=re.DOTALL)
+        (folder / "versions.tf").write_text(local)
+        shutil.copy(data / ".terraform.lock.hcl", folder)
+        applied = terraform.run(folder, "apply", "-auto-approve", "-input=false", **settings)
+        assert applied.returncode == 0, (text, applied.stderr)
+        again = terraform.run(folder, "plan", "-detailed-exitcode", "-input=false", **settings)
+        assert again.returncode == 0, (text, again.stdout)
+        fleets += len(variables["fleets"])
+    told(f"{len(texts)} random roots applied ({fleets} fleets); the next plan was empty")

@@ -12,17 +12,20 @@ def undominated(problem: Problem) -> IntArray:
     An offer goes when another, of which any number may be bought, costs no more, holds no less of
     anything and takes every item that it takes; of equals the first stays.
     """
-    prices, vectors = problem.prices, problem.vectors
+    prices, vectors, slots = problem.prices, problem.vectors, problem.slots
     number = np.arange(len(prices))
     beaten = np.zeros(len(prices), dtype=np.bool_)
+    unlimited = problem.limits >= UNLIMITED
     for offer in number:
-        better = (prices <= prices[offer]) & (problem.limits >= UNLIMITED)
-        better &= (vectors >= vectors[offer]).all(axis=1)
-        better &= (problem.slots >= problem.slots[:, offer : offer + 1]).all(axis=0)
-        equal = (prices == prices[offer]) & (vectors == vectors[offer]).all(axis=1)
-        equal &= (problem.slots == problem.slots[:, offer : offer + 1]).all(axis=0)
-        better &= ~equal | (number < offer)
-        beaten[offer] = bool(better.any())
+        among = ((prices <= prices[offer]) & unlimited & (number != offer)).nonzero()[0]
+        among = among[(vectors[among] >= vectors[offer]).all(axis=1)]
+        if not len(among):
+            continue
+        better, own = slots[:, among], slots[:, offer : offer + 1]
+        covers = (better >= own).all(axis=0)
+        equal = (prices[among] == prices[offer]) & (vectors[among] == vectors[offer]).all(axis=1)
+        equal &= (better == own).all(axis=0)
+        beaten[offer] = bool((covers & (~equal | (among < offer))).any())
     return number[~beaten & problem.useful()]
 
 

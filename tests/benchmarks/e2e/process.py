@@ -18,6 +18,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _MIB_KIB = 1024
 _STOP_SECONDS = 20
 _SAMPLE_SECONDS = 1.0
+_FIRST_PLAN_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,7 @@ class Reconciler:
                 raise RuntimeError(f"reconciler run ended: {self.log.read_text()[-2000:]}")
             return bool(self.events("cycle_ended"))
 
-        until("the first plan", planned, 120, 0.02)
+        until("the first plan", planned, _FIRST_PLAN_SECONDS, 0.02)
         return time.monotonic() - self.started
 
 

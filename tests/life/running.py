@@ -8,7 +8,8 @@ from tests.life.settling import settle
 from tests.life.stage import Stage
 
 RUNNING_SLEEP_SECONDS = 30.0
-AFTER_LAST_STEP_SECONDS = 60.0
+AFTER_LAST_STEP_SECONDS = 150.0
+"""Until the last spot instance that was given notice is gone, and its node with it."""
 
 
 class Life:

@@ -12,7 +12,7 @@ LIMITS = {
     "openb_cpu_only": 0.01,
     "prow_eks_periodic_jobs_all_at_once": 0.01,
 }
-"""Largest gap per set. 103 shapes in one purchase (openb_all_8152) need about 1 s for 1 %."""
+"""Largest gap per set. 103 shapes in one purchase (openb_all_8152) do not converge in 0.2 s."""
 SIZES = CASES["real-shapes"].sizes
 
 

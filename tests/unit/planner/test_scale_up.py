@@ -162,7 +162,7 @@ def test_draining_node_that_is_needed_is_taken_back_before_anything_is_launched(
     )
     made = plan(make_snapshot(node, make_pod(cpu=4)), make_settings(fleet))
     assert seats(made) == {"pod": ("n",)}
-    assert [type(a) for a in made.actions] == [UntaintNode, AnnotateNode]
+    assert [type(a) for a in made.actions] == [UntaintNode, AnnotateNode, AnnotateNode]
     assert made.fleets[0].target == 1
 
 

@@ -73,7 +73,7 @@ def _optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
     return st.fixed_dictionaries({}, optional=fields)
 
 
-_VOLUMES = st.sampled_from(
+_VOLUMES: st.SearchStrategy[Document] = st.sampled_from(
     [
         {},
         {"ebs_type": "gp3", "ebs_iops": 4000, "ebs_throughput": 250},
@@ -82,7 +82,7 @@ _VOLUMES = st.sampled_from(
         {"ebs_kms_key_id": "arn:aws:kms:us-west-2:123456789012:key/a-b"},
     ]
 )
-_ENDPOINTS = st.sampled_from(
+_ENDPOINTS: st.SearchStrategy[Document] = st.sampled_from(
     [
         {},
         {
@@ -97,8 +97,8 @@ _ENDPOINTS = st.sampled_from(
         },
     ]
 )
-_RESERVED = st.sampled_from([{}, {"cpu": "100m", "memory": "1Gi"}, {"ephemeral-storage": "2Gi"}])
-_VARIABLES = _optional(
+_RESERVED: st.SearchStrategy[Document] = st.sampled_from([{}, {"cpu": "100m", "memory": "1Gi"}, {"ephemeral-storage": "2Gi"}])
+_VARIABLES: st.SearchStrategy[Document] = _optional(
     tags=TAGS,
     node_labels=LABELS,
     node_taints=TAINTS,

@@ -1,0 +1,279 @@
+"""`ci apply` killed at each of its stages: the state is whole, and the next run completes."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from reconciler.sandbox.aws.bootstrap import bootstrap_account
+from reconciler.sandbox.aws.control_client import ControlClient
+from reconciler.sandbox.aws.server import AwsServer
+from reconciler.sandbox.faults.aws import AwsFaults
+from tests.asked import rounds, told
+from tests.git_remote import make_remote
+from tests.sandbox.gitops.test_ci_on_aws import (
+    BUCKET,
+    KEY,
+    REGION,
+    Account,
+    Pipeline,
+    config,
+    needs_provider,
+)
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.terraform,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(
+        shutil.which("terraform") is None,
+        reason="the terraform program is not on the PATH; install it to run these",
+    ),
+]
+DEADLINE_SECONDS = 120
+LOCK = f"{KEY}.tflock"
+Stage = Literal["start", "check", "locked", "creating", "written"]
+How = Literal["SIGTERM", "SIGKILL", "SIGKILL of all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched(Account):
+    """An account whose calls can be watched."""
+
+    server: AwsServer
+
+    def reached(self, stage: Stage) -> bool:
+        """Whether the apply that is under way has come to this stage."""
+        calls = self.server.calls
+        if stage == "start":
+            return True
+        if stage == "check":
+            return bool(calls.calls(service="s3"))
+        puts = [c.parameters.get("Path", "") for c in calls.calls(service="s3", action="PUT")]
+        if stage == "locked":
+            return f"/{BUCKET}/{LOCK}" in puts
+        if stage == "creating":
+            return bool(calls.calls(action="CreateLaunchTemplate"))
+        return f"/{BUCKET}/{KEY}" in puts
+
+    def body(self, key: str) -> dict[str, Any] | None:
+        """An object of the bucket as JSON; None when it is not there."""
+        if key not in self.objects():
+            return None
+        with closing(self.client("s3")) as s3:
+            read: dict[str, Any] = json.loads(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
+        return read
+
+    def names(self) -> list[str]:
+        """Names of the living fleets, each as often as it is there."""
+        with closing(self.client("ec2")) as ec2:
+            found = ec2.describe_fleets()["Fleets"]
+        living = [f for f in found if not f["FleetState"].startswith("deleted")]
+        return sorted(t["Value"] for f in living for t in f["Tags"] if t["Key"] == "fleet")
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    """An account of the test's own, with an empty bucket for state."""
+    with AwsServer() as server:
+        made = Watched(url=server.url, ids=bootstrap_account(server.url, REGION), server=server)
+        with closing(made.client("s3")) as s3:
+            where = {"LocationConstraint": REGION}
+            s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+        yield made
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path, watched: Watched) -> Pipeline:
+    """A config repository with nothing rendered yet."""
+    ignored = ".terraform/\n.terraform.lock.hcl\n"
+    work = make_remote(tmp_path, {"README.md": "fleets\n", ".gitignore": ignored})
+    return Pipeline(work=work, account=watched)
+
+
+def until(look: Callable[[], object]) -> None:
+    """Look again and again, briefly, until there is something."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not look():
+        assert time.monotonic() < deadline, "never came to that stage"
+        time.sleep(0.01)  # noqa: TID251 - the stages of another program have no event of ours
+
+
+def killed(pipeline: Pipeline, watched: Watched, stage: Stage, how: How) -> int:
+    """An apply that is ended once it has come to a stage; its exit code."""
+    watched.server.calls.clear()
+    with subprocess.Popen(
+        [
+            *(sys.executable, "-c", "from reconciler.cli.main import main; main()"),
+            *("ci", "apply", "--dir", "terraform", "--plan", "../plan"),
+        ],
+        cwd=pipeline.work,
+        env=watched.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        until(lambda: watched.reached(stage) or process.poll() is not None)
+        if how == "SIGKILL of all":
+            os.killpg(process.pid, signal.SIGKILL)
+        elif process.poll() is None:
+            process.send_signal(signal.SIGTERM if how == "SIGTERM" else signal.SIGKILL)
+        code = process.wait(timeout=DEADLINE_SECONDS)
+        until(lambda: not _alive(process.pid))  # Terraform, which may go on without its parent
+    return code
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+STAGES: tuple[Stage, ...] = ("start", "check", "locked", "creating", "written")
+WAYS: tuple[How, ...] = ("SIGTERM", "SIGKILL", "SIGKILL of all")
+EVERY = [(stage, how) for stage in STAGES for how in WAYS]
+BOUNDED: list[tuple[Stage, How]] = [
+    ("creating", "SIGTERM"),
+    ("creating", "SIGKILL"),
+    ("creating", "SIGKILL of all"),
+]
+
+
+@needs_provider
+@pytest.mark.parametrize(("stage", "how"), EVERY if rounds(0, 1) else BOUNDED)
+def test_apply_killed_at_any_stage_is_completed_by_the_next_run(
+    pipeline: Pipeline, watched: Watched, stage: Stage, how: How
+) -> None:
+    """A job that is cancelled, or a runner that dies, must not leave fleets nobody knows of."""
+    pipeline.push(config(watched, team="kill", sizes="small medium"))
+    assert pipeline.plan().returncode == 0
+    code = killed(pipeline, watched, stage, how)
+    state, lock = watched.body(KEY), watched.body(LOCK)
+    assert state is None or state["version"] == 4
+    unlocked = "no lock left"
+    if lock is not None:
+        assert how == "SIGKILL of all"
+        refused = pipeline.reconciler(
+            "ci", "plan", "--dir", "terraform", "--out", "../plan", "--lock-timeout", "0"
+        )
+        assert refused.returncode == 1
+        assert f"locked by {lock['Who'].split()[0]}" in refused.stderr, refused.stderr
+        (told_id,) = re.findall(r"ci unlock --dir DIR (\S+)\)", refused.stderr)
+        assert told_id == lock["ID"]
+        done = pipeline.reconciler("ci", "unlock", "--dir", "terraform", told_id)
+        assert done.returncode == 0, done.stderr
+        unlocked = "lock of the dead run named with its owner, then taken away"
+    known = len((state or {}).get("resources", []))
+    made = watched.names()
+    planned = pipeline.plan()
+    assert planned.returncode == 0, planned.stderr
+    applied = pipeline.apply()
+    assert applied.returncode == 0, applied.stderr
+    assert watched.names() == ["primary-medium", "primary-small"]
+    assert watched.body(LOCK) is None
+    again = pipeline.plan()
+    assert json.loads(again.stdout)["changes"] is False, again.stdout
+    told(
+        f"{how} at {stage}: exit {code}, {unlocked}; {known} resources in the state and"
+        f" {len(made)} fleets in EC2 then; the next run completed"
+    )
+
+
+@needs_provider
+def test_fleet_that_cannot_be_made_is_named_and_the_next_run_makes_it(
+    pipeline: Pipeline, watched: Watched
+) -> None:
+    """Half an apply must say which half, and need nothing but another run."""
+    pipeline.push(config(watched, team="half", sizes="small medium large"))
+    assert pipeline.plan().returncode == 0
+    fault = {"fault": "error", "code": "FleetLimitExceeded", "actions": ["CreateFleet"], "count": 1}
+    ControlClient(watched.url).put_faults(AwsFaults.model_validate({"calls": [fault]}))
+    failed = pipeline.apply()
+    assert failed.returncode == 1
+    assert failed.stderr.count("\n") == 1, failed.stderr
+    found = re.search(
+        r'1 failed: module\.fleets\.module\.fleet\["(primary-\w+)"\]\.aws_ec2_fleet\.this: .*'
+        r"\(5 changes were carried out and are in the state; plan again for the rest\)",
+        failed.stderr,
+    )
+    assert found is not None, failed.stderr
+    assert found[1] not in watched.names()
+    assert len(watched.names()) == 2
+    stale = pipeline.apply()
+    assert "serial" in stale.stderr
+    planned = pipeline.plan()
+    assert json.loads(planned.stdout)["counts"] == {"create": 1}, planned.stderr
+    applied = pipeline.apply()
+    assert applied.returncode == 0, applied.stderr
+    assert len(watched.names()) == 3
+
+
+@needs_provider
+def test_drift_tells_fleets_and_capacity_outside_the_config(
+    pipeline: Pipeline, watched: Watched
+) -> None:
+    """A fleet that somebody scaled by hand past its limits costs money until somebody looks."""
+    text = config(watched, team="drift", sizes="small medium")
+    pipeline.deploy(text)
+    command = ("ci", "drift", "--dir", "terraform", "--output", "json")
+    quiet = json.loads(pipeline.reconciler(*command).stdout)
+    assert (quiet["drift"], quiet["notes"]) == (False, [])
+    with closing(watched.client("ec2")) as ec2:
+        ids = {
+            {t["Key"]: t["Value"] for t in f["Tags"]}["fleet"]: f["FleetId"]
+            for f in ec2.describe_fleets()["Fleets"]
+        }
+        ec2.modify_fleet(
+            FleetId=ids["primary-small"],
+            ExcessCapacityTerminationPolicy="no-termination",
+            TargetCapacitySpecification={"TotalTargetCapacity": 11},
+        )
+        ec2.delete_fleets(FleetIds=[ids["primary-medium"]], TerminateInstances=False)
+        stranger = [
+            {"Key": "cluster", "Value": "drift-cluster"},
+            {"Key": "fleet", "Value": "primary-old"},
+        ]
+        described = ec2.describe_fleets(FleetIds=[ids["primary-small"]])["Fleets"][0]
+        template = described["LaunchTemplateConfigs"][0]["LaunchTemplateSpecification"]
+        ec2.create_fleet(
+            Type="maintain",
+            LaunchTemplateConfigs=[
+                {
+                    "LaunchTemplateSpecification": {
+                        "LaunchTemplateId": template["LaunchTemplateId"],
+                        "Version": "$Latest",
+                    }
+                }
+            ],
+            TargetCapacitySpecification={
+                "TotalTargetCapacity": 0,
+                "DefaultTargetCapacityType": "spot",
+            },
+            TagSpecifications=[{"ResourceType": "fleet", "Tags": stranger}],
+        )
+    found = json.loads(pipeline.reconciler(*command).stdout)
+    kinds = {(each["kind"], each["fleet"]): each["detail"] for each in found["resources"]}
+    assert kinds["capacity-outside", "primary-small"] == (
+        "target capacity 11 is above max_capacity 10"
+    )
+    assert kinds["fleet-missing", "primary-medium"] == "not in EC2"
+    assert kinds["fleet-extra", "primary-old"] == f"in {REGION}, not in the config"
+    (pipeline.work / "sectors.yaml").write_text("sectors: {a: {kind: nosuch}}\n")
+    faulty = pipeline.reconciler(*command)
+    assert faulty.returncode == 0, faulty.stderr
+    (note,) = json.loads(faulty.stdout)["notes"]
+    assert "the config has faults" in note
+    assert "nosuch" in note

@@ -16,7 +16,7 @@ BATCH_SECONDS = 0.5
 """From the first event to the plan, so that a burst is planned as one."""
 BATCH_MAX_SECONDS = 2.0
 """A burst that does not end is planned for all the same."""
-AWAIT_SECONDS = 3.0
+AWAIT_SECONDS = 2.0
 """EC2 rings no bell: while it owes instances, this is how soon a capacity error is seen."""
 BACKOFF_SECONDS = 1.0
 BACKOFF_MAX_SECONDS = 60.0

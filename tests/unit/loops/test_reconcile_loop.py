@@ -240,7 +240,7 @@ def test_capacity_error_is_answered_within_five_seconds_of_showing() -> None:
 
 
 def test_launches_are_looked_after_only_by_whoever_asked_for_them() -> None:
-    """A dry run or a standby would ask EC2 every three seconds for ever."""
+    """A dry run or a standby would ask EC2 every two seconds for ever."""
     for change in ("dry", "standby"):
         scene = Scene()
         scene.loop.changes = NoBell(scene)

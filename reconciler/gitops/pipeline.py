@@ -102,8 +102,7 @@ class Pipeline:
         plans.prepare()
         self._prepare()
         state = self._terraform.state_version()
-        saved, adopted = self._plan_with_left_behind()
-        shown = self._terraform.show_json(saved.file)
+        saved, shown, adopted = self._plan_with_left_behind()
         planned = fleets(shown)
         nodes, blind = self._nodes_of(planned)
         impacts = self._settings.impacts
@@ -194,16 +193,17 @@ class Pipeline:
             return (), (f"EC2 did not tell which fleets there are: {error}",)
         return fleet_drift(facts, Region(home), cloud), ()
 
-    def _plan_with_left_behind(self) -> tuple[SavedPlan, tuple[Finding, ...]]:
+    def _plan_with_left_behind(self) -> tuple[SavedPlan, TerraformPlanJson, tuple[Finding, ...]]:
         """A saved plan that makes nothing a second time."""
         file = str(self._settings.plans.plan_file)
         saved = self._terraform.plan(file)
-        planned = fleets(self._terraform.show_json(saved.file)) if saved.changes else ()
-        ids, told = left_behind(planned, self._left_behind)
+        shown = self._terraform.show_json(saved.file)
+        ids, told = left_behind(fleets(shown), self._left_behind)
         if ids:
             with imported(self._settings.module, ids):
                 saved = self._terraform.plan(file)
-        return saved, told
+            shown = self._terraform.show_json(saved.file)
+        return saved, shown, told
 
     def _carry_out(self, file: str, planned: tuple[PlannedFleet, ...]) -> str:
         """Apply; fleets that were made while it was stopped are kept as they are.

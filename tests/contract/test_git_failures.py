@@ -70,7 +70,21 @@ LOCKED = """
 │ Error message: operation error S3: PutObject, PreconditionFailed
 │ Lock Info:
 │   ID:        0f1c-77
+│   Operation: OperationTypeApply
 │   Who:       ada@laptop
+│   Created:   2026-01-31 10:11:12.131415 +0000 UTC
+╵
+"""
+HALF_DONE = """
+╷
+│ Error: creating EC2 Fleet: operation error EC2: CreateFleet, FleetLimitExceeded: too
+│ many
+│
+│   with module.fleets.module.fleet["a-small"].aws_ec2_fleet.this,
+│   on modules/eks_fleet/main.tf line 96, in resource "aws_ec2_fleet" "this":
+╵
+╷
+│ Error: Unreadable
 ╵
 """
 
@@ -78,7 +92,7 @@ LOCKED = """
 @pytest.mark.parametrize(
     ("text", "expected", "said"),
     [
-        (LOCKED, Conflict, "locked by ada@laptop (wait, or when that run is dead: "),
+        (LOCKED, Conflict, "locked by ada@laptop for apply since 2026-01-31 10:11:12 UTC (wait, or"),
         (LOCKED, Conflict, "reconciler ci unlock --dir DIR 0f1c-77)"),
         ("│ Error: Saved plan is stale\n", Conflict, "plan again"),
         ("│ Error: No valid credential sources found\n", Forbidden, "AWS credentials"),
@@ -94,6 +108,19 @@ def test_failed_terraform_is_told_apart(
     error = terraform.failure("plan", finished(error=text), text)
     assert type(error) is expected
     assert said in str(error)
+
+
+def test_failed_apply_names_each_resource_and_what_was_done() -> None:
+    """Half an apply must say which half, in one line."""
+    out = (
+        "a: Creating...\na: Creation complete after 2s [id=x]\nb: Modifications complete after 1s\n"
+    )
+    error = terraform.failure("apply", finished(out=out), HALF_DONE)
+    assert str(error) == (
+        'terraform apply: 2 failed: module.fleets.module.fleet["a-small"].aws_ec2_fleet.this:'
+        " creating EC2 Fleet: operation error EC2: CreateFleet, FleetLimitExceeded: too many /"
+        " Unreadable (2 changes were carried out and are in the state; plan again for the rest)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ class Team:
 
     def fleets(self) -> dict[str, dict[str, Any]]:
         """Living fleets by name."""
-        found = self.world.ec2.describe_fleets()["Fleets"]
+        found: Any = self.world.ec2.describe_fleets()["Fleets"]
         return {
             {t["Key"]: t["Value"] for t in fleet["Tags"]}["fleet"]: fleet
             for fleet in found

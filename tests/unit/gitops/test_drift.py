@@ -2,7 +2,11 @@
 
 from typing import Any
 
-from reconciler.gitops.drift import drift_report
+from reconciler.gitops.drift import drift_report, fleet_drift
+from reconciler.gitops.limits import config_facts
+from reconciler.model.fleet import Fleet
+from reconciler.model.ids import FleetId, Region
+from reconciler.model.snapshot import CloudState
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource
 
 
@@ -48,3 +52,52 @@ def test_config_that_was_not_applied_is_drift() -> None:
 def test_nothing_to_do_is_no_drift() -> None:
     """A quiet night must stay quiet."""
     assert not drift_report(plan(fleet_change(["no-op"]))).found
+
+
+FACTS = config_facts(
+    b"cluster: analytics\nregions: [us-west-2]\nallow_destroy: [primary-large]\n"
+    b"sectors: {primary: {kind: memory, fleets: [{size: small, min_capacity: 2, max_capacity: 5},"
+    b" {size: medium}, {size: large, min_capacity: 1}]}}\n"
+)
+
+
+def seen(
+    *fleets: tuple[str, int], regions: tuple[str, ...] = ("us-west-2",)
+) -> set[tuple[str, ...]]:
+    """Kind, fleet and detail of each drift of these fleets with these targets."""
+    live = tuple(
+        Fleet(
+            id=FleetId(f"fleet-{name}"),
+            name=name,
+            provider="ec2-fleet",
+            region=Region("us-west-2"),
+            state="active",
+            target_capacity=target,
+        )
+        for name, target in fleets
+    )
+    cloud = CloudState(fleets=live, regions=frozenset(map(Region, regions)))
+    found = fleet_drift(FACTS, Region("us-west-2"), cloud)
+    return {(each.kind, each.fleet, each.detail) for each in found}
+
+
+def test_capacity_outside_the_configs_limits_is_told() -> None:
+    """Only the limits are the config's; where between them a fleet is, is the loop's."""
+    others = (("primary-medium", 900), ("primary-large", 0))
+    assert seen(("primary-small", 2), *others) == seen(("primary-small", 5), *others) == set()
+    assert seen(("primary-small", 1), *others) == {
+        ("capacity-outside", "primary-small", "target capacity 1 is below min_capacity 2")
+    }
+    assert seen(("primary-small", 6), *others) == {
+        ("capacity-outside", "primary-small", "target capacity 6 is above max_capacity 5")
+    }
+
+
+def test_fleets_missing_and_extra_are_told_of_regions_that_answered() -> None:
+    """Of a Region that is silent nothing is known, so that nothing is missing there."""
+    live = (("primary-small", 2), ("primary-large", 1), ("primary-old", 3))
+    assert seen(*live) == {
+        ("fleet-missing", "primary-medium", "not in EC2"),
+        ("fleet-extra", "primary-old", "in us-west-2, not in the config"),
+    }
+    assert seen(regions=()) == set()

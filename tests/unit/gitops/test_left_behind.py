@@ -1,0 +1,64 @@
+"""What an apply that was cut off left in EC2 is imported, not made again."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reconciler.gitops.left_behind import IMPORTS, imported, left_behind
+from reconciler.gitops.planned import fleets
+from reconciler.model.errors import Unavailable
+from reconciler.model.ids import Region
+from tests.unit.gitops.plans import fleet_change, plan
+
+MODULE = 'module.fleets.module.fleet["primary-small"]'
+
+
+def there(_cluster: str, _region: Region, names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """EC2 has the first one already."""
+    made = {"aws_ec2_fleet": "fleet-1", "aws_launch_template": "lt-1"}
+    return {name: made for name in names if name == "primary-small"}
+
+
+def silent(
+    _cluster: str, _region: Region, _names: Sequence[str]
+) -> Mapping[str, Mapping[str, str]]:
+    """EC2 does not answer."""
+    raise Unavailable("EC2", "no answer")
+
+
+def test_fleet_that_exists_already_is_imported_with_its_template() -> None:
+    """Made again, a fleet would stand there twice, and both would be paid for."""
+    planned = fleets(plan(fleet_change(["create"]), fleet_change(["create"], "primary-medium")))
+    ids, told = left_behind(planned, there)
+    assert ids == {
+        f"{MODULE}.aws_ec2_fleet.this": "fleet-1",
+        f"{MODULE}.aws_launch_template.this": "lt-1",
+    }
+    (finding,) = told
+    assert (finding.severity, finding.code, finding.where) == (
+        "warning",
+        "fleet/left-behind",
+        "primary-small",
+    )
+
+
+def test_fleets_that_are_no_news_are_not_asked_about() -> None:
+    """A plan that creates nothing must need no EC2."""
+    planned = fleets(plan(fleet_change(["update"]), fleet_change(["no-op"], "primary-medium")))
+    assert left_behind(planned, silent) == ({}, ())
+
+
+def test_silent_ec2_is_a_warning() -> None:
+    """A first plan without the rights to look must still be possible."""
+    ids, told = left_behind(fleets(plan(fleet_change(["create"]))), silent)
+    assert ids == {}
+    assert [finding.code for finding in told] == ["fleet/left-behind-unknown"]
+
+
+def test_import_blocks_are_there_for_the_plan_only(tmp_path: Path) -> None:
+    """A block that stays would be a change of the root module that nobody made."""
+    with imported(tmp_path, {f"{MODULE}.aws_ec2_fleet.this": 'fleet-${"x"}'}):
+        text = (tmp_path / IMPORTS).read_text()
+    assert (
+        text == f'import {{\n  to = {MODULE}.aws_ec2_fleet.this\n  id = "fleet-$${{\\"x\\"}}"\n}}\n'
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -92,7 +92,7 @@ HALF_DONE = """
 @pytest.mark.parametrize(
     ("text", "expected", "said"),
     [
-        (LOCKED, Conflict, "locked by ada@laptop for apply since 2026-01-31 10:11:12 UTC (wait, or"),
+        (LOCKED, Conflict, "by ada@laptop for apply since 2026-01-31 10:11:12 UTC (wait, or"),
         (LOCKED, Conflict, "reconciler ci unlock --dir DIR 0f1c-77)"),
         ("│ Error: Saved plan is stale\n", Conflict, "plan again"),
         ("│ Error: No valid credential sources found\n", Forbidden, "AWS credentials"),

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 
-FRESH_SECONDS = 15.0
-"""Less than the usual pause between cycles."""
+FRESH_SECONDS = 30.0
+"""From then on a full answer is fetched beside the cycles."""
 OLD_SECONDS = 60.0
 """From then on a full answer is waited for."""
 MOVING = ("pending", "shutting-down", "stopping")
@@ -50,7 +50,7 @@ class KnownInstances:
     there from its launch to its end: while it says the same of every fleet, and nothing is on its
     way in or out, the last answer holds. Otherwise only instances in motion and those launched
     since are asked for, and the result is used when it adds up to what the fleets count. A full
-    answer is fetched beside the cycle once the last one is 15 s old, and waited for when it is
+    answer is fetched beside the cycle once the last one is 30 s old, and waited for when it is
     60 s old.
 
     Args:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 IDS_MAX = 200
 """EC2 takes at most that many values per filter."""
+PAGE_INSTANCES = 200
+"""EC2 answers whole lists slowly, and slows down those who ask for them (user guide, "Paginated
+API requests")."""
 HISTORY_AGE = timedelta(hours=1)
 """Longer than the longest cool-off after a capacity error."""
 HISTORY_PAGES_MAX = 5
@@ -105,7 +108,11 @@ class RegionReader:
     def _tagged(self, *filters: dict[str, Any]) -> list[dict[str, Any]]:
         keys = ["aws:ec2:fleet-id", "cluster", f"kubernetes.io/cluster/{self._cluster}"]
         tagged = [{"Name": "tag-key", "Values": keys}]
-        return self._pages("describe_instances", "Reservations", {"Filters": [*tagged, *filters]})
+        return self._pages(
+            "describe_instances",
+            "Reservations",
+            {"Filters": [*tagged, *filters], "PaginationConfig": {"PageSize": PAGE_INSTANCES}},
+        )
 
     def reservations_of(self, ids: Sequence[str]) -> Iterator[Answer]:
         """The instances of these ids; by filter, so that unknown ids are no error."""

@@ -15,7 +15,7 @@ from tests.benchmarks.e2e.world import BULK, SOLO, World
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 QUIET_SECONDS = 0.1
 """Events closer together than this go on gathering (adapters/kubernetes/cache.py)."""
-_SERVED_SECONDS = 60.0
+_SERVED_SECONDS = 240.0
 _PAUSE_SECONDS = 1.0
 """After a single pod: the cycles that its own raise sets off are to be over."""
 _MORE_SECONDS = 4.0

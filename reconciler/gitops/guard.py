@@ -113,7 +113,8 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
             code,
             fleet.name,
             f"would be {verb}{because} ({size}{named});"
-            f" list it in the config's allow_destroy to approve that",
+            f" undo the edit, or list it in the config's allow_destroy to approve that:"
+            " the capacity loop then drains it before the apply",
         )
     elif nodes or fleet.capacity_before:
         yield _warning(

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -84,6 +85,54 @@ class TestTerraform:
         """A plan holds every value of the state, secrets included."""
         saved = module(tmp_path / "root").plan(str(tmp_path / "plan"))
         assert Path(saved.file).stat().st_mode & 0o077 == 0
+
+    def test_half_made_resource_is_listed_and_taken_for_made(self, tmp_path: Path) -> None:
+        """A fleet that an interrupted apply had made must not be replaced by the next one."""
+        cli = module(tmp_path / "root")
+        cli.apply(cli.plan(str(tmp_path / "plan")).file)
+        assert cli.tainted() == ()
+        subprocess.run(
+            ["terraform", "taint", "terraform_data.thing"],
+            cwd=tmp_path / "root",
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        (found,) = cli.tainted()
+        assert (found.address, found.type) == ("terraform_data.thing", "terraform_data")
+        assert found.id
+        cli.untaint(found.address)
+        assert cli.tainted() == ()
+        assert not cli.plan(str(tmp_path / "plan")).changes
+
+    def test_lock_that_does_not_exist_is_said_so(self, tmp_path: Path) -> None:
+        """A mistyped id must not look as if the lock were gone."""
+        with pytest.raises(ToolError, match="unlock"):
+            module(tmp_path / "root").unlock("no-such-lock")
+
+    def test_terraform_outlives_us_when_we_are_killed(self, tmp_path: Path) -> None:
+        """Ended in the middle, it would leave a lock, and fleets that no state knows."""
+        text = SLOW_ROOT.replace("sleep 60", "sh -c 'sleep 2; echo done; echo done >&2'")
+        cli = module(tmp_path / "root", text)
+        cli.plan(str(tmp_path / "plan"))
+        program = (
+            "import sys; from pathlib import Path;"
+            "from reconciler.adapters.terraform.cli import TerraformCli;"
+            "from reconciler.adapters.terraform.settings import TerraformSettings;"
+            "TerraformCli(TerraformSettings(directory=Path(sys.argv[1]))).apply(sys.argv[2])"
+        )
+        folder = tmp_path / "root"
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(folder), str(tmp_path / "plan")],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            until = f"until [ -e {folder}/started ]; do sleep 0.1; done"
+            subprocess.run(["sh", "-c", until], timeout=60, check=True)
+            process.kill()
+        until = f"until grep -q terraform_data {folder}/terraform.tfstate 2>&-; do sleep 0.1; done"
+        subprocess.run(["sh", "-c", until], timeout=60, check=True)
+        assert not cli.plan(str(tmp_path / "again")).changes
 
     def test_stale_plan_is_a_conflict(self, tmp_path: Path) -> None:
         """A plan made before somebody else applied must not be carried out."""

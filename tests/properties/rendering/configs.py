@@ -97,7 +97,9 @@ _ENDPOINTS: st.SearchStrategy[Document] = st.sampled_from(
         },
     ]
 )
-_RESERVED: st.SearchStrategy[Document] = st.sampled_from([{}, {"cpu": "100m", "memory": "1Gi"}, {"ephemeral-storage": "2Gi"}])
+_RESERVED: st.SearchStrategy[Document] = st.sampled_from(
+    [{}, {"cpu": "100m", "memory": "1Gi"}, {"ephemeral-storage": "2Gi"}]
+)
 _VARIABLES: st.SearchStrategy[Document] = _optional(
     tags=TAGS,
     node_labels=LABELS,

@@ -47,7 +47,7 @@ test: setup ## Every tier that this machine can run; says which it could not and
 laws: setup ## Ten thousand random programs against the laws of a node's life (an hour)
 	@RECONCILER_LAWS=$${RECONCILER_LAWS:-10000} $(BIN)/python -m pytest -q -s --timeout 0 tests/life/test_laws.py
 
-month: setup ## A simulated month of the traces, its figures and plot into docs/ (two minutes)
+month: setup ## A simulated month of the traces, its figures and plot into docs/ (two to four minutes)
 	@$(BIN)/python -m tests.life.month --write
 
 e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E2E_BIN; the first run builds it)

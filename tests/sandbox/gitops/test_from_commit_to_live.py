@@ -70,6 +70,7 @@ class Ci:
     """Errors of stages, oldest first."""
     applied: list[str] = field(default_factory=list)
     """Commits that were applied."""
+    _seen: str = ""
     _over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
@@ -79,8 +80,13 @@ class Ci:
             # What mounts the config beside the capacity loop (git-sync, a ConfigMap).
             self.config_file.write_text((self.work / "sectors.yaml").read_text())
             head = git(self.work, "rev-parse", "HEAD")
-            subject = git(self.work, "log", "-1", "--format=%s")
-            if (self.applied and head == self.applied[-1]) or not subject.startswith("Render"):
+            if self.applied and head == self.applied[-1]:
+                continue
+            # A config that renders to the same (allow_destroy alone) gets no commit of the loop.
+            rendered = git(self.work, "log", "-1", "--format=%s").startswith("Render")
+            if not rendered and self._seen != head:
+                self._seen = head
+                self._over.wait(4)
                 continue
             if self._stage("plan", "--out") and self._stage("apply", "--plan"):
                 self.applied.append(head)

@@ -255,7 +255,8 @@ def test_drift_tells_fleets_and_capacity_outside_the_config(
                     "LaunchTemplateSpecification": {
                         "LaunchTemplateId": template["LaunchTemplateId"],
                         "Version": "$Latest",
-                    }
+                    },
+                    "Overrides": [{"InstanceType": "r5.xlarge"}],
                 }
             ],
             TargetCapacitySpecification={

@@ -277,4 +277,4 @@ def test_drift_tells_fleets_and_capacity_outside_the_config(
     assert faulty.returncode == 0, faulty.stderr
     (note,) = json.loads(faulty.stdout)["notes"]
     assert "the config has faults" in note
-    assert "nosuch" in note
+    assert "sectors.yaml:1:" in note

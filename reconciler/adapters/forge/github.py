@@ -8,9 +8,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from reconciler.adapters.forge.comments import marked, with_marker
+from reconciler.adapters.forge.requests import found_or_opened
 from reconciler.adapters.forge.rest import RestClient
 from reconciler.adapters.forge.settings import ForgeSettings
-from reconciler.model.errors import Conflict, Unavailable
+from reconciler.model.errors import Unavailable
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import CommitId
 
@@ -54,18 +55,13 @@ class GitHub:
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """The pull request from `branch` into `base`: the one that exists, or a new one."""
-        found = self._existing(branch, base)
-        if found is not None:
-            return found
         wanted = {"title": title, "head": branch, "base": base, "body": body}
-        try:
-            return _pull_request(self._client.post(f"{self._root}/pulls", wanted, self._headers()))
-        except Conflict:
-            # 422: somebody opened it since we looked, or there is nothing to merge.
-            found = self._existing(branch, base)
-            if found is None:
-                raise
-            return found
+        return found_or_opened(
+            lambda: self._existing(branch, base),
+            lambda: _pull_request(
+                self._client.post(f"{self._root}/pulls", wanted, self._headers())
+            ),
+        )
 
     def comment(self, number: int, marker: str, body: str) -> None:
         """Show a text on a pull request, in place of the one shown before under this marker."""

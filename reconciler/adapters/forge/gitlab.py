@@ -8,9 +8,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from reconciler.adapters.forge.comments import marked, with_marker
+from reconciler.adapters.forge.requests import found_or_opened
 from reconciler.adapters.forge.rest import RestClient
 from reconciler.adapters.forge.settings import ForgeSettings
-from reconciler.model.errors import Conflict, Refused, Unavailable
+from reconciler.model.errors import Refused, Unavailable
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import CommitId
 
@@ -65,24 +66,18 @@ class GitLab:
 
     def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
         """The merge request from `branch` into `base`: the one that exists, or a new one."""
-        found = self._existing(branch, base)
-        if found is not None:
-            return found
         wanted = {
             "title": title,
             "source_branch": branch,
             "target_branch": base,
             "description": body,
         }
-        try:
-            return _merge_request(
+        return found_or_opened(
+            lambda: self._existing(branch, base),
+            lambda: _merge_request(
                 self._client.post(f"{self._root}/merge_requests", wanted, self._headers())
-            )
-        except Conflict:
-            found = self._existing(branch, base)
-            if found is None:
-                raise
-            return found
+            ),
+        )
 
     def comment(self, number: int, marker: str, body: str) -> None:
         """Show a text on a merge request, in place of the one shown before under this marker."""

@@ -103,7 +103,8 @@ class LiveExecutor:
             for outcome in self._step(step, failed, targets):
                 if not outcome.settled:
                     failed.setdefault(subject_of(outcome.action), outcome.detail)
-                elif isinstance(outcome.action, SetCapacity):
+                if isinstance(outcome.action, SetCapacity):
+                    # A raise that failed, too: a node that the plan ends from there must stay.
                     place = (outcome.action.region, outcome.action.id)
                     targets[place] = outcome.action.to_capacity
                 outcomes.append(outcome)

@@ -12,7 +12,7 @@ from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 End = tuple[OutcomeKind, str, str]
 """What came of it, the detail for people, the class of the error."""
 Targets = dict[tuple[Region, FleetId], int]
-"""Of fleets whose target a plan has set, what it is now."""
+"""Of fleets whose target a plan sets, what it is to be by now."""
 Ends = dict[TerminateInstance, End]
 DONE_ALREADY: End = ("already-done", "", "")
 

@@ -21,7 +21,13 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Taint
-from reconciler.model.errors import InvariantViolated, OutcomeUnknown, Throttled, Unavailable
+from reconciler.model.errors import (
+    Conflict,
+    InvariantViolated,
+    OutcomeUnknown,
+    Throttled,
+    Unavailable,
+)
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome
 from tests.builders import HOME, amounts, make_pod
@@ -425,4 +431,12 @@ def test_target_that_the_same_plan_raised_is_lowered_from_there(scene: Scene) ->
     """A plan that grows and shrinks one fleet would never end its nodes."""
     first, second = (replace(scene.ended(n), from_capacity=3) for n in (0, 1))
     assert scene.run(scene.raised(5), first, second) == ["applied"] * 3
+    assert scene.world.target(scene.fleet) == 3
+
+
+def test_node_is_not_ended_when_the_raise_that_replaces_it_failed(scene: Scene) -> None:
+    """The target would go below the fleet's minimum, and the pods have nowhere to go."""
+    ending = replace(scene.ended(), from_capacity=3)
+    scene.world.fail_next("set_target_capacity", Conflict("ec2", "modifying"))
+    assert scene.run(scene.raised(4), ending)[-1] == "refused"
     assert scene.world.target(scene.fleet) == 3

@@ -13,7 +13,7 @@ _REVISION = re.compile(r"[A-Za-z0-9][\w./^~-]{0,199}", re.ASCII)
 
 
 class GitCheckout:
-    """Reads the git work tree around a directory; changes nothing."""
+    """Checkout and CheckoutHistory over the git work tree around a directory; changes nothing."""
 
     def state(self, directory: str) -> CheckoutState | None:
         """See Checkout.state."""
@@ -31,12 +31,12 @@ class GitCheckout:
         )
 
     def files(self, directory: str) -> tuple[str, ...]:
-        """See Checkout.files."""
+        """See CheckoutHistory.files."""
         listed = _ask(directory, "ls-files", "-z")
         return tuple(sorted(filter(None, (listed or "").split("\0"))))
 
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
-        """See Checkout.changed_since."""
+        """See CheckoutHistory.changed_since."""
         if _REVISION.fullmatch(revision) is None:
             raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
         listed = _ask(

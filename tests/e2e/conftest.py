@@ -15,7 +15,6 @@ from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.e2e.promises import Tally
 
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - Go and the cache are found there
-_TALLY = pytest.StashKey[Tally]()
 _WANTED = "RECONCILER_E2E"
 _TEST_SECONDS = 600
 
@@ -30,18 +29,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def tally(request: pytest.FixtureRequest) -> Tally:
+def tally(closing_lines: list[str]) -> Iterator[Tally]:
     """The promises of all scenes; told at the end of the run."""
-    return request.config.stash.setdefault(_TALLY, Tally())
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say how many promises of plans kube-scheduler kept."""
-    found = config.stash.get(_TALLY, None)
-    if found is not None:
-        terminalreporter.write_line(found.summary())
+    found = Tally()
+    yield found
+    closing_lines.append(found.summary())
 
 
 @pytest.fixture(scope="session")

@@ -268,7 +268,8 @@ def test_spot_interruption_is_announced_and_then_done(
     clock.advance(1)
     ec2.describe_fleets()
     _, facts = ControlClient(aws.url).instances()
-    (victim,) = [each["instance_id"] for each in facts if each["interrupted_at"]]
+    mine = [each for each in facts if each["fleet_id"] == fleet]
+    (victim,) = [each["instance_id"] for each in mine if each["interrupted_at"]]
     (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
     event = json.loads(message["Body"])
     assert event["detail-type"] == "EC2 Spot Instance Interruption Warning"

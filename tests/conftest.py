@@ -7,16 +7,26 @@ otherwise the run would end with one process working and the others idle.
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 _HERE = Path(__file__).parent
-_WHOLE = ("e2e",)
+_WHOLE = ("tests/e2e/",)
 _FIRST = ("e2e", "terraform", "sandbox", "life")
 _LINES = "closing_lines"
 
 CLOSING_LINES = pytest.StashKey[list[str]]()
 """What a test wants said after the last test of the run, whichever process ran it."""
+
+
+class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
+    """Gives a process whole files, and some tiers whole."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        whole = next((tier for tier in _WHOLE if nodeid.startswith(tier)), None)
+        return whole or nodeid.partition("::")[0]
 
 
 @pytest.fixture(scope="session")
@@ -25,19 +35,11 @@ def closing_lines(request: pytest.FixtureRequest) -> list[str]:
     return request.config.stash.setdefault(CLOSING_LINES, [])
 
 
-def _tier(item: pytest.Item) -> str:
-    return item.path.relative_to(_HERE).parts[0]
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long tiers first; each file in one process, and some tiers whole."""
+    """The long tiers first, in the order that they have otherwise."""
     ranks = {name: rank for rank, name in enumerate(_FIRST)}
-    items.sort(key=lambda item: ranks.get(_tier(item), len(ranks)))
-    for item in items:
-        tier = _tier(item)
-        group = tier if tier in _WHOLE else str(item.path.relative_to(_HERE))
-        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: ranks.get(item.path.relative_to(_HERE).parts[0], len(ranks)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -47,20 +49,24 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         output[_LINES] = session.config.stash.setdefault(CLOSING_LINES, [])
 
 
-class _Gather:
-    """Hooks that exist only where pytest-xdist is on."""
+class _Processes:
+    """Hooks of pytest-xdist: they may not be there when it is left out (`-p no:xdist`)."""
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: object) -> None:
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> _ByFile:
+        """Share the tests out as this module says."""
+        return _ByFile(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
         """Take over what that process had to say."""
         output: Mapping[str, list[str]] = getattr(node, "workeroutput", {})
-        config: pytest.Config = getattr(node, "config")  # noqa: B009 - xdist has no types
-        config.stash.setdefault(CLOSING_LINES, []).extend(output.get(_LINES, []))
+        node.config.stash.setdefault(CLOSING_LINES, []).extend(output.get(_LINES, []))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hear of processes that end."""
-    config.pluginmanager.register(_Gather())
+    """Share out, and hear of processes that end."""
+    config.pluginmanager.register(_Processes())
 
 
 def pytest_terminal_summary(

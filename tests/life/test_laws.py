@@ -11,6 +11,9 @@ from tests.life.running import Life
 USUAL = 120
 PROGRAMS = int(os.environ.get("RECONCILER_LAWS", USUAL))  # noqa: TID251 - how long to search
 """How many programs one run tries; the usual number repeats itself, a larger one searches on."""
+TOLD_EVERY = 200
+"""Programs between two lines of a long run, so that one which is stopped early says how far it
+came."""
 
 
 class Tally:
@@ -36,7 +39,7 @@ class Tally:
         )
 
 
-def test_no_program_breaks_a_law() -> None:
+def test_no_program_breaks_a_law(closing_lines: list[str]) -> None:
     """An operator who leaves the loop alone for a month would find one of these in the morning."""
     tally = Tally()
 
@@ -52,9 +55,12 @@ def test_no_program_breaks_a_law() -> None:
         life = Life(program)
         broken = life.run()
         tally.add(life)
+        if tally.programs % TOLD_EVERY == 0:
+            sys.stdout.write(f"{tally}\n")
+            sys.stdout.flush()
         note(f"broken: {broken}")
         assert broken == []
 
     obeys()
-    sys.stdout.write(f"{tally}\n")
+    closing_lines.append(f"laws: {tally}")
     assert min(tally.crashes, tally.evictions, tally.endings) > 0

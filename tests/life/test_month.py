@@ -1,7 +1,6 @@
 """A month of a mixed workload: idle time, node-hours against a clairvoyant's, protected pods."""
 
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -46,12 +45,11 @@ def broken(found: Outcome) -> list[str]:
 
 @pytest.mark.timeout(3000)
 def test_month_is_cheap_quick_to_let_go_and_kills_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, closing_lines: list[str]
 ) -> None:
     """What operators judge an autoscaler by, after they have left it alone for a month."""
     found = Month(arrivals(DAYS), DAYS).run()
-    with capsys.disabled():
-        sys.stdout.write(f"\n{summary(found, real=present())}\n{table(figures(found))}\n")
+    closing_lines.append(f"month: {summary(found, real=present())}\n{table(figures(found))}")
     (tmp_path / "month.svg").write_text(plot(found), encoding="utf-8")
     assert broken(found) == []
 

@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 from reconciler.gitops.planned import FLEET, as_mapping
+from reconciler.gitops.pools import POOLS
 from reconciler.ports.terraform import StateVersion, TerraformPlanJson
 
 _LIVE_FIELDS = (
@@ -86,8 +87,43 @@ def essence(plan: TerraformPlanJson) -> str:
 
     Two plans with the same essence may stand for each other.
     """
-    changes = [
-        {
+    changes = _changes(plan)
+    essential = {
+        "resources": [changes[key] for key in sorted(changes)],
+        "outputs": plan.get("output_changes", {}),
+    }
+    return hashlib.sha256(canonical(essential).encode()).hexdigest()
+
+
+def is_part_of(part: TerraformPlanJson, whole: TerraformPlanJson, edited: Set[str]) -> bool:
+    """Whether a plan does nothing that another one would not do.
+
+    Args:
+        part: What is left to do; what it does not name is done. Outputs do not count.
+        whole: What was approved.
+        edited: Addresses of fleets of which some changes may be done already.
+    """
+    approved = _changes(whole)
+    for key, change in _changes(part).items():
+        there = approved.get(key)
+        if there is None:
+            return False
+        if key[0] in edited:
+            change, there = _without_pools(change), _without_pools(there)  # noqa: PLW2901 - both
+        if change != there:
+            return False
+    return True
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no blanks."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _changes(plan: TerraformPlanJson) -> dict[tuple[str, str], dict[str, Any]]:
+    """What each resource is to become, by address and key of a deposed object."""
+    return {
+        (str(entry.get("address")), str(entry.get("deposed"))): {
             "address": entry.get("address"),
             "deposed": entry.get("deposed"),
             "actions": as_mapping(entry.get("change")).get("actions"),
@@ -97,17 +133,15 @@ def essence(plan: TerraformPlanJson) -> str:
         }
         for entry in plan.get("resource_changes", [])
         if as_mapping(entry.get("change")).get("actions") not in (["no-op"], ["read"])
-    ]
-    essential = {
-        "resources": sorted(changes, key=lambda c: (str(c["address"]), str(c["deposed"]))),
-        "outputs": plan.get("output_changes", {}),
     }
-    return hashlib.sha256(canonical(essential).encode()).hexdigest()
 
 
-def canonical(value: Any) -> str:
-    """JSON with sorted keys and no blanks."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def _without_pools(change: Mapping[str, Any]) -> dict[str, Any]:
+    sides = {
+        side: {k: v for k, v in as_mapping(change.get(side)).items() if k != POOLS}
+        for side in ("before", "after")
+    }
+    return {"actions": change.get("actions"), **sides}
 
 
 def _without_live(entry: Mapping[str, Any], side: str) -> Any:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from reconciler.model.errors import ToolError, UsageError
@@ -200,11 +199,6 @@ class Sandbox:
         """Start."""
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop, whatever happened."""
         self.stop()

@@ -5,14 +5,12 @@ import os
 import subprocess
 import sys
 from dataclasses import fields
-from types import TracebackType
 from typing import Self
 
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.aws.values import Delays
-
-_STOP_SECONDS = 10.0
+from reconciler.sandbox.processes import start_child, stop_child
 
 
 class AwsProcess:
@@ -24,7 +22,7 @@ class AwsProcess:
     def __init__(self, *, port: int = 0, delays: Delays | None = None) -> None:
         self._port = port
         self._delays = delays or Delays()
-        self._child: subprocess.Popen[str] | None = None
+        self._child: subprocess.Popen[bytes] | None = None
         self._url: str | None = None
 
     @property
@@ -50,9 +48,8 @@ class AwsProcess:
         for field in fields(Delays):
             option = "--" + field.name.replace("_", "-")
             command += [option, str(getattr(self._delays, field.name))]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
-        self._child = child
-        line = "" if child.stdout is None else child.stdout.readline()
+        child = self._child = start_child(command)
+        line = b"" if child.stdout is None else child.stdout.readline()
         if not line:
             self.stop()
             raise ToolError("aws process", f"ended with code {child.returncode} before it served")
@@ -62,27 +59,14 @@ class AwsProcess:
     def stop(self) -> None:
         """End the child and wait for it."""
         child, self._child, self._url = self._child, None, None
-        if child is None:
-            return
-        child.terminate()
-        try:
-            child.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+        if child is not None:
+            stop_child(child)
 
     def __enter__(self) -> Self:
         """Start."""
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()

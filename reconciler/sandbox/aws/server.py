@@ -3,7 +3,6 @@
 import socket
 from contextlib import suppress
 from threading import Lock, Thread
-from types import TracebackType
 from typing import Any, Self
 
 from werkzeug.serving import ThreadedWSGIServer
@@ -92,12 +91,7 @@ class AwsServer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop."""
         self.stop()
 

@@ -3,7 +3,6 @@
 import secrets
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from reconciler.sandbox.cluster.api import Api
@@ -135,12 +134,7 @@ class ClusterServer:
         """Start."""
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop, whatever happened."""
         self.stop()
 

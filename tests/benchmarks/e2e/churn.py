@@ -3,9 +3,11 @@
 import threading
 import time
 from collections import deque
-from typing import Any
+from contextlib import closing
+from http.client import HTTPException
+from typing import Any, Self
 
-from tests.benchmarks.e2e.etcd import Object
+from tests.benchmarks.e2e.etcd import Etcd, Object
 from tests.benchmarks.e2e.objects import NAMESPACE, pod_body, pod_key, run
 from tests.benchmarks.e2e.waiting import until
 from tests.benchmarks.e2e.world import World
@@ -32,19 +34,28 @@ class Churn:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="churn")
         self._number = 0
-        self._began = 0.0
-        self._ended = 0.0
+        self._failure = ""
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         """Begin."""
-        self._began = time.monotonic()
         self._thread.start()
+        return self
 
-    def stop(self) -> float:
-        """End; the rate that was reached, in pods a second."""
+    def __exit__(self, *_: object) -> None:
+        """End, and take away what still runs."""
         self._stopping.set()
         self._thread.join()
-        return self._number / (self._ended - self._began)
+
+    @property
+    def begun(self) -> int:
+        """How many pods were made so far.
+
+        Raises:
+            RuntimeError: The thread has ended by a failure: no more come.
+        """
+        if self._failure:
+            raise RuntimeError(f"churn ended: {self._failure}")
+        return self._number
 
     def wait_seen(self) -> float:
         """Wait until the API server has told of everything so far; how long that took, in seconds.
@@ -55,32 +66,43 @@ class Churn:
         pod = pod_body(f"marker-{self._number}", "10m", "16Mi")
         pod["spec"]["nodeName"] = self._world.nodes[0]
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}"
-        etcd = self._world.etcd()
-        etcd.put([(pod_key(pod), pod)])
+        with closing(self._world.etcd()) as etcd:
+            etcd.put([(pod_key(pod), pod)])
+            self._wait_cached(path)
+            etcd.delete([pod_key(pod)])
+        return time.monotonic() - began
+
+    def _wait_cached(self, path: str) -> None:
+        """Until the API server has told its watchers of an object."""
 
         def seen() -> bool:
             query = {"resourceVersion": "0"}  # from the cache that feeds watches
             return self._world.api.request("GET", path, query=query).status == 200
 
         until("the API server has caught up", seen, 300, 0.05)
-        etcd.delete([pod_key(pod)])
-        etcd.close()
-        return time.monotonic() - began
 
     def _run(self) -> None:
-        etcd = self._world.etcd()
-        running: deque[list[Any]] = deque()
-        finished: deque[list[Any]] = deque()
+        with closing(self._world.etcd()) as etcd:
+            running: deque[list[Any]] = deque()
+            finished: deque[list[Any]] = deque()
+            try:
+                self._churn(etcd, running, finished)
+            except (OSError, HTTPException, RuntimeError) as error:
+                self._failure = f"{type(error).__name__}: {error}"
+                return
+            for pods in (*running, *finished):
+                etcd.delete(map(pod_key, pods))
+
+    def _churn(
+        self, etcd: Etcd, running: deque[list[Any]], finished: deque[list[Any]]
+    ) -> None:
+        """Steps that are late are made up for as fast as it goes."""
         due = time.monotonic()
         while not self._stopping.wait(max(0.0, due - time.monotonic())):
             due += _STEP_SECONDS
             etcd.put(self._changes(running, finished))
             if len(finished) > _LIFE_STEPS:
                 etcd.delete(pod_key(pod) for pod in finished.popleft())
-        self._ended = time.monotonic()
-        for pods in (*running, *finished):
-            etcd.delete(map(pod_key, pods))
-        etcd.close()
 
     def _changes(self, running: deque[list[Any]], finished: deque[list[Any]]) -> list[Object]:
         """New pods, the last step's that now run, and those that end."""

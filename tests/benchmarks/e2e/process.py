@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,12 @@ _MIB_KIB = 1024
 _STOP_SECONDS = 20
 _SAMPLE_SECONDS = 1.0
 _FIRST_PLAN_SECONDS = 300
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far, all of its threads."""
+    times = Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+    return (int(times[11]) + int(times[12])) / _TICKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,24 +55,25 @@ class Reconciler:
 
     def usage(self) -> Usage:
         """What it has used by now."""
-        folder = Path("/proc", str(self.process.pid))
-        times = (folder / "stat").read_text().rpartition(")")[2].split()
-        pages = (folder / "status").read_text().partition("VmRSS:")[2].split()[0]
         return Usage(
             at=time.monotonic(),
-            cpu_seconds=(int(times[11]) + int(times[12])) / _TICKS,
-            rss_mib=int(pages) / _MIB_KIB,
+            cpu_seconds=cpu_seconds(self.process.pid),
+            rss_mib=self._memory_mib("VmRSS:"),
         )
 
     def peak_mib(self) -> float:
         """The largest resident size so far."""
+        return self._memory_mib("VmHWM:")
+
+    def _memory_mib(self, line: str) -> float:
         text = Path("/proc", str(self.process.pid), "status").read_text()
-        return int(text.partition("VmHWM:")[2].split()[0]) / _MIB_KIB
+        return int(text.partition(line)[2].split()[0]) / _MIB_KIB
 
     def sample(self) -> None:
         """Take samples until stopped."""
-        while not self._stopping.wait(_SAMPLE_SECONDS):
-            self.samples.append(self.usage())
+        while not self._stopping.wait(_SAMPLE_SECONDS) and self.process.poll() is None:
+            with suppress(OSError, IndexError):  # it may end just now
+                self.samples.append(self.usage())
 
     def stop_sampling(self) -> None:
         """End `sample`."""
@@ -85,16 +92,15 @@ class Reconciler:
 
 
 @contextmanager
-def reconciler(config: Path, environment: Mapping[str, str], *prefix: str) -> Iterator[Reconciler]:
+def reconciler(config: Path, environment: Mapping[str, str]) -> Iterator[Reconciler]:
     """Start it, sample it, end it.
 
     Args:
         config: Sector config; the log goes beside it.
         environment: What the sandbox asks programs to have.
-        prefix: What to run it under, such as a profiler.
     """
     log = config.with_suffix(".log")
-    argv = [sys.executable, *prefix, "-m", "reconciler", "run", "--config", str(config)]
+    argv = [sys.executable, "-m", "reconciler", "run", "--config", str(config)]
     inherited = os.environ  # noqa: TID251 - a child inherits ours
     with log.open("wb") as stream:
         started = time.monotonic()

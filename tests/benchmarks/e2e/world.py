@@ -1,10 +1,10 @@
 """The world that is measured in: EC2 Fleets with instances, a control plane full of their nodes."""
 
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from tests.benchmarks.e2e.objects import (
     replica_set,
     running_pods,
 )
-from tests.benchmarks.e2e.waiting import until
+from tests.benchmarks.e2e.process import cpu_seconds
+from tests.benchmarks.e2e.progress import say
+from tests.benchmarks.e2e.waiting import pause, until
 from tests.sandbox.capacity.fleets import REGION, create_fleet
 
 FULL = "medium"
@@ -30,6 +32,12 @@ SOLO = "small"
 """4 vCPU: takes one of the single pods."""
 BULK = "large"
 """16 vCPU: takes many pods of a burst."""
+_CALM_SECONDS = 5.0
+_CALM_CORES = 0.5
+_SETTLED_SECONDS = 300.0
+_POD_START_SECONDS = 3.0
+"""Churned pods are written as running before that: KWOK has no part in them."""
+_PROGRESS_PODS = 5000
 _LEASE_SECONDS = 100.0
 """Renewals of 1,000 leases every 10 s would keep two cores busy alone."""
 _CONFIG = """\
@@ -47,12 +55,6 @@ sectors:
     - {size: medium}
     - {size: large}
 """
-
-
-def say(text: str) -> None:
-    """A line for whoever waits."""
-    sys.stdout.write(f"  {text}\n")
-    sys.stdout.flush()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,19 @@ class World:
         """A connection to the cluster's store."""
         return Etcd(self.plane.etcd_url)
 
+    def settle(self) -> None:
+        """Wait until controllers and KWOK have taken the cluster in: they use little CPU then."""
+
+        def calm() -> bool:
+            before = self._cpu_seconds()
+            pause(_CALM_SECONDS)
+            return self._cpu_seconds() - before < _CALM_CORES * _CALM_SECONDS
+
+        until("the control plane is calm", calm, _SETTLED_SECONDS, 0)
+
+    def _cpu_seconds(self) -> float:
+        return sum(cpu_seconds(each.pid) for each in self.plane.processes.values())
+
 
 @contextmanager
 def make_world(programs: Path, nodes: int, pods_per_node: int) -> Iterator[World]:
@@ -103,7 +118,9 @@ def make_world(programs: Path, nodes: int, pods_per_node: int) -> Iterator[World
         def seed(url: str) -> None:
             names.extend(_seed(url, instances, pods_per_node))
 
-        settings = ClusterSettings(lease_seconds=_LEASE_SECONDS)
+        settings = ClusterSettings(
+            lease_seconds=_LEASE_SECONDS, pod_start_seconds=_POD_START_SECONDS
+        )
         with ControlPlane(programs, Path(folder, "plane"), settings, seed=seed) as plane:
             say("the API server serves")
             api = connect(str(plane.kubeconfig))
@@ -147,9 +164,12 @@ def _seed(url: str, instances: list[InstanceFacts], pods_per_node: int) -> list[
     owners = {number: _owner(body) for number, (_, body) in enumerate(sets)}
     etcd.put(nodes)
     etcd.put(sets)
-    etcd.put(running_pods(names, pods_per_node, owners))
+    pods = running_pods(names, pods_per_node, owners)
+    for first in range(0, len(names) * pods_per_node, _PROGRESS_PODS):
+        etcd.put(islice(pods, _PROGRESS_PODS))
+        count = min(first + _PROGRESS_PODS, len(names) * pods_per_node)
+        say(f"{count} pods on {len(names)} nodes are in etcd")
     etcd.close()
-    say(f"{len(names) * pods_per_node} pods on {len(names)} nodes are in etcd")
     return names
 
 

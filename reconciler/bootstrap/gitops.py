@@ -26,6 +26,7 @@ from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, pod_impacts
+from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
 from reconciler.gitops.roots import changed_roots
 from reconciler.gitops.status import ClusterStatus, GitopsReport
@@ -185,7 +186,7 @@ def pipeline(options: CiOptions) -> Pipeline:
         allow_types=frozenset(options.allow_types),
         impacts=_impacts(options),
     )
-    return Pipeline(terraform, _ec2, GitCheckout(), settings, _left_behind)
+    return Pipeline(terraform, _ec2, GitCheckout(), settings, _left_behind, _set_pools)
 
 
 def _impacts(
@@ -243,6 +244,12 @@ def _left_behind(
     from reconciler.adapters.aws.left_behind import read_left_behind  # noqa: PLC0415 - as above
 
     return read_left_behind(cluster, region, names)
+
+
+def _set_pools(edit: PoolEdit) -> None:
+    from reconciler.adapters.aws.pools import set_pools  # noqa: PLC0415 - as above
+
+    set_pools(edit.region, edit.fleet_id, edit.configs)
 
 
 def unlock(directory: Path, backend_config: tuple[str, ...], lock_id: str) -> None:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +96,7 @@ def essence(plan: TerraformPlanJson) -> str:
     return hashlib.sha256(canonical(essential).encode()).hexdigest()
 
 
-def is_part_of(part: TerraformPlanJson, whole: TerraformPlanJson, edited: Set[str]) -> bool:
+def is_part_of(part: TerraformPlanJson, whole: TerraformPlanJson, edited: AbstractSet[str]) -> bool:
     """Whether a plan does nothing that another one would not do.
 
     Args:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reconciler.gitops.binding import Binding, essence
+from reconciler.gitops.carrying_out import Applied, CarryingOut, SetPools
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
-from reconciler.gitops.guard import Finding, GuardPolicy, guard, refused
+from reconciler.gitops.guard import Finding, GuardPolicy, guard
+from reconciler.gitops.leaving import Clouds, nodes_of
 from reconciler.gitops.left_behind import LeftBehind, imported, left_behind
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
@@ -16,23 +17,10 @@ from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.render import TFVARS
-from reconciler.model.errors import (
-    Conflict,
-    NotFound,
-    ObservationError,
-    PortError,
-    ReconcilerError,
-    Refused,
-    ToolError,
-)
-from reconciler.model.ids import FleetId, Region
-from reconciler.model.snapshot import CloudState
-from reconciler.planner.live_fleets import LIVE_STATES
-from reconciler.ports.cloud import Cloud
+from reconciler.model.errors import Conflict, ObservationError, PortError, Refused, ToolError
+from reconciler.model.ids import Region
 from reconciler.ports.repository import Checkout
 from reconciler.ports.terraform import SavedPlan, StateVersion, Terraform, TerraformPlanJson
-
-_REPLANS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +48,6 @@ class PipelineSettings:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """What an apply came to."""
-
-    message: str
-    """Terraform's last line, or why nothing was to be done."""
-    replans: int = 0
-    """How often live capacity had moved since the plan."""
-
-
 class Pipeline:
     """Plan, apply and drift for one root module.
 
@@ -80,12 +58,14 @@ class Pipeline:
     def __init__(
         self,
         terraform: Terraform,
-        cloud: Callable[[str], Cloud],
+        cloud: Clouds,
         checkout: Checkout,
         settings: PipelineSettings,
         left_behind: LeftBehind | None = None,
+        set_pools: SetPools | None = None,
     ) -> None:
         self._left_behind = left_behind
+        self._set_pools = set_pools
         self._terraform = terraform
         self._cloud = cloud
         self._checkout = checkout
@@ -104,7 +84,7 @@ class Pipeline:
         state = self._terraform.state_version()
         saved, shown, adopted = self._plan_with_left_behind()
         planned = fleets(shown)
-        nodes, blind = self._nodes_of(planned)
+        nodes, blind = nodes_of(planned, self._cloud)
         impacts = self._settings.impacts
         report = PlanReport(
             binding=self._binding(state, planned),
@@ -155,7 +135,13 @@ class Pipeline:
             raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")
         if not approved.changes:
             return Applied(message="No changes: nothing to apply.")
-        return self._apply_current(approved.essence)
+        return CarryingOut(
+            terraform=self._terraform,
+            cloud=self._cloud,
+            plans=self._settings.plans,
+            policy=self._settings.policy,
+            set_pools=self._set_pools,
+        ).run(approved.essence)
 
     def drift(self) -> DriftReport:
         """What differs between config, state and EC2; changes nothing and takes no lock.
@@ -205,29 +191,6 @@ class Pipeline:
             shown = self._terraform.show_json(saved.file)
         return saved, shown, told
 
-    def _carry_out(self, file: str, planned: tuple[PlannedFleet, ...]) -> str:
-        """Apply; fleets that were made while it was stopped are kept as they are.
-
-        Terraform takes a fleet whose creation it did not see to its end for broken, and would
-        replace it at the next apply, nodes and all.
-        """
-        try:
-            return self._terraform.apply(file)
-        except ToolError:
-            with suppress(ReconcilerError):
-                self._keep_made_fleets(planned)
-            raise
-
-    def _keep_made_fleets(self, planned: tuple[PlannedFleet, ...]) -> None:
-        by_address = {fleet.address: fleet for fleet in planned}
-        for found in self._terraform.tainted():
-            fleet = by_address.get(found.address)
-            if fleet is not None and found.id:
-                cloud = self._cloud(_cluster(fleet))
-                live = cloud.fleet(Region(fleet.region), FleetId(found.id))
-                if live.state in LIVE_STATES:
-                    self._terraform.untaint(found.address)
-
     def _prepare(self) -> None:
         self._terraform.init(self._settings.backend_config)
         errors = [found for found in self._terraform.validate() if found.severity == "error"]
@@ -264,95 +227,6 @@ class Pipeline:
     def _subject(self) -> str:
         checkout = self._checkout.state(str(self._settings.module))
         return checkout.subject if checkout else ""
-
-    def _apply_current(self, approved_essence: str) -> Applied:
-        """Apply the kept plan, made again while live capacity moves under it.
-
-        The provider sends the target capacity of the plan along with any other change of a
-        fleet, so a plan that is older than the capacity loop's last word would undo it.
-        """
-        file = str(self._settings.plans.plan_file)
-        for replans in range(_REPLANS_MAX + 1):
-            shown = self._terraform.show_json(file)
-            if essence(shown) != approved_essence:
-                raise Conflict(
-                    "plan",
-                    "live capacity moved, and so did something else since the approval",
-                    "plan and approve again",
-                )
-            planned = fleets(shown)
-            if not self._moved(planned):
-                self._assert_allowed(shown, planned)
-                return Applied(message=self._carry_out(file, planned), replans=replans)
-            file = self._terraform.plan(str(self._settings.plans.replanned_file)).file
-        raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
-
-    def _assert_allowed(self, shown: TerraformPlanJson, planned: tuple[PlannedFleet, ...]) -> None:
-        nodes, blind = self._nodes_of(planned)
-        against = [*refused(guard(shown, self._settings.policy(nodes))), *blind]
-        if against:
-            raise Refused(against[0].where, f"{against[0].code}: {against[0].message}")
-        for fleet in planned:
-            left = nodes.get(fleet.fleet_id, ())
-            if fleet.step in {"delete", "replace"} and (left or fleet.capacity_before):
-                raise Refused(
-                    fleet.name,
-                    f"still has {len(left)} nodes and target capacity {fleet.capacity_before};"
-                    " the capacity loop drains it first",
-                )
-
-    def _moved(self, planned: tuple[PlannedFleet, ...]) -> bool:
-        """Whether any fleet that the plan would touch has another live target by now."""
-        touched = [fleet for fleet in planned if fleet.touches_capacity]
-        return any(self._live_target(fleet) != fleet.capacity_before for fleet in touched)
-
-    def _live_target(self, fleet: PlannedFleet) -> int | None:
-        try:
-            live = self._cloud(_cluster(fleet)).fleet(Region(fleet.region), FleetId(fleet.fleet_id))
-        except NotFound:
-            return None
-        return live.target_capacity
-
-    def _nodes_of(
-        self, planned: tuple[PlannedFleet, ...]
-    ) -> tuple[dict[str, tuple[str, ...]], tuple[Finding, ...]]:
-        """Live nodes of the fleets that would go; and what could not be seen of them."""
-        going = [f for f in planned if f.fleet_id and f.step in {"delete", "replace"}]
-        nodes: dict[str, tuple[str, ...]] = {}
-        unseen: list[Finding] = []
-        for cluster in sorted({_cluster(fleet) for fleet in going}):
-            theirs = [fleet for fleet in going if _cluster(fleet) == cluster]
-            regions = sorted({Region(fleet.region) for fleet in theirs})
-            try:
-                cloud = self._cloud(cluster).observe(regions)
-            except (ObservationError, PortError) as error:
-                unseen += [_unseen(fleet, str(error)) for fleet in theirs]
-                continue
-            nodes |= {fleet.fleet_id: _nodes(cloud, fleet) for fleet in theirs}
-            blind = [f for f in theirs if f.region not in cloud.regions]
-            blind = theirs if not cloud.instances_known else blind
-            unseen += [_unseen(fleet, "EC2 did not answer") for fleet in blind]
-        return nodes, tuple(unseen)
-
-
-def _cluster(fleet: PlannedFleet) -> str:
-    return fleet.tags_before.get("cluster") or fleet.tags_after.get("cluster") or ""
-
-
-def _nodes(cloud: CloudState, fleet: PlannedFleet) -> tuple[str, ...]:
-    """Names of a fleet's living instances, as nodes where they have a name."""
-    living = [i for i in cloud.instances if i.fleet_id == fleet.fleet_id and not i.gone]
-    return tuple(sorted(i.private_dns_name or i.id for i in living))
-
-
-def _unseen(fleet: PlannedFleet, reason: str) -> Finding:
-    """Not knowing whether a fleet has nodes is no reason to think that it has none."""
-    return Finding(
-        severity="refused",
-        code="fleet/nodes-unknown",
-        where=fleet.name,
-        message=f"would go, and its nodes are not known: {reason}",
-    )
 
 
 def _counts(shown: TerraformPlanJson) -> Mapping[str, int]:

@@ -70,8 +70,14 @@ class PlannedFleet:
 
     @property
     def touches_capacity(self) -> bool:
-        """Whether carrying it out sends a target capacity to a living fleet, or ends one."""
+        """Whether it changes or ends a living fleet, of any of which a capacity may be sent."""
         return bool(self.fleet_id) and self.step in {"update", "replace", "delete"}
+
+    @property
+    def sends_capacity(self) -> bool:
+        """Whether Terraform would send a target capacity or end the fleet: not for tags alone."""
+        own = {name for name in self.changed if not name.startswith("launch_template.")}
+        return self.touches_capacity and (self.step != "update" or not own <= {"tags", "tags_all"})
 
 
 def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:

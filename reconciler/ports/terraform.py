@@ -74,12 +74,13 @@ class Terraform(Protocol):
         """The state as it is now."""
         ...
 
-    def plan(self, file: str, *, lock: bool = True) -> SavedPlan:
+    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
         """Refresh, plan, and save the plan to `file`; changes nothing.
 
         Args:
             file: Absolute path; readable by its owner only, since plans hold secrets.
             lock: False for reports that no apply will follow.
+            only: Addresses to limit the plan to, with what they need; none: everything.
         """
         ...
 

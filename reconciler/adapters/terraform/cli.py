@@ -77,7 +77,7 @@ class TerraformCli:
         state = _parsed("state pull", out)
         return StateVersion(lineage=str(state.get("lineage", "")), serial=int(state["serial"]))
 
-    def plan(self, file: str, *, lock: bool = True) -> SavedPlan:
+    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
         """See Terraform.plan."""
         finished = self._finished(
             "plan",
@@ -89,6 +89,7 @@ class TerraformCli:
             lock=lock,
             lock_timeout=self._lock_timeout,
             no_color=FLAG,
+            target=list(only) or None,
         )
         Path(file).chmod(0o600)
         return SavedPlan(file=file, changes=finished.status == 2)

@@ -1,0 +1,189 @@
+"""Carrying out an approved plan beside a capacity loop that scales meanwhile.
+
+Terraform sends a target capacity along with some changes of a fleet. So these are asked of EC2
+without one where EC2 can do that (`pools`), and every other plan that sends one is made again
+until the live targets are those that it was made from.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from reconciler.gitops.binding import essence, is_part_of
+from reconciler.gitops.guard import GuardPolicy, guard, refused
+from reconciler.gitops.leaving import Clouds, cluster_of, nodes_of
+from reconciler.gitops.plan_directory import PlanDirectory
+from reconciler.gitops.planned import PlannedFleet, fleets, resources
+from reconciler.gitops.pools import PoolEdit, pool_edits
+from reconciler.model.errors import (
+    Conflict,
+    NotFound,
+    PortError,
+    ReconcilerError,
+    Refused,
+    ToolError,
+)
+from reconciler.model.ids import FleetId, Region
+from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.ports.terraform import Terraform, TerraformPlanJson
+
+_REPLANS_MAX = 3
+SetPools = Callable[[PoolEdit], None]
+"""Has EC2 change where a fleet may launch, and waits until that is in force."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What an apply came to."""
+
+    message: str
+    """Terraform's last line, or why nothing was to be done."""
+    replans: int = 0
+    """How often live capacity had moved since the plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarryingOut:
+    """One apply of one root module.
+
+    Args:
+        policy: What the guard may let through, given the nodes of fleets that would go.
+        set_pools: None: Terraform changes types, subnets and prices too.
+    """
+
+    terraform: Terraform
+    cloud: Clouds
+    plans: PlanDirectory
+    policy: Callable[[Mapping[str, tuple[str, ...]]], GuardPolicy]
+    set_pools: SetPools | None = None
+
+    def run(self, approved_essence: str) -> Applied:
+        """Apply the kept plan, made again while live capacity moves under it.
+
+        A plan with which no target is sent is made again once at most: it cannot undo anything.
+
+        Raises:
+            Conflict: Something else moved too, or capacity keeps moving under a change that only
+                Terraform can make.
+            Refused: The guard refuses it, or a fleet that goes still has nodes.
+            ToolError: Terraform failed.
+        """
+        file = str(self.plans.plan_file)
+        for replans in range(_REPLANS_MAX + 1):
+            shown = self.terraform.show_json(file)
+            if essence(shown) != approved_essence:
+                raise Conflict(
+                    "plan",
+                    "live capacity moved, and so did something else since the approval",
+                    "plan and approve again",
+                )
+            edits = pool_edits(shown) if self.set_pools is not None else ()
+            planned = fleets(shown)
+            beside = frozenset(edit.address for edit in edits)
+            if not self._moved(planned if replans == 0 else _sending(planned, beside)):
+                self._assert_allowed(shown, planned)
+                message = self._in_parts(shown, edits) if edits else self._apply(file, planned)
+                return Applied(message=message, replans=replans)
+            file = self.terraform.plan(str(self.plans.replanned_file)).file
+        raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
+
+    def _in_parts(self, whole: TerraformPlanJson, edits: Sequence[PoolEdit]) -> str:
+        """Everything else first, templates above all; then EC2's part; then what is left.
+
+        In this order new types never launch from an old template.
+        """
+        edited = frozenset(edit.address for edit in edits)
+        others = [
+            resource.address
+            for resource in resources(whole)
+            if resource.step not in {"no-op", "read"} and resource.address not in edited
+        ]
+        said = []
+        if others:
+            file = self.terraform.plan(str(self.plans.replanned_file), only=others).file
+            said.append(self._part(file, whole, frozenset()))
+        taken = [edit for edit in edits if self._is_taken(edit)]
+        said.append(self._rest(whole, edited))
+        return f"{' '.join(said)} Fleets changed without a capacity: {len(taken)}."
+
+    def _is_taken(self, edit: PoolEdit) -> bool:
+        """Whether EC2 took it; if not, it is left for Terraform, in the last part."""
+        with suppress(PortError):
+            if self.set_pools is not None:
+                self.set_pools(edit)
+                return True
+        return False
+
+    def _rest(self, whole: TerraformPlanJson, edited: frozenset[str]) -> str:
+        """What is left, tags above all; it also tells the state what EC2 has now."""
+        for _ in range(_REPLANS_MAX + 1):
+            file = self.terraform.plan(str(self.plans.replanned_file)).file
+            planned = fleets(self.terraform.show_json(file))
+            if not self._moved(_sending(planned, frozenset())):
+                return self._part(file, whole, edited)
+        raise Conflict("plan", "live capacity keeps moving", "plan again: the rest is left to do")
+
+    def _part(self, file: str, whole: TerraformPlanJson, edited: frozenset[str]) -> str:
+        shown = self.terraform.show_json(file)
+        if not is_part_of(shown, whole, edited):
+            raise Conflict(
+                "plan", "something else changed since the approval", "plan and approve again"
+            )
+        planned = fleets(shown)
+        self._assert_allowed(shown, planned)
+        return self._apply(file, planned)
+
+    def _apply(self, file: str, planned: tuple[PlannedFleet, ...]) -> str:
+        """Apply; fleets that were made while it was stopped are kept as they are.
+
+        Terraform takes a fleet whose creation it did not see to its end for broken, and would
+        replace it at the next apply, nodes and all.
+        """
+        try:
+            return self.terraform.apply(file)
+        except ToolError:
+            with suppress(ReconcilerError):
+                self._keep_made_fleets(planned)
+            raise
+
+    def _keep_made_fleets(self, planned: tuple[PlannedFleet, ...]) -> None:
+        by_address = {fleet.address: fleet for fleet in planned}
+        for found in self.terraform.tainted():
+            fleet = by_address.get(found.address)
+            if fleet is not None and found.id:
+                cloud = self.cloud(cluster_of(fleet))
+                live = cloud.fleet(Region(fleet.region), FleetId(found.id))
+                if live.state in LIVE_STATES:
+                    self.terraform.untaint(found.address)
+
+    def _assert_allowed(self, shown: TerraformPlanJson, planned: tuple[PlannedFleet, ...]) -> None:
+        nodes, blind = nodes_of(planned, self.cloud)
+        against = [*refused(guard(shown, self.policy(nodes))), *blind]
+        if against:
+            raise Refused(against[0].where, f"{against[0].code}: {against[0].message}")
+        for fleet in planned:
+            left = nodes.get(fleet.fleet_id, ())
+            if fleet.step in {"delete", "replace"} and (left or fleet.capacity_before):
+                raise Refused(
+                    fleet.name,
+                    f"still has {len(left)} nodes and target capacity {fleet.capacity_before};"
+                    " the capacity loop drains it first",
+                )
+
+    def _moved(self, planned: Sequence[PlannedFleet]) -> bool:
+        """Whether any fleet that the plan would touch has another live target by now."""
+        touched = [fleet for fleet in planned if fleet.touches_capacity]
+        return any(self._live_target(fleet) != fleet.capacity_before for fleet in touched)
+
+    def _live_target(self, fleet: PlannedFleet) -> int | None:
+        try:
+            cloud = self.cloud(cluster_of(fleet))
+            live = cloud.fleet(Region(fleet.region), FleetId(fleet.fleet_id))
+        except NotFound:
+            return None
+        return live.target_capacity
+
+
+def _sending(planned: Sequence[PlannedFleet], beside: frozenset[str]) -> list[PlannedFleet]:
+    """Those with which Terraform would send a target; `beside`: addresses that EC2 changes."""
+    return [f for f in planned if f.sends_capacity and f.address not in beside]

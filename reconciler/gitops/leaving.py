@@ -1,0 +1,56 @@
+"""Fleets that a plan would end, and the nodes that they still have."""
+
+from collections.abc import Callable, Sequence
+
+from reconciler.gitops.guard import Finding
+from reconciler.gitops.planned import PlannedFleet
+from reconciler.model.errors import ObservationError, PortError
+from reconciler.model.ids import Region
+from reconciler.model.snapshot import CloudState
+from reconciler.ports.cloud import Cloud
+
+Clouds = Callable[[str], Cloud]
+"""EC2 by a cluster's name, opened only when a living fleet of it is looked at."""
+
+
+def cluster_of(fleet: PlannedFleet) -> str:
+    """The cluster that a fleet's tags name."""
+    return fleet.tags_before.get("cluster") or fleet.tags_after.get("cluster") or ""
+
+
+def nodes_of(
+    planned: Sequence[PlannedFleet], cloud: Clouds
+) -> tuple[dict[str, tuple[str, ...]], tuple[Finding, ...]]:
+    """Live nodes of the fleets that would go, by fleet id; and what could not be seen of them."""
+    going = [f for f in planned if f.fleet_id and f.step in {"delete", "replace"}]
+    nodes: dict[str, tuple[str, ...]] = {}
+    unseen: list[Finding] = []
+    for cluster in sorted({cluster_of(fleet) for fleet in going}):
+        theirs = [fleet for fleet in going if cluster_of(fleet) == cluster]
+        regions = sorted({Region(fleet.region) for fleet in theirs})
+        try:
+            state = cloud(cluster).observe(regions)
+        except (ObservationError, PortError) as error:
+            unseen += [_unseen(fleet, str(error)) for fleet in theirs]
+            continue
+        nodes |= {fleet.fleet_id: _nodes(state, fleet) for fleet in theirs}
+        blind = [f for f in theirs if f.region not in state.regions]
+        blind = theirs if not state.instances_known else blind
+        unseen += [_unseen(fleet, "EC2 did not answer") for fleet in blind]
+    return nodes, tuple(unseen)
+
+
+def _nodes(cloud: CloudState, fleet: PlannedFleet) -> tuple[str, ...]:
+    """Names of a fleet's living instances, as nodes where they have a name."""
+    living = [i for i in cloud.instances if i.fleet_id == fleet.fleet_id and not i.gone]
+    return tuple(sorted(i.private_dns_name or i.id for i in living))
+
+
+def _unseen(fleet: PlannedFleet, reason: str) -> Finding:
+    """Not knowing whether a fleet has nodes is no reason to think that it has none."""
+    return Finding(
+        severity="refused",
+        code="fleet/nodes-unknown",
+        where=fleet.name,
+        message=f"would go, and its nodes are not known: {reason}",
+    )

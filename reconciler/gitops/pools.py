@@ -1,0 +1,110 @@
+"""Changes of where a living fleet may launch, for EC2 itself: pure reading of a plan.
+
+Terraform's provider sends a target capacity along with every change of a fleet's types, subnets or
+prices (`resourceFleetUpdate` of hashicorp/aws 5 and 6, read 2026-11): a second writer of capacity.
+EC2's ModifyFleet needs none, so an apply asks EC2 itself for these changes, and for nothing else.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.gitops.planned import FLEET, as_mapping, fleets, resources
+from reconciler.model.ids import FleetId, Region
+from reconciler.ports.terraform import TerraformPlanJson
+
+POOLS = "launch_template_config"
+_ALONG = frozenset({POOLS, "tags", "tags_all"})
+"""Attributes that may change together: tags reach EC2 without a capacity."""
+_TEMPLATE = {
+    "launch_template_id": "LaunchTemplateId",
+    "launch_template_name": "LaunchTemplateName",
+    "version": "Version",
+}
+_OVERRIDE = {
+    "availability_zone": "AvailabilityZone",
+    "instance_type": "InstanceType",
+    "max_price": "MaxPrice",
+    "priority": "Priority",
+    "subnet_id": "SubnetId",
+    "weighted_capacity": "WeightedCapacity",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolEdit:
+    """Where one living fleet may launch from now on."""
+
+    address: str
+    cluster: str
+    region: Region
+    fleet_id: FleetId
+    configs: tuple[Mapping[str, Any], ...]
+    """`LaunchTemplateConfigs` of ModifyFleet: they replace those that are in force."""
+
+
+def pool_edits(plan: TerraformPlanJson) -> tuple[PoolEdit, ...]:
+    """The updates of fleets that EC2 can carry out without a target capacity, by address.
+
+    None in a plan that imports something: it cannot be made again in parts.
+    """
+    if any(as_mapping(e.get("change")).get("importing") for e in plan.get("resource_changes", [])):
+        return ()
+    by_address = {fleet.address: fleet for fleet in fleets(plan)}
+    return tuple(
+        PoolEdit(
+            address=address,
+            cluster=by_address[address].tags_before.get("cluster", ""),
+            region=Region(by_address[address].region),
+            fleet_id=FleetId(by_address[address].fleet_id),
+            configs=configs,
+        )
+        for address, configs in sorted(_updates(plan), key=lambda found: found[0])
+        if by_address[address].region
+    )
+
+
+def _updates(plan: TerraformPlanJson) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
+    unknown = {
+        entry.get("address"): as_mapping(entry.get("change")).get("after_unknown")
+        for entry in plan.get("resource_changes", [])
+    }
+    for resource in resources(plan):
+        changed = set(resource.changed)
+        if resource.type != FLEET or resource.step != "update" or POOLS not in changed:
+            continue
+        if changed - _ALONG or _anything(as_mapping(unknown.get(resource.address)).get(POOLS)):
+            continue
+        configs = _configs(resource.after.get(POOLS))
+        if configs:
+            yield resource.address, configs
+
+
+def _configs(blocks: Any) -> tuple[Mapping[str, Any], ...]:
+    """In EC2's words; empty when there is something that this program has no word for."""
+    found = []
+    for block in blocks if isinstance(blocks, list) else ():
+        specifications = as_mapping(block).get("launch_template_specification") or [{}]
+        template = _translated(as_mapping(specifications[0]), _TEMPLATE)
+        overrides = [_translated(as_mapping(e), _OVERRIDE) for e in block.get("override") or []]
+        if not template or not all(overrides):
+            return ()
+        # EC2 takes the id or the name, and answers with both.
+        if "LaunchTemplateId" in template:
+            template.pop("LaunchTemplateName", None)
+        found.append({"LaunchTemplateSpecification": template, "Overrides": overrides})
+    return tuple(found)
+
+
+def _translated(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
+    said = {key: value for key, value in block.items() if value not in (None, "", 0, [], {})}
+    return {words[key]: said[key] for key in sorted(said)} if said.keys() <= words.keys() else {}
+
+
+def _anything(unknown: Any) -> bool:
+    """Whether any part of a value is known after the apply only."""
+    if isinstance(unknown, Mapping):
+        return any(_anything(part) for part in unknown.values())
+    if isinstance(unknown, Sequence):
+        return any(_anything(part) for part in unknown)
+    return bool(unknown)

@@ -60,9 +60,9 @@ def test_signal_ends_the_wait_and_wakes_others(number: signal.Signals) -> None:
         os.kill(os.getpid(), number)
         clock.wait_seconds(30)
         assert stop.is_set()
-        assert woken.wait(5)
+        assert woken.wait(60)
         assert signal.getsignal(number) == before
     assert signal.getsignal(number) == before
     started = clock.monotonic_seconds()
-    clock.wait_seconds(30)
-    assert clock.monotonic_seconds() - started < 5
+    clock.wait_seconds(600)
+    assert clock.monotonic_seconds() - started < 300

@@ -42,7 +42,7 @@ def test_stop_leaves_no_thread_and_no_port() -> None:
     before = set(threading.enumerate())
     with AwsServer() as aws:
         url = aws.url
-        with urllib.request.urlopen(f"{url}/_sandbox/health", timeout=10) as answer:  # noqa: S310 - loopback
+        with urllib.request.urlopen(f"{url}/_sandbox/health", timeout=60) as answer:  # noqa: S310 - loopback
             assert json.load(answer) == {"status": "ok"}
         assert is_listening(url)
     assert set(threading.enumerate()) == before

@@ -17,7 +17,7 @@ from kubernetes import client, config, watch
 from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.fleets import REGION
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 180.0
 CONFIG = """\
 cluster: analytics
 regions: [us-west-2]
@@ -90,7 +90,7 @@ class Program:
 
     def get(self, path: str) -> tuple[int, str]:
         """An HTTP GET of the running program."""
-        connection = HTTPConnection(self.address(), timeout=10)
+        connection = HTTPConnection(self.address(), timeout=60)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -106,7 +106,7 @@ class Program:
         """Signal it; its exit code and how long it took."""
         began = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(timeout=20)
+        code = self.process.wait(timeout=60)
         return code, time.monotonic() - began
 
     def _until(self, look: Callable[[], Any], complaint: str) -> Any:

@@ -14,7 +14,7 @@ from kubernetes import client, config, watch
 
 from reconciler.sandbox.cluster.server import ClusterServer
 
-DEADLINE_SECONDS = 20
+DEADLINE_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,4 +220,4 @@ def test_delay_ends_with_the_server(cluster: Kube, control: KubeControlClient) -
     waiting.close()
     began = time.monotonic()
     cluster.server.stop()
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300

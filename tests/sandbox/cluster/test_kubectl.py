@@ -14,7 +14,7 @@ from tests.sandbox.cluster.test_eviction import available
 pytestmark = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="needs kubectl; it is not on the PATH"
 )
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 120
 
 
 def kubectl(kube: Kube, home: Path, *words: str, code: int = 0) -> str:

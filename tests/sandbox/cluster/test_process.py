@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.sandbox.cluster.server import ClusterServer
 
-DEADLINE_SECONDS = 20
+DEADLINE_SECONDS = 120
 SERVE = [sys.executable, "-m", "reconciler.sandbox.cluster", "--port", "0"]
 PARENT = """
 import os, subprocess, sys

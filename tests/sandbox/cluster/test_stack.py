@@ -21,7 +21,7 @@ from tests.sandbox.cluster.kube import is_ready
 from tests.sandbox.cluster.test_joiner import MIME, NODE_CONFIG
 
 pytestmark = pytest.mark.sandbox
-DEADLINE_SECONDS = 30
+DEADLINE_SECONDS = 120
 UP = [sys.executable, "-m", "reconciler", "sandbox", "up"]
 READ_CLUSTER = (
     "import os, urllib.request as u; "

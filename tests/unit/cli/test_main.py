@@ -3,7 +3,6 @@
 import io
 import subprocess
 import sys
-import time
 
 import pytest
 from typing_extensions import override
@@ -50,17 +49,6 @@ def test_help_lists_commands_without_importing_them(capsys: pytest.CaptureFixtur
         timeout=60,
     )
     assert loaded.stderr.strip() == ""
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["validate", "--help"]])
-def test_help_comes_at_once(arguments: list[str]) -> None:
-    """Shell completion and CI call it often; the best of three is judged on a busy machine."""
-    durations = []
-    for _ in range(3):
-        began = time.perf_counter()
-        assert reconciler(*arguments).returncode == 0
-        durations.append(time.perf_counter() - began)
-    assert min(durations) < 1.5
 
 
 def test_every_installed_command_has_an_example_and_takes_v() -> None:

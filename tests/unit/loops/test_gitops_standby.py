@@ -40,12 +40,12 @@ def test_standby_leaves_the_repository_alone_until_it_leads() -> None:
     thread = threading.Thread(target=loop.watch, args=(report, may_act), daemon=True)
     thread.start()
     for _ in range(3):
-        assert looked.acquire(timeout=10)
+        assert looked.acquire(timeout=60)
         loop.wake()
     assert repository.asked == []
     leads.set()
     loop.wake()
-    assert turned.wait(10)
+    assert turned.wait(60)
     assert repository.asked
     loop.stop()
     thread.join(10)

@@ -33,7 +33,7 @@ def test_second_replica_leads_as_soon_as_the_first_ended() -> None:
     lease = MemoryLease()
     first = Replica(lease, "first")
     assert first.leadership.wait_until_leading(10)
-    assert first.gained.wait(10)
+    assert first.gained.wait(60)
     second = Replica(lease, "second")
     assert not second.leadership.wait_until_leading(0.2)
     assert second.leadership.holder == "first"
@@ -76,7 +76,7 @@ def test_stop_ends_a_wait_for_the_lead() -> None:
     ender = threading.Timer(0.1, waiting.leadership.stop)
     ender.start()
     began = time.monotonic()
-    assert not waiting.leadership.wait_until_leading(60)
-    assert time.monotonic() - began < 30
+    assert not waiting.leadership.wait_until_leading(600)
+    assert time.monotonic() - began < 300
     ender.join()
     holder.leadership.stop()

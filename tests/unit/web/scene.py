@@ -53,7 +53,7 @@ class Scene:
 
     def ask(self, path: str, method: str = "GET") -> tuple[int, Mapping[str, str], str]:
         """Status, headers and body of one request."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path)
             answer = connection.getresponse()

@@ -16,7 +16,7 @@ from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import NotFound, ReconcilerError
 from tests.asked import rounds, told
 from tests.git_remote import git, make_remote, write_and_push
-from tests.sandbox.gitops.test_gitops_loop import ImmediateClock, config
+from tests.sandbox.gitops.loop_world import ImmediateClock, config
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(1800)]
 

@@ -1,0 +1,46 @@
+"""A config repository, and second loops over it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.git.repository import GitRepository
+from reconciler.adapters.git.settings import GitSettings
+from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.loops.gitops_progress import IsLive
+from tests.git_remote import make_remote
+from tests.sandbox.gitops.loop_world import (
+    SETTINGS,
+    ImmediateClock,
+    Loops,
+    RecordingForge,
+    config,
+    remote_of,
+)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A person's clone of a config repository."""
+    return make_remote(tmp_path, {"sectors.yaml": config(5), "README.md": "ours\n"})
+
+
+@pytest.fixture
+def loops(work: Path) -> Iterator[Loops]:
+    """Makes loops over the remote, and closes their repositories."""
+    opened: list[GitRepository] = []
+
+    def make(
+        settings: GitopsSettings = SETTINGS,
+        repository: GitRepository | None = None,
+        forge: RecordingForge | None = None,
+        is_live: IsLive | None = None,
+    ) -> GitopsLoop:
+        port = repository or GitRepository(GitSettings(url=remote_of(work)))
+        opened.append(port)
+        return GitopsLoop(port, ImmediateClock(), settings, forge, is_live)
+
+    yield make
+    for port in opened:
+        port.close()

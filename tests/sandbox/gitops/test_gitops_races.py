@@ -1,0 +1,168 @@
+"""The second loop over a real git remote that moves, vanishes or loses replies."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.git.repository import GitRepository
+from reconciler.adapters.git.settings import GitSettings
+from reconciler.gitops.status import GitopsReport
+from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from reconciler.model.errors import Conflict, NotFound, ReconcilerError
+from reconciler.ports.repository import CommitId
+from tests.git_remote import GIT_TIMEOUT_SECONDS, git, write_and_push
+from tests.sandbox.gitops.loop_world import (
+    Loops,
+    config,
+    pulled,
+    remote_of,
+    subjects,
+)
+
+pytestmark = pytest.mark.sandbox
+
+
+class InterferingRepository(GitRepository):
+    """The real repository, with something that happens right before each push."""
+
+    def __init__(self, settings: GitSettings, before_push: Callable[[], object]) -> None:
+        super().__init__(settings)
+        self._before_push = before_push
+        self.pushes = 0
+
+    def push(self, commit: CommitId, branch: str | None = None) -> None:
+        """Let the world move, then push."""
+        self.pushes += 1
+        self._before_push()
+        super().push(commit, branch)
+
+
+def test_remote_that_moves_between_fetch_and_push_is_rendered_afresh(
+    loops: Loops, work: Path
+) -> None:
+    """Pushing the old decision on top of a new config would apply yesterday's capacity."""
+    configs = iter([config(9)])
+
+    def move_once() -> None:
+        for text in configs:
+            write_and_push(work, "sectors.yaml", text, "Raise to nine")
+
+    port = InterferingRepository(GitSettings(url=remote_of(work)), move_once)
+    report = loops(repository=port).once()
+    assert (report.attempts, port.pushes) == (2, 2)
+    pulled(work)
+    assert json.loads((work / "terraform/fleets.auto.tfvars.json").read_text())["fleets"][
+        "primary-medium"
+    ]["initial_node_count"] == 9  # fmt: skip
+    assert "Raise to nine" in git(work, "log", "-1", "--format=%B")
+
+
+def test_remote_that_always_moves_ends_as_a_conflict(loops: Loops, work: Path) -> None:
+    """A race that is never won must end and be reported, not spin for ever."""
+    count = iter(range(100))
+    port = InterferingRepository(
+        GitSettings(url=remote_of(work)),
+        lambda: write_and_push(work, "README.md", f"{next(count)}\n", "Busy"),
+    )
+    settings = GitopsSettings(version="1.0.0", attempts_max=3)
+    with pytest.raises(Conflict):
+        loops(settings, port).once()
+    assert port.pushes == 3
+    assert "Render" not in " ".join(subjects(work))
+
+
+def test_two_loops_and_a_person_for_ten_rounds_lose_nothing(loops: Loops, work: Path) -> None:
+    """Two replicas and a colleague must end with every human commit and one render of each."""
+    pair = [loops(), loops()]
+    for number in range(10):
+        pulled(work)
+        write_and_push(work, "sectors.yaml", config(number + 10), f"Round {number}")
+        failures: list[BaseException] = []
+        threads = [threading.Thread(target=_turn, args=(loop, failures)) for loop in pair]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=60)
+        assert not failures
+    log = subjects(work)
+    assert [s for s in log if s.startswith("Round")] == [f"Round {n}" for n in range(9, -1, -1)]
+    assert len([s for s in log if s.startswith("Render")]) == 10
+    assert git(work, "status", "--porcelain") == ""
+
+
+def _turn(loop: GitopsLoop, failures: list[BaseException]) -> None:
+    try:
+        loop.once()
+    except ReconcilerError as error:
+        failures.append(error)
+
+
+def test_deleted_branch_is_reported_with_its_name(loops: Loops, work: Path) -> None:
+    """The loop must say which branch vanished."""
+    loop = loops()
+    loop.once()
+    git(Path(remote_of(work)), "update-ref", "-d", "refs/heads/main")
+    with pytest.raises(NotFound, match="branch main"):
+        loop.once()
+
+
+def test_copy_damaged_between_two_turns_is_survived(
+    loops: Loops, work: Path, tmp_path: Path
+) -> None:
+    """A lost disk must cost one fetch, not an incident."""
+    copy = tmp_path / "copy.git"
+    loop = loops(repository=GitRepository(GitSettings(url=remote_of(work), directory=copy)))
+    loop.once()
+    subprocess.run(["rm", "-rf", str(copy / "objects")], check=True, timeout=GIT_TIMEOUT_SECONDS)
+    assert loop.once().clusters[0].state == "unchanged"
+
+
+class LosingRepository(GitRepository):
+    """The real repository, whose first push arrives but whose reply is lost."""
+
+    lost = False
+
+    def push(self, commit: CommitId, branch: str | None = None) -> None:
+        """Push, and forget to say so once."""
+        super().push(commit, branch)
+        if not self.lost:
+            self.lost = True
+            raise Conflict("push", "the reply was lost")
+
+
+def test_push_whose_reply_is_lost_is_not_repeated(loops: Loops, work: Path) -> None:
+    """A second commit for the same config would be noise in everyone's history."""
+    report = loops(repository=LosingRepository(GitSettings(url=remote_of(work)))).once()
+    assert [s.state for s in report.clusters] == ["unchanged"]
+    assert len([s for s in subjects(work) if s.startswith("Render")]) == 1
+
+
+def test_watch_reports_failures_and_goes_on_when_woken(loops: Loops, work: Path) -> None:
+    """A remote that was down for a minute must not end the second loop."""
+    loop = loops(GitopsSettings(version="1.0.0", poll_seconds=3600))
+    seen: list[GitopsReport | ReconcilerError] = []
+    remote = Path(remote_of(work))
+    hidden = remote.with_name("hidden.git")
+    remote.rename(hidden)
+    turned = threading.Semaphore(0)
+
+    def report(outcome: GitopsReport | ReconcilerError) -> None:
+        seen.append(outcome)
+        turned.release()
+
+    thread = threading.Thread(target=loop.watch, args=(report,))
+    thread.start()
+    assert turned.acquire(timeout=60)
+    hidden.rename(remote)
+    loop.wake()
+    assert turned.acquire(timeout=60)
+    loop.stop()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
+    assert isinstance(seen[0], NotFound)
+    assert isinstance(seen[1], GitopsReport)
+    assert seen[1].clusters[0].state == "committed"

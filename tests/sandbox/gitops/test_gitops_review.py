@@ -1,0 +1,146 @@
+"""The second loop and a forge: branches under review, statuses, how far a change has come."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from reconciler.loops.gitops_loop import GitopsSettings
+from reconciler.model.errors import Unavailable
+from reconciler.ports.forge import CommitStatus, StatusState
+from reconciler.ports.repository import CommitId
+from tests.git_remote import git, write_and_push
+from tests.sandbox.gitops.loop_world import (
+    SETTINGS,
+    Loops,
+    RecordingForge,
+    config,
+    remote_of,
+    work_after_pull,
+)
+
+pytestmark = pytest.mark.sandbox
+
+
+def test_pull_request_mode_leaves_the_branch_alone(loops: Loops, work: Path) -> None:
+    """Where review is asked for, nothing may land without it."""
+    head = git(work, "rev-parse", "HEAD")
+    forge = RecordingForge()
+    settings = GitopsSettings(version="1.0.0", mode="pull-request")
+    loop = loops(settings, forge=forge)
+    report = loop.once()
+    branch = f"reconciler/{head[:12]}"
+    assert (report.branch, report.clusters[0].state) == (branch, "proposed")
+    assert report.pull_request == "https://forge.example/1"
+    assert [request[:2] for request in forge.pull_requests] == [(branch, "main")]
+    remote = Path(remote_of(work))
+    assert git(remote, "rev-parse", "main") == head
+    assert git(remote, "rev-parse", f"{branch}~1") == head
+    proposed = git(remote, "rev-parse", branch)
+    assert loop.once().branch == branch
+    assert git(remote, "rev-parse", branch) == proposed
+
+
+def test_branch_under_review_is_not_rewritten_when_main_moves(loops: Loops, work: Path) -> None:
+    """A reviewer must not find the ground moved under their comments."""
+    loop = loops(GitopsSettings(version="1.0.0", mode="pull-request"))
+    branch = loop.once().branch
+    proposed = git(Path(remote_of(work)), "rev-parse", branch)
+    write_and_push(work, "README.md", "more\n", "Unrelated")
+    assert loop.once().clusters[0].state == "proposed"
+    assert git(Path(remote_of(work)), "rev-parse", branch) == proposed
+
+
+def test_forge_that_fails_does_not_stop_the_commit(loops: Loops) -> None:
+    """A forge outage must not keep the config from being rendered."""
+    forge = RecordingForge(Unavailable("forge", "down"))
+    assert loops(forge=forge).once().clusters[0].state == "committed"
+
+
+def test_pull_request_that_could_not_be_opened_is_opened_next_turn(
+    loops: Loops, work: Path
+) -> None:
+    """A branch that was pushed while the forge was down must not wait for ever unseen."""
+    forge = RecordingForge(Unavailable("forge", "down"))
+    loop = loops(replace(SETTINGS, mode="pull-request"), forge=forge)
+    with pytest.raises(Unavailable):
+        loop.once()
+    forge.recover()
+    assert loop.once().pull_request == "https://forge.example/1"
+    assert [branch for branch, *_ in forge.pull_requests] == [loop.once().branch]
+
+
+def test_status_is_shown_once_and_again_after_a_failure(loops: Loops, work: Path) -> None:
+    """Fifty clusters must not cost fifty calls a poll, nor an outage a status for ever."""
+    forge = RecordingForge(Unavailable("forge", "down"))
+    loop = loops(forge=forge)
+    assert loop.once().unshown == ("forge: down",)
+    forge.recover()
+    for _ in range(3):
+        assert loop.once().unshown == ()
+    write_and_push(work_after_pull(work), "README.md", "more\n", "Unrelated")
+    loop.once()
+    assert [status.description for _, status in forge.statuses_shown] == ["unchanged"]
+
+
+def test_progress_follows_the_pipeline_to_the_apply(loops: Loops, work: Path) -> None:
+    """`is my change live?` must have an answer without opening five pages."""
+    forge = RecordingForge()
+    loop = loops(forge=forge)
+
+    def stage() -> tuple[str, str]:
+        (progress,) = loop.once().progress
+        return progress.stage, progress.detail
+
+    assert stage() == ("rendered", "waits for the pipeline's plan")
+    render = CommitId(git(work.parent / "remote.git", "rev-parse", "main"))
+    for check, state, expected in (
+        ("plan", "pending", ("rendered", "waits for the pipeline's plan")),
+        ("plan", "failure", ("rendered", "the plan failed or was refused: see its job")),
+        ("plan", "success", ("planned", "waits for its approval")),
+        ("apply", "pending", ("planned", "is being applied")),
+        ("apply", "failure", ("planned", "the apply failed: see the pipeline")),
+        ("apply", "success", ("applied", "")),
+    ):
+        context, told = f"fleet-reconciler/{check}/terraform", cast("StatusState", state)
+        forge.set_status(render, CommitStatus(context=context, state=told, description=""))
+        assert stage() == expected
+    write_and_push(work_after_pull(work), "sectors.yaml", config(9), "Change it")
+    assert stage()[0] == "rendered"
+
+
+def test_progress_is_found_on_a_later_commit_of_the_same_push(loops: Loops, work: Path) -> None:
+    """Pipelines run for the last commit of a push, which may be another cluster's."""
+    forge = RecordingForge()
+    loop = loops(forge=forge)
+    loop.once()
+    later = CommitId(write_and_push(work_after_pull(work), "README.md", "more\n", "Later"))
+    context = "fleet-reconciler/apply/terraform"
+    forge.set_status(later, CommitStatus(context=context, state="success", description=""))
+    assert loop.once().progress[0].stage == "applied"
+
+
+@pytest.mark.parametrize(
+    ("answer", "stage"), [(True, "live"), (False, "rendered"), (None, "rendered")]
+)
+def test_live_is_what_ec2_has(loops: Loops, work: Path, answer: bool | None, stage: str) -> None:
+    """Without a forge the capacity loop's own eyes must do."""
+    asked: list[tuple[bytes, str]] = []
+
+    def is_live(content: bytes, cluster: str) -> bool | None:
+        asked.append((content, cluster))
+        return answer
+
+    loop = loops(is_live=is_live)
+    loop.once()
+    assert loop.once().progress[0].stage == stage
+    assert asked[-1] == (config(5).encode(), "one")
+
+
+def test_unreadable_config_has_come_no_further_than_the_commit(loops: Loops, work: Path) -> None:
+    """The chain must not call a refused config live because an older one is."""
+    write_and_push(work, "sectors.yaml", "nonsense", "Break it")
+    (progress,) = loops(is_live=lambda *_: True).once().progress
+    assert progress.stage == "configured"
+    assert progress.detail

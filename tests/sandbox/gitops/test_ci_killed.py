@@ -82,6 +82,18 @@ class Watched(Account):
         living = [f for f in found if not f["FleetState"].startswith("deleted")]
         return sorted(t["Value"] for f in living for t in f["Tags"] if t["Key"] == "fleet")
 
+    def types(self) -> set[str]:
+        """Instance types that the living fleets may launch."""
+        with closing(self.client("ec2")) as ec2:
+            found = ec2.describe_fleets()["Fleets"]
+        return {
+            override["InstanceType"]
+            for fleet in found
+            if not fleet["FleetState"].startswith("deleted")
+            for each in fleet["LaunchTemplateConfigs"]
+            for override in each["Overrides"]
+        }
+
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:

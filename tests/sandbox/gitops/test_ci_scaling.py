@@ -4,7 +4,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from tests.asked import rounds, told
 from tests.git_remote import make_remote
-from tests.sandbox.gitops.test_ci_killed import Stage, Watched, until
+from tests.sandbox.gitops.test_ci_killed import Watched
 from tests.sandbox.gitops.test_ci_on_aws import BUCKET, REGION, Pipeline, config, needs_provider
 
 pytestmark = [
@@ -26,6 +26,7 @@ pytestmark = [
         reason="the terraform program is not on the PATH; install it to run these",
     ),
 ]
+PAUSE_SECONDS = 0.5
 SIZES = "xsmall small medium large xlarge"
 TYPES = ("r5.xlarge", "r5.2xlarge", "m5.2xlarge", "m5.4xlarge")
 
@@ -63,10 +64,10 @@ class Scaler:
                 self.last[fleet["FleetId"]] = wanted
                 self.moves += 1
 
-    def scale_at(self, stage: Stage) -> None:
-        """Move every fleet once the apply has come to this stage."""
-        until(lambda: self._watched.reached(stage))
-        self.scale()
+    def scale_until(self, over: threading.Event) -> None:
+        """Move every fleet again and again."""
+        while not over.wait(PAUSE_SECONDS):
+            self.scale()
 
     def live(self) -> dict[str, int]:
         """The targets that EC2 has."""
@@ -77,47 +78,57 @@ class Scaler:
         }
 
 
-@needs_provider
-def test_targets_set_during_plan_and_apply_stay(watched: Watched, tmp_path: Path) -> None:
-    """The provider sends a capacity along with every change of types: never an old one.
+@contextmanager
+def scaling(scaler: Scaler) -> Iterator[None]:
+    """A capacity loop that never rests."""
+    over = threading.Event()
+    thread = threading.Thread(target=scaler.scale_until, args=(over,))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(timeout=300)
 
-    A change of types may be scaled over until Terraform begins; while it carries out tags and
-    images, which send no capacity, at any time.
+
+@needs_provider
+def test_targets_set_at_any_moment_of_plan_and_apply_stay(watched: Watched, tmp_path: Path) -> None:
+    """The provider sends a capacity along with every change of types: it must never get to it.
+
+    Nothing waits for a calm: every fleet gets another target every half second, all the time.
     """
     ignored = ".terraform/\n.terraform.lock.hcl\n"
     work = make_remote(tmp_path, {"README.md": "fleets\n", ".gitignore": ignored})
     pipeline, scaler = Pipeline(work=work, account=watched), Scaler(watched)
     text = config(watched, team="race", sizes=SIZES)
     pipeline.deploy(text)
-    fleets, sent, replans = len(SIZES.split()), 0, 0
+    fleets, edits, replans = len(SIZES.split()), 0, 0
     applies = rounds(10, 50) // fleets
     for number in range(applies):
-        tags_only = number % 2 == 1
         edited = text.replace("OWNER", f"owner-{number}")
-        types = f"instance_types: [{TYPES[number // 2 % len(TYPES)]}], max_capacity"
+        if number % 3 == 2:
+            edited = edited.replace(watched.ids.ami, f"ami-0000000{number:02}")
+        types = f"instance_types: [{TYPES[number % len(TYPES)]}], max_capacity"
         pipeline.push(edited.replace("max_capacity", types))
-        scaler.scale()
-        planned = pipeline.plan()
-        assert planned.returncode == 0, planned.stderr
-        scaler.scale()
         watched.server.calls.clear()
-        stage: Stage = "locked" if tags_only else "check"
-        during = threading.Thread(target=scaler.scale_at, args=(stage,))
-        during.start()
-        applied = pipeline.apply()
-        during.join(timeout=300)
+        with scaling(scaler):
+            planned = pipeline.plan()
+            assert planned.returncode == 0, planned.stderr
+            applied = pipeline.apply()
         assert applied.returncode == 0, applied.stderr
         assert scaler.live() == scaler.last
+        assert watched.types() == {TYPES[number % len(TYPES)]}
         replans += json.loads(applied.stdout)["replans"]
         calls = watched.server.calls.calls(action="ModifyFleet")
-        ours = [c for c in calls if "Terraform" in c.user_agent]
-        assert bool(ours) != tags_only
-        sent += len(ours)
-        for call in ours:
-            capacity = int(call.parameters["TargetCapacitySpecification.TotalTargetCapacity"])
-            assert capacity == scaler.last[call.parameters["FleetId"]]
+        assert [c for c in calls if "Terraform" in c.user_agent] == []
+        without = [c for c in calls if not any("TargetCapacity" in p for p in c.parameters)]
+        assert len(without) == fleets
+        edits += len(without)
+        assert json.loads(pipeline.plan().stdout)["changes"] is False
+        drift = pipeline.reconciler("ci", "drift", "--dir", "terraform", "--output", "json")
+        kinds = {each["kind"] for each in json.loads(drift.stdout)["resources"]}
+        assert kinds <= {"capacity-outside"}, drift.stdout
     told(
-        f"{applies * fleets} fleets changed in {applies} applies, scaled {scaler.moves} times"
-        f" meanwhile: {replans} plans made again, {sent} capacities sent along by Terraform,"
-        " none of them old"
+        f"{edits} changes of types in {applies} applies, {scaler.moves} targets set meanwhile by"
+        f" the capacity loop: {replans} plans made again, no capacity sent along, none rolled back"
     )

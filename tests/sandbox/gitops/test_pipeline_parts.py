@@ -1,0 +1,133 @@
+"""An apply whose types reach EC2 without a capacity, with Terraform under the test's control."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.gitops.pipeline import Pipeline, PipelineSettings
+from reconciler.gitops.plan_directory import PlanDirectory
+from reconciler.gitops.pools import PoolEdit
+from reconciler.model.errors import Conflict, Forbidden, PortError
+from reconciler.ports.terraform import SavedPlan
+from tests.sandbox.gitops.test_pipeline_races import NoCheckout, OneFleetCloud, ScriptedTerraform
+from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change
+
+pytestmark = pytest.mark.sandbox
+
+
+def pools(instance_type: str) -> list[dict[str, Any]]:
+    """A fleet's `launch_template_config` block."""
+    template = {"launch_template_id": "lt-1", "version": "$Latest"}
+    return [
+        {
+            "launch_template_specification": [template],
+            "override": [{"instance_type": instance_type}],
+        }
+    ]
+
+
+class Account(OneFleetCloud):
+    """EC2 with one fleet, whose types may be changed; scaled whenever anybody does anything."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self.types = "r5.xlarge"
+        self.refusal: PortError | None = None
+        self.done: list[str] = []
+
+    def set_pools(self, edit: PoolEdit) -> None:
+        """What an apply asks of EC2 itself."""
+        if self.refusal is not None:
+            raise self.refusal
+        assert edit.fleet_id == "fleet-primary-small"
+        self.types = edit.configs[0]["Overrides"][0]["InstanceType"]
+        self.done.append(f"ec2: {self.types}")
+        self.target += 1
+
+
+class PoolTerraform(ScriptedTerraform):
+    """Plans an image and types, as far as they are not there yet."""
+
+    def __init__(self, account: Account) -> None:
+        super().__init__(account)
+        self._account = account
+        self.ami = "ami-1"
+        self.wanted_ami = "ami-2"
+
+    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
+        """Save a plan of what is left to do."""
+        found = []
+        template = template_change(self.ami, self.wanted_ami)
+        if self.ami != self.wanted_ami:
+            found.append(template)
+        before = fleet_attributes(
+            target=self._account.target, launch_template_config=pools(self._account.types)
+        )
+        after = before | {"launch_template_config": pools("m5.large")}
+        if before != after:
+            found.append(resource("aws_ec2_fleet", ["update"], before, after))
+        if only:
+            assert list(only) == [template["address"]]
+            found = [each for each in found if each["address"] in only]
+        return self.save(file, plan(*found))
+
+    def apply(self, file: str) -> str:
+        """Do it, sending the plan's capacity along with types."""
+        for entry in self.show_json(file)["resource_changes"]:
+            after = entry["change"]["after"]
+            if entry["type"] == "aws_launch_template":
+                self.ami = after["image_id"]
+                self._account.done.append(f"terraform: {self.ami}")
+                continue
+            sent = after["target_capacity_specification"][0]["total_target_capacity"]
+            self._account.types = after["launch_template_config"][0]["override"][0]["instance_type"]
+            self._account.done.append(f"terraform: {self._account.types} with {sent}")
+        return "Apply complete!"
+
+
+def stages(tmp_path: Path, account: Account, terraform: PoolTerraform) -> Pipeline:
+    """The pipeline over both."""
+    (tmp_path / "module").mkdir()
+    settings = PipelineSettings(module=tmp_path / "module", plans=PlanDirectory(tmp_path / "plan"))
+    return Pipeline(
+        terraform, lambda _: account, NoCheckout(), settings, set_pools=account.set_pools
+    )
+
+
+def test_types_reach_ec2_without_a_capacity_and_after_their_template(tmp_path: Path) -> None:
+    """New types from an old image would not boot; an old capacity would undo the scaling."""
+    account = Account()
+    pipeline = stages(tmp_path, account, PoolTerraform(account))
+    pipeline.plan()
+    account.target = 9
+    applied = pipeline.apply()
+    assert account.done == ["terraform: ami-2", "ec2: m5.large"]
+    assert account.target == 10
+    assert "Fleets changed without a capacity: 1." in applied.message
+
+
+def test_types_that_ec2_refuses_are_changed_by_terraform_with_the_live_capacity(
+    tmp_path: Path,
+) -> None:
+    """A way that is closed must not leave an approved plan half done."""
+    account = Account()
+    account.refusal = Forbidden("fleet", "not like this")
+    pipeline = stages(tmp_path, account, PoolTerraform(account))
+    pipeline.plan()
+    account.target = 9
+    assert "without a capacity: 0." in pipeline.apply().message
+    assert account.done == ["terraform: ami-2", "terraform: m5.large with 9"]
+
+
+def test_change_that_comes_between_the_parts_stops_the_apply(tmp_path: Path) -> None:
+    """What nobody approved must not slip in because an apply has several parts."""
+    account = Account()
+    terraform = PoolTerraform(account)
+    pipeline = stages(tmp_path, account, terraform)
+    pipeline.plan()
+    account.on_look = lambda: setattr(terraform, "wanted_ami", "ami-3")
+    with pytest.raises(Conflict, match="something else changed since the approval"):
+        pipeline.apply()
+    assert account.done == []

@@ -55,11 +55,18 @@ class Preferences:
         known = {taints: number for number, taints in enumerate(self._taints)}
         self._taints_of = np.array([known[taints] for taints in soft], dtype=np.int64)
         self._domains: dict[str, tuple[IntArray, int]] = {}
+        self._fixed_of: dict[int, FloatArray] = {}
         self._visits = _VISITS_MAX
 
     def matter(self, classes: Sequence[PodClass]) -> bool:
         """Whether any of the classes prefers one node to another."""
         return any(self._has(pod_class) for pod_class in classes)
+
+    def scores(self, pod_class: PodClass) -> FloatArray:
+        """What the class's soft terms are worth on each node, as pods are placed now."""
+        if not self._has(pod_class):
+            return np.zeros(len(self._nodes))
+        return _total(self._fixed(pod_class), self._terms(pod_class))
 
     def fill(
         self, pod_class: PodClass, count: int, among: BoolArray, order: IntArray
@@ -123,22 +130,19 @@ class Preferences:
 
     def _ordered(self, order: IntArray, fixed: FloatArray, terms: Sequence[_Soft]) -> IntArray:
         """`order`, the better scores first; rows that are no nodes come last among equals."""
-        score = fixed
-        near = [term for term in terms if not term.max_skew]
-        if near:
-            values = sum((t.weight * _at(t) for t in near), np.zeros(len(fixed)))
-            least, most = values.min(), values.max()
-            span = most - least
-            score = score + _POD_AFFINITY * np.floor(_FULL * (values - least) / (span or 1.0))
-        spread = [term for term in terms if term.max_skew]
-        if spread:
-            score = score + _SPREAD * _evenness(spread)
+        score = _total(fixed, terms)
         padded = np.zeros(self._sim.rows)
         padded[: len(score)] = score
         return order[np.argsort(-padded[order], kind="stable")]
 
     def _fixed(self, pod_class: PodClass) -> FloatArray:
         """What preferred node affinity and soft taints are worth on each node."""
+        known = self._fixed_of.get(pod_class.number)
+        if known is None:
+            known = self._fixed_of[pod_class.number] = self._of_nodes(pod_class)
+        return known
+
+    def _of_nodes(self, pod_class: PodClass) -> FloatArray:
         tolerations = pod_class.spec.tolerations
         intolerable = np.array(
             [
@@ -218,6 +222,21 @@ def _dealt_once(room: IntArray, order: IntArray, count: int) -> list[tuple[int, 
     if int(amounts.sum()) < count:
         rows, amounts = take_in_order(room, order, count)
     return list(zip(rows.tolist(), amounts.tolist(), strict=True))
+
+
+def _total(fixed: FloatArray, terms: Sequence[_Soft]) -> FloatArray:
+    """The score per node: what nodes are worth by themselves and what pods add that run there."""
+    score = fixed
+    near = [term for term in terms if not term.max_skew]
+    if near:
+        values = sum((t.weight * _at(t) for t in near), np.zeros(len(fixed)))
+        least, most = values.min(), values.max()
+        span = most - least
+        score = score + _POD_AFFINITY * np.floor(_FULL * (values - least) / (span or 1.0))
+    spread = [term for term in terms if term.max_skew]
+    if spread:
+        score = score + _SPREAD * _evenness(spread)
+    return score
 
 
 def _at(term: _Soft) -> FloatArray:

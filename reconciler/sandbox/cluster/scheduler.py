@@ -13,6 +13,7 @@ import numpy as np
 from reconciler.model.cluster import Pod
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.sandbox.cluster.api import Api
 from reconciler.sandbox.cluster.clock import format_time
@@ -22,7 +23,7 @@ from reconciler.sandbox.cluster.owned import delete_pod
 from reconciler.sandbox.cluster.reasons import unschedulable_message
 from reconciler.sandbox.cluster.resources import PODS
 from reconciler.sandbox.cluster.scheduler_view import SchedulerView
-from reconciler.sandbox.cluster.scoring import SoftView, score_rows
+from reconciler.sandbox.cluster.scoring import score_rows
 from reconciler.sandbox.cluster.status import ApiError, JsonObject
 from reconciler.sandbox.cluster.store import Change, Entry, Key
 from reconciler.sandbox.cluster.volumes import VolumeBinder
@@ -96,14 +97,14 @@ class Scheduler:
 
     def _schedule(self, waiting: list[tuple[Entry, Pod]]) -> None:
         sim = self._view.simulation([pod for _, pod in waiting])
-        soft = self._view.soft_view()
+        preferences = Preferences(sim, self._view.nodes)
         hopeless: dict[int, str] = {}
         for entry, pod in waiting:
             pod_class = sim.table.of(pod, bound=False)
             if pod_class.number in hopeless:
                 self._refuse(entry, hopeless[pod_class.number])
                 continue
-            row = self._choose(sim, pod_class, pod, soft)
+            row = self._choose(sim, pod_class, pod, preferences)
             if row is None:
                 message = unschedulable_message(sim, pod_class)
                 if sim.links(pod_class).plain:
@@ -117,7 +118,9 @@ class Scheduler:
                 self._bind(entry, sim.names[row])
 
     @staticmethod
-    def _choose(sim: Simulation, pod_class: PodClass, pod: Pod, soft: SoftView) -> int | None:
+    def _choose(
+        sim: Simulation, pod_class: PodClass, pod: Pod, preferences: Preferences
+    ) -> int | None:
         """The best row that all filters allow; rows without preemption first."""
         room = sim.room(pod_class)
         if not len(room) or not (room > 0).any():
@@ -131,7 +134,7 @@ class Scheduler:
             nominated = sim.names.index(str(pod.nominated_node_name))
             if allowed[nominated]:
                 return nominated
-        scores = np.where(allowed, score_rows(sim, pod_class, soft), -np.inf)
+        scores = np.where(allowed, score_rows(sim, pod_class, preferences), -np.inf)
         return int(scores.argmax())
 
     def _bind(self, entry: Entry, node: str) -> None:

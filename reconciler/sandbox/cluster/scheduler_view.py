@@ -27,7 +27,6 @@ from reconciler.sandbox.cluster.resources import (
     STORAGE_CLASSES,
     Resource,
 )
-from reconciler.sandbox.cluster.scoring import SoftView
 from reconciler.sandbox.cluster.store import Change, Key, Store
 
 _KINDS = (
@@ -121,11 +120,6 @@ class SchedulerView:
             if pod.node_name is not None and pod.node_name in rows
         )
         return sim
-
-    def soft_view(self) -> SoftView:
-        """What scores read of the rows of `simulation`, in the same order."""
-        nodes = self.nodes
-        return SoftView([node.labels for node in nodes], [node.taints for node in nodes])
 
 
 def _row(node: Node, limits: FrozenMap[str, int | None] | None) -> RowSpec:

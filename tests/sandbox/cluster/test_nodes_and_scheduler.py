@@ -111,6 +111,19 @@ def test_pods_spread_to_the_least_allocated_node(cluster: Kube) -> None:
     assert first.spec.node_name != second.spec.node_name
 
 
+def test_preferred_neighbour_outweighs_the_emptier_node(cluster: Kube) -> None:
+    """Soft terms decide where pods run, so a sandbox without them would show other idle nodes."""
+    first = run_pod(cluster, "one", "2")
+    near = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "one"}},
+    }
+    prefers = [{"weight": 100, "podAffinityTerm": near}]
+    affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": prefers}}
+    second = run_pod(cluster, "two", affinity=affinity)
+    assert second.spec.node_name == first.spec.node_name
+
+
 def test_higher_priority_is_served_first(kube: Kube) -> None:
     """Critical pods would wait behind batch."""
     body = {"metadata": {"name": "high"}, "value": 1000}

@@ -101,7 +101,7 @@ class CarryingOut:
         said = []
         if others:
             file = self.terraform.plan(str(self.plans.replanned_file), only=others).file
-            said.append(self._part(file, whole, frozenset()))
+            said.append(self._part(file, self.terraform.show_json(file), whole, frozenset()))
         taken = [edit for edit in edits if self._is_taken(edit)]
         said.append(self._rest(whole, edited))
         return f"{' '.join(said)} Fleets changed without a capacity: {len(taken)}."
@@ -118,13 +118,14 @@ class CarryingOut:
         """What is left, tags above all; it also tells the state what EC2 has now."""
         for _ in range(_REPLANS_MAX + 1):
             file = self.terraform.plan(str(self.plans.replanned_file)).file
-            planned = fleets(self.terraform.show_json(file))
-            if not self._moved(_sending(planned, frozenset())):
-                return self._part(file, whole, edited)
+            shown = self.terraform.show_json(file)
+            if not self._moved(_sending(fleets(shown), frozenset())):
+                return self._part(file, shown, whole, edited)
         raise Conflict("plan", "live capacity keeps moving", "plan again: the rest is left to do")
 
-    def _part(self, file: str, whole: TerraformPlanJson, edited: frozenset[str]) -> str:
-        shown = self.terraform.show_json(file)
+    def _part(
+        self, file: str, shown: TerraformPlanJson, whole: TerraformPlanJson, edited: frozenset[str]
+    ) -> str:
         if not is_part_of(shown, whole, edited):
             raise Conflict(
                 "plan", "something else changed since the approval", "plan and approve again"

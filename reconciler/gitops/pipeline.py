@@ -128,7 +128,8 @@ class Pipeline:
         if not approved.allowed:
             raise Refused(where, "the guard refused this plan")
         self._settings.plans.hand_over_locks(self._settings.module)
-        self._prepare()
+        # Not validated again: what was planned is valid, and nothing else is applied.
+        self._terraform.init(self._settings.backend_config)
         now = self._binding(self._terraform.state_version(), ())
         moved = approved.binding.differences(now)
         if moved:

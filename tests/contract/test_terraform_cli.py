@@ -81,6 +81,19 @@ class TestTerraform:
         assert state.lineage
         assert not cli.plan(str(tmp_path / "plan")).changes
 
+    def test_plan_can_be_limited_to_some_resources(self, tmp_path: Path) -> None:
+        """An apply in parts must not carry out a part that is not its turn."""
+        two = ROOT + 'resource "terraform_data" "keyed" {\n  for_each = {"a b" = 1}\n}\n'
+        cli = module(tmp_path / "root", two)
+        address = 'terraform_data.keyed["a b"]'
+        saved = cli.plan(str(tmp_path / "plan"), only=[address])
+        changes = cli.show_json(saved.file)["resource_changes"]
+        assert [change["address"] for change in changes] == [address]
+        assert "1 added" in cli.apply(saved.file)
+        rest = cli.show_json(cli.plan(str(tmp_path / "plan")).file)["resource_changes"]
+        left = [each["address"] for each in rest if each["change"]["actions"] == ["create"]]
+        assert left == ["terraform_data.thing"]
+
     def test_plan_file_is_readable_by_its_owner_only(self, tmp_path: Path) -> None:
         """A plan holds every value of the state, secrets included."""
         saved = module(tmp_path / "root").plan(str(tmp_path / "plan"))

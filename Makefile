@@ -56,7 +56,7 @@ e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E
 	@RECONCILER_E2E=1 $(BIN)/python -m pytest -q tests/e2e
 
 asked: setup ## The second loop's proofs with all the rounds that the project's goals ask for (an hour)
-	@RECONCILER_ASKED=1 $(BIN)/python -m pytest -q -s -p no:randomly tests/properties/rendering tests/terraform/test_random_roots.py tests/sandbox/gitops
+	@RECONCILER_ASKED=1 $(BIN)/python -m pytest -q -p no:randomly tests/properties/rendering tests/terraform/test_random_roots.py tests/sandbox/gitops
 
 bench: setup ## Benchmarks: ratios against a reference in the same run
 	@$(BIN)/python -m tests.benchmarks

@@ -1,4 +1,4 @@
-"""How often the long proofs repeat themselves, and how they tell their numbers."""
+"""How often the long proofs repeat themselves; their numbers are said at the end of the run."""
 
 import os
 
@@ -10,8 +10,3 @@ def rounds(bounded: int, asked: int) -> int:
     """The rounds to take: `asked` when the environment wants them, else `bounded`."""
     wanted = os.environ.get(VARIABLE, "") == "1"  # noqa: TID251 - a switch of the tests alone
     return asked if wanted else bounded
-
-
-def told(text: str) -> None:
-    """Print a measured number beside the test (`pytest -s`, or when it fails)."""
-    print(f"\n{text}")  # noqa: T201 - the proof

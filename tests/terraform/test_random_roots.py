@@ -18,7 +18,7 @@ from reconciler.model.errors import ConfigError
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
-from tests.asked import rounds, told
+from tests.asked import rounds
 from tests.properties.rendering.configs import drawn
 from tests.properties.rendering.test_rendering_laws import STRING, hostile_documents
 from tests.terraform.offline_root import OFFLINE_PROVIDER, make_offline_root
@@ -52,7 +52,7 @@ def written(text: str, folder: Path) -> dict[str, Any]:
 
 
 def test_random_roots_are_formatted_and_valid(
-    terraform: TerraformProgram, data: Path, tmp_path: Path
+    terraform: TerraformProgram, data: Path, tmp_path: Path, closing_lines: list[str]
 ) -> None:
     """A config that validates here and fails in CI costs its author a round trip."""
     texts = drawn(rounds(12, 200))
@@ -66,10 +66,14 @@ def test_random_roots_are_formatted_and_valid(
         done = terraform.run(tmp_path / f"{number:03}", "validate", "-json", **shared)
         found = json.loads(done.stdout)
         assert (found["valid"], found["diagnostics"]) == (True, []), texts[number]
-    told(f"{len(texts)} random roots: terraform fmt -check and terraform validate are clean")
+    closing_lines.append(
+        f"{len(texts)} random roots: terraform fmt -check and terraform validate are clean"
+    )
 
 
-def test_random_roots_are_planned(terraform: TerraformProgram, data: Path, tmp_path: Path) -> None:
+def test_random_roots_are_planned(
+    terraform: TerraformProgram, data: Path, tmp_path: Path, closing_lines: list[str]
+) -> None:
     """Validation blocks look at values only when planning: they must agree with `validate`."""
     texts = drawn(rounds(4, 60))
     fleets = 0
@@ -97,11 +101,11 @@ def test_random_roots_are_planned(terraform: TerraformProgram, data: Path, tmp_p
             assert wanted.get("tags", {}).items() <= after["tags"].items()
         assert len(made) == len(variables["fleets"])
         fleets += len(made)
-    told(f"{len(texts)} random roots planned: {fleets} fleets, every tag literal")
+    closing_lines.append(f"{len(texts)} random roots planned: {fleets} fleets, every tag literal")
 
 
 def test_hostile_backends_are_read_back_literally(
-    terraform: TerraformProgram, tmp_path: Path
+    terraform: TerraformProgram, tmp_path: Path, closing_lines: list[str]
 ) -> None:
     """The backend is the one part of a config that is written as HCL: Terraform must agree."""
     expressions, payloads = [], []
@@ -125,7 +129,9 @@ def test_hostile_backends_are_read_back_literally(
     assert len(answer) == len(payloads) > 20
     for texts, payload in zip(answer, payloads, strict=True):
         assert payload in texts
-    told(f"{len(payloads)} hostile backends read back by Terraform as they were written")
+    closing_lines.append(
+        f"{len(payloads)} hostile backends read back by Terraform as they were written"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +147,7 @@ def test_random_roots_are_applied_and_planned_empty(
     data: Path,
     tmp_path: Path,
     account: tuple[AwsServer, AccountIds],
+    closing_lines: list[str],
 ) -> None:
     """A plan that is never empty hides the change that matters."""
     server, ids = account
@@ -175,4 +182,6 @@ def test_random_roots_are_applied_and_planned_empty(
         again = terraform.run(folder, "plan", "-detailed-exitcode", "-input=false", **settings)
         assert again.returncode == 0, (text, again.stdout)
         fleets += len(variables["fleets"])
-    told(f"{len(texts)} random roots applied ({fleets} fleets); the next plan was empty")
+    closing_lines.append(
+        f"{len(texts)} random roots applied ({fleets} fleets); the next plan was empty"
+    )

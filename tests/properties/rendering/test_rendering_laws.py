@@ -16,7 +16,7 @@ from reconciler.config.loader import parse_config
 from reconciler.gitops.render import TFVARS, render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.errors import ConfigError
-from tests.asked import rounds, told
+from tests.asked import rounds
 from tests.properties.rendering.configs import CODE, Document, drawn
 
 pytestmark = pytest.mark.timeout(1800)
@@ -51,7 +51,7 @@ def digest_of(text: str) -> str:
     return digest.hexdigest()
 
 
-def test_random_valid_configs_render_to_the_same_bytes_everywhere() -> None:
+def test_random_valid_configs_render_to_the_same_bytes_everywhere(closing_lines: list[str]) -> None:
     """Two replicas that render differently would commit over each other for ever."""
     texts = drawn(rounds(40, 200))
     ours = [digest_of(text) for text in texts]
@@ -68,7 +68,7 @@ def test_random_valid_configs_render_to_the_same_bytes_everywhere() -> None:
             timeout=600,
         )
         assert json.loads(done.stdout) == ours
-    told(f"{len(texts)} random valid configs rendered alike, in three processes")
+    closing_lines.append(f"{len(texts)} random valid configs rendered alike, in three processes")
 
 
 def test_random_valid_configs_arrive_literally() -> None:
@@ -240,7 +240,9 @@ def _skeleton(content: bytes) -> str:
     return STRING.sub('""', content.decode())
 
 
-def test_hostile_configs_are_refused_at_their_place_or_stay_literal() -> None:
+def test_hostile_configs_are_refused_at_their_place_or_stay_literal(
+    closing_lines: list[str],
+) -> None:
     """A text that becomes code runs with the pipeline's rights on AWS."""
     every = hostile_documents()
     step = max(1, len(every) // rounds(500, len(every)))
@@ -261,7 +263,7 @@ def test_hostile_configs_are_refused_at_their_place_or_stay_literal() -> None:
         for path in files.keys() - {"main.tf", "versions.tf", TFVARS}:
             assert files[path] == base[path], (place, path)
         _assert_literal(files, place, payload)
-    told(
+    closing_lines.append(
         f"{sum(outcomes.values())} hostile configs at {len(list(_places(BASE)))} places: {outcomes}"
     )
     assert sum(outcomes.values()) >= 500

@@ -20,7 +20,7 @@ from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.faults.aws import AwsFaults
-from tests.asked import rounds, told
+from tests.asked import rounds
 from tests.git_remote import make_remote
 from tests.sandbox.gitops.test_ci_on_aws import (
     BUCKET,
@@ -167,7 +167,7 @@ BOUNDED: list[tuple[Stage, How]] = [
 @needs_provider
 @pytest.mark.parametrize(("stage", "how"), EVERY if rounds(0, 1) else BOUNDED)
 def test_apply_killed_at_any_stage_is_completed_by_the_next_run(
-    pipeline: Pipeline, watched: Watched, stage: Stage, how: How
+    pipeline: Pipeline, watched: Watched, stage: Stage, how: How, closing_lines: list[str]
 ) -> None:
     """A job that is cancelled, or a runner that dies, must not leave fleets nobody knows of."""
     pipeline.push(config(watched, team="kill", sizes="small medium"))
@@ -198,7 +198,7 @@ def test_apply_killed_at_any_stage_is_completed_by_the_next_run(
     assert watched.body(LOCK) is None
     again = pipeline.plan()
     assert json.loads(again.stdout)["changes"] is False, again.stdout
-    told(
+    closing_lines.append(
         f"{how} at {stage}: exit {code}, {unlocked}; {known} resources in the state and"
         f" {len(made)} fleets in EC2 then; the next run completed"
     )

@@ -173,7 +173,6 @@ def test_pipeline_makes_changes_and_ends_fleets_with_exactly_its_rights(
     _deploy(pipeline, enforced, fewer)
     used = enforced.used() | IN_TROUBLE
     granted = actions_of(shipped("ci-apply"), "ec2:")
-    print(f"\nused: {sorted(used)}")  # noqa: T201 - the proof
     assert used == granted - ONLY_ON_AWS
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from tests.asked import rounds, told
+from tests.asked import rounds
 from tests.git_remote import make_remote
 from tests.sandbox.gitops.test_ci_killed import Watched
 from tests.sandbox.gitops.test_ci_on_aws import BUCKET, REGION, Pipeline, config, needs_provider
@@ -92,7 +92,9 @@ def scaling(scaler: Scaler) -> Iterator[None]:
 
 
 @needs_provider
-def test_targets_set_at_any_moment_of_plan_and_apply_stay(watched: Watched, tmp_path: Path) -> None:
+def test_targets_set_at_any_moment_of_plan_and_apply_stay(
+    watched: Watched, tmp_path: Path, closing_lines: list[str]
+) -> None:
     """The provider sends a capacity along with every change of types: it must never get to it.
 
     Nothing waits for a calm: every fleet gets another target every half second, all the time.
@@ -128,7 +130,7 @@ def test_targets_set_at_any_moment_of_plan_and_apply_stay(watched: Watched, tmp_
         drift = pipeline.reconciler("ci", "drift", "--dir", "terraform", "--output", "json")
         kinds = {each["kind"] for each in json.loads(drift.stdout)["resources"]}
         assert kinds <= {"capacity-outside"}, drift.stdout
-    told(
+    closing_lines.append(
         f"{edits} changes of types in {applies} applies, {scaler.moves} targets set meanwhile by"
         f" the capacity loop: {replans} plans made again, no capacity sent along, none rolled back"
     )

@@ -14,7 +14,7 @@ from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
 from reconciler.model.errors import NotFound, ReconcilerError
-from tests.asked import rounds, told
+from tests.asked import rounds
 from tests.git_remote import git, make_remote, write_and_push
 from tests.sandbox.gitops.loop_world import ImmediateClock, config
 
@@ -69,7 +69,9 @@ def _push_as_a_person(clone: Path, number: int) -> None:
     raise AssertionError("a person's push never got through")
 
 
-def test_two_writers_and_a_person_at_once_lose_and_repeat_nothing(work: Path) -> None:
+def test_two_writers_and_a_person_at_once_lose_and_repeat_nothing(
+    work: Path, closing_lines: list[str]
+) -> None:
     """Two replicas and colleagues push at the same moment, round after round."""
     asked = rounds(8, 50)
     git(work.parent, "clone", "-q", "remote.git", "other")
@@ -108,7 +110,7 @@ def test_two_writers_and_a_person_at_once_lose_and_repeat_nothing(work: Path) ->
     assert len(rendered) == asked
     assert quiet == ["unchanged", "unchanged"]
     assert max(attempts) <= SETTINGS.attempts_max
-    told(
+    closing_lines.append(
         f"{asked} rounds, {len(log)} commits: {len(rendered)} renders, none lost, none twice;"
         f" turns taken again {sum(attempts) - len(attempts)} times, at most {max(attempts)}"
     )
@@ -339,7 +341,7 @@ def _cpu_seconds() -> float:
 
 
 def test_fifty_unchanged_clusters_cost_no_terraform_no_commit_no_push(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing_lines: list[str]
 ) -> None:
     """A poll every half minute over all teams must be next to nothing."""
     bait, marker = tmp_path / "bin", tmp_path / "terraform-was-started"
@@ -385,4 +387,4 @@ def test_fifty_unchanged_clusters_cost_no_terraform_no_commit_no_push(
     assert not marker.exists()
     port.close()
     fresh.close()
-    told("50 clusters; " + "; ".join(costs))
+    closing_lines.append("50 clusters; " + "; ".join(costs))

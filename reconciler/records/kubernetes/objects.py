@@ -151,14 +151,16 @@ def _stand_in(kind: str, found: dict[str, Any], key: PodKey) -> ClusterObject | 
                 node_name=NodeName(node_name),
                 unreadable=True,
             )
-        case "Node" if key.name:
+        case "Node":
             provider_id = _text(spec, "providerID")
+            instance_id = instance_id_of(provider_id)
             labels = _mapping(_mapping(found, "metadata"), "labels")
             return Node(
-                name=NodeName(key.name),
+                # One without a name is still some instance's node: it needs a name to be counted.
+                name=NodeName(key.name or instance_id or key.uid),
                 uid=key.uid,
                 provider_id=provider_id,
-                instance_id=instance_id_of(provider_id),
+                instance_id=instance_id,
                 labels=labels_of(
                     {k: _text(labels, k) for k, v in labels.items() if isinstance(v, str)}
                 ),

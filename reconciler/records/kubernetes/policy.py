@@ -30,8 +30,12 @@ class _BudgetStatusWire(Wire):
     observed_generation: Count | None = None
 
 
+class _BudgetMetadataWire(MetadataWire):
+    generation: int | None = None
+
+
 class _BudgetWire(Wire):
-    metadata: MetadataWire
+    metadata: _BudgetMetadataWire
     api_version: str | None = None
     spec: _BudgetSpecWire | None = None
     status: _BudgetStatusWire | None = None
@@ -43,15 +47,18 @@ _BUDGET = Decoder(_BudgetWire)
 def decode_budget(raw: bytes | Raw) -> PodDisruptionBudget:
     """Decode one budget; raises ValueError when it cannot be read.
 
-    A status that the controller has not written yet allows nothing.
+    A status that the controller has not written yet, or has not written again since the budget
+    changed, allows nothing: the Eviction API refuses until it has.
     """
     wire = _BUDGET.decode(raw)
     spec, status = wire.spec or _BudgetSpecWire(), wire.status or _BudgetStatusWire()
+    generation, observed = wire.metadata.generation, status.observed_generation
+    stale = generation is not None and observed is not None and observed < generation
     return PodDisruptionBudget(
         namespace=wire.metadata.namespace or "default",
         name=required_name(wire.metadata.name),
         selector=_selector(spec.selector, wire.api_version),
-        disruptions_allowed=status.disruptions_allowed or 0,
+        disruptions_allowed=0 if stale else status.disruptions_allowed or 0,
         unhealthy_pod_eviction_policy=spec.unhealthy_pod_eviction_policy or "IfHealthyBudget",
         current_healthy=status.current_healthy or 0,
         desired_healthy=status.desired_healthy or 0,

@@ -55,6 +55,15 @@ def test_malformed_node_stands_for_itself(broken: dict[str, Any]) -> None:
     assert state.ignored == (Ignored(code="unreadable", kind="Node", name="ip-10-0-0-7"),)
 
 
+@pytest.mark.parametrize("name", [None, 7, "", ["x"]])
+def test_node_without_a_readable_name_stands_for_its_instance(name: Any) -> None:
+    """Its instance would be called stuck and ended with everything that runs there."""
+    state = decode(node_json(metadata={"name": name}))
+    (node,) = state.nodes
+    assert (node.unreadable, node.instance_id) == (True, "i-0abc")
+    assert [(i.code, i.kind) for i in state.ignored] == [("unreadable", "Node")]
+
+
 def test_node_annotations_of_heartbeats_are_left_out() -> None:
     """Each of them would wake the loop."""
     annotations = {
@@ -103,6 +112,22 @@ def test_malformed_budget_stands_for_itself(broken: dict[str, Any]) -> None:
     )
     (found,) = decode(budget).budgets
     assert (found.namespace, found.unreadable, found.disruptions_allowed) == ("web", True, 0)
+
+
+@pytest.mark.parametrize(("observed", "allowed"), [(1, 0), (2, 3), (None, 3)])
+def test_budget_that_changed_since_it_was_counted_allows_nothing(
+    observed: int | None, allowed: int
+) -> None:
+    """A drain would begin on a count that the Eviction API refuses to use."""
+    budget = object_json(
+        "PodDisruptionBudget",
+        api="policy/v1",
+        metadata={"namespace": "web", "generation": 2},
+        spec={"selector": {}},
+        status={"disruptionsAllowed": 3, "observedGeneration": observed},
+    )
+    (found,) = decode(budget).budgets
+    assert found.disruptions_allowed == allowed
 
 
 def test_budget_that_no_controller_has_counted_yet_allows_nothing() -> None:

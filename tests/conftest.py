@@ -37,9 +37,14 @@ def closing_lines(request: pytest.FixtureRequest) -> list[str]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long tiers first, in the order that they have otherwise."""
+    """The long tiers first, a folder at a time: what its fixtures started ends with it."""
     ranks = {name: rank for rank, name in enumerate(_FIRST)}
-    items.sort(key=lambda item: ranks.get(item.path.relative_to(_HERE).parts[0], len(ranks)))
+
+    def place(item: pytest.Item) -> tuple[int, Path]:
+        rank = ranks.get(item.path.relative_to(_HERE).parts[0], len(ranks))
+        return rank, item.path.parent
+
+    items.sort(key=place)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_TEST_SECONDS, func_only=True))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tally(closing_lines: list[str]) -> Iterator[Tally]:
     """The promises of all scenes; told at the end of the run."""
     found = Tally()
@@ -36,7 +36,7 @@ def tally(closing_lines: list[str]) -> Iterator[Tally]:
     closing_lines.append(found.summary())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def programs() -> Path:
     """The directory with etcd, the three of Kubernetes and KWOK; built when that is wanted."""
     wanted = _ENVIRONMENT.get(_WANTED)
@@ -55,14 +55,14 @@ def _say(text: str) -> None:
     os.write(2, f"\n{text}\n".encode())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A running control plane without nodes."""
     with ControlPlane(programs, tmp_path_factory.mktemp("plane")) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def api(plane: ControlPlane) -> Iterator[Transport]:
     """Requests to it as its administrator."""
     transport = connect(str(plane.kubeconfig))

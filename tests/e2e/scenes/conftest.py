@@ -12,14 +12,14 @@ from tests.e2e.sandbox import OnRealCluster
 from tests.e2e.scene import Scene
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def sandbox(plane: ControlPlane) -> Iterator[OnRealCluster]:
     """AWS whose instances join the control plane."""
     with OnRealCluster(plane) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster(plane: ControlPlane) -> Iterator[KubernetesCluster]:
     """The cluster, watched."""
     watched = KubernetesCluster(connect(str(plane.kubeconfig)))

@@ -24,7 +24,7 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.ids import InstanceId, NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
 
@@ -143,6 +143,24 @@ def test_lost_reply_to_a_read_changed_nothing(verbs: Callable[[Script], Verbs]) 
     """A read may be repeated at will."""
     with pytest.raises(Unavailable):
         verbs(lambda _: None).counted_pods_on(NODE)
+
+
+@pytest.mark.parametrize("body", [b"<html>please log in</html>", b"[]", b"{}", b""])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda verbs: verbs.taint_node(NODE, TAINT),
+        lambda verbs: verbs.evict_pod(POD, 5),
+        lambda verbs: verbs.counted_pods_on(NODE),
+        lambda verbs: verbs.joined([InstanceId("i-1")]),
+    ],
+)
+def test_answer_that_is_none_of_the_api_servers_is_no_answer(
+    verbs: Callable[[Script], Verbs], ask: Callable[[Verbs], object], body: bytes
+) -> None:
+    """A proxy's page with status 200 would end the program, or empty a node."""
+    with pytest.raises(Unavailable):
+        ask(verbs(lambda _: Answer(body=body)))
 
 
 def test_unreachable_server_changed_nothing(tmp_path: Path) -> None:
@@ -281,6 +299,32 @@ def test_watch_goes_on_from_the_last_version_it_heard(tmp_path: Path) -> None:
     assert "resourceVersion=7" in script.asked[0]
     assert "resourceVersion=42" in script.asked[1]
     assert "allowWatchBookmarks=true" in script.asked[1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        event("ERROR", {"kind": "Status", "code": 500, "message": "unable to decode the event"}),
+        event("RENAMED", pod_json("8")),
+        b"<html>a proxy speaks</html>",
+    ],
+)
+def test_watch_that_cannot_go_on_from_a_version_lists_again(tmp_path: Path, line: bytes) -> None:
+    """Asked for from the same version it ends the same way for good, and yet looks fresh."""
+    script = ApiScript()
+
+    def missed(request: Request) -> Answer:
+        if request.path.startswith("/api/v1/pods") and "watch=1" in request.path:
+            script.pods = [pod_json("8")]
+            if "resourceVersion=7" in request.path and script.lists == 1:
+                return Answer(lines=(line,))
+        return script(request)
+
+    with watching(tmp_path, missed) as cluster:
+        try:
+            until(cluster, lambda state: len(state.pods) == 1)
+        finally:
+            script.hold.set()
 
 
 def test_unreadable_pod_of_a_watch_keeps_its_node(tmp_path: Path) -> None:

@@ -53,6 +53,13 @@ _HEADER = msgspec.json.Decoder(_HeaderWire)
 _EVENT = msgspec.json.Decoder(_EventWire)
 
 
+class _Broken(Unavailable):
+    """The watch cannot get past a version; as in client-go, the kind is listed anew.
+
+    Asked for from there again, it would end so for good, and look fresh all the same.
+    """
+
+
 class Reflector(threading.Thread):
     """The thread that feeds one cache.
 
@@ -107,7 +114,7 @@ class Reflector(threading.Thread):
     def _give_way(self, error: Exception) -> None:
         """Note a failure; unless the server is only out of reach or busy, it is listed anew."""
         self.cache.failed(str(error) or type(error).__name__)
-        if isinstance(error, Gone) or not isinstance(error, Unavailable | Throttled):
+        if isinstance(error, Gone | _Broken) or not isinstance(error, Unavailable | Throttled):
             self._version = ""
 
     def stop(self) -> None:
@@ -204,13 +211,13 @@ class Reflector(threading.Thread):
         try:
             event = _EVENT.decode(line)
         except (ValueError, RecursionError) as error:
-            raise Unavailable(self.kind.path, f"unreadable event: {error}"[:300]) from error
+            raise _Broken(self.kind.path, f"unreadable event: {error}"[:300]) from error
         header = _header(event.object)
         metadata = header.metadata
         if event.type == "ERROR":
             if header.code == 410:
                 raise Gone(self.kind.path, header.message or "too old")
-            raise Unavailable(self.kind.path, f"{header.code} {header.message}"[:300])
+            raise _Broken(self.kind.path, f"{header.code} {header.message}"[:300])
         key = metadata.namespace or "", metadata.name
         match event.type:
             case "ADDED" | "MODIFIED":

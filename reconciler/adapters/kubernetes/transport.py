@@ -22,7 +22,7 @@ from reconciler.adapters.kubernetes.errors import (
     of_status,
     pause_asked_seconds,
 )
-from reconciler.model.errors import InputError, Refused
+from reconciler.model.errors import InputError, Refused, Unavailable
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
@@ -38,13 +38,25 @@ CONNECTIONS_MAX = 16
 class Reply(NamedTuple):
     """An answer, whatever its status."""
 
+    where: str
+    """The request, for messages."""
     status: int
     body: bytes
     headers: Mapping[str, str]
 
-    def json(self) -> Any:
-        """The body, decoded."""
-        return orjson.loads(self.body)
+    def json(self) -> dict[str, Any]:
+        """The object in the body.
+
+        Raises:
+            Unavailable: There is none: something else than the API server answered.
+        """
+        try:
+            found = orjson.loads(self.body)
+        except ValueError as error:
+            raise Unavailable(self.where, "answered something that is no JSON") from error
+        if not isinstance(found, dict):
+            raise Unavailable(self.where, "answered something that is no object")
+        return found
 
 
 class Stream:
@@ -67,8 +79,7 @@ class Stream:
                 yield from (line for line in whole if line)
         except (*FAILURES, ValueError) as error:
             raise of_failure(self._where, error, changing=False) from error
-        if rest:
-            yield rest
+        # What is left was cut off: it is told again, from the version before it.
 
     def interrupt(self) -> None:
         """End a read that another thread is blocked in."""
@@ -146,7 +157,7 @@ class Transport:
             data = response.response.data
         except FAILURES as error:
             raise of_failure(where, error, changing=method != "GET") from error
-        return Reply(response.status, data, response.headers)
+        return Reply(where, response.status, data, response.headers)
 
     def hurry(self) -> None:
         """Wait for nothing any more that the server asks to wait for: the program is to end."""

@@ -1,6 +1,6 @@
 """The changes that the plan's actions need, each bound to the very object it was decided for."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from reconciler.adapters.kubernetes.errors import (
@@ -12,9 +12,9 @@ from reconciler.adapters.kubernetes.errors import (
 from reconciler.adapters.kubernetes.kinds import leases_path, node_path, pod_path
 from reconciler.adapters.kubernetes.transport import Reply, Transport
 from reconciler.model.cluster import Node, Pod, Taint
-from reconciler.model.errors import Conflict, NotFound, PortError, Refused
+from reconciler.model.errors import Conflict, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import InstanceId, NodeName, PodKey
-from reconciler.records.kubernetes import LEASE_NAME, ObjectDecoder, decode_page
+from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, decode_page
 
 MERGE_PATCH = "application/merge-patch+json"
 ATTEMPTS_MAX = 5
@@ -66,11 +66,11 @@ class Verbs:
         """Read, change, write under the version that was read; again when someone was faster."""
         path = node_path(node)
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            found = self._transport.expect("GET", path).json()
-            taints = change(found.get("spec", {}).get("taints") or [])
+            found, metadata = self._read(path)
+            taints = change((found.get("spec") or {}).get("taints") or [])
             if taints is None:
                 return False
-            version = found["metadata"]["resourceVersion"]
+            version = metadata.get("resourceVersion")
             patch = {"metadata": {"resourceVersion": version}, "spec": {"taints": taints}}
             try:
                 self._transport.expect("PATCH", path, body=patch, content_type=MERGE_PATCH)
@@ -107,11 +107,34 @@ class Verbs:
     def _lives(self, path: str, pod: PodKey) -> bool:
         """Whether this very pod exists and is not being deleted already."""
         try:
-            metadata = self._transport.expect("GET", path).json()["metadata"]
+            _, metadata = self._read(path)
         except NotFound:
             return False
         same = not pod.uid or metadata.get("uid") == pod.uid
         return same and not metadata.get("deletionTimestamp")
+
+    def _read(self, path: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """An object as it is now, and its metadata.
+
+        Raises:
+            PortError: It is not there, or what was answered is no object of Kubernetes.
+        """
+        found = self._transport.expect("GET", path).json()
+        metadata = found.get("metadata")
+        if not isinstance(metadata, dict):
+            raise Unavailable(f"GET {path}", "answered no object of Kubernetes")
+        return found, metadata
+
+    def _list(self, kind: str, path: str, query: Mapping[str, str]) -> Iterator[ClusterObject]:
+        """What can be read of a list as it is now, in one piece."""
+        reply = self._transport.expect("GET", path, query=query)
+        try:
+            items = decode_page(reply.body).items
+        except (ValueError, RecursionError) as error:
+            raise Unavailable(reply.where, f"the list cannot be read: {error}"[:300]) from error
+        decoder = ObjectDecoder()
+        decoded = (decoder.decode(kind, raw) for raw in items)
+        return (each.value for each in decoded if each is not None and each.value is not None)
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """Delete past any budget; see ports.cluster."""
@@ -124,19 +147,12 @@ class Verbs:
 
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
         """List the node's pods now; see ports.cluster. Unreadable ones count."""
-        query = {"fieldSelector": f"spec.nodeName={node}"}
-        reply = self._transport.expect("GET", "/api/v1/pods", query=query)
-        decoder = ObjectDecoder()
-        decoded = (decoder.decode("Pod", raw) for raw in decode_page(reply.body).items)
-        pods = (each.value for each in decoded if each is not None)
+        pods = self._list("Pod", "/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
         return tuple(sorted(pod.key for pod in pods if isinstance(pod, Pod) and _counts(pod)))
 
     def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
         """List the nodes now, in one piece; see ports.cluster. Seldom asked for."""
-        reply = self._transport.expect("GET", "/api/v1/nodes")
-        decoder = ObjectDecoder()
-        decoded = (decoder.decode("Node", raw) for raw in decode_page(reply.body).items)
-        nodes = (each.value for each in decoded if each is not None)
+        nodes = self._list("Node", "/api/v1/nodes", {})
         known = {node.instance_id for node in nodes if isinstance(node, Node)}
         return frozenset(each for each in instances if each in known)
 

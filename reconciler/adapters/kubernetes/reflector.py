@@ -95,20 +95,21 @@ class Reflector(threading.Thread):
         """List and watch until stopped; every failure is waited out, longer each time."""
         pause_seconds = BACKOFF_SECONDS
         while not self._stopping.is_set():
-            began = self._monotonic()
+            watched_from = float("inf")
             try:
                 if not self._version or self._confirmation_due():
                     self._list()
+                watched_from = self._monotonic()
                 self._watch()
             except Exception as error:  # noqa: BLE001 - a dead thread would be a cluster gone blind
                 self._give_way(error)
-                if self._monotonic() - began >= WATCH_SECONDS_MIN:
+                if self._monotonic() - watched_from >= WATCH_SECONDS_MIN:
                     pause_seconds = BACKOFF_SECONDS  # it broke, but it had worked
                 self._stopping.wait(max(pause_seconds, _asked_seconds(error)))
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
                 continue
             pause_seconds = BACKOFF_SECONDS
-            if self._monotonic() - began < WATCH_SECONDS_MIN:
+            if self._monotonic() - watched_from < WATCH_SECONDS_MIN:
                 self._stopping.wait(pause_seconds)
 
     def _give_way(self, error: Exception) -> None:

@@ -93,9 +93,7 @@ class Churn:
             for pods in (*running, *finished):
                 etcd.delete(map(pod_key, pods))
 
-    def _churn(
-        self, etcd: Etcd, running: deque[list[Any]], finished: deque[list[Any]]
-    ) -> None:
+    def _churn(self, etcd: Etcd, running: deque[list[Any]], finished: deque[list[Any]]) -> None:
         """Steps that are late are made up for as fast as it goes."""
         due = time.monotonic()
         while not self._stopping.wait(max(0.0, due - time.monotonic())):

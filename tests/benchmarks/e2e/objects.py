@@ -79,14 +79,14 @@ def replica_set(number: int, replicas: int) -> Object:
 def running_pods(
     nodes: list[str], per_node: int, owners: Mapping[int, Mapping[str, Any]]
 ) -> Iterator[Object]:
-    """Bound, running and ready pods of the applications, dealt out over the nodes."""
+    """Bound, running and ready pods; every node has as many of each shape."""
     for number in range(len(nodes) * per_node):
         application = number % APPLICATIONS
         cpu, memory = _SHAPES[application % len(_SHAPES)]
         pod = pod_body(f"app-{application}-{number:05d}", cpu, memory)
         pod["metadata"]["labels"] |= {"app": f"app-{application}"}
         pod["metadata"]["ownerReferences"] = [owners[application]]
-        run(pod, nodes[number % len(nodes)])
+        run(pod, nodes[number // per_node])
         yield pod_key(pod), pod
 
 

@@ -8,6 +8,7 @@ import json
 import queue
 import threading
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
@@ -80,7 +81,7 @@ class SlackNotifier:
         except HTTPError as error:
             with error:
                 raise Unavailable("slack", f"answered {error.code}") from None
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, HTTPException, OSError, ValueError) as error:
             raise Unavailable("slack", f"not reached: {type(error).__name__}") from None
 
 

@@ -84,6 +84,22 @@ def test_unreachable_hook_is_reported() -> None:
     notifier.close()
 
 
+def test_answer_that_is_no_http_is_reported_and_the_next_message_goes_out() -> None:
+    """One broken proxy would silence the channel until the next restart."""
+    heard: Queue[PortError] = Queue()
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        proxy.settimeout(WAIT_SECONDS)
+        notifier = SlackNotifier(f"http://127.0.0.1:{proxy.getsockname()[1]}/secret", heard.put)
+        for _ in range(2):
+            notifier.notify("hello")
+            connection, _ = proxy.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"go away\r\n\r\n")
+            assert isinstance(heard.get(timeout=WAIT_SECONDS), Unavailable)
+        notifier.close()
+
+
 def test_silent_hook_holds_nobody_up() -> None:
     """The loop must not wait for a chat."""
     heard: list[PortError] = []

@@ -13,12 +13,13 @@ import typer
 
 from reconciler import __version__
 from reconciler.cli import commands, verbosity
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import ConfigError, ReconcilerError
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INTERRUPTED: Final = 130
 """128 + SIGINT, the shell's convention."""
+HINT_ON_FAULTS: Final = "reconciler validate checks the mended file"
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -77,12 +78,12 @@ def run(argv: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _quiet_pipe()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
+    except ConfigError as error:
+        return _report_faults(error)
     except ReconcilerError as error:
         return _report(str(error), error.exit_code)
-    except typer.Abort:
-        return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last boundary: one line, never a traceback
         return _report_other(error, argv)
     return code if isinstance(code, int) else 0
@@ -103,13 +104,23 @@ def _report_other(error: Exception, argv: Sequence[str]) -> int:
     return _report(f"{where}: {what} (run again with -vvv for a traceback)", EXIT_FAILED)
 
 
-def _report(text: str, code: int) -> int:
-    """Print one line on stderr; with `-vvv` the traceback before it."""
+def _report_faults(error: ConfigError) -> int:
+    """Report every fault of a config, each as an error of its own."""
+    lines = [
+        f"{error.file}:{p.line}:{p.column}: {p.code}: {p.message} ({HINT_ON_FAULTS})"
+        for p in error.problems
+    ]
+    return _report(lines, error.exit_code)
+
+
+def _report(texts: str | Sequence[str], code: int) -> int:
+    """Print one line per error on stderr; with `-vvv` the traceback before it."""
     if verbosity.current() >= verbosity.TRACEBACK_LEVEL:
         traceback.print_exc()
-    line = " ".join(text.split())
     encoding = sys.stderr.encoding or "utf-8"
-    sys.stderr.write(f"error: {line}\n".encode(encoding, "backslashreplace").decode(encoding))
+    for text in [texts] if isinstance(texts, str) else texts:
+        line = f"error: {' '.join(text.split())}\n"
+        sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
     return code
 
 

@@ -1,6 +1,5 @@
 """`reconciler run`: the capacity loop."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -8,7 +7,7 @@ import typer
 
 from reconciler.cli import verbosity
 from reconciler.config.loader import DEFAULT_FILE
-from reconciler.model.errors import ConfigError, UsageError
+from reconciler.model.errors import UsageError
 
 EXAMPLE = "reconciler run --config sectors.yaml --kubeconfig ~/.kube/config --dry-run -v"
 
@@ -155,11 +154,7 @@ def command(
         once=once,
         gitops=_second_loop(given) if gitops else None,
     )
-    try:
-        code = run_capacity_loop(options)
-    except ConfigError as error:
-        _print_faults(config, error)
-        raise typer.Exit(error.exit_code) from None
+    code = run_capacity_loop(options)
     if code:
         raise typer.Exit(code)
 
@@ -183,10 +178,3 @@ def _second_loop(given: dict[str, Any]) -> Any:
         forge=given["forge"],
         forge_api=given["forge_api"],
     )
-
-
-def _print_faults(file: str, error: ConfigError) -> None:
-    """Every fault in the form of all errors."""
-    for p in error.problems:
-        line = " ".join(f"error: {file}:{p.line}:{p.column}: {p.code}: {p.message}".split())
-        sys.stderr.write(line + "\n")

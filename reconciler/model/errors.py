@@ -84,7 +84,8 @@ class ConfigError(ReconcilerError):
 
     def __init__(self, file: str, problems: tuple[Problem, ...]) -> None:
         first = problems[0]
-        more = f"; {len(problems) - 1} more faults" if len(problems) > 1 else ""
+        others = len(problems) - 1
+        more = f"; {others} more fault{'s' if others > 1 else ''}" if others else ""
         super().__init__(
             f"{file}:{first.line}:{first.column}",
             f"{first.code}: {first.message}{more}",

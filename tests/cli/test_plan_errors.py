@@ -1,6 +1,7 @@
 """Wrong input: one clear line on stderr and the right exit code (interfaces, section 1)."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -116,6 +117,19 @@ def test_invalid_config_is_exit_code_2(desk: Desk, config: str) -> None:
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith("error: ")
     assert "Traceback" not in answer.err
+
+
+def test_every_fault_of_a_config_is_an_error_line_of_its_own(desk: Desk) -> None:
+    """A config would be mended fault by fault, one run of the pipeline for each."""
+    config = (desk.folder / "sectors.yaml").read_text()
+    faulty = config.replace("size: std, max", "size: sdt, max") + "expander: best\nslep: 3\n"
+    desk.write("sectors.yaml", faulty)
+    answer = desk.plan("--cluster", desk.write("good.json", GOOD))
+    lines = answer.err.splitlines()
+    assert answer.code == 2
+    assert all(re.fullmatch(r"error: \S+:\d+:\d+: [\w/-]+: .+ \(.+\)", each) for each in lines)
+    codes = [each.split(": ")[2] for each in lines]
+    assert codes == ["sector/unknown-size", "config/type", "config/unknown-key"]
 
 
 def test_config_without_a_cluster_asks_for_its_name(desk: Desk) -> None:

@@ -171,6 +171,8 @@ def pipeline(options: CiOptions) -> Pipeline:
         ToolError: Terraform or the directory is missing.
         ConfigError: The sector config has faults.
     """
+    # What is repeated is told on stderr: stdout is for the stage's answer.
+    set_up_logging(0, secrets_of(os.environ))  # noqa: TID251 - masked, not read
     terraform = TerraformCli(
         TerraformSettings(
             directory=options.directory, lock_timeout_seconds=options.lock_timeout_seconds
@@ -249,7 +251,7 @@ def _left_behind(
 def _set_pools(edit: PoolEdit) -> None:
     from reconciler.adapters.aws.pools import set_pools  # noqa: PLC0415 - as above
 
-    set_pools(edit.region, edit.fleet_id, edit.configs)
+    set_pools(edit.region, edit.fleet_id, edit.configs, SystemClock().wait_seconds)
 
 
 def unlock(directory: Path, backend_config: tuple[str, ...], lock_id: str) -> None:

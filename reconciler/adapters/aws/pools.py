@@ -1,41 +1,44 @@
 """Where a living fleet may launch, changed without a word about its capacity."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
-
-import stamina
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.repeating import change
-from reconciler.model.errors import Conflict, NotFound
+from reconciler.model.errors import Conflict
 from reconciler.model.ids import FleetId, Region
 
-MODIFYING_SECONDS_MAX: Final = 300.0
-"""The patience that the Terraform provider's users have with a fleet that is `modifying`."""
-FIRST_PAUSE_SECONDS: Final = 0.5
-PAUSE_MAX_SECONDS: Final = 5.0
+LOOKS_MAX: Final = 60
+PAUSE_SECONDS: Final = 1.0
+"""A fleet is `modifying` for seconds, and may be so at any time: the capacity loop scales it."""
 
 
-def set_pools(region: Region, fleet_id: FleetId, configs: Sequence[Mapping[str, Any]]) -> None:
-    """Replace a fleet's launch template configs, and wait until that is in force.
+def set_pools(
+    region: Region,
+    fleet_id: FleetId,
+    configs: Sequence[Mapping[str, Any]],
+    pause: Callable[[float], None],
+) -> None:
+    """Replace a fleet's launch template configs, and wait until EC2 shows them.
 
     Args:
         region: Where the fleet is.
         fleet_id: The fleet, of type maintain.
         configs: `LaunchTemplateConfigs` as ModifyFleet takes them.
+        pause: Waits for so many seconds.
 
     Rights: ec2:ModifyFleet, ec2:DescribeFleets.
     Source: EC2 ModifyFleet reference (TargetCapacitySpecification is not required), read 2026-11.
 
     Raises:
-        Conflict: The fleet stayed in state `modifying` for too long.
+        Conflict: The fleet could not be modified for too long.
         PortError: EC2 does not take it.
     """
     with closing(Clients()) as clients:
-        for attempt in _patiently():
-            with attempt:
+        for left in reversed(range(LOOKS_MAX)):
+            try:
                 change(
                     f"fleet {fleet_id}",
                     clients.ec2(region, changing=True).modify_fleet,
@@ -43,26 +46,30 @@ def set_pools(region: Region, fleet_id: FleetId, configs: Sequence[Mapping[str, 
                     FleetId=fleet_id,
                     LaunchTemplateConfigs=list(configs),
                 )
-        for attempt in _patiently():
-            with attempt:
-                _assert_in_force(clients.ec2(region), fleet_id)
+                break
+            except Conflict:
+                if not left:
+                    raise
+                pause(PAUSE_SECONDS)
+        for _ in range(LOOKS_MAX):
+            if _in_force(clients.ec2(region), fleet_id, configs):
+                return
+            pause(PAUSE_SECONDS)
 
 
-def _patiently() -> Any:
-    return stamina.retry_context(
-        on=Conflict,
-        attempts=None,
-        timeout=MODIFYING_SECONDS_MAX,
-        wait_initial=FIRST_PAUSE_SECONDS,
-        wait_max=PAUSE_MAX_SECONDS,
-    )
-
-
-def _assert_in_force(ec2: Any, fleet_id: FleetId) -> None:
-    where = f"fleet {fleet_id}"
-    with translated(where, changing=False):
+def _in_force(ec2: Any, fleet_id: FleetId, configs: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether EC2 shows the configs, or is done with whatever it made of them."""
+    with translated(f"fleet {fleet_id}", changing=False):
         found = ec2.describe_fleets(FleetIds=[fleet_id])["Fleets"]
-    if not found:
-        raise NotFound(where, "is not there")
-    if found[0].get("FleetState") == "modifying":
-        raise Conflict(where, "is still being modified")
+    if not found or found[0].get("FleetState") != "modifying":
+        return True
+    return _pools(found[0].get("LaunchTemplateConfigs", [])) == _pools(configs)
+
+
+def _pools(configs: Sequence[Mapping[str, Any]]) -> set[tuple[str, ...]]:
+    words = ("InstanceType", "SubnetId", "AvailabilityZone", "MaxPrice")
+    return {
+        tuple(str(override.get(word, "")) for word in words)
+        for config in configs
+        for override in config.get("Overrides", [])
+    }

@@ -26,7 +26,7 @@ pytestmark = [
         reason="the terraform program is not on the PATH; install it to run these",
     ),
 ]
-PAUSE_SECONDS = 0.5
+PAUSE_SECONDS = 1.0
 SIZES = "xsmall small medium large xlarge"
 TYPES = ("r5.xlarge", "r5.2xlarge", "m5.2xlarge", "m5.4xlarge")
 
@@ -97,7 +97,7 @@ def test_targets_set_at_any_moment_of_plan_and_apply_stay(
 ) -> None:
     """The provider sends a capacity along with every change of types: it must never get to it.
 
-    Nothing waits for a calm: every fleet gets another target every half second, all the time.
+    Nothing waits for a calm: every fleet gets another target every second, all the time.
     """
     ignored = ".terraform/\n.terraform.lock.hcl\n"
     work = make_remote(tmp_path, {"README.md": "fleets\n", ".gitignore": ignored})

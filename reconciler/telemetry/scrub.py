@@ -17,11 +17,11 @@ _PRIVATE_KEY = re.compile(
 def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Values of an environment whose names say that they are secret, longest first."""
     values = {
-        value
+        value.strip()  # printed without the newline that a Secret may end with
         for name, value in environment.items()
         if _SECRET_NAME.search(name.upper())
         and not _HARMLESS_NAME.search(name.upper())
-        and len(value) >= _LENGTH_MIN
+        and len(value.strip()) >= _LENGTH_MIN
     }
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
 

@@ -14,6 +14,7 @@ from reconciler.model.errors import (
     PortError,
     ReconcilerError,
     Throttled,
+    ToolError,
     Unavailable,
     UsageError,
 )
@@ -191,6 +192,21 @@ def test_wrong_token_is_forbidden_and_never_shown(server: ForgeState, kind: Forg
     with pytest.raises(Forbidden) as caught:
         port_to(server, kind, "wr0ng-token-value").set_status(COMMIT, STATUS)
     assert "wr0ng" not in str(caught.value)
+
+
+def test_token_with_a_newline_at_its_end_is_the_token(server: ForgeState, kind: ForgeKind) -> None:
+    """Secrets are made with `echo`; git takes such a token, and so must the forge."""
+    assert opened(port_to(server, kind, token=f"{TOKEN}\n")) == 1
+
+
+def test_token_that_no_header_can_hold_is_told_and_never_shown(
+    server: ForgeState, kind: ForgeKind
+) -> None:
+    """Two lines in one Secret ended the program, with the token in its last words."""
+    for broken in (f"{TOKEN}\n{TOKEN}", f"{TOKEN}\u2026"):
+        with pytest.raises(ToolError) as caught:
+            opened(port_to(server, kind, token=broken))
+        assert TOKEN not in str(caught.value)
 
 
 def test_echoed_token_is_masked(server: ForgeState, kind: ForgeKind) -> None:

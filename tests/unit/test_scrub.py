@@ -35,3 +35,8 @@ def test_secrets_of_the_environment_are_known_by_their_names() -> None:
     }
     assert secrets_of(environment) == ("hunter22hunter22", "hunter22")
     assert scrub("a hunter22hunter22 b hunter22", secrets_of(environment)) == "a *** b ***"
+
+
+def test_secret_with_a_newline_at_its_end_is_masked_without_it() -> None:
+    """Secrets are made with `echo`, and what repeats them has read one line."""
+    assert scrub("a hunter22 b", secrets_of({"MY_TOKEN": "hunter22\n"})) == "a *** b"

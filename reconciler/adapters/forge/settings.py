@@ -38,20 +38,26 @@ class ForgeSettings:
             raise UsageError("forge", "the address carries a name or password")
 
     def read_token(self) -> str:
-        """The token as it is now.
+        """The token as it is now, without the white space that files and Secrets end with.
 
         Raises:
-            ToolError: The file cannot be read or is empty.
+            ToolError: The file cannot be read or is empty; no header can hold what was given.
         """
-        if self.token_file is None:
-            return self.token
-        try:
-            token = self.token_file.read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            raise ToolError(str(self.token_file), f"no token: {type(error).__name__}") from error
-        if not token:
-            raise ToolError(str(self.token_file), "the file is empty", "put the token into it")
+        token = self.token.strip() if self.token_file is None else _read(self.token_file)
+        if not (token.isascii() and token.isprintable()):
+            place = "the forge's token" if self.token_file is None else str(self.token_file)
+            raise ToolError(place, "holds more than a token", "one line of ASCII, nothing else")
         return token
+
+
+def _read(file: Path) -> str:
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise ToolError(str(file), f"no token: {type(error).__name__}") from error
+    if not token:
+        raise ToolError(str(file), "the file is empty", "put the token into it")
+    return token
 
 
 def place_of(repository_url: str) -> tuple[str, str] | None:

@@ -20,6 +20,7 @@ from reconciler.planner.placement.kinds import (
     ZONE,
     ZONE_KEYS,
     NodeKind,
+    open_zones,
 )
 from reconciler.planner.placement.simulation import RowSpec
 
@@ -95,12 +96,12 @@ def _total(specs: Iterable[PodSpec]) -> dict[str, int]:
 
 
 def _zones(status: FleetStatus) -> tuple[str, ...]:
-    """The zones that a new node may be in; two unknown ones when nothing says."""
+    """The zones that a new node may be in; stand-ins when nothing says."""
     fleet = status.settings
     if fleet.zone:
         return (fleet.zone,)
     own = tuple(z for z in fleet.zones if z.startswith(status.key.region))
-    return own or (f"{status.key.region}?1", f"{status.key.region}?2")
+    return own or open_zones(status.key.region)
 
 
 def variants_of(status: FleetStatus) -> tuple[Labels, ...]:

@@ -29,6 +29,7 @@ from reconciler.planner.placement.kinds import (
     ZONE_KEYS,
     NodeKind,
     hard_taints,
+    region_of_open,
 )
 from reconciler.planner.placement.kinds import with_zone_aliases as aliased
 from reconciler.planner.placement.simulation import RowSpec
@@ -265,5 +266,5 @@ def wanted_zones(spec: PodSpec, needs: VolumeNeeds, row: RowSpec) -> list[str]:
     for selector in selectors:
         for term in selector.terms:
             named += [v for e in term.expressions if e.key in ZONE_KEYS for v in e.values]
-    own = sorted(v[ZONE] for v in row.variants if ZONE in v and "?" not in v[ZONE])
+    own = sorted(v[ZONE] for v in row.variants if ZONE in v and not region_of_open(v[ZONE]))
     return list(dict.fromkeys([*named, *own]))

@@ -4,8 +4,8 @@ A new node of a fleet has several `variants` where EC2 chooses (zone, instance t
 rely only on what holds for every one of them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from reconciler.model.cluster import Taint
 from reconciler.model.frozen import Labels
@@ -22,6 +22,8 @@ ZONE_KEYS = frozenset(
 """Labels that all carry the zone; the EBS CSI driver's one may be missing on a node."""
 _ZONE_KEYS = tuple(sorted(ZONE_KEYS, reverse=True))
 """In the order in which they are believed."""
+_OPEN = "?"
+"""Ends the region's name where nothing says in which of its zones a new node comes up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,28 @@ class NodeKind:
     """NoSchedule and NoExecute only."""
     schedulable: bool = True
     """Ready and not cordoned."""
+
+
+def open_zones(region: str) -> tuple[str, str]:
+    """Stand-ins for the zones of a region: two, so that nothing may rely on its being one."""
+    return f"{region}{_OPEN}1", f"{region}{_OPEN}2"
+
+
+def region_of_open(zone: str) -> str:
+    """The region of a stand-in; empty for a real zone."""
+    region, mark, _ = zone.partition(_OPEN)
+    return region if mark else ""
+
+
+def in_zones(kind: NodeKind, zones: Iterable[str]) -> Iterator[NodeKind]:
+    """The kind as it might turn out in each of the zones, as far as its own one is open."""
+    if len(kind.variants) < 2:
+        return
+    regions = {region_of_open(v.get(ZONE, "")) for v in kind.variants} - {""}
+    for zone in zones:
+        if any(zone.startswith(region) for region in regions):
+            fixed = dict.fromkeys(ZONE_KEYS, zone)
+            yield replace(kind, variants=tuple(Labels({**v, **fixed}) for v in kind.variants))
 
 
 def with_zone_aliases(labels: Labels) -> Labels:

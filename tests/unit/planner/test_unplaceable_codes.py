@@ -104,6 +104,19 @@ def reason(made: Plan) -> Reason:
             OPEN_ZONE,
         ),
         (
+            {},
+            {"node_affinity": requiring(ZONE, "In", "us-west-2b")},
+            "zone",
+            "needs one zone, but a new node may come up in any of the zones of us-west-2: "
+            "give the fleet a `zone`",
+        ),
+        (
+            {},
+            {"node_selector": {ZONE: "eu-west-1a"}},
+            "node-selector",
+            f"selects {ZONE}=eu-west-1a, a new node has a zone of us-west-2",
+        ),
+        (
             {"max_capacity": 0},
             {},
             "max-capacity",
@@ -142,6 +155,8 @@ def test_each_fleet_of_the_sector_gives_its_own_reason() -> None:
         ({"storage_class": "absent"}, {}, "volume-binding"),
         ({"volume_name": "pv"}, {"zone": "us-west-2c"}, "volume-zone"),
         ({"volume_name": "pv"}, {"zone": "us-west-2b"}, "zone"),
+        ({"volume_name": "pv"}, {"zone": "us-west-2b", "open": True}, "zone"),
+        ({"volume_name": "pv"}, {"zone": "eu-west-1a", "open": True}, "volume-zone"),
         (
             {"volume_name": "pv", "access_modes": ("ReadWriteOncePod",)},
             {"used": True},
@@ -166,7 +181,7 @@ def test_volumes_that_no_new_node_reaches_give_their_code(
         csi_driver="ebs.csi.aws.com",
     )
     immediate = StorageClass(name="immediate", provisioner="x", wait_for_first_consumer=False)
-    fleet = make_fleet_settings(zones=ZONES)
+    fleet = make_fleet_settings(zones=() if objects.get("open") else ZONES)
     users = [make_pod("user", node="n", claims=("data",))] if objects.get("used") else []
     nodes = [make_node("n", fleet)] if objects.get("used") else []
     snapshot = make_snapshot(

@@ -1,8 +1,10 @@
 """NodeAffinity: nodeSelector and required terms must hold for whatever the node turns out to be."""
 
+from collections.abc import Iterator
+
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import NodeSelector
-from reconciler.planner.placement.kinds import ZONE_KEYS, NodeKind
+from reconciler.planner.placement.kinds import ZONE_KEYS, NodeKind, in_zones
 
 
 def selects(node_selector: Labels, variant: Labels) -> bool:
@@ -12,6 +14,27 @@ def selects(node_selector: Labels, variant: Labels) -> bool:
 
 def refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKind) -> str:
     """`node-selector`, `node-affinity`, `zone` (only some of its zones would do), or nothing."""
+    code = _refuses(node_selector, affinity, kind)
+    if code in {"", "zone"}:
+        return code
+    named = [*_zones_of(node_selector), *(zones_of(affinity) if affinity is not None else ())]
+    fixed = in_zones(kind, named)
+    return "zone" if any(not _refuses(node_selector, affinity, each) for each in fixed) else code
+
+
+def zones_of(selector: NodeSelector) -> Iterator[str]:
+    """The zones that a selector names."""
+    for term in selector.terms:
+        for line in term.expressions:
+            if line.key in ZONE_KEYS:
+                yield from line.values
+
+
+def _zones_of(node_selector: Labels) -> Iterator[str]:
+    return (value for key, value in node_selector.items() if key in ZONE_KEYS)
+
+
+def _refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKind) -> str:
     selected = [v for v in kind.variants if selects(node_selector, v)]
     if not selected:
         return "node-selector"

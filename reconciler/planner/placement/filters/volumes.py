@@ -1,6 +1,8 @@
 """VolumeBinding, VolumeZone and VolumeRestrictions; attach limits are a counted dimension."""
 
-from reconciler.planner.placement.kinds import ZONE_KEYS, NodeKind
+from reconciler.model.selectors import NodeSelector
+from reconciler.planner.placement.filters.node_affinity import zones_of
+from reconciler.planner.placement.kinds import ZONE_KEYS, NodeKind, in_zones
 from reconciler.planner.placement.volumes import VolumeNeeds
 
 
@@ -13,7 +15,15 @@ def refuses(needs: VolumeNeeds, kind: NodeKind) -> str:
         if len(matching) == len(kind.variants):
             continue
         zonal = any(r.key in ZONE_KEYS for term in selector.terms for r in term.expressions)
-        if matching:
+        if matching or _would_in_a_zone(selector, kind):
             return "zone" if zonal else "volume-binding"
         return "volume-zone" if zonal else "volume-binding"
     return ""
+
+
+def _would_in_a_zone(selector: NodeSelector, kind: NodeKind) -> bool:
+    """Whether a node would do whose zone is open, if it came up in a zone that is named."""
+    return any(
+        all(selector.matches(v, fixed.name) for v in fixed.variants)
+        for fixed in in_zones(kind, zones_of(selector))
+    )

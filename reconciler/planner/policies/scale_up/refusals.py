@@ -16,7 +16,12 @@ from reconciler.planner.placement.filters import inter_pod_affinity, taints, top
 from reconciler.planner.placement.kinds import ZONE_KEYS, with_zone_aliases
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
-from reconciler.planner.policies.scale_up.wording import affinity_detail, volume_detail
+from reconciler.planner.policies.scale_up.wording import (
+    affinity_detail,
+    any_of_zones,
+    shown_values,
+    volume_detail,
+)
 
 
 def explain(
@@ -75,10 +80,10 @@ def static_reason(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str,
     if code == "node-selector":
         return code, _selector_detail(spec.node_selector, row)
     if code == "zone":
-        zones = sorted({v.get("topology.kubernetes.io/zone", "") for v in row.variants})
-        return code, (
-            f"needs one zone, but a new node may come up in any of {', '.join(zones)}: "
-            "give the fleet a `zone`"
+        return (
+            code,
+            f"needs one zone, but a new node may come up in any of {any_of_zones(row)}: "
+            + ("give the fleet a `zone`"),
         )
     if spec.node_affinity is None or code.startswith("volume"):
         return code, volume_detail(pod_class.volumes, _labels(row))
@@ -100,8 +105,7 @@ def _selector_detail(selector: Labels, row: RowSpec) -> str:
     for key, value in sorted(selector.items()):
         offered = sorted({variant.get(key, "") for variant in row.variants})
         if offered != [value]:
-            shown = ", ".join(o for o in offered if o) or "no such label"
-            return f"selects {key}={value}, a new node has {shown}"
+            return f"selects {key}={value}, a new node has {shown_values(offered)}"
     return "the node selector matches no new node"
 
 

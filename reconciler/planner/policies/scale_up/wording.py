@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
-from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS, region_of_open
+from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.placement.volumes import VolumeNeeds
 
 
@@ -12,6 +13,19 @@ def shown_line(requirement: Requirement) -> str:
     """`disk In (ssd)`, as a selector's line is read."""
     values = f" ({', '.join(requirement.values)})" if requirement.values else ""
     return f"{requirement.key} {requirement.operator}{values}"
+
+
+def shown_values(values: Iterable[str]) -> str:
+    """What new nodes have under one key; a zone that is open is one of its region's."""
+    known = {f"a zone of {region_of_open(v)}" if region_of_open(v) else v for v in values}
+    return ", ".join(sorted(known - {""})) or "no such label"
+
+
+def any_of_zones(row: RowSpec) -> str:
+    """Where a new node may come up."""
+    zones = {variant.get(ZONE, "") for variant in row.variants}
+    regions = sorted({region_of_open(zone) for zone in zones} - {""})
+    return f"the zones of {regions[0]}" if regions else ", ".join(sorted(zones))
 
 
 def failing_lines(term: NodeSelectorTerm, variants: Iterable[Labels]) -> list[Requirement]:
@@ -36,8 +50,8 @@ def affinity_detail(selector: NodeSelector, variants: Sequence[Labels]) -> str:
         names = ", ".join(map(shown_line, term.fields))
         return f"requires {names}, which no new node is" if names else _ALL
     line = failing[0]
-    offered = sorted({variant.get(line.key, "") for variant in variants} - {""})
-    return f"requires {shown_line(line)}, a new node has {', '.join(offered) or 'no such label'}"
+    offered = shown_values(variant.get(line.key, "") for variant in variants)
+    return f"requires {shown_line(line)}, a new node has {offered}"
 
 
 _ALL = "the required node affinity does not hold for every node it may bring"
@@ -54,7 +68,7 @@ def volume_detail(needs: VolumeNeeds, variants: Sequence[Labels]) -> str:
         zones = sorted({v for line in lines if line.key in ZONE_KEYS for v in line.values})
         if zones:
             there = sorted({v[key] for v in variants for key in ZONE_KEYS if key in v})
-            known = [zone for zone in there if "?" not in zone]
+            known = [zone for zone in there if not region_of_open(zone)]
             where = f"in {' or '.join(known)}" if known else "in any zone of its region"
             return f"a volume of the pod is in {' or '.join(zones)}, a new node comes up {where}"
         shown = " or ".join(shown_line(line) for line in lines)

@@ -107,8 +107,7 @@ def reason(made: Plan) -> Reason:
             {},
             {"node_affinity": requiring(ZONE, "In", "us-west-2b")},
             "zone",
-            "needs one zone, but a new node may come up in any of the zones of us-west-2: "
-            "give the fleet a `zone`",
+            OPEN_ZONE.replace("us-west-2a, us-west-2b", "the zones of us-west-2"),
         ),
         (
             {},

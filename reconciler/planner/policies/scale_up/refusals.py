@@ -80,10 +80,9 @@ def static_reason(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str,
     if code == "node-selector":
         return code, _selector_detail(spec.node_selector, row)
     if code == "zone":
-        return (
-            code,
-            f"needs one zone, but a new node may come up in any of {any_of_zones(row)}: "
-            + ("give the fleet a `zone`"),
+        zones = any_of_zones(row)
+        return code, (
+            f"needs one zone, but a new node may come up in any of {zones}: give the fleet a `zone`"
         )
     if spec.node_affinity is None or code.startswith("volume"):
         return code, volume_detail(pod_class.volumes, _labels(row))

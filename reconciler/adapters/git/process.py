@@ -8,6 +8,7 @@ from pathlib import Path
 
 import git
 
+from reconciler.adapters.git.bounded import bounded
 from reconciler.adapters.git.failures import Doing, failure
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import ToolError
@@ -142,22 +143,22 @@ class GitProcess:
             feed.write(stdin)
             feed.seek(0)
             try:
-                status, out, error = git.Git(self.directory).execute(
+                started = git.Git(self.directory).execute(
                     ["git", *arguments],
                     istream=feed,
-                    with_extended_output=True,
-                    with_exceptions=False,
-                    stdout_as_string=False,
-                    strip_newline_in_stdout=False,
-                    kill_after_timeout=timeout_seconds,
+                    as_process=True,
                     env=environment,
+                    start_new_session=True,
                 )
             except git.GitCommandNotFound as missing:
                 raise ToolError(
                     "git", "the git program is not on the PATH", "install git 2.30 or newer"
                 ) from missing
-        # Both streams are bytes when stdout is; GitPython's annotations promise text.
-        return status, _bytes(out), scrub(_bytes(error).decode(errors="replace"), self._secrets)
+            process = started.proc
+            assert process is not None, "it was started just now"
+            with process:
+                out, error = bounded(process, timeout_seconds)
+        return process.returncode, out, scrub(error.decode(errors="replace"), self._secrets)
 
 
 @contextmanager
@@ -168,10 +169,6 @@ def _disk_errors() -> Iterator[None]:
     except OSError as error:
         what = f"cannot be written: {error.strerror or type(error).__name__}"
         raise ToolError("the local copy of the repository", what, "see --clone") from error
-
-
-def _bytes(output: object) -> bytes:
-    return output if isinstance(output, bytes) else str(output or "").encode()
 
 
 def _tokens(settings: GitSettings) -> tuple[str, ...]:

@@ -221,7 +221,9 @@ class GitRepository:
         """Name of the parent's tree with the changes made."""
         self._assert_room(parent, changes)
         index = self._git.directory / "reconciler-index"
-        index.unlink(missing_ok=True)
+        # Nobody else writes here: a lock that is there was left by a git that was killed.
+        for left in (index, index.with_suffix(".lock")):
+            left.unlink(missing_ok=True)
         try:
             self._git.run("read-tree", parent, index=index)
             lines = "".join(self._index_line(change) for change in changes)

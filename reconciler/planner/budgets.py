@@ -20,15 +20,16 @@ class BudgetLedger:
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
         self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
         self._left = [b.disruptions_allowed for b in self._budgets]
-        self._of_namespace: dict[str, list[int]] = {}
         self._by_label: dict[tuple[str, str, str], list[int]] = {}
         """Budgets by namespace and one label that they insist on."""
         self._by_namespace_alone: dict[str, list[int]] = {}
         """Those that insist on none."""
         for number, budget in enumerate(self._budgets):
-            self._of_namespace.setdefault(budget.namespace, []).append(number)
             self._index(number, budget)
-        self._covering: dict[tuple[str, Labels], tuple[int, ...]] = {}
+        self._namespaces = {b.namespace for b in self._budgets}
+        self._unreadable = {b.namespace for b in self._budgets if b.unreadable}
+        self._covering: dict[tuple[str, int], tuple[Labels, tuple[int, ...]]] = {}
+        """By namespace and identity of labels, which the values keep alive."""
 
     def _index(self, number: int, budget: PodDisruptionBudget) -> None:
         """Namespaces with hundreds of budgets are asked about every pod: look, do not search."""
@@ -40,24 +41,24 @@ class BudgetLedger:
 
     def readable(self, namespace: str) -> bool:
         """Whether every budget of the namespace could be read."""
-        numbers = self._of_namespace.get(namespace, ())
-        return not any(self._budgets[n].unreadable for n in numbers)
+        return namespace not in self._unreadable
 
     def covering(self, pod: Pod) -> tuple[int, ...]:
         """The numbers of the budgets that cover the pod."""
         namespace = pod.key.namespace
-        if namespace not in self._of_namespace:
+        if namespace not in self._namespaces:
             return ()
-        key = (namespace, pod.labels)
+        key = (namespace, id(pod.labels))
         known = self._covering.get(key)
         if known is None:
-            numbers = list(self._by_namespace_alone.get(namespace, ()))
-            for label, value in pod.labels.items():
-                numbers += self._by_label.get((namespace, label, value), ())
-            known = self._covering[key] = tuple(
-                n for n in sorted(numbers) if _selects(self._budgets[n], pod.labels)
-            )
-        return known
+            known = self._covering[key] = (pod.labels, self._selecting(namespace, pod.labels))
+        return known[1]
+
+    def _selecting(self, namespace: str, labels: Labels) -> tuple[int, ...]:
+        numbers = list(self._by_namespace_alone.get(namespace, ()))
+        for label, value in labels.items():
+            numbers += self._by_label.get((namespace, label, value), ())
+        return tuple(n for n in sorted(numbers) if _selects(self._budgets[n], labels))
 
     def refusal(self, pods: Iterable[Pod]) -> str:
         """Why the pods cannot all be disrupted now; empty when they can."""

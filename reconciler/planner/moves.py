@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from reconciler.planner.inventory import is_draining
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.simulation import RowSpec
 
 Group = tuple[PodClass, list[Pod]]
@@ -25,7 +27,8 @@ class Moves:
     """Where the pods of one node go."""
 
     node: Node
-    placements: list[Placement]
+    parts: list[tuple[list[Pod], list[tuple[int, int]]]]
+    """Pods of a class, and the rows and amounts that take them, in order."""
     rows: list[int]
     """Destinations."""
     taken: list[tuple[PodClass, int, int]]
@@ -91,7 +94,7 @@ class Mover:
             also: Further rows that may take them, after all others.
         """
         cycle, row = self._cycle, self._cycle.row_of[node.name]
-        if not also and any(self._is_hopeless(row, c, len(pods)) for c, pods in groups):
+        if self._is_hopeless(row, groups, also):
             return None
         before = self.mark()
         for pod_class, pods in groups:
@@ -100,7 +103,7 @@ class Mover:
         self.staying[row] = False
         self._out.append((row, node.name, set()))
         among, order = self._open_to(also)
-        found: list[Placement] = []
+        parts: list[tuple[list[Pod], list[tuple[int, int]]]] = []
         rows: set[int] = set()
         all_taken: list[tuple[PodClass, int, int]] = []
         for pod_class, pods in groups:
@@ -108,12 +111,12 @@ class Mover:
             if sum(amount for _, amount in taken) < len(pods):
                 self.undo(before)
                 return None
-            found += self._placements(node.name, pods, taken)
+            parts.append((pods, taken))
             rows.update(at for at, _ in taken)
             all_taken += [(pod_class, at, amount) for at, amount in taken]
         self._out[-1] = (row, node.name, rows)
         self.receiving |= rows
-        return Moves(node=node, placements=found, rows=sorted(rows), taken=all_taken)
+        return Moves(node=node, parts=parts, rows=sorted(rows), taken=all_taken)
 
     def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
@@ -173,8 +176,14 @@ class Mover:
         among[more] = True
         return among, np.concatenate([self._order[~np.isin(self._order, more)], more])
 
-    def _is_hopeless(self, row: int, pod_class: PodClass, count: int) -> bool:
-        """Whether resources alone refuse the class: the room that there was at first only shrinks.
+    def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
+        """Whether resources alone say that the pods find no place: most nodes are asked in vain."""
+        if not also and any(self._lacks_room(row, c, len(pods)) for c, pods in groups):
+            return True
+        return self._lacks_resources(row, groups, also)
+
+    def _lacks_room(self, row: int, pod_class: PodClass, count: int) -> bool:
+        """Whether resources refuse the class: the room that there was at first only shrinks.
 
         Kept per class, so that nodes full of pods that fit nowhere cost a look-up each.
         """
@@ -186,17 +195,34 @@ class Mover:
             self._room_at_first[pod_class.number] = room
         return int(room.sum() - room[row]) < count
 
-    def _placements(
-        self, source: NodeName, pods: list[Pod], taken: list[tuple[int, int]]
-    ) -> list[Placement]:
-        found: list[Placement] = []
-        done = 0
+    def _lacks_resources(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
+        """Whether the nodes that take any of the pods have less CPU or memory left than all ask."""
+        sim = self._cycle.sim
+        takes = np.zeros(sim.rows, dtype=np.bool_)
+        for pod_class in {c.static: c for c, _ in groups}.values():
+            takes |= sim.admitted(pod_class)
+        open_rows = np.zeros(sim.rows, dtype=np.bool_)
+        open_rows[: len(self.staying)] = self.staying
+        open_rows[row] = False
+        open_rows[list(also)] = True
+        free = sim.available()[open_rows & takes, : resources.CPU_AND_MEMORY]
+        left = np.maximum(free, 0).sum(axis=0)
+        asked = sum(c.requests[: resources.CPU_AND_MEMORY] * len(pods) for c, pods in groups)
+        return bool((left < asked).any())
+
+
+def placements_of(cycle: Cycle, moves: Moves) -> list[Placement]:
+    """Where each pod goes; asked for only when the moves are to be made, most are but tried."""
+    found: list[Placement] = []
+    for pods, taken in moves.parts:
+        rest = iter(pods)
         for row, amount in taken:
-            name = self._cycle.row_name(row)
-            part = pods[done : done + amount]
-            found += [Placement(pod=pod.key, node=name, moved_from=source) for pod in part]
-            done += amount
-        return found
+            name = cycle.row_name(row)
+            found += [
+                Placement(pod=pod.key, node=name, moved_from=moves.node.name)
+                for pod in islice(rest, amount)
+            ]
+    return found
 
 
 def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:

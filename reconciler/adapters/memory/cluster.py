@@ -29,6 +29,7 @@ class MemoryCluster:
         self._objects = world.objects
         self._frozen: ClusterState | None = None
         self._closed = False
+        self._lease_read: tuple[dict[str, str], ClusterObject | None] | None = None
 
     def freeze(self, *, frozen: bool = True) -> None:
         """Have observations show the present state from now on (a stale cache), or live again."""
@@ -41,17 +42,25 @@ class MemoryCluster:
             return self._frozen or self._observe()
 
     def _observe(self) -> ClusterState:
-        lease = {"metadata": {"name": LEASE_NAME, "annotations": self._world.lease_annotations}}
-        decoded = ObjectDecoder().decode("Lease", orjson.dumps(lease))
+        lease = self._lease()
         values: list[ClusterObject] = [
             *self._listed("pods", self._objects.pods),
             *self._listed("nodes", self._objects.nodes),
             *self._objects.budgets_now(),
             *self._objects.daemon_sets,
         ]
-        if decoded is not None and decoded.value is not None:
-            values.append(decoded.value)
+        if lease is not None:
+            values.append(lease)
         return assemble(values, relists=self._world.relists)
+
+    def _lease(self) -> ClusterObject | None:
+        """What the Lease remembers, read again only when it was written."""
+        annotations = dict(self._world.lease_annotations)
+        if self._lease_read is None or self._lease_read[0] != annotations:
+            lease = {"metadata": {"name": LEASE_NAME, "annotations": annotations}}
+            decoded = ObjectDecoder().decode("Lease", orjson.dumps(lease))
+            self._lease_read = (annotations, decoded.value if decoded is not None else None)
+        return self._lease_read[1]
 
     def _listed(self, kind: str, objects: Mapping[Any, Listed]) -> Iterable[Listed]:
         """A list, less what the world leaves out of it."""

@@ -8,6 +8,7 @@ from reconciler.model.cluster import (
     Pod,
     PodAffinityTerm,
     PodSpec,
+    PodTraits,
     Toleration,
     TopologySpreadConstraint,
 )
@@ -141,6 +142,8 @@ class ClassTable:
         )
         self.classes: list[PodClass] = []
         self._index: dict[tuple[object, ...], PodClass] = {}
+        self._seen: dict[tuple[int, int, bool], tuple[PodTraits, Labels, PodClass]] = {}
+        """The same by identity of traits and labels, which the values keep alive."""
         self._alone: dict[tuple[int, int], tuple[IntArray, IntArray, int]] = {}
         """By identity of spec and volumes, which `_canonical` and `_volumes` keep alive."""
         self._static: dict[StaticConstraints, int] = {}
@@ -179,7 +182,19 @@ class ClassTable:
         return found.values()
 
     def of(self, pod: Pod, *, bound: bool) -> PodClass:
-        """The class of a pod; pods being deleted are apart, as topology spread skips them."""
+        """The class of a pod; pods being deleted are apart, as topology spread skips them.
+
+        Replicas are asked about again and again: those without volumes cost a look-up.
+        """
+        if pod.traits.volumes:
+            return self._find(pod, bound=bound)
+        key = (id(pod.traits), id(pod.labels), bound)
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = self._seen[key] = (pod.traits, pod.labels, self._find(pod, bound=bound))
+        return seen[2]
+
+    def _find(self, pod: Pod, *, bound: bool) -> PodClass:
         spec = self._intern(pod.spec)
         shown = self._shown(pod.labels)
         namespace = pod.key.namespace if self._by_namespace else ""

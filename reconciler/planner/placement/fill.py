@@ -33,7 +33,7 @@ def take_in_order(room: IntArray, order: IntArray, count: int) -> tuple[IntArray
     """Rows and amounts that take `count` pods, or all that fit, in this order of rows."""
     available = np.minimum(room[order], count)
     ends = np.cumsum(available)
-    amounts = np.clip(count - (ends - available), 0, available)
+    amounts = np.minimum(np.maximum(count - (ends - available), 0), available)
     used = amounts > 0
     return order[used], amounts[used]
 

@@ -252,9 +252,10 @@ class Simulation:
         self._journal.append((pod_class, rows, amounts))
 
     def _apply(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
-        taken = resources.charged(
-            pod_class.requests, self.offers[rows], self._over[: self._rows][rows]
-        )
+        taken = pod_class.requests
+        over = self._over[rows]
+        if over.any():
+            taken = resources.charged(taken, self.offers[rows], over)
         self._free[rows] -= taken * amounts[:, None]
         self._shared.take(pod_class.volumes.shared, self.free, rows, amounts)
         self._count(pod_class, rows, amounts)

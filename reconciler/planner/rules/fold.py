@@ -75,24 +75,14 @@ class Judge:
 
     def ruling(self, pod: Pod) -> Ruling:
         """What becomes of the pod (see `fold`)."""
-        owner, covering = pod.owner, self._ledger.covering(pod)
-        key = (
-            id(pod.spec),
-            id(pod.annotations) if pod.annotations else 0,
-            owner and owner.kind,
-            pod.key.namespace,
-            covering,
-            pod.phase,
-            pod.deleting,
-            pod.mirror,
-            pod.node_name is None,
-            pod.unreadable,
-        )
+        owner, budgets = pod.owner, len(self._ledger.covering(pod))
+        noted = id(pod.annotations) if pod.annotations else 0
+        key = (id(pod.traits), noted, owner and owner.kind, budgets)
         known = self._known.get(key)
         if known is None:
             subject = Subject(
                 pod=pod,
-                budgets=len(covering),
+                budgets=budgets,
                 budgets_readable=self._ledger.readable(pod.key.namespace),
             )
             known = self._known[key] = fold(subject, self._terms)

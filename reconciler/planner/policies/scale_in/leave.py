@@ -23,7 +23,7 @@ from reconciler.planner.drains import (
 )
 from reconciler.planner.idleness import counted, counts
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
-from reconciler.planner.moves import Mover, grouped
+from reconciler.planner.moves import Mover, grouped, placements_of
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
 from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.rules import Judge, Verdict, forbidding
@@ -132,7 +132,7 @@ class _Leaver:
             "scale-in",
             "its drain goes on",
         )
-        cycle.placements += [move for move in moves.placements if move.pod in now]
+        cycle.placements += [move for move in placements_of(cycle, moves) if move.pod in now]
 
 
 def _too_long(cycle: Cycle, node: Node, limit_seconds: float) -> str:

@@ -3,9 +3,10 @@
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
+from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
-from reconciler.planner.moves import Group, Mover, Moves, grouped
+from reconciler.planner.moves import Group, Mover, Moves, grouped, placements_of
 from reconciler.planner.policies.scale_in.candidates import Candidate, find_candidates
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.scene import Scene
@@ -51,6 +52,7 @@ class _Emptier:
         last = [c.node.name for c in reversed(candidates)]
         self._mover = Mover(scene.cycle, scene.leaving, last)
         self._consolidator = Consolidator(scene, self._mover)
+        self._groups: dict[NodeName, list[Group]] = {}
 
     def run(self, examined: list[Candidate]) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
@@ -68,7 +70,7 @@ class _Emptier:
         if why is not None:
             keep(cycle, node, *why)
             return False
-        groups = grouped(cycle, candidate.moving)
+        groups = self._grouped(candidate)
         mark = mover.mark()
         moves = self._move(candidate, groups)
         if moves is None:
@@ -91,6 +93,13 @@ class _Emptier:
         scene.non_empty_begun += 1
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True
+
+    def _grouped(self, candidate: Candidate) -> list[Group]:
+        """Its pods by class: a ripe candidate is asked about twice."""
+        name = candidate.node.name
+        if name not in self._groups:
+            self._groups[name] = grouped(self._scene.cycle, candidate.moving)
+        return self._groups[name]
 
     def _move(self, candidate: Candidate, groups: list[Group]) -> Moves | None:
         """To nodes that stay; else, in a consolidation, to idle ones that cost less as well."""
@@ -129,7 +138,7 @@ class _Emptier:
             return "pods of nodes that leave come here"
         if not self._scene.room.may_leave(candidate.status.key):
             return "its fleet is at its min_capacity"
-        groups = grouped(cycle, candidate.moving)
+        groups = self._grouped(candidate)
         if self._move(candidate, groups) is not None:
             return ""
         if self._consolidator.is_coming(candidate, groups):
@@ -181,5 +190,5 @@ def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:
             candidate.policy,
             because,
         ),
-        placements=tuple(moves.placements),
+        placements=tuple(placements_of(cycle, moves)),
     )

@@ -42,6 +42,7 @@ class FleetStatus:
     joined: int
     """Nodes that have joined; those still on their way to Ready are launching."""
     min: int
+    """The least that it may hold, from config and group."""
     unavailable: str
     """Why it cannot be asked for more now; empty when it can."""
     provided: int = 0
@@ -241,17 +242,36 @@ def _status(
         current=current,
         nodes=nodes,
         joined=_joined(nodes, snapshot, settings),
-        min=fleet.min_capacity if key.region == settings.home_region else 0,
+        min=_minimum(key, fleet, live, settings),
         unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
         provided=sign.held if sign else len(nodes),
         silent_since=memory.silent_since if memory else None,
     )
 
 
+def _minimum(
+    key: FleetKey, fleet: FleetSettings, live: Fleet | None, settings: PlannerSettings
+) -> int:
+    """The config's, kept at home, and the group's own: EC2 ends nothing below that one."""
+    own = live.min_size if live is not None else None
+    return max(fleet.min_capacity if key.region == settings.home_region else 0, own or 0)
+
+
 def with_config_names(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:
-    """The snapshot with Auto Scaling groups named as the fleets of the config that name them."""
-    names = {f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group}
-    if not names or snapshot.cloud is None:
+    """The snapshot with Auto Scaling groups named as the fleets of the config that name them.
+
+    What else goes by such a name, the EC2 Fleet that the group took over from say, is a stranger
+    and loses it.
+    """
+    groups = {f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group}
+    if not groups or snapshot.cloud is None:
         return snapshot
-    fleets = tuple(replace(f, name=names.get(f.id, f.name)) for f in snapshot.cloud.fleets)
+    taken = frozenset(groups.values())
+    fleets = tuple(replace(f, name=_name_of(f, groups, taken)) for f in snapshot.cloud.fleets)
     return replace(snapshot, cloud=replace(snapshot.cloud, fleets=fleets))
+
+
+def _name_of(fleet: Fleet, groups: Mapping[str, str], taken: frozenset[str]) -> str:
+    if fleet.provider == "asg" and fleet.id in groups:
+        return groups[fleet.id]
+    return fleet.id if fleet.name in taken else fleet.name

@@ -1,12 +1,15 @@
 """Fleets, groups and nodes joined: who belongs to whom."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.fleet import Fleet
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
 from reconciler.planner.planner import plan
-from tests.builders import make_fleet_settings, make_settings
+from tests.builders import make_fleet_settings, make_node, make_settings, make_snapshot
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HOME = Region("us-west-2")
@@ -32,3 +35,45 @@ def test_group_that_the_config_names_is_the_fleet_of_that_name() -> None:
     )
     made = plan(snapshot, make_settings(fleet))
     assert [(f.fleet, f.state, f.current) for f in made.fleets] == [("primary-small", "active", 3)]
+
+
+def test_fleet_of_the_name_that_a_group_took_over_is_none_of_the_configs() -> None:
+    """The group's size would be set on the EC2 Fleet that it replaced."""
+    settings = make_settings(
+        make_fleet_settings(name="primary-small", provider="asg", auto_scaling_group="workers")
+    )
+    old = Fleet(
+        id=FleetId("fleet-1"),
+        name="primary-small",
+        provider="ec2-fleet",
+        region=HOME,
+        state="active",
+        target_capacity=3,
+    )
+    group = replace(old, id=FleetId("workers"), name="workers", provider="asg", target_capacity=1)
+    for fleets in ((old, group), (group, old)):
+        cloud = CloudState(fleets=fleets, regions=frozenset({HOME}))
+        made = plan(Snapshot(at=AT, cluster=ClusterState(), cloud=cloud), settings)
+        assert [(f.fleet, f.current) for f in made.fleets] == [("primary-small", 1)]
+    alone = CloudState(fleets=(old,), regions=frozenset({HOME}))
+    made = plan(Snapshot(at=AT, cluster=ClusterState(), cloud=alone), settings)
+    assert [f.state for f in made.fleets] == ["missing"]
+
+
+def test_group_is_never_planned_below_its_own_minimum() -> None:
+    """Auto Scaling refuses such a termination, and the node would stay drained for nothing."""
+    fleet = make_fleet_settings(name="primary-small", provider="asg", auto_scaling_group="workers")
+    group = Fleet(
+        id=FleetId("workers"),
+        name="workers",
+        provider="asg",
+        region=HOME,
+        state="active",
+        target_capacity=1,
+        min_size=1,
+    )
+    node = make_node("n", fleet, annotations=FrozenMap({UNNEEDED_SINCE: "2026-01-31T10:00:00Z"}))
+    snapshot = make_snapshot(node, cloud=CloudState(fleets=(group,), regions=frozenset({HOME})))
+    made = plan(snapshot, make_settings(fleet))
+    assert [(f.min, f.joined) for f in made.fleets] == [(1, 1)]
+    assert made.actions == ()

@@ -97,9 +97,12 @@ class Leadership:
         election = self._election
         if election is None:
             return
-        while not self._stopping.is_set():
-            self._due.clear()
+        while True:
+            self._due.clear()  # before the look at `stopping`, or a stop in between is slept over
+            if self._stopping.is_set():
+                break
             self._hindered_by = self._hindrance()
+            self._tell(election)  # a lead that ran out, also when this step wins it back
             if self._hindered_by:
                 election.release()
                 pause_seconds = IDLE_SECONDS

@@ -3,10 +3,15 @@
 import threading
 import time
 
+from structlog.testing import capture_logs
+
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.loops.election import Election, ElectionTiming
 from reconciler.loops.leadership import Leadership
+from reconciler.model.errors import Unavailable
+from reconciler.ports.leases import LeaseRecord
+from reconciler.telemetry import events
 
 QUICK = ElectionTiming(
     lease_duration_seconds=30.0, renew_deadline_seconds=20.0, retry_period_seconds=0.05
@@ -80,3 +85,42 @@ def test_stop_ends_a_wait_for_the_lead() -> None:
     assert time.monotonic() - began < 300
     ender.join()
     holder.leadership.stop()
+
+
+class SlowDays:
+    """A Lease whose second renewal fails late, and a clock that its calls move."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.writes = 0
+        self._lease = MemoryLeases(lease=MemoryLease())
+
+    def read(self) -> LeaseRecord | None:
+        return self._lease.read()
+
+    def write(self, record: LeaseRecord) -> LeaseRecord:
+        self.writes += 1
+        if self.writes == 2:
+            self.seconds += 0.9 * QUICK.renew_deadline_seconds
+            raise Unavailable("api", "timed out")
+        return self._lease.write(record)
+
+    def hindrance(self) -> str:
+        """Asked before each step: after the failure the deadline passes before the next."""
+        if self.writes == 2:
+            self.seconds += 0.2 * QUICK.renew_deadline_seconds
+        return ""
+
+
+def test_lead_that_lapsed_and_came_back_is_told_again() -> None:
+    """What a cycle could not do in between would wait for the next event."""
+    days, gained = SlowDays(), threading.Semaphore(0)
+    election = Election(days, "one", QUICK, SystemClock().now, lambda: days.seconds)
+    leadership = Leadership(election, days.hindrance, gained.release)
+    with capture_logs() as logs:
+        leadership.start()
+        assert gained.acquire(timeout=60)
+        assert gained.acquire(timeout=60)
+        leadership.stop()
+    told = [each["event"] for each in logs]
+    assert told[:3] == [events.LEADING_BEGAN, events.LEADING_ENDED, events.LEADING_BEGAN]

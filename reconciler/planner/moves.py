@@ -8,7 +8,7 @@ import numpy as np
 
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Pod, Taint
-from reconciler.model.ids import NodeName, PodKey
+from reconciler.model.ids import NodeName
 from reconciler.model.plan import Placement
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.inventory import is_draining
@@ -19,6 +19,8 @@ from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.simulation import RowSpec
 
 Group = tuple[PodClass, list[Pod]]
+SPREAD_PODS_MAX = 200
+"""Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
 _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 
@@ -55,6 +57,8 @@ class Mover:
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._room_at_first: dict[int, IntArray] = {}
+        self._begun: list[tuple[Moves, Sequence[Group]]] = []
+        """Moves of this plan that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
@@ -118,32 +122,39 @@ class Mover:
         self.receiving |= rows
         return Moves(node=node, parts=parts, rows=sorted(rows), taken=all_taken)
 
+    def begin(self, moves: Moves, groups: Sequence[Group]) -> None:
+        """The moves stay: whatever moves after them has to find room beside them."""
+        self._begun.append((moves, groups))
+
     def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
 
         It takes each for the node with the most room left (LeastAllocated), not for the fullest
-        that will do, as they come: in the order in which they are evicted, or by priority when
-        several wait. What fits packed tightly may then not fit. Pods of one class always do: each
-        node takes as many of them in any order.
+        that will do, as they come: in the order in which they are evicted, those of StatefulSets
+        after the others, or by priority when several wait. What fits packed tightly may then not
+        fit. Pods of one class always do: each node takes as many of them in any order. Pods of
+        moves that the plan began before are spread along with them, up to some hundreds.
         """
-        if len(groups) < 2:
+        every = [*_latest(self._begun), (moves, groups)]
+        if len({c.number for _, parts in every for c, _ in parts}) < 2:
             return True
-        pods = sorted(((pod.key, c) for c, members in groups for pod in members), key=_by_key)
-        evicted = [pod_class for _, pod_class in pods]
-        by_priority = sorted(evicted, key=lambda c: -c.spec.priority)
-        return self._fit_spread(moves, evicted) and (
-            by_priority == evicted or self._fit_spread(moves, by_priority)
-        )
+        evicted = [each for _, parts in every for each in _as_evicted(parts)]
+        at_once = [c for pod, c in evicted if not waits_for_its_end(pod)]
+        in_time = [*at_once, *(c for pod, c in evicted if waits_for_its_end(pod))]
+        orders = [[c for _, c in evicted], in_time, sorted(in_time, key=_lowest_last)]
+        distinct = [order for n, order in enumerate(orders) if order not in orders[:n]]
+        return all(self._fit_spread([m for m, _ in every], order) for order in distinct)
 
-    def _fit_spread(self, moves: Moves, classes: Sequence[PodClass]) -> bool:
+    def _fit_spread(self, moved: Sequence[Moves], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._cycle.sim
         mark = sim.fork()
-        for pod_class, row, amount in moves.taken:
-            sim.place(pod_class, np.array([row]), np.array([-amount]))
         among = np.zeros(sim.rows, dtype=np.bool_)
         among[: len(self.staying)] = self.staying
-        among[moves.rows] = True
+        for moves in moved:
+            among[moves.rows] = True
+            for pod_class, row, amount in moves.taken:
+                sim.place(pod_class, np.array([row]), np.array([-amount]))
         fits = all(self._spread_one(each, among) for each in classes)
         sim.revert(mark)
         return fits
@@ -159,12 +170,15 @@ class Mover:
         sim.place(pod_class, open_rows[[int(share.argmax())]], np.ones(1, dtype=np.int64))
         return True
 
-    def fits(self, node: Node, groups: Sequence[Group], also: Sequence[int]) -> bool:
-        """Whether `move` would succeed; nothing is changed."""
+    def fits(
+        self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False
+    ) -> bool:
+        """Whether `move` would succeed, and survive spreading if asked; nothing is changed."""
         mark = self.mark()
         found = self.move(node, groups, also)
+        fits = found is not None and not (spread and not self.survives_spreading(found, groups))
         self.undo(mark)
-        return found is not None
+        return fits
 
     def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:
         """The rows that may take pods, and the order in which they do."""
@@ -238,9 +252,35 @@ def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:
     return sorted(found.values(), key=_hardest_first)
 
 
-def _by_key(each: tuple[PodKey, PodClass]) -> PodKey:
-    """The order of `drains.evictions`."""
-    return each[0]
+def waits_for_its_end(pod: Pod) -> bool:
+    """Whether what replaces the pod comes only when it is gone, as a StatefulSet's does.
+
+    A ReplicaSet makes another pod as soon as the deletion has begun.
+    """
+    return pod.owner is not None and pod.owner.kind == "StatefulSet"
+
+
+def _latest(begun: Sequence[tuple[Moves, Sequence[Group]]]) -> list[tuple[Moves, Sequence[Group]]]:
+    """The last moves begun, as many as can be spread again in a short time, in their order."""
+    found: list[tuple[Moves, Sequence[Group]]] = []
+    pods = 0
+    for moves, groups in reversed(begun):
+        pods += sum(len(members) for _, members in groups)
+        if pods > SPREAD_PODS_MAX:
+            break
+        found.append((moves, groups))
+    return found[::-1]
+
+
+def _as_evicted(groups: Sequence[Group]) -> list[tuple[Pod, PodClass]]:
+    """Pods and their classes in the order of `drains.evictions`."""
+    pods = [(pod, pod_class) for pod_class, members in groups for pod in members]
+    return sorted(pods, key=lambda each: each[0].key)
+
+
+def _lowest_last(pod_class: PodClass) -> int:
+    """The order in which kube-scheduler takes what waits."""
+    return -pod_class.spec.priority
 
 
 def _hardest_first(group: Group) -> tuple[object, ...]:

@@ -9,10 +9,6 @@ from reconciler.planner.settings import FleetSettings
 from tests.life.laws import Laws
 from tests.life.stage import Stage
 
-COME_BACKS_MAX = 4
-"""With consolidation a drained pod of another size may find its place taken, as kube-scheduler and
-not the plan decides where the others go: then one node is bought while one goes. The cool-offs of
-drains make that rare; it must not go on."""
 QUIET_SECONDS = 2100.0
 """Longer than any timer of these configs, the longest cool-off (30 minutes) included."""
 BUSY_SLEEP_SECONDS = 30.0
@@ -74,15 +70,13 @@ def _oscillation(stage: Stage, laws: Laws, since: float) -> Iterator[str]:
     recent = [change for change in laws.changes if change[0] >= since]
     targets |= {fleet: before for _, fleet, before, _ in reversed(recent)}
     seen = [dict(targets)]
-    came_back = 0
     for at, fleet, before, after in recent:
         if after > before and fleet in lowered and not consolidates:
             yield f"{fleet} went down and up again ({before} to {after} at {at:.0f} s)"
         if after < before:
             lowered.add(fleet)
         targets[fleet] = after
-        came_back += targets in seen[:-1]
-        if targets in seen[:-1] and came_back > (COME_BACKS_MAX if consolidates else 0):
+        if targets in seen[:-1]:
             yield f"the targets {sorted(targets.values())} come back at {at:.0f} s"
         if targets != seen[-1]:
             seen.append(dict(targets))

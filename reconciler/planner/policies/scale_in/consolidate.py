@@ -57,7 +57,7 @@ class Consolidator:
         for status in cheaper:
             mark = cycle.sim.fork()
             row = cycle.sim.add_row(cycle.offers[status.key].row)
-            fits = self._mover.fits(candidate.node, groups, [row])
+            fits = self._mover.fits(candidate.node, groups, [row], spread=True)
             cycle.sim.revert(mark)
             if fits:
                 return status.key

@@ -23,10 +23,10 @@ from reconciler.planner.drains import (
 )
 from reconciler.planner.idleness import counted, counts
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
-from reconciler.planner.moves import Mover, grouped, placements_of
+from reconciler.planner.moves import Mover, grouped, placements_of, waits_for_its_end
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
 from reconciler.planner.policies.scale_in.timers import stop_timer
-from reconciler.planner.rules import Judge, Verdict, forbidding
+from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
 
 
@@ -108,6 +108,7 @@ class _Leaver:
         settings = cycle.statuses[key].settings.scale_in
         rulings = judge.rulings(pods)
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
+        moving = [*left, *_to_come_again(rulings)]
         limit = settings.pod_eviction_timeout_seconds
         if not left:
             limit += settings.graceful_termination_max_seconds
@@ -115,7 +116,7 @@ class _Leaver:
         barred = pod_bar(rulings)
         why = barred[1] if barred else _too_long(cycle, node, limit)
         if not why:
-            moves = self._mover.move(node, grouped(cycle, left))
+            moves = self._mover.move(node, grouped(cycle, moving))
             why = "" if moves else "its pods fit nowhere else any more"
         if moves is None:
             cycle.actions += give_up(cycle, node, "scale-in", why)
@@ -133,6 +134,14 @@ class _Leaver:
             "its drain goes on",
         )
         cycle.placements += [move for move in placements_of(cycle, moves) if move.pod in now]
+
+
+def _to_come_again(rulings: list[tuple[Pod, Ruling]]) -> list[Pod]:
+    """Pods that are stopping and whose successors come when they are gone: nobody else shows them.
+
+    Without a place kept for them another node would be ended, and one bought for them.
+    """
+    return [p for p, r in rulings if r.verdict is Verdict.WAIT and waits_for_its_end(p)]
 
 
 def _too_long(cycle: Cycle, node: Node, limit_seconds: float) -> str:

@@ -84,6 +84,7 @@ class _Emptier:
             mover.undo(mark)
             keep(cycle, node, "demand", "demand with its over-subscription would need it back")
             return False
+        mover.begin(moves, groups)
         cycle.budgets.take(candidate.moving)
         cycle.used_rows.update(moves.rows)
         taken = {cycle.row_name(row) for row in moves.rows}

@@ -76,6 +76,20 @@ def test_nothing_is_replaced_unless_the_config_asks_for_it() -> None:
     assert raised(made) == []
 
 
+def test_replacement_that_kube_scheduler_would_fill_otherwise_is_not_asked_for() -> None:
+    """The node would come, its pods would not fit as they are spread, and it would go again."""
+    made = planned(
+        unneeded("l", LARGE),
+        on("l", "aa", "1500m"),
+        on("l", "bb", "3"),
+        make_node("m", SMALL),
+        on("m", "job", "2500m", owner="Job"),
+        small=1,
+    )
+    assert raised(made) == []
+    assert kept(made)["l"] == "no-destination"
+
+
 def test_saving_below_five_percent_is_not_worth_the_disruption() -> None:
     """Nodes would be replaced for cents, again and again."""
     for price, asks in (("0.381", False), ("0.38", True)):

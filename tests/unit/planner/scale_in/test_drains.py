@@ -283,3 +283,21 @@ def test_failure_that_was_noted_before_a_crash_is_not_counted_twice() -> None:
     made = planned(fleet, node, on("a"), make_node("b", fleet), full("b"))
     assert annotations_set(made) == {("a", "drain-started", None)}
     assert told(made, UntaintNode) == ["a"]
+
+
+@pytest.mark.parametrize("owner", ["StatefulSet", "ReplicaSet"])
+def test_place_of_a_stateful_pod_is_kept_until_it_comes_again(owner: str) -> None:
+    """Its controller makes it again when it is gone; an empty node would go, another be bought."""
+    fleet = make_scene_fleet()
+    going = on("a", "going", "2", deleting=True, owner=owner)
+    made = planned(fleet, drained("a", fleet), going, unneeded("b", fleet), full("c"))
+    assert told(made, TaintNode) == ([] if owner == "StatefulSet" else ["b"])
+    assert told(made, EvictPod) + told(made, UntaintNode) == []
+
+
+def test_drain_is_given_up_when_a_stateful_pod_could_not_come_again() -> None:
+    """Its node would end while it stops, and a node be bought for it a second later."""
+    fleet = make_scene_fleet()
+    going = on("a", "going", "2", deleting=True, owner="StatefulSet")
+    made = planned(fleet, drained("a", fleet), going, make_node("b", fleet), full("b"))
+    assert told(made, UntaintNode) == ["a"]

@@ -334,3 +334,22 @@ def test_node_whose_pods_fit_only_when_packed_tightly_stays(priority: int) -> No
     )
     assert told(made, TaintNode) == []
     assert kept(made)["a"] == "no-destination"
+
+
+def test_nodes_that_go_together_are_spread_together() -> None:
+    """Each would fit beside the other as packed; as spread, a node would be bought for one."""
+    fleet = make_scene_fleet(utilization_threshold=0.95, non_empty_at_once_max=2)
+    made = planned(
+        fleet,
+        unneeded("a", fleet, 3700),
+        on("a", cpu="1"),
+        unneeded("b", fleet, 3600),
+        on("b", cpu="3"),
+        make_node("x", fleet),
+        on("x", "x-job", "1", owner="Job"),
+        make_node("y", fleet),
+        on("y", "y-job", "3", owner="Job"),
+    )
+    assert told(made, TaintNode) == ["a"]
+    assert moves(made) == {"on-a": "y"}
+    assert kept(made)["b"] == "no-destination"

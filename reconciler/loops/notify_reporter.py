@@ -5,6 +5,7 @@ from collections.abc import Callable
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity, TerminateInstance
+from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -29,6 +30,10 @@ class NotifyReporter:
     def __init__(self, notifier: Notifier, monotonic_seconds: Callable[[], float]) -> None:
         self._notifier = notifier
         self._repeats = Repeats(monotonic_seconds, REPEAT_SECONDS)
+        self._pods = Repeats(monotonic_seconds, REPEAT_SECONDS)
+        """Apart from the rest, which a crowd of pods would push out of memory."""
+        self._homeless: frozenset[tuple[PodKey, str]] = frozenset()
+        """Pods that the last plan found no place for, and why: told already, however many."""
         self._lines: list[str] = []
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
@@ -37,16 +42,23 @@ class NotifyReporter:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):
                 self._lines.append(f"{place} is asked for nothing: {fleet.unavailable}")
-        for each in plan.unplaceable:
-            codes = ", ".join(sorted({reason.code for reason in each.reasons}))
-            if self._repeats.is_news("unplaceable", each.pod, codes):
-                self._lines.append(f"nothing can take pod {each.pod}: {codes}")
+        self._tell_homeless(plan)
         if plan.orphans and self._repeats.is_news("orphans"):
             self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")
         for held in plan.held:
             name = held.node or f"of instance {held.instance}"
             if self._repeats.is_news("held", name, held.code):
                 self._lines.append(f"node {name} is held: {held.code}")
+
+    def _tell_homeless(self, plan: Plan) -> None:
+        known = frozenset() if self._repeats.is_news("unplaceable") else self._homeless
+        self._homeless = frozenset(
+            (each.pod, ", ".join(sorted({reason.code for reason in each.reasons})))
+            for each in plan.unplaceable
+        )
+        for pod, codes in sorted(self._homeless - known):
+            if self._pods.is_news(pod, codes):
+                self._lines.append(f"nothing can take pod {pod}: {codes}")
 
     def action_ended(self, outcome: Outcome) -> None:
         """Tell of capacity that changed, and of actions that failed."""

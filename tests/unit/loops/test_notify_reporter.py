@@ -8,6 +8,7 @@ from reconciler.model.errors import Unavailable
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import FleetPlan, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
+from reconciler.telemetry.repeats import OBJECTS_MAX
 from tests.builders import HOME, NOW
 from tests.unit.loops.test_log_reporter import FREE, failing, homeless, raised
 
@@ -96,6 +97,19 @@ def test_many_lines_are_one_short_message(scene: Scene) -> None:
     scene.cycle(unplaceable=tuple(homeless(f"p-{n}") for n in range(LINES_MAX + 5)))
     (text,) = scene.told
     assert text.splitlines()[-1] == "and 5 more"
+
+
+def test_more_pods_than_can_be_remembered_are_told_once_an_hour(scene: Scene) -> None:
+    """A batch of 20,000 pods over `max_capacity` sent a message with every cycle."""
+    crowd = tuple(homeless(f"p-{n}") for n in range(2 * OBJECTS_MAX))
+    for _ in range(3):
+        scene.cycle(unplaceable=crowd)
+    assert len(scene.told) == 1
+    scene.cycle(unplaceable=(*crowd, homeless("late")))
+    assert scene.told[1:] == ["nothing can take pod ns/late: insufficient-memory"]
+    scene.seconds = 3600
+    scene.cycle(unplaceable=crowd)
+    assert len(scene.told) == 3
 
 
 def test_cycle_that_cannot_plan_is_told_without_secrets(scene: Scene) -> None:

@@ -12,7 +12,7 @@ from reconciler.adapters.forge import ForgeSettings, forge
 from reconciler.adapters.forge.settings import ForgeKind, api_of, kind_of, place_of
 from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.gitops.progress import PipelineStage, stage_context
-from reconciler.model.errors import PortError, UsageError
+from reconciler.model.errors import PortError, ToolError, UsageError
 from reconciler.ports.forge import CommitStatus, Forge, StatusState
 
 ForgeChoice = Literal["auto", "github", "gitlab", "none"]
@@ -101,7 +101,7 @@ def stage_shown(stage: PipelineStage, directory: Path) -> Callable[[StatusState,
     context = stage_context(stage, checkout.prefix)
 
     def show(state: StatusState, description: str) -> None:
-        with suppress(PortError):
+        with suppress(PortError, ToolError):
             port.set_status(
                 checkout.commit,
                 CommitStatus(context=context, state=state, description=description),

@@ -26,6 +26,7 @@ from tests.terraform.program import TerraformProgram, find_terraform
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(3600)]
 
+ROOTS = rounds(20, 200)
 PLAN = ("plan", "-input=false", "-out=saved", "-refresh=false")
 
 
@@ -51,57 +52,94 @@ def written(text: str, folder: Path) -> dict[str, Any]:
     return variables
 
 
+@pytest.fixture(scope="module")
+def written_roots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a rendered root of each random config, r000 and on."""
+    folder = tmp_path_factory.mktemp("random")
+    for number, text in enumerate(drawn(ROOTS)):
+        written(text, folder / f"r{number:03}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def together(
+    terraform: TerraformProgram, written_roots: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """One initialised root that calls every random root as a module, with its own variables.
+
+    A provider takes seconds to start, and this way it starts once. Where the provider is and
+    where the state is kept is the root's own to say, so both are taken out of the modules.
+    """
+    folder = tmp_path_factory.mktemp("together")
+    shutil.copytree(written_roots, folder, dirs_exist_ok=True)
+    calls = [OFFLINE_PROVIDER]
+    for root in sorted(folder.iterdir()):
+        without_block(root / "main.tf", r'provider "aws" ')
+        without_block(root / "versions.tf", r'  backend "s3" ')
+        values = f'jsondecode(file("{root.name}/{TFVARS}"))'
+        calls.append(
+            f'module "{root.name}" {{\n  source       = "./{root.name}"\n'
+            f"  cluster_name = {values}.cluster_name\n  fleets       = {values}.fleets\n}}\n"
+        )
+    (folder / "main.tf").write_text("".join(calls))
+    terraform.init(folder)
+    return folder
+
+
+def without_block(file: Path, head: str) -> None:
+    """Take a block out of a rendered file."""
+    indent = " " * (len(head) - len(head.lstrip()))
+    text = re.sub(rf"\n{head}{{.*?\n{indent}}}\n", "\n", file.read_text(), flags=re.DOTALL)
+    assert head not in text
+    file.write_text(text)
+
+
 def test_random_roots_are_formatted_and_valid(
-    terraform: TerraformProgram, data: Path, tmp_path: Path, closing_lines: list[str]
+    terraform: TerraformProgram, data: Path, written_roots: Path, closing_lines: list[str]
 ) -> None:
     """A config that validates here and fails in CI costs its author a round trip."""
-    texts = drawn(rounds(12, 200))
-    for number, text in enumerate(texts):
-        written(text, tmp_path / f"{number:03}")
-        shutil.copy(data / ".terraform.lock.hcl", tmp_path / f"{number:03}")
-    done = terraform.run(tmp_path, "fmt", "-check", "-recursive", "-diff")
+    done = terraform.run(written_roots, "fmt", "-check", "-recursive", "-diff")
     assert done.returncode == 0, done.stdout[:2000]
     shared = {"TF_DATA_DIR": str(data / ".terraform")}
-    for number in range(len(texts)):
-        done = terraform.run(tmp_path / f"{number:03}", "validate", "-json", **shared)
+    count = rounds(4, ROOTS)
+    for number in range(count):
+        folder = written_roots / f"r{number:03}"
+        shutil.copy(data / ".terraform.lock.hcl", folder)
+        done = terraform.run(folder, "validate", "-json", **shared)
         found = json.loads(done.stdout)
-        assert (found["valid"], found["diagnostics"]) == (True, []), texts[number]
+        assert (found["valid"], found["diagnostics"]) == (True, []), folder.name
     closing_lines.append(
-        f"{len(texts)} random roots: terraform fmt -check and terraform validate are clean"
+        f"{ROOTS} random roots: terraform fmt -check is clean; {count} of them by themselves:"
+        " terraform validate is clean"
     )
 
 
-def test_random_roots_are_planned(
-    terraform: TerraformProgram, data: Path, tmp_path: Path, closing_lines: list[str]
+def test_random_roots_are_valid_and_planned_together(
+    terraform: TerraformProgram, together: Path, closing_lines: list[str]
 ) -> None:
     """Validation blocks look at values only when planning: they must agree with `validate`."""
-    texts = drawn(rounds(4, 60))
-    fleets = 0
-    for number, text in enumerate(texts):
-        folder = tmp_path / f"{number:03}"
-        variables = written(text, folder)
-        versions = (folder / "versions.tf").read_text()
-        # Nothing is asked while planning what is new, the state's bucket neither.
-        backend = re.sub(r'\n  backend "s3" \{.*?\n  \}\n', "", versions, flags=re.DOTALL)
-        (folder / "versions.tf").write_text(backend)
-        (folder / "offline_override.tf").write_text(OFFLINE_PROVIDER)
-        shutil.copy(data / ".terraform.lock.hcl", folder)
-        done = terraform.run(folder, *PLAN, TF_DATA_DIR=str(data / ".terraform"))
-        assert done.returncode == 0, (text, done.stderr)
-        shown = terraform.run(
-            folder, "show", "-json", "saved", TF_DATA_DIR=str(data / ".terraform")
-        )
-        made = [
-            change["change"]["after"]
-            for change in json.loads(shown.stdout)["resource_changes"]
-            if change["type"] == "aws_ec2_fleet"
-        ]
-        for after in made:
-            wanted = variables["fleets"][after["tags"]["fleet"]]
-            assert wanted.get("tags", {}).items() <= after["tags"].items()
-        assert len(made) == len(variables["fleets"])
-        fleets += len(made)
-    closing_lines.append(f"{len(texts)} random roots planned: {fleets} fleets, every tag literal")
+    valid = json.loads(terraform.run(together, "validate", "-json").stdout)
+    assert (valid["valid"], valid["diagnostics"]) == (True, [])
+    done = terraform.run(together, *PLAN)
+    assert done.returncode == 0, done.stderr[:4000]
+    shown = terraform.run(together, "show", "-json", "saved")
+    made: dict[str, dict[str, Any]] = {}
+    for change in json.loads(shown.stdout)["resource_changes"]:
+        assert change["change"]["actions"] == ["create"]
+        if change["type"] == "aws_ec2_fleet":
+            after = change["change"]["after"]
+            (called,) = re.findall(r"^module\.(r\d+)\.", change["address"])
+            made.setdefault(called, {})[after["tags"]["fleet"]] = after
+    for root in (folder for folder in together.iterdir() if folder.name.startswith("r")):
+        wanted = json.loads((root / TFVARS).read_text())["fleets"]
+        assert set(wanted) == set(made.get(root.name, {}))
+        for name, fleet in wanted.items():
+            assert fleet.get("tags", {}).items() <= made[root.name][name]["tags"].items()
+    fleets = sum(map(len, made.values()))
+    closing_lines.append(
+        f"{ROOTS} random roots in one: terraform validate is clean, {fleets} fleets planned,"
+        " every tag literal"
+    )
 
 
 def test_hostile_backends_are_read_back_literally(

@@ -52,7 +52,7 @@ class TerraformProgram:
             capture_output=True,
             text=True,
             check=False,
-            timeout=280,
+            timeout=900,
         )
 
     def init(self, folder: Path) -> None:

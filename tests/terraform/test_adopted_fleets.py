@@ -24,7 +24,7 @@ from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
 from tests.terraform.program import TerraformProgram, find_terraform
 
-pytestmark = [pytest.mark.terraform, pytest.mark.sandbox, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.terraform, pytest.mark.sandbox, pytest.mark.timeout(3600)]
 
 CLUSTER = "analytics"
 REGION = "us-west-2"

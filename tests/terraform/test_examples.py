@@ -11,7 +11,7 @@ from reconciler.sandbox.aws.server import AwsServer
 from tests.terraform.program import TerraformProgram, find_terraform
 from tests.terraform.readme_tables import MODULES
 
-pytestmark = [pytest.mark.terraform, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.terraform, pytest.mark.timeout(3600)]
 
 EXAMPLES = sorted(path.parent.name for path in MODULES.glob("examples/*/main.tf"))
 CLUSTER = {

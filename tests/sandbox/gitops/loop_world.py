@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
-from reconciler.model.errors import PortError
+from reconciler.model.errors import ReconcilerError
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import CommitId
 from tests.git_remote import git
@@ -45,7 +45,7 @@ class ImmediateClock:
 class RecordingForge:
     """A forge that keeps what it is told."""
 
-    def __init__(self, failure: PortError | None = None) -> None:
+    def __init__(self, failure: ReconcilerError | None = None) -> None:
         self.statuses_shown: list[tuple[CommitId, CommitStatus]] = []
         self.pull_requests: list[tuple[str, str, str, str]] = []
         self._failure = failure

@@ -35,13 +35,13 @@ from tests.sandbox.gitops.test_ci_on_aws import (
 pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.terraform,
-    pytest.mark.timeout(1800),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(
         shutil.which("terraform") is None,
         reason="the terraform program is not on the PATH; install it to run these",
     ),
 ]
-DEADLINE_SECONDS = 120
+DEADLINE_SECONDS = 600
 LOCK = f"{KEY}.tflock"
 Stage = Literal["start", "check", "locked", "creating", "written"]
 How = Literal["SIGTERM", "SIGKILL", "SIGKILL of all"]

@@ -26,13 +26,13 @@ from tests.git_remote import git, make_remote, write_and_push
 pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.terraform,
-    pytest.mark.timeout(900),  # each command starts the AWS provider, which takes its seconds
+    pytest.mark.timeout(3600),  # each command starts the AWS provider, which takes its seconds
     pytest.mark.skipif(
         shutil.which("terraform") is None,
         reason="the terraform program is not on the PATH; install it to run these",
     ),
 ]
-TIMEOUT_SECONDS = 200
+TIMEOUT_SECONDS = 600
 REGION = "us-west-2"
 BUCKET = "state"
 KEY = "analytics/terraform.tfstate"

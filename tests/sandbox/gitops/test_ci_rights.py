@@ -30,7 +30,7 @@ from tests.sandbox.gitops.test_ci_on_aws import (
 pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.terraform,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(
         shutil.which("terraform") is None,
         reason="the terraform program is not on the PATH; install it to run these",

@@ -27,15 +27,15 @@ from tests.sandbox.gitops.test_ci_on_aws import needs_provider
 pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.terraform,
-    pytest.mark.timeout(1800),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(
         shutil.which("terraform") is None,
         reason="the terraform program is not on the PATH; install it to run these",
     ),
 ]
 REGION = "us-west-2"
-DEADLINE_SECONDS = 400.0
-COMMAND_SECONDS = 300
+DEADLINE_SECONDS = 900.0
+COMMAND_SECONDS = 600
 
 
 def config(ids: AccountIds, url: str, sectors: str, *, top: str = "", ami: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from reconciler.loops.gitops_loop import GitopsSettings
-from reconciler.model.errors import Unavailable
+from reconciler.model.errors import ReconcilerError, ToolError, Unavailable
 from reconciler.ports.forge import CommitStatus, StatusState
 from reconciler.ports.repository import CommitId
 from tests.git_remote import git, write_and_push
@@ -52,10 +52,12 @@ def test_branch_under_review_is_not_rewritten_when_main_moves(loops: Loops, work
     assert git(Path(remote_of(work)), "rev-parse", branch) == proposed
 
 
-def test_forge_that_fails_does_not_stop_the_commit(loops: Loops) -> None:
-    """A forge outage must not keep the config from being rendered."""
-    forge = RecordingForge(Unavailable("forge", "down"))
-    assert loops(forge=forge).once().clusters[0].state == "committed"
+@pytest.mark.parametrize("failure", [Unavailable("forge", "down"), ToolError("token", "gone")])
+def test_forge_that_fails_does_not_stop_the_commit(loops: Loops, failure: ReconcilerError) -> None:
+    """A forge outage, or a lost token, must not keep the config from being rendered."""
+    loop = loops(forge=RecordingForge(failure))
+    assert loop.once().clusters[0].state == "committed"
+    assert loop.once().unshown == (str(failure),)
 
 
 def test_pull_request_that_could_not_be_opened_is_opened_next_turn(

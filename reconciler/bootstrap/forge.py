@@ -89,7 +89,8 @@ def stage_shown(stage: PipelineStage, directory: Path) -> Callable[[StatusState,
     """Shows how a stage of a pipeline ends, beside the commit that it runs for.
 
     Does nothing without a forge's token, outside of git, for a pull request (its summary is shown
-    there), and when the forge does not answer: a status is worth no failed apply.
+    there), without a readable token, and when the forge does not answer: a status is worth no
+    failed apply.
     """
     pipeline = _pipeline()
     if pipeline is None or pipeline.number is not None or not _has_token():

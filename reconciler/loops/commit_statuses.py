@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from reconciler.gitops.status import ClusterStatus
-from reconciler.model.errors import OutcomeUnknown, PortError, Throttled, Unavailable
+from reconciler.model.errors import OutcomeUnknown, PortError, Throttled, ToolError, Unavailable
 from reconciler.ports.forge import CommitStatus, Forge
 from reconciler.ports.repository import CommitId
 
@@ -40,7 +40,7 @@ class CommitStatuses:
                 continue
             try:
                 self._forge.set_status(commit, status)
-            except (Throttled, Unavailable, OutcomeUnknown) as error:
+            except (Throttled, Unavailable, OutcomeUnknown, ToolError) as error:
                 missed.append(str(error))
                 continue
             except PortError as error:

@@ -5,7 +5,7 @@ from typing import Final
 
 from reconciler.gitops.progress import progress_of, stage_context
 from reconciler.gitops.status import ClusterProgress, ClusterStatus, GitopsReport
-from reconciler.model.errors import PortError
+from reconciler.model.errors import PortError, ToolError
 from reconciler.ports.forge import Forge, StatusState
 from reconciler.ports.repository import CommitId, Repository
 
@@ -85,7 +85,7 @@ class GitopsProgress:
     def _statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
         try:
             return {} if self._forge is None else self._forge.statuses(commit)
-        except PortError:
+        except (PortError, ToolError):
             return {}
 
     def _live(self, report: GitopsReport, status: ClusterStatus) -> bool | None:

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from contextlib import closing
 from http.client import HTTPException
+from itertools import count
 from typing import Any, Self
 
 from tests.benchmarks.e2e.etcd import Etcd, Object
@@ -13,6 +14,9 @@ from tests.benchmarks.e2e.waiting import until
 from tests.benchmarks.e2e.world import World
 
 _STEP_SECONDS = 0.1
+_CHECK_STEPS = 10
+_BEHIND_STEPS_MAX = 5
+_LAG_SECONDS = 300.0
 _LIFE_STEPS = 50
 """A pod runs for 5 s, and its finished object stays as long."""
 
@@ -65,21 +69,11 @@ class Churn:
         began = time.monotonic()
         pod = pod_body(f"marker-{self._number}", "10m", "16Mi")
         pod["spec"]["nodeName"] = self._world.nodes[0]
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}"
         with closing(self._world.etcd()) as etcd:
             etcd.put([(pod_key(pod), pod)])
-            self._wait_cached(path)
+            self._wait_told(pod)
             etcd.delete([pod_key(pod)])
         return time.monotonic() - began
-
-    def _wait_cached(self, path: str) -> None:
-        """Until the API server has told its watchers of an object."""
-
-        def seen() -> bool:
-            query = {"resourceVersion": "0"}  # from the cache that feeds watches
-            return self._world.api.request("GET", path, query=query).status == 200
-
-        until("the API server has caught up", seen, 300, 0.05)
 
     def _run(self) -> None:
         with closing(self._world.etcd()) as etcd:
@@ -94,13 +88,31 @@ class Churn:
                 etcd.delete(map(pod_key, pods))
 
     def _churn(self, etcd: Etcd, running: deque[list[Any]], finished: deque[list[Any]]) -> None:
-        """Steps that are late are made up for as fast as it goes."""
+        """Steps that are late are made up for.
+
+        Watches that fall behind etcd would show the reconciler fewer changes than were written:
+        now and then no more are made until watchers have been told of those a few steps ago.
+        """
         due = time.monotonic()
-        while not self._stopping.wait(max(0.0, due - time.monotonic())):
+        for step in count(1):
+            if self._stopping.wait(max(0.0, due - time.monotonic())):
+                return
             due += _STEP_SECONDS
             etcd.put(self._changes(running, finished))
             if len(finished) > _LIFE_STEPS:
                 etcd.delete(pod_key(pod) for pod in finished.popleft())
+            if step % _CHECK_STEPS == 0:
+                self._wait_told(running[-_BEHIND_STEPS_MAX][0])
+
+    def _wait_told(self, pod: Any) -> None:
+        """Wait until the API server has told its watchers of a pod."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}"
+
+        def told() -> bool:
+            query = {"resourceVersion": "0"}  # from the cache that feeds watches
+            return self._world.api.request("GET", path, query=query).status == 200
+
+        until("the API server keeps up", told, _LAG_SECONDS, 0.05)
 
     def _changes(self, running: deque[list[Any]], finished: deque[list[Any]]) -> list[Object]:
         """New pods, the last step's that now run, and those that end."""

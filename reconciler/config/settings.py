@@ -107,7 +107,6 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
         instance_option(fleet, name, market.catalogue, market.spot_prices.get((regions[0], name)))
         for name in fleet.instance_types
     )
-    allocatable = _allocatable(fleet)
     return planner.FleetSettings(
         name=fleet.name,
         sector=fleet.sector_name,
@@ -126,7 +125,7 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
         labels=FrozenMap(_labels(fleet, options)),
         taints=tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in fleet.taints),
         options=options,
-        allocatable=None if allocatable is None else FrozenMap(allocatable),
+        allocatable=_allocatable(fleet, options),
         usd_per_hour=_cheapest(fleet, options, market, regions[0]),
         ephemeral_storage_bytes=_ephemeral_storage(fleet),
         over_subscription=fleet.over_subscription,
@@ -152,11 +151,17 @@ def _cheapest(
     return min((o.usd_per_hour for o in known if o.usd_per_hour is not None), default=None)
 
 
-def _allocatable(fleet: ResolvedFleet) -> Mapping[str, int] | None:
-    """What the config states of a new node: the fleet's word, then its size's."""
-    if fleet.entry.allocatable is not None:
-        return fleet.entry.allocatable
-    return fleet.own_size.allocatable if fleet.own_size else None
+def _allocatable(fleet: ResolvedFleet, options: tuple[InstanceOption, ...]) -> Resources | None:
+    """What the config states of a new node: the fleet's word, then its size's.
+
+    Every pod takes a slot: a node for which none are stated has as many as its types.
+    """
+    stated = fleet.entry.allocatable
+    if stated is None:
+        stated = fleet.own_size.allocatable if fleet.own_size else None
+    if stated is None:
+        return None
+    return FrozenMap({"pods": min(o.resources["pods"] for o in options), **stated})
 
 
 def _labels(fleet: ResolvedFleet, options: tuple[InstanceOption, ...]) -> dict[str, str]:

@@ -110,6 +110,17 @@ def test_fleet_overrides_types_price_and_allocatable() -> None:
     assert fleet.allocatable == {"cpu": 3920, "memory": 29 * GIB, "pods": 50}
 
 
+def test_stated_allocatable_without_pod_slots_has_those_of_its_types() -> None:
+    """A node without slots takes no pod: the fleet would never be used, and no fault tells why."""
+    for fields, pods in (("", 58), ("pods: 20, ", 20)):
+        (fleet,) = fleets_of(
+            f"sizes: {{own: {{{fields}cpu: 4, memory: 30Gi, instance_types: [r5.xlarge],"
+            " allocatable: {cpu: 3920m, memory: 29Gi}}}\n"
+            "sectors: {a: {kind: memory, fleets: [{size: own}]}}\n"
+        )
+        assert fleet.allocatable == {"cpu": 3920, "memory": 29 * GIB, "pods": pods}
+
+
 def test_node_carries_labels_and_taints_of_every_level() -> None:
     """A pod that selects a label of its sector would be called unplaceable."""
     (fleet,) = fleets_of(

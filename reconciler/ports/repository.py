@@ -67,7 +67,10 @@ class Repository(Protocol):
         ...
 
     def files(self, commit: CommitId) -> tuple[TreeFile, ...]:
-        """Every regular file of a commit, sorted by path; links and submodules are left out."""
+        """Every regular file of a commit, sorted by path.
+
+        Links, submodules and files whose names are not UTF-8 are left out.
+        """
         ...
 
     def read(self, commit: CommitId, path: str) -> bytes:

@@ -65,7 +65,7 @@ class GitRepository:
         regular = (
             TreeFile(path=path, blob=entry.blob, size_bytes=entry.size_bytes)
             for path, entry in self._entries(commit).items()
-            if entry.mode in _REGULAR
+            if entry.mode in _REGULAR and _is_text(path)
         )
         return tuple(sorted(regular, key=lambda file: file.path))
 
@@ -265,6 +265,11 @@ def _differs(there: _Entry | None, change: FileChange) -> bool:
     if there is None or change.content is None:
         return (there is None) != (change.content is None)
     return there.mode != "100644" or there.blob != _blob_name(change.content, len(there.blob))
+
+
+def _is_text(path: str) -> bool:
+    """Whether git's name of a file is UTF-8; others could be neither rendered for nor shown."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def _blob_name(content: bytes, digits: int) -> str:

@@ -201,24 +201,28 @@ def test_no_region_answering_is_an_error(cloud: Make) -> None:
         port.observe([HOME, AWAY])
 
 
+def fleet_xml(fleet_id: str, state: str = "active", fulfilled: int = 1) -> str:
+    """A fleet of the cluster whose target is 2."""
+    return (
+        f"<item><fleetId>{fleet_id}</fleetId><fleetState>{state}</fleetState>"
+        "<type>maintain</type>"
+        f"<fulfilledCapacity>{fulfilled}</fulfilledCapacity><targetCapacitySpecification>"
+        "<totalTargetCapacity>2</totalTargetCapacity></targetCapacitySpecification><tagSet>"
+        "<item><key>cluster</key><value>analytics</value></item>"
+        "<item><key>fleet</key><value>f</value></item></tagSet></item>"
+    )
+
+
 def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
     """One call per fleet and cycle would use up the account's requests."""
-
-    def fleet(fleet_id: str, fulfilled: int) -> str:
-        return (
-            f"<item><fleetId>{fleet_id}</fleetId><fleetState>active</fleetState>"
-            "<type>maintain</type>"
-            f"<fulfilledCapacity>{fulfilled}</fulfilledCapacity><targetCapacitySpecification>"
-            "<totalTargetCapacity>2</totalTargetCapacity></targetCapacitySpecification><tagSet>"
-            "<item><key>cluster</key><value>analytics</value></item>"
-            "<item><key>fleet</key><value>f</value></item></tagSet></item>"
-        )
-
     asked: list[str] = []
 
     def script(action: str, parameters: dict[str, list[str]]) -> Answer:
         if action == "DescribeFleets":
-            return xml(action, f"<fleetSet>{fleet('fleet-a', 2)}{fleet('fleet-b', 1)}</fleetSet>")
+            return xml(
+                action,
+                f"<fleetSet>{fleet_xml('fleet-a', fulfilled=2)}{fleet_xml('fleet-b')}</fleetSet>",
+            )
         if action == "DescribeFleetHistory":
             asked.extend(parameters["FleetId"])
         return xml(action)
@@ -230,6 +234,42 @@ def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
     assert asked == ["fleet-b"]
     assert scripted.asked.count("DescribeFleets") == 1
     assert scripted.asked.count("DescribeInstances") == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "history"),
+    [
+        ("active", refusal("InvalidFleetId.NotFound")),
+        ("active", refusal("RequestLimitExceeded", 503)),
+        ("deleted_running", refusal("InvalidFleetId.NotFound")),
+    ],
+)
+def test_history_that_cannot_be_had_leaves_the_region_readable(
+    cloud: Make, state: str, history: Answer
+) -> None:
+    """One fleet that was deleted just now must not hide all others of its region."""
+
+    def script(action: str, _: dict[str, list[str]]) -> Answer:
+        if action == "DescribeFleets":
+            items = fleet_xml("fleet-1", state) + fleet_xml("fleet-2")
+            return xml(action, f"<fleetSet>{items}</fleetSet>")
+        return history if action == "DescribeFleetHistory" else instances()
+
+    with cloud(script).open() as adapter:
+        observed = adapter.observe([HOME])
+    assert observed.silent == frozenset()
+    assert "fleet-2" in {each.id for each in observed.fleets}
+
+
+def test_deleted_fleet_is_not_asked_for_its_history(cloud: Make) -> None:
+    """EC2 lists it for days, below a target that nobody will reach."""
+    listed = f"<fleetSet>{fleet_xml('fleet-1', 'deleted_running')}</fleetSet>"
+    scripted = cloud(
+        lambda action, _: xml(action, listed) if action == "DescribeFleets" else instances()
+    )
+    with scripted.open() as adapter:
+        adapter.observe([HOME])
+    assert "DescribeFleetHistory" not in scripted.asked
 
 
 def test_without_credentials_it_is_forbidden(cloud: Make, monkeypatch: pytest.MonkeyPatch) -> None:

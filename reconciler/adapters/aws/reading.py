@@ -1,12 +1,13 @@
 """One region's answers about what is ours, as raw as boto3 gives them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
-from reconciler.model.errors import PortError
+from reconciler.model.errors import NotFound, PortError, Throttled
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, is_of_cluster
 
@@ -53,7 +54,11 @@ class RegionReader:
         found: list[Answer] = [{"Fleets": fleets}]
         found.extend(self.launch_templates(fleets))
         found.append({"Reservations": self._reservations(fleets)})
-        found.extend(self._history(fleet) for fleet in fleets if _looks_troubled(fleet))
+        for fleet in filter(_looks_troubled, fleets):
+            # Without one fleet's history, what was remembered of it still counts; without the
+            # whole region nothing would be bought in it.
+            with suppress(NotFound, Throttled):
+                found.append(self._history(fleet))
         return found
 
     def fleets(self, fleet_id: str | None = None) -> list[dict[str, Any]]:
@@ -169,6 +174,9 @@ def _tags(entry: dict[str, Any]) -> dict[str, str]:
 
 
 def _looks_troubled(fleet: dict[str, Any]) -> bool:
+    """Whether it launches less than it should; one that was deleted should nothing."""
+    if fleet.get("FleetState", "").startswith("deleted"):
+        return False
     target = fleet.get("TargetCapacitySpecification", {}).get("TotalTargetCapacity", 0)
     below = fleet.get("FulfilledCapacity", 0.0) < target
     return below or fleet.get("ActivityStatus") == "error"

@@ -1,7 +1,8 @@
 """The stages that pipelines call, over ports: plan, apply exactly that plan, report drift."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,9 +81,10 @@ class Pipeline:
         """
         plans = self._settings.plans
         plans.prepare()
-        self._prepare()
-        state = self._terraform.state_version()
-        saved, shown, adopted = self._plan_with_left_behind()
+        self._terraform.init(self._settings.backend_config)
+        with self._explained():
+            state = self._terraform.state_version()
+            saved, shown, adopted = self._plan_with_left_behind()
         planned = fleets(shown)
         nodes, blind = nodes_of(planned, self._cloud)
         impacts = self._settings.impacts
@@ -128,7 +130,6 @@ class Pipeline:
         if not approved.allowed:
             raise Refused(where, "the guard refused this plan")
         self._settings.plans.hand_over_locks(self._settings.module)
-        # Not validated again: what was planned is valid, and nothing else is applied.
         self._terraform.init(self._settings.backend_config)
         now = self._binding(self._terraform.state_version(), ())
         moved = approved.binding.differences(now)
@@ -151,8 +152,9 @@ class Pipeline:
             ToolError: Terraform is missing or failed.
         """
         self._settings.plans.prepare()
-        self._prepare()
-        saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
+        self._terraform.init(self._settings.backend_config)
+        with self._explained():
+            saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
         shown = self._terraform.show_json(saved.file)
         Path(saved.file).unlink(missing_ok=True)
         drifts, notes = self._drift_of_fleets(shown)
@@ -192,14 +194,23 @@ class Pipeline:
             shown = self._terraform.show_json(saved.file)
         return saved, shown, told
 
-    def _prepare(self) -> None:
-        self._terraform.init(self._settings.backend_config)
-        errors = [found for found in self._terraform.validate() if found.severity == "error"]
-        if errors:
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """When planning fails because the module is invalid, say where, on one line.
+
+        To plan is to validate, so a module that plans is not validated once more: each start of
+        the provider takes seconds.
+        """
+        try:
+            yield
+        except ToolError:
+            errors = [found for found in self._terraform.validate() if found.severity == "error"]
+            if not errors:
+                raise
             first = errors[0]
             more = f"; {len(errors) - 1} more errors" if len(errors) > 1 else ""
             where = first.where or str(self._settings.module)
-            raise ToolError(where, f"{first.summary}: {first.detail}{more}")
+            raise ToolError(where, f"{first.summary}: {first.detail}{more}") from None
 
     def _binding(self, state: StateVersion, planned: tuple[PlannedFleet, ...]) -> Binding:
         settings = self._settings

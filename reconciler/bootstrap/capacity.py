@@ -201,10 +201,12 @@ class Capacity:
             connect(config.kubeconfig, fence=ours.leadership.may_act),
             namespace=ours.lease_namespace,
             lease_touched=ours.leadership.look,
+            awake_seconds=self._clock.awake_seconds,
         )
         stack.enter_context(closing(self._cluster))
         clients = Clients(fence=ours.leadership.may_act)
-        cloud = Ec2FleetCloud(self._source.settings.cluster, clients)
+        awake = self._clock.awake_seconds
+        cloud = Ec2FleetCloud(self._source.settings.cluster, clients, awake_seconds=awake)
         stack.enter_context(closing(cloud))
         return self._cluster, cloud
 

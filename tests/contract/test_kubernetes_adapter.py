@@ -373,6 +373,21 @@ def test_silent_server_makes_observations_fail(tmp_path: Path) -> None:
         assert not cluster.synced
 
 
+def test_machine_that_slept_makes_observations_fail(tmp_path: Path) -> None:
+    """A laptop that wakes up would decide from what the cluster was last night."""
+    script, hours = ApiScript(), [0.0]
+    with scripted_server(script) as url:
+        cluster = KubernetesCluster(
+            connect(kubeconfig(tmp_path, url)), awake_seconds=lambda: 3600.0 * hours[0]
+        )
+        until(cluster, lambda _: script.watches > 0)
+        hours[0] = 8.0
+        with pytest.raises(ObservationError, match="not heard of for 28800 s"):
+            cluster.observe()
+        script.hold.set()
+        cluster.close()
+
+
 def test_forbidden_list_is_named_in_the_failure(tmp_path: Path) -> None:
     """An operator with a missing right must read which one."""
     refuse: Script = lambda _: json_answer({"message": "pods is forbidden"}, 403)  # noqa: E731 - a script

@@ -1,5 +1,6 @@
 """The Cloud port over EC2 Fleets of type maintain."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -39,6 +40,8 @@ class Ec2FleetCloud:
         cluster: The name that tags of fleets and instances carry.
         clients: boto3 clients.
         now: The wall clock.
+        awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
+            was known of instances before is old then.
     """
 
     def __init__(
@@ -46,12 +49,13 @@ class Ec2FleetCloud:
         cluster: str,
         clients: Clients | None = None,
         now: Callable[[], datetime] = _wall_clock,
+        awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
         self._clients = clients if clients is not None else Clients()
         self._now = now
         self._regions = RegionReaders(self._answers)
-        self._known = KnownInstances()
+        self._known = KnownInstances(awake_seconds)
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
         """Read all regions at once; one that does not answer is left out and reported.

@@ -32,6 +32,8 @@ class KubernetesCluster:
         stale_seconds: How long the server may be silent about any kind.
         sync_seconds: How long the first observation waits for the first lists.
         lease_touched: Called when any Lease `fleet-reconciler` changed; must return at once.
+        awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
+            was heard before is old then.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class KubernetesCluster:
         stale_seconds: float = STALE_SECONDS,
         sync_seconds: float = SYNC_SECONDS,
         lease_touched: Callable[[], None] = lambda: None,
+        awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transport = transport
         self._verbs = Verbs(transport, namespace)
@@ -49,8 +52,8 @@ class KubernetesCluster:
         self._sync_seconds = sync_seconds
         self._bell = Bell()
         decoder = ObjectDecoder()
-        caches = {kind: Cache(kind.name, self._bell) for kind in KINDS}
-        caches[LEASE] = Cache(LEASE.name, self._bell, touched=lease_touched)
+        caches = {kind: Cache(kind.name, self._bell, awake_seconds) for kind in KINDS}
+        caches[LEASE] = Cache(LEASE.name, self._bell, awake_seconds, touched=lease_touched)
         self._reflectors = [
             Reflector(kind, transport, cache, decoder) for kind, cache in caches.items()
         ]

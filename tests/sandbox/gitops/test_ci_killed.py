@@ -75,35 +75,47 @@ class Watched(Account):
             read: dict[str, Any] = json.loads(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
         return read
 
-    def names(self) -> list[str]:
-        """Names of the living fleets, each as often as it is there."""
+    def living(self) -> list[dict[str, Any]]:
+        """The fleets that are there."""
         with closing(self.client("ec2")) as ec2:
             found = ec2.describe_fleets()["Fleets"]
-        living = [f for f in found if not f["FleetState"].startswith("deleted")]
-        return sorted(t["Value"] for f in living for t in f["Tags"] if t["Key"] == "fleet")
+        return [fleet for fleet in found if not fleet["FleetState"].startswith("deleted")]
+
+    def names(self) -> list[str]:
+        """Names of the living fleets, each as often as it is there."""
+        tags = [tag for fleet in self.living() for tag in fleet["Tags"]]
+        return sorted(tag["Value"] for tag in tags if tag["Key"] == "fleet")
 
     def types(self) -> set[str]:
         """Instance types that the living fleets may launch."""
-        with closing(self.client("ec2")) as ec2:
-            found = ec2.describe_fleets()["Fleets"]
-        return {
-            override["InstanceType"]
-            for fleet in found
-            if not fleet["FleetState"].startswith("deleted")
-            for each in fleet["LaunchTemplateConfigs"]
-            for override in each["Overrides"]
-        }
+        configs = [each for fleet in self.living() for each in fleet["LaunchTemplateConfigs"]]
+        return {override["InstanceType"] for each in configs for override in each["Overrides"]}
 
 
-@pytest.fixture
-def watched() -> Iterator[Watched]:
-    """An account of the test's own, with an empty bucket for state."""
+@pytest.fixture(scope="module")
+def emulated() -> Iterator[Watched]:
+    """One emulated AWS for this module, with a bucket for state."""
     with AwsServer() as server:
         made = Watched(url=server.url, ids=bootstrap_account(server.url, REGION), server=server)
         with closing(made.client("s3")) as s3:
             where = {"LocationConstraint": REGION}
             s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
         yield made
+
+
+@pytest.fixture
+def watched(emulated: Watched) -> Iterator[Watched]:
+    """The account, with neither state nor living fleets."""
+    yield emulated
+    with closing(emulated.client("s3")) as s3:
+        for key in emulated.objects():
+            s3.delete_object(Bucket=BUCKET, Key=key)
+    with closing(emulated.client("ec2")) as ec2:
+        living = [fleet["FleetId"] for fleet in emulated.living()]
+        if living:
+            ec2.delete_fleets(FleetIds=living, TerminateInstances=True)
+        for template in ec2.describe_launch_templates()["LaunchTemplates"]:
+            ec2.delete_launch_template(LaunchTemplateId=template["LaunchTemplateId"])
 
 
 @pytest.fixture
@@ -246,7 +258,7 @@ def test_drift_tells_fleets_and_capacity_outside_the_config(
     with closing(watched.client("ec2")) as ec2:
         ids = {
             {t["Key"]: t["Value"] for t in f["Tags"]}["fleet"]: f["FleetId"]
-            for f in ec2.describe_fleets()["Fleets"]
+            for f in watched.living()
         }
         ec2.modify_fleet(
             FleetId=ids["primary-small"],

@@ -86,6 +86,12 @@ class Mover:
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
 
+    def add_row(self, spec: RowSpec) -> int:
+        """A node that is asked for: it takes pods only where it is named."""
+        row = self._cycle.sim.add_row(spec)
+        self.staying = np.append(self.staying, np.zeros(1, dtype=np.bool_))
+        return row
+
     def move(self, node: Node, groups: Sequence[Group], also: Sequence[int] = ()) -> Moves | None:
         """Find every pod a place among the nodes that stay; None, and nothing changed, if not.
 

@@ -37,15 +37,27 @@ class Consolidator:
 
     def is_coming(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
         """Whether cheaper capacity that is launching, and promised to nobody, would do."""
-        if not self._on:
+        rows = self._coming_rows(candidate)
+        return bool(rows) and self._mover.fits(candidate.node, groups, rows)
+
+    def wait_for(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
+        """Keep the places of its pods until the capacity that is launching has come, if it does."""
+        rows = self._coming_rows(candidate)
+        if not rows or self._mover.move(candidate.node, groups, rows) is None:
             return False
+        self._scene.non_empty_begun += 1
+        return True
+
+    def _coming_rows(self, candidate: Candidate) -> list[int]:
+        """Cheaper capacity that is launching, and promised to nobody."""
+        if not self._on:
+            return []
         cycle = self._scene.cycle
-        rows = [
+        return [
             row
             for row, seat in cycle.seats.items()
             if row not in cycle.used_rows and self._saves(candidate, seat.key)
         ]
-        return bool(rows) and self._mover.fits(candidate.node, groups, rows)
 
     def replacement(self, candidate: Candidate, groups: Sequence[Group]) -> FleetKey | None:
         """The cheapest fleet of which one more node would do in the candidate's place."""
@@ -63,9 +75,14 @@ class Consolidator:
                 return status.key
         return None
 
-    def ask_for(self, candidate: Candidate, key: FleetKey) -> None:
-        """Raise the fleet's target by the one node; the candidate counts as one that leaves."""
+    def ask_for(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> None:
+        """Raise the fleet's target by the one node; the candidate counts as one that leaves.
+
+        Its pods keep their places, on the new node and on others: what another node's pods took of
+        them meanwhile would make the purchase vain.
+        """
         cycle = self._scene.cycle
+        self._mover.move(candidate.node, groups, [self._mover.add_row(cycle.offers[key].row)])
         cycle.targets[key] = max(cycle.targets[key], cycle.statuses[key].joined) + 1
         cycle.replacements[key] = cycle.replacements.get(key, 0) + 1
         old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))

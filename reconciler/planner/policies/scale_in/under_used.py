@@ -113,13 +113,13 @@ class _Emptier:
     def _replace(self, candidate: Candidate, groups: list[Group]) -> bool:
         """Ask for the cheaper node that could take its pods, once; whether one is to be had."""
         cycle, node = self._scene.cycle, candidate.node
-        if self._consolidator.is_coming(candidate, groups):
+        if self._consolidator.wait_for(candidate, groups):
             keep(cycle, node, "consolidation", "the cheaper node that replaces it is launching")
             return True
         key = self._consolidator.replacement(candidate, groups)
         if key is None:
             return False
-        self._consolidator.ask_for(candidate, key)
+        self._consolidator.ask_for(candidate, groups, key)
         keep(cycle, node, "consolidation", f"it goes when a node of {key.name} has come for it")
         return True
 

@@ -3,10 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from reconciler.model.actions import EvictPod, SetCapacity, TaintNode
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
-from reconciler.planner.settings import FleetSettings
+from reconciler.planner.settings import FleetSettings, ScaleInSettings
 from tests.builders import (
     make_cloud,
     make_fleet,
@@ -88,6 +90,26 @@ def test_replacement_that_kube_scheduler_would_fill_otherwise_is_not_asked_for()
     )
     assert raised(made) == []
     assert kept(made)["l"] == "no-destination"
+
+
+@pytest.mark.parametrize(("launching", "at_once"), [(0, 2), (1, 1)])
+def test_room_that_a_replacement_counts_on_is_not_given_away(launching: int, at_once: int) -> None:
+    """The node would come and find that a pod of the old one has no place any more: it would go."""
+    limit = ScaleInSettings(non_empty_at_once_max=at_once)
+    small, large = (replace(fleet, scale_in=limit) for fleet in (SMALL, LARGE))
+    made = planned(
+        unneeded("l", large, 3700),
+        on("l", "l-a", "3"),
+        on("l", "l-b", "3"),
+        unneeded("s", small, 3600),
+        on("s", cpu="3"),
+        make_node("f", large),
+        on("f", "job", "12500m", owner="Job"),
+        small=1 + launching,
+        fleets=(small, large),
+    )
+    assert raised(made) == ([] if launching else [("primary-small", 2, "consolidation")])
+    assert told(made, TaintNode) == []
 
 
 def test_saving_below_five_percent_is_not_worth_the_disruption() -> None:

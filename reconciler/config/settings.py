@@ -63,6 +63,7 @@ def planner_settings(
         sectors=tuple(
             _sector(config, name, sector, market, fleets) for name, sector in config.sectors.items()
         ),
+        discovery=None if config.sectors else _discovery(config, catalogue),
         default_sector=config.default_sector or None,
         pod_namespace=config.pod_namespace,
         reserved=FrozenMap(
@@ -74,6 +75,17 @@ def planner_settings(
         timezone=config.timezone,
         consolidation=config.consolidation,
         allow_destroy=frozenset(config.allow_destroy),
+    )
+
+
+def _discovery(config: SectorConfig, catalogue: Mapping[str, InstanceType]) -> planner.Discovery:
+    """What the config's top level says of groups that it does not name."""
+    return planner.Discovery(
+        types=catalogue,
+        expander=config.expander,
+        over_subscription=config.default_over_subscription,
+        grace_periods=tuple(grace_period(period) for period in config.inactive_grace_periods),
+        scale_in=scale_in_settings(config.scale_in),
     )
 
 

@@ -16,6 +16,7 @@ from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.departing import with_departing
+from reconciler.planner.discovered import with_discovered
 from reconciler.planner.drains import one_reason_each
 from reconciler.planner.inventory import FleetStatus, with_config_names
 from reconciler.planner.money import cost_of_targets, usd
@@ -60,6 +61,7 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
         settings: The sector config, resolved.
         also: Pods that nobody wants to place, but about which questions will be asked.
     """
+    settings = with_discovered(snapshot, settings)
     named = with_config_names(snapshot, settings)
     cycle = open_cycle(named, with_departing(named, settings), also)
     for policy in ORDER:

@@ -4,13 +4,14 @@
 price is settled there, so that planning looks nothing up.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import time
 from decimal import Decimal
 from typing import Literal
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
-from reconciler.model.fleet import InstanceOption, Lifecycle, Provider, UsdPerHour
+from reconciler.model.fleet import InstanceOption, InstanceType, Lifecycle, Provider, UsdPerHour
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetKey, Region
 
@@ -113,6 +114,18 @@ class SectorSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """How groups are run that the config does not name: what it says at its top, for all."""
+
+    types: Mapping[str, InstanceType]
+    """The catalogue, by name."""
+    expander: Expander = "cost"
+    over_subscription: float = 0.0
+    grace_periods: tuple[GracePeriod, ...] = ()
+    scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerSettings:
     """Everything that the sector config decides about planning."""
 
@@ -120,6 +133,8 @@ class PlannerSettings:
     regions: tuple[Region, ...]
     """In order of preference; the first is home."""
     sectors: tuple[SectorSettings, ...]
+    discovery: Discovery | None = None
+    """Of a config without sectors: every group that is found is a fleet (behaviour, section 9)."""
     default_sector: str | None = None
     pod_namespace: str | None = None
     """Only pods of this namespace are demand; all occupy their nodes."""

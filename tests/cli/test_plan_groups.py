@@ -1,0 +1,149 @@
+"""Auto Scaling groups that are found by their tags, with a config that names no sectors."""
+
+from typing import Any
+
+import pytest
+
+from tests.cli.inputs import Desk, Json, node, pod
+
+CONFIG = "cluster: analytics\nregions: [us-west-2]\n"
+AUTOSCALER = "k8s.io/cluster-autoscaler"
+TEMPLATE = f"{AUTOSCALER}/node-template"
+FOUND = {f"{AUTOSCALER}/enabled": "true", f"{AUTOSCALER}/analytics": "owned"}
+
+
+def group(name: str = "workers", *, desired: int = 0, **changed: Any) -> Json:
+    """An entry of describe-auto-scaling-groups; `tags` replace those by which it is found."""
+    tags = changed.pop("tags", FOUND)
+    return {
+        "AutoScalingGroupName": name,
+        "MinSize": 0,
+        "MaxSize": 3,
+        "DesiredCapacity": desired,
+        "Instances": [],
+        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        "MixedInstancesPolicy": {
+            "LaunchTemplate": {
+                "Overrides": [{"InstanceType": "m5.xlarge"}, {"InstanceType": "c5.xlarge"}]
+            }
+        },
+        **changed,
+    }
+
+
+def plan_of(desk: Desk, *objects: Json, aws: Json) -> Json:
+    """The plan with a config that names no sectors."""
+    desk.write("sectors.yaml", CONFIG)
+    return desk.plan_of(*objects, aws=aws)
+
+
+def test_pod_without_a_sector_scales_a_found_group_from_zero(desk: Desk) -> None:
+    """A user of Cluster Autoscaler would have to write a config before anything is scaled."""
+    made = plan_of(desk, pod("p"), aws={"AutoScalingGroups": [group()]})
+    (raised,) = made["actions"]
+    assert (raised["fleet"], raised["provider"], raised["id"]) == ("workers", "asg", "workers")
+    assert (raised["from"], raised["to"]) == (0, 1)
+    assert made["ignored"] == []
+
+
+def test_group_of_mixed_instances_promises_the_least_of_them(desk: Desk) -> None:
+    """A node of the smaller type would come, and the pod still wait."""
+    made = plan_of(desk, pod("p", memory="12Gi"), aws={"AutoScalingGroups": [group()]})
+    assert made["unplaceable"][0]["reasons"][0]["code"] == "insufficient-memory"
+    assert made["actions"] == []
+
+
+def test_node_template_tags_say_what_a_node_will_be(desk: Desk) -> None:
+    """Pods that select, tolerate and ask for what only tags tell would never be served."""
+    tags = {
+        **FOUND,
+        f"{TEMPLATE}/label/team": "data",
+        f"{TEMPLATE}/taint/dedicated": "data:NoSchedule",
+        f"{TEMPLATE}/resources/example.com/dongle": "2",
+    }
+    spec = {"nodeSelector": {"team": "data"}}
+    tolerant = {**spec, "tolerations": [{"key": "dedicated", "operator": "Exists"}]}
+    wanting = pod("a", spec=tolerant)
+    wanting["spec"]["containers"][0]["resources"]["requests"]["example.com/dongle"] = "2"
+    made = plan_of(
+        desk, wanting, pod("b", spec=spec), aws={"AutoScalingGroups": [group(tags=tags)]}
+    )
+    assert [placed["pod"] for placed in made["placements"]] == ["a"]
+    assert [(u["pod"], u["reasons"][0]["code"]) for u in made["unplaceable"]] == [("b", "taint")]
+
+
+@pytest.mark.parametrize(
+    ("tags", "fleets"),
+    [
+        ({"KubernetesCluster": "analytics", "KubernetesRole": "minion"}, ["workers"]),
+        ({"KubernetesCluster": "analytics", "Role": "master"}, []),
+        ({"KubernetesCluster": "other", "Role": "worker"}, []),
+        ({f"{AUTOSCALER}/enabled": "true"}, []),
+    ],
+)
+def test_only_groups_of_the_cluster_are_found(
+    desk: Desk, tags: dict[str, str], fleets: list[str]
+) -> None:
+    """Somebody else's nodes would be bought or ended."""
+    made = plan_of(desk, aws={"AutoScalingGroups": [group(tags=tags)]})
+    assert [fleet["fleet"] for fleet in made["fleets"]] == fleets
+
+
+def test_type_that_nothing_is_known_of_is_told_by_tags_or_serves_nobody(desk: Desk) -> None:
+    """Nodes would be bought for pods that may not fit on them."""
+    unknown = {
+        "LaunchTemplate": {"Overrides": [{"InstanceType": "z99.huge"}]},
+    }
+    told = {**FOUND, f"{TEMPLATE}/resources/cpu": "8", f"{TEMPLATE}/resources/memory": "32Gi"}
+    for tags, placed in ((FOUND, 0), (told, 1)):
+        groups = [group(tags=tags, MixedInstancesPolicy=unknown)]
+        made = plan_of(desk, pod("p"), aws={"AutoScalingGroups": groups})
+        assert len(made["placements"]) == placed
+
+
+def test_managed_node_group_tells_its_labels_and_taints(desk: Desk) -> None:
+    """EKS tags the group with neither."""
+    answer = {
+        "nodegroup": {
+            "nodegroupName": "ng",
+            "labels": {"team": "data"},
+            "taints": [{"key": "dedicated", "value": "data", "effect": "NO_SCHEDULE"}],
+            "instanceTypes": ["m5.large"],
+            "capacityType": "SPOT",
+            "resources": {"autoScalingGroups": [{"name": "workers"}]},
+        },
+        "AutoScalingGroups": [group(MixedInstancesPolicy=None)],
+    }
+    spec = {
+        "nodeSelector": {"team": "data", "eks.amazonaws.com/nodegroup": "ng"},
+        "tolerations": [{"key": "dedicated", "value": "data", "effect": "NoSchedule"}],
+    }
+    made = plan_of(desk, pod("p", cpu="500m", spec=spec), aws=answer)
+    assert [(a["fleet"], a["to"]) for a in made["actions"]] == [("workers", 1)]
+
+
+def test_idle_node_of_a_found_group_leaves_down_to_its_minimum(desk: Desk) -> None:
+    """Groups would only ever grow."""
+    worker = node("n", annotations={"fleet-reconciler.io/unneeded-since": "2026-01-31T11:01:00Z"})
+    worker["metadata"]["labels"] = {"kubernetes.io/hostname": "n"}
+    member = {"InstanceId": "i-n", "LifecycleState": "InService", "ProtectedFromScaleIn": False}
+    running = {
+        "InstanceId": "i-n",
+        "InstanceType": "m5.xlarge",
+        "LaunchTime": "2026-01-31T11:00:00Z",
+        "State": {"Name": "running"},
+        "Tags": [{"Key": "aws:autoscaling:groupName", "Value": "workers"}],
+    }
+    for least, actions in ((0, ["taint-node"]), (1, [])):
+        answer = {
+            "AutoScalingGroups": [group(desired=1, MinSize=least, Instances=[member])],
+            "Reservations": [{"Instances": [running]}],
+        }
+        made = plan_of(desk, worker, aws=answer)
+        assert [action["action"] for action in made["actions"]] == actions
+
+
+def test_groups_are_left_alone_where_the_config_names_sectors(desk: Desk) -> None:
+    """A config that names what it runs would come to run what it does not name."""
+    made = desk.plan_of(aws={"AutoScalingGroups": [group(desired=2)]})
+    assert "workers" not in [fleet["fleet"] for fleet in made["fleets"]]

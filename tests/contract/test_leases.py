@@ -34,6 +34,7 @@ class LeaseWorld:
     second: Leases
     annotate: Callable[[str], None]
     annotation: Callable[[], str]
+    delete: Callable[[], object]
 
 
 def _in_memory() -> LeaseWorld:
@@ -43,6 +44,7 @@ def _in_memory() -> LeaseWorld:
         second=MemoryLeases(lease=lease),
         annotate=lambda value: lease.annotate(MEMORY, value),
         annotation=lambda: lease.annotations[MEMORY],
+        delete=lambda: setattr(lease, "record", None),
     )
 
 
@@ -60,6 +62,7 @@ def over_http(transport: Transport, namespace: str = "kube-system") -> LeaseWorl
         second=KubernetesLeases(transport, lambda: namespace),
         annotate=lambda value: verbs.remember({MEMORY: value}),
         annotation=annotation,
+        delete=lambda: transport.expect("DELETE", path),
     )
 
 
@@ -102,6 +105,16 @@ def test_write_on_an_old_version_is_a_conflict(world: LeaseWorld) -> None:
     found = world.first.read()
     assert found is not None
     assert found.holder == "b"
+
+
+def test_write_on_a_lease_that_was_deleted_is_a_conflict(world: LeaseWorld) -> None:
+    """A leader whose Lease somebody cleaned away must look again, and not stop acting first."""
+    seen = world.first.write(OURS)
+    world.delete()
+    with pytest.raises(Conflict):
+        world.first.write(replace(seen, renewed_at=LATER))
+    assert world.first.read() is None
+    assert world.first.write(OURS).holder == "a"
 
 
 def test_annotations_survive_renewal_and_release(world: LeaseWorld) -> None:

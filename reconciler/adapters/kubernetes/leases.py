@@ -12,7 +12,7 @@ from reconciler.adapters.kubernetes.kinds import LEASE, leases_path
 from reconciler.adapters.kubernetes.namespace import OUTSIDE
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import MERGE_PATCH
-from reconciler.model.errors import NotFound, PortError, Unavailable
+from reconciler.model.errors import Conflict, NotFound, PortError, Unavailable
 from reconciler.ports.leases import LeaseRecord
 from reconciler.records.kubernetes import LEASE_NAME
 
@@ -78,7 +78,10 @@ class KubernetesLeases:
             return _record(self._transport.expect("POST", path, body=lease).body, path)
         path = f"{path}/{LEASE_NAME}"
         patch = {"metadata": {"resourceVersion": record.version}, "spec": _spec(record)}
-        reply = self._transport.expect("PATCH", path, body=patch, content_type=MERGE_PATCH)
+        try:
+            reply = self._transport.expect("PATCH", path, body=patch, content_type=MERGE_PATCH)
+        except NotFound as error:
+            raise Conflict(path, "the Lease was deleted") from error
         return _record(reply.body, path)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """A hashable mapping, so that frozen values stay frozen all the way down."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Generic, TypeVar, overload
 
 K = TypeVar("K")
@@ -31,6 +31,18 @@ class FrozenMap(Mapping[K, V], Generic[K, V]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._data
+
+    def items(self) -> ItemsView[K, V]:
+        """A dict's own view: the one that Mapping makes is many times slower."""
+        return self._data.items()
+
+    def keys(self) -> KeysView[K]:
+        """Likewise."""
+        return self._data.keys()
+
+    def values(self) -> ValuesView[V]:
+        """Likewise."""
+        return self._data.values()
 
     @overload
     def get(self, key: K, /) -> V | None: ...

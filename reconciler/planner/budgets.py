@@ -22,6 +22,8 @@ class BudgetLedger:
         self._left = [b.disruptions_allowed for b in self._budgets]
         self._by_label: dict[tuple[str, str, str], list[int]] = {}
         """Budgets by namespace and one label that they insist on."""
+        self._certain: set[int] = set()
+        """Those that ask for nothing beside it."""
         self._by_namespace_alone: dict[str, list[int]] = {}
         """Those that insist on none."""
         for number, budget in enumerate(self._budgets):
@@ -33,9 +35,12 @@ class BudgetLedger:
 
     def _index(self, number: int, budget: PodDisruptionBudget) -> None:
         """Namespaces with hundreds of budgets are asked about every pod: look, do not search."""
-        labels = budget.selector.match_labels if budget.selector is not None else {}
+        selector = budget.selector
+        labels = selector.match_labels if selector is not None else {}
         for key, value in labels.items():
             self._by_label.setdefault((budget.namespace, key, value), []).append(number)
+            if selector is not None and len(labels) == 1 and not selector.match_expressions:
+                self._certain.add(number)
             return
         self._by_namespace_alone.setdefault(budget.namespace, []).append(number)
 
@@ -58,7 +63,9 @@ class BudgetLedger:
         numbers = list(self._by_namespace_alone.get(namespace, ()))
         for label, value in labels.items():
             numbers += self._by_label.get((namespace, label, value), ())
-        return tuple(n for n in sorted(numbers) if _selects(self._budgets[n], labels))
+        return tuple(
+            n for n in sorted(numbers) if n in self._certain or _selects(self._budgets[n], labels)
+        )
 
     def refusal(self, pods: Iterable[Pod]) -> str:
         """Why the pods cannot all be disrupted now; empty when they can."""

@@ -24,6 +24,8 @@ def holds(period: GracePeriod, local: datetime) -> bool:
 
 def grace_seconds(periods: Sequence[GracePeriod], at: datetime, timezone: str) -> float | None:
     """The first period that holds, in seconds; None when none does."""
+    if not periods:
+        return None
     local = at.astimezone(ZoneInfo(timezone))
     return next((p.seconds for p in periods if holds(p, local)), None)
 

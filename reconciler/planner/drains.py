@@ -115,7 +115,10 @@ def drain_started(cycle: Cycle, node: Node) -> datetime | None:
 
 def last_failure(cycle: Cycle, node: Node) -> tuple[datetime, int] | None:
     """When its last drain failed, and how many failed in a row; None when none is remembered."""
-    text, _, number = node.annotations.get(DRAIN_FAILED, "").partition("/")
+    noted = node.annotations.get(DRAIN_FAILED)
+    if not noted:
+        return None
+    text, _, number = noted.partition("/")
     when = parse_time(text)
     if when is None:
         return None

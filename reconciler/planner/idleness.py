@@ -29,6 +29,8 @@ def is_empty(cycle: Cycle, node: Node) -> bool:
 
 def parse_time(text: str) -> datetime | None:
     """An RFC 3339 time of an annotation; None when it is not one."""
+    if not text:
+        return None
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:

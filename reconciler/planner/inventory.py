@@ -97,7 +97,7 @@ class Inventory:
 
 def is_draining(node: Node) -> bool:
     """Whether the node carries our draining taint."""
-    return any(taint.key == DRAINING_TAINT for taint in node.taints)
+    return bool(node.taints) and any(taint.key == DRAINING_TAINT for taint in node.taints)
 
 
 VOLUNTARY_DRAINS = frozenset({"scale-in", "consolidation", "max-capacity"})

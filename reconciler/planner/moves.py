@@ -56,7 +56,8 @@ class Mover:
         self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
-        self._room_at_first: dict[int, IntArray] = {}
+        self._room_at_first: dict[int, tuple[list[int], int]] = {}
+        """Per class the room of each row, and all of it."""
         self._begun: list[tuple[Moves, Sequence[Group]]] = []
         """Moves of this plan that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
@@ -207,13 +208,14 @@ class Mover:
 
         Kept per class, so that nodes full of pods that fit nowhere cost a look-up each.
         """
-        room = self._room_at_first.get(pod_class.number)
-        if room is None:
+        known = self._room_at_first.get(pod_class.number)
+        if known is None:
             sim = self._cycle.sim
             free = np.where(sim.admitted(pod_class), sim.resource_room(pod_class), 0)
             room = np.minimum(np.where(self.staying, free, 0), UNLIMITED)
-            self._room_at_first[pod_class.number] = room
-        return int(room.sum() - room[row]) < count
+            known = self._room_at_first[pod_class.number] = (room.tolist(), int(room.sum()))
+        rooms, total = known
+        return total - rooms[row] < count
 
     def _lacks_resources(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether the nodes that take any of the pods have less CPU or memory left than all ask."""

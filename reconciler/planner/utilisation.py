@@ -20,8 +20,9 @@ class Utilisation:
         offers = cycle.sim.offers[rows][:, self._columns]
         used = offers - cycle.sim.free[rows][:, self._columns]
         daemons = self._daemons(cycle)
-        self._share = _share(used - daemons, offers - daemons)
-        self._share[:, 2:][offers[:, 2:] <= 0] = 0.0
+        share = _share(used - daemons, offers - daemons)
+        share[:, 2:][offers[:, 2:] <= 0] = 0.0
+        self._share: list[list[float]] = share.tolist()
         self._names = [names[column] for column in self._columns]
 
     def _daemons(self, cycle: Cycle) -> IntArray:
@@ -36,7 +37,7 @@ class Utilisation:
 
     def highest(self, name: NodeName) -> float:
         """The share of the resource of which most is asked for."""
-        return float(self._share[self._at[name]].max())
+        return max(self._share[self._at[name]])
 
     def shown(self, name: NodeName) -> str:
         """For people: `cpu 20 %, memory 35 %`."""

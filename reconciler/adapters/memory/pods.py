@@ -289,7 +289,15 @@ class MemoryObjects:
             self._free.pop(pod.node_name, None)
         elif not pod.finished:
             self._waiting[name] = pod
-        self.touch()
+        if before is None or self._matters(before, pod):
+            self.touch()
+
+    def _matters(self, before: Pod, after: Pod) -> bool:
+        """Whether a plan may come out differently, as the Kubernetes adapter tells.
+
+        That a pod has become ready matters through its budget alone.
+        """
+        return bool(self._covering(after)) or before != replace(after, ready=before.ready)
 
     def _drop(self, pod: Pod) -> None:
         del self.pods[pod.key.namespace, pod.key.name]

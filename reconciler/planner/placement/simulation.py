@@ -254,7 +254,7 @@ class Simulation:
     def _apply(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
         taken = pod_class.requests
         over = self._over[rows]
-        if over.any():
+        if np.count_nonzero(over):
             taken = resources.charged(taken, self.offers[rows], over)
         self._free[rows] -= taken * amounts[:, None]
         self._shared.take(pod_class.volumes.shared, self.free, rows, amounts)

@@ -71,7 +71,8 @@ class Judge:
 
     def rulings(self, pods: Iterable[Pod]) -> list[tuple[Pod, Ruling]]:
         """What becomes of each pod (see `fold`)."""
-        return [(pod, self.ruling(pod)) for pod in pods]
+        ruling = self.ruling
+        return [(pod, ruling(pod)) for pod in pods]
 
     def ruling(self, pod: Pod) -> Ruling:
         """What becomes of the pod (see `fold`)."""

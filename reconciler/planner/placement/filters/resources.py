@@ -21,7 +21,7 @@ def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -
     does (behaviour, section 4).
     """
     taken = np.broadcast_to(requests, offers.shape)
-    if not over_subscription.any():
+    if not np.count_nonzero(over_subscription):
         return taken
     taken = taken.copy()
     head = slice(0, CPU_AND_MEMORY)
@@ -42,7 +42,7 @@ def room(
     """How many pods with these requests each row still takes."""
     if not len(columns):
         return np.full(len(free), UNLIMITED, dtype=np.int64)
-    if over_subscription.any():
+    if np.count_nonzero(over_subscription):
         taken = charged(requests, offers, over_subscription)[:, columns]
         slots: IntArray = (free[:, columns] // taken).min(axis=1)
     else:

@@ -34,13 +34,17 @@ class Scene:
     non_empty_begun: int = 0
     """Nodes with pods that this plan begins to drain."""
     judges: dict[Terms, Judge] = field(default_factory=dict)
+    _of_fleet: dict[int, Judge] = field(default_factory=dict)
+    """By identity of a fleet's settings, which the cycle keeps alive."""
 
     def judge(self, fleet: FleetSettings) -> Judge:
         """The rules as the fleet's sector sets them."""
-        terms = terms_of(fleet.scale_in)
-        if terms not in self.judges:
-            self.judges[terms] = Judge(terms, self.cycle.budgets)
-        return self.judges[terms]
+        known = self._of_fleet.get(id(fleet))
+        if known is None:
+            terms = terms_of(fleet.scale_in)
+            known = self.judges.setdefault(terms, Judge(terms, self.cycle.budgets))
+            self._of_fleet[id(fleet)] = known
+        return known
 
 
 def set_scene(cycle: Cycle) -> Scene:

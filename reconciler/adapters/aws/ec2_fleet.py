@@ -140,13 +140,15 @@ class Ec2FleetCloud:
                     self._terminate(region, left)
 
     def _terminate(self, region: Region, ids: Sequence[str]) -> None:
-        self._known.forget(region)
-        change(
-            f"instances {', '.join(ids)}"[:200],
-            self._clients.ec2(region, changing=True).terminate_instances,
-            self._clients.attempts,
-            InstanceIds=list(ids),
-        )
+        try:
+            change(
+                f"instances {', '.join(ids)}"[:200],
+                self._clients.ec2(region, changing=True).terminate_instances,
+                self._clients.attempts,
+                InstanceIds=list(ids),
+            )
+        finally:
+            self._known.forget(region)
 
     def close(self) -> None:
         """Close all connections."""

@@ -62,6 +62,8 @@ class KnownInstances:
         self._lock = threading.Lock()
         self._known: dict[Region, _Known] = {}
         self._refreshing: dict[Region, threading.Thread] = {}
+        self._ends = Counter[Region]()
+        """How often instances were ended: an answer that was asked for before shows them alive."""
 
     def read(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
         """All instances of a region, asked for as far as necessary.
@@ -84,8 +86,9 @@ class KnownInstances:
         return self._read_moving(region, known, fleets, ask)
 
     def forget(self, region: Region) -> None:
-        """Instances were ended."""
+        """Instances were ended; answers that are under way are not kept either."""
         with self._lock:
+            self._ends[region] += 1
             self._known.pop(region, None)
 
     def close(self) -> None:
@@ -96,10 +99,14 @@ class KnownInstances:
             thread.join()
 
     def _read_all(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
+        with self._lock:
+            ends = self._ends[region]
         asked_at = self._monotonic()
         found = ask.all_instances()
         with self._lock:
-            self._known[region] = _Known(asked_at, _said_of(fleets), found)
+            newest = self._known.get(region)
+            if ends == self._ends[region] and (newest is None or newest.at <= asked_at):
+                self._known[region] = _Known(asked_at, _said_of(fleets), found)
         return found
 
     def _read_moving(

@@ -153,6 +153,50 @@ def test_ended_instances_are_asked_for_in_full(known: KnownInstances, ec2: Ec2) 
     assert ec2.asked == ["all", "all"]
 
 
+def test_answer_from_before_an_end_is_not_kept(clock: Time, ec2: Ec2) -> None:
+    """An ended instance that looks alive would be taken back for the pods that come."""
+    known = KnownInstances(clock)
+
+    class Slow(Ec2):
+        """Instances are ended while it answers."""
+
+        def all_instances(self) -> list[dict[str, Any]]:
+            answer = super().all_instances()
+            if self.asked == ["all"]:
+                self.states["a"] = "shutting-down"
+                known.forget(HOME)
+            return answer
+
+    slow = Slow(a="running", b="running")
+    known.read(HOME, [fleet(2)], slow)
+    assert states(known.read(HOME, [fleet(2)], slow))["a"] == "shutting-down"
+
+
+def test_late_answer_does_not_replace_a_newer_one(clock: Time) -> None:
+    """A slow EC2 would show what was there a minute ago."""
+    known = KnownInstances(clock)
+    late, go_on = Ec2(a="running"), threading.Event()
+
+    class Background(Ec2):
+        """Answers when it may."""
+
+        def all_instances(self) -> list[dict[str, Any]]:
+            answer = super().all_instances()
+            go_on.wait(60)
+            return answer
+
+    known.read(HOME, [fleet(1)], late)
+    clock.now += FRESH_SECONDS + 1
+    slow = Background(a="running")
+    known.read(HOME, [fleet(1)], slow)
+    assert slow.answered.wait(60)
+    clock.now += FRESH_SECONDS
+    known.read(HOME, [fleet(1)], Ec2(b="running"))
+    go_on.set()
+    known.close()
+    assert states(known.read(HOME, [fleet(1)], Ec2(b="running"))) == {"b": "running"}
+
+
 def test_older_answer_stands_while_a_new_one_is_fetched(
     known: KnownInstances, ec2: Ec2, clock: Time
 ) -> None:

@@ -36,6 +36,10 @@ class FleetKey:
 
 
 def instance_id_of(provider_id: str) -> InstanceId | None:
-    """The EC2 instance in a node's `spec.providerID` (`aws:///us-west-2a/i-0abc…`)."""
-    tail = provider_id.rsplit("/", 1)[-1]
-    return InstanceId(tail) if provider_id.startswith("aws:") and tail.startswith("i-") else None
+    """The EC2 instance in a node's `spec.providerID` (`aws:///us-west-2a/i-0abc…`).
+
+    A bare `i-0abc…` is one too. Source: cloud-provider-aws, KubernetesInstanceID.
+    """
+    scheme, _, rest = provider_id.rpartition("://")
+    tail = rest.rsplit("/", 1)[-1]
+    return InstanceId(tail) if scheme in {"", "aws"} and tail.startswith("i-") else None

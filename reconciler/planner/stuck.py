@@ -1,6 +1,6 @@
 """Instances that never became nodes, and what three of them in a row say about their fleet."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -9,6 +9,7 @@ from reconciler.model.fleet import FleetMemory, Instance
 from reconciler.model.ids import FleetKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.cool_off import cool_off
+from reconciler.planner.demand import FLEET
 from reconciler.planner.live_fleets import fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
 
@@ -29,24 +30,35 @@ class StuckInstance:
 class NodesByInstance:
     """Which node an instance became, as far as that can be told.
 
-    A kubelet without a cloud provider registers no providerID, but usually the private name. While
-    a node without a providerID cannot be read it could be any instance: nothing can be told.
+    A kubelet without a cloud provider registers no providerID, but usually the private name. A
+    node without a providerID that cannot be read, or one of a fleet that is Ready and goes by the
+    name of no instance, could be any of them: nothing can be told while there is one.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         nodes = snapshot.cluster.nodes
-        self.certain = not any(n.instance_id is None and n.unreadable for n in nodes)
+        anonymous = [node for node in nodes if node.instance_id is None]
+        at_work = [node for node in anonymous if node.ready and FLEET in node.labels]
+        names = _names_of(snapshot.cloud.instances) if snapshot.cloud and at_work else frozenset()
+        self.certain = not any(node.unreadable for node in anonymous) and all(
+            node.name in names for node in at_work
+        )
         self._by_id = {node.instance_id: node for node in nodes if node.instance_id is not None}
-        self._by_name = {str(node.name): node for node in nodes if node.instance_id is None}
+        self._by_name = {str(node.name): node for node in anonymous}
 
     def of(self, instance: Instance) -> Node | None:
         """Its node; None when it has none."""
         known = self._by_id.get(instance.id)
         if known is not None:
             return known
-        full = instance.private_dns_name
-        names = [name for name in (full, full.partition(".")[0]) if name]
-        return next((self._by_name[n] for n in names if n in self._by_name), None)
+        names = _names_of((instance,))
+        return next((self._by_name[n] for n in sorted(names) if n in self._by_name), None)
+
+
+def _names_of(instances: Iterable[Instance]) -> frozenset[str]:
+    """What kubelets of these instances may call their nodes: the private name, whole or short."""
+    full = [instance.private_dns_name for instance in instances]
+    return frozenset({*full, *(name.partition(".")[0] for name in full)} - {""})
 
 
 def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInstance, ...]:

@@ -55,6 +55,22 @@ def test_malformed_node_stands_for_itself(broken: dict[str, Any]) -> None:
     assert state.ignored == (Ignored(code="unreadable", kind="Node", name="ip-10-0-0-7"),)
 
 
+@pytest.mark.parametrize(
+    ("provider_id", "instance_id"),
+    [
+        ("aws:///us-west-2a/i-0abc", "i-0abc"),
+        ("aws:////i-0abc", "i-0abc"),
+        ("i-0abc", "i-0abc"),
+        ("aws:///us-west-2a/1/fargate-ip-10-0-0-7", None),
+        ("kind://docker/i-0abc", None),
+        ("", None),
+    ],
+)
+def test_provider_id_names_the_instance(provider_id: str, instance_id: str | None) -> None:
+    """A node that is tied to no instance is never ended, and its instance looks stuck."""
+    assert decode_node(providerID=provider_id).instance_id == instance_id
+
+
 @pytest.mark.parametrize("name", [None, 7, "", ["x"]])
 def test_node_without_a_readable_name_stands_for_its_instance(name: Any) -> None:
     """Its instance would be called stuck and ended with everything that runs there."""

@@ -94,6 +94,21 @@ def test_node_without_provider_id_is_known_by_its_private_name() -> None:
     assert ended(plan(make_snapshot(node, cloud=cloud), make_settings(FLEET))) == []
 
 
+@pytest.mark.parametrize(
+    ("label", "ready", "ends"),
+    [("fleet", True, []), ("fleet", False, ["i-0"]), ("", True, ["i-0"])],
+)
+def test_nothing_is_stuck_while_a_ready_node_of_a_fleet_is_tied_to_no_instance(
+    label: str, ready: bool, ends: list[str]
+) -> None:
+    """The instance under the pods of a node without a providerID would be ended."""
+    live = make_fleet(FLEET, 1)
+    named = instance(live, "i-0", 5000, private_dns_name="ip-10-0-0-7.us-west-2.compute.internal")
+    node = make_node("worker-7", FLEET if label else None, instance_id=None, ready=ready)
+    cloud = make_cloud(live, instances=[named])
+    assert ended(plan(make_snapshot(node, cloud=cloud), make_settings(FLEET))) == ends
+
+
 @pytest.mark.parametrize("state", ["shutting-down", "terminated", "stopped"])
 def test_instance_that_is_going_is_not_stuck(state: str) -> None:
     """It would be ended again with every cycle."""

@@ -2,25 +2,26 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from reconciler.loops.reconcile_loop import BATCH_MAX_SECONDS, BATCH_SECONDS
 from tests.benchmarks.e2e.etcd import put_requests
-from tests.benchmarks.e2e.objects import NAMESPACE, pod_body, pod_key
+from tests.benchmarks.e2e.objects import PODS_PATH, pod_body, pod_key, uid
+from tests.benchmarks.e2e.process import Reconciler
 from tests.benchmarks.e2e.waiting import until
 from tests.benchmarks.e2e.world import BULK, SOLO, World
 
-_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 QUIET_SECONDS = 0.1
 """Events closer together than this go on gathering (adapters/kubernetes/cache.py)."""
 _SERVED_SECONDS = 240.0
 _PAUSE_SECONDS = 1.0
 """After a single pod: the cycles that its own raise sets off are to be over."""
 _MORE_SECONDS = 4.0
-"""After a burst: longer than two raises of one burst can be apart."""
+"""After a burst: its nodes have been launched by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,40 +70,51 @@ class Reacted:
     """Accepted calls that it took: one when it was planned in one cycle."""
 
 
-def measure(world: World, wanted: Sequence[Burst], first: int = 0) -> Iterator[Reacted]:
-    """One burst after the other; names go on from `first`."""
-    number = first
+def measure(world: World, running: Reconciler, wanted: Sequence[Burst]) -> Iterator[Reacted]:
+    """One burst after the other; all of their pods stay pending."""
+    pending = 0
     for burst in wanted:
-        time_of_creation = _create(world, burst, number)
-        number += burst.pods
+        time_of_creation = _create(world, burst, pending)
+        pending += burst.pods
+        until(f"{pending} pods have a place", _placing(running, pending), _SERVED_SECONDS)
         yield _served(world, burst, time_of_creation)
+
+
+def _placing(running: Reconciler, pods: int) -> Callable[[], bool]:
+    """Whether a plan has a place for so many pending pods, and was carried out."""
+
+    def placed() -> bool:
+        found = running.events("cycle_ended")
+        return bool(found) and found[-1]["pods_placed"] >= pods
+
+    return placed
 
 
 def _create(world: World, burst: Burst, first: int) -> list[float]:
     """Make the pods; wall-clock seconds at which each was asked for, in order."""
     selector = {"sector": "primary", "size": burst.size}
-    bodies = [
-        pod_body(f"burst-{number:06d}", burst.cpu, "1Gi", selector)
-        for number in range(first, first + burst.pods)
-    ]
+    names = [f"burst-{number:06d}" for number in range(first, first + burst.pods)]
     if burst.at_once:
-        return _put_at_once(world, bodies)
+        pod = _writable(pod_body(names[0], burst.cpu, "1Gi", selector))
+        return _put_at_once(world, pod, names)
     moments = []
-    for body in bodies:
+    for name in names:
+        body = pod_body(name, burst.cpu, "1Gi", selector)
         moments.append(time.time())  # noqa: TID251 - compared with EC2's log of calls
-        world.api.expect("POST", _PODS, body=_writable(body))
+        world.api.expect("POST", PODS_PATH, body=_writable(body))
     return moments
 
 
-def _put_at_once(world: World, bodies: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Straight into etcd, encoded before the first is sent."""
-    requests = list(put_requests((pod_key(body), body) for body in bodies))
-    etcd = world.etcd()
+def _put_at_once(world: World, pod: Mapping[str, Any], names: Sequence[str]) -> list[float]:
+    """Straight into etcd, all encoded before the first is sent."""
+    with world.encoder() as encoder:
+        pattern = encoder.created(PODS_PATH, pod)
+    requests = list(put_requests((pod_key(name), pattern.copy(name, uid())) for name in names))
     moments: list[float] = []
-    for each in requests:
-        moments += [time.time()] * each.objects  # noqa: TID251 - compared with EC2's log of calls
-        etcd.send(each)
-    etcd.close()
+    with closing(world.etcd()) as etcd:
+        for each in requests:
+            moments += [time.time()] * each.objects  # noqa: TID251 - compared with EC2's log
+            etcd.send(each)
     return moments
 
 
@@ -155,7 +167,7 @@ def _all_raises(world: World, burst: Burst, since: float) -> list[_Raise]:
         found[:] = [r for r in _raises(world, fleet) if r.at >= since]
         return bool(found) and time.time() - found[-1].at > quiet  # noqa: TID251 - the log's clock
 
-    until(f"{burst.pods} pods have their nodes", over, _SERVED_SECONDS, 0.1)
+    until(f"the raises for {burst.pods} pods are over", over, _SERVED_SECONDS)
     return found
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-Object = tuple[str, Mapping[str, Any]]
-"""Key below /registry, and the body with apiVersion and kind."""
+Object = tuple[str, Mapping[str, Any] | bytes]
+"""Key below /registry, and the body with apiVersion and kind, or encoded."""
 _OPERATIONS_MAX = 100
 """etcd takes at most 128 in one transaction."""
 _BYTES_MAX = 900_000
@@ -79,9 +79,9 @@ def _key(key: str) -> str:
     return base64.b64encode(f"/registry/{key}".encode()).decode()
 
 
-def _put(key: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    value = base64.b64encode(orjson.dumps(body)).decode()
-    return {"requestPut": {"key": _key(key), "value": value}}
+def _put(key: str, body: Mapping[str, Any] | bytes) -> dict[str, Any]:
+    encoded = body if isinstance(body, bytes) else orjson.dumps(body)
+    return {"requestPut": {"key": _key(key), "value": base64.b64encode(encoded).decode()}}
 
 
 def _chunks(operations: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:

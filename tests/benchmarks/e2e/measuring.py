@@ -119,7 +119,7 @@ def _churned(
 
 def _latency(world: World, running: Reconciler, options: Namespace, found: Findings) -> None:
     wanted = tuple(bursts(options.singles, options.largest))
-    for number, reacted in enumerate(measure(world, wanted), 1):
+    for number, reacted in enumerate(measure(world, running, wanted), 1):
         found.bursts.append(reacted)
         _tell(number, wanted, reacted)
     found.after_bursts = _watched(running, "all of them pending", options.idle_seconds)

@@ -13,6 +13,7 @@ from reconciler.sandbox.joiner.user_data import read_user_data
 from tests.benchmarks.e2e.etcd import Object
 
 NAMESPACE = "default"
+PODS_PATH = f"/api/v1/namespaces/{NAMESPACE}/pods"
 APPLICATIONS = 300
 _DISK_BYTES = 50 * 2**30
 _SHAPES = (
@@ -41,7 +42,7 @@ def uid() -> str:
     return str(UUID(int=_dice().getrandbits(128), version=4))
 
 
-def ready_node(facts: InstanceFacts) -> Object:
+def ready_node(facts: InstanceFacts) -> tuple[str, dict[str, Any]]:
     """What the joiner would register for an instance, once its kubelet is Ready."""
     node = node_object(facts, read_user_data(facts.user_data), load_catalogue(), _DISK_BYTES)
     node["metadata"] |= {"uid": uid(), "creationTimestamp": now()}
@@ -56,7 +57,7 @@ def ready_node(facts: InstanceFacts) -> Object:
     return f"minions/{node['metadata']['name']}", node
 
 
-def replica_set(number: int, replicas: int) -> Object:
+def replica_set(number: int, replicas: int) -> tuple[str, dict[str, Any]]:
     """An application; its controller leaves pods alone that are as many as it wants."""
     labels = {"app": f"app-{number}"}
     cpu, memory = _SHAPES[number % len(_SHAPES)]
@@ -87,12 +88,12 @@ def running_pods(
         pod["metadata"]["labels"] |= {"app": f"app-{application}"}
         pod["metadata"]["ownerReferences"] = [owners[application]]
         run(pod, nodes[number // per_node])
-        yield pod_key(pod), pod
+        yield pod_key(pod["metadata"]["name"]), pod
 
 
-def pod_key(pod: Mapping[str, Any]) -> str:
+def pod_key(name: str) -> str:
     """Where etcd has a pod."""
-    return f"pods/{NAMESPACE}/{pod['metadata']['name']}"
+    return f"pods/{NAMESPACE}/{name}"
 
 
 def pod_body(name: str, cpu: str, memory: str, selector: Mapping[str, str] | None = None) -> Any:

@@ -49,8 +49,15 @@ def _latency(found: Findings) -> Iterator[str]:
     yield ""
     yield from _table(_BURSTS, _burst_rows(found.bursts))
     yield ""
-    stretches = (("nothing happens", found.idle), ("all bursts are pending", found.after_bursts))
+    stretches = (*_quiet_stretches(found), ("all bursts are pending", found.after_bursts))
     yield from _table(_STRETCHES, [_usage(name, each) for name, each in stretches if each])
+
+
+def _quiet_stretches(found: Findings) -> Iterator[tuple[str, Stretch | None]]:
+    """Those in which nothing is pending."""
+    yield "nothing happens", found.idle
+    if found.churned is not None:
+        yield f"churn of {found.churned.rate:.0f} pods a second", found.churned.usage
 
 
 def _latency_promises(found: Findings) -> Iterator[tuple[str, ...]]:
@@ -84,8 +91,8 @@ def _churn(found: Findings) -> Iterator[str]:
     ]
     yield from _table(_PROMISES, promises)
     yield ""
-    rows = [("nothing happens", found.idle), (f"churn of {churned.rate:.0f} pods a second", usage)]
-    yield from _table(_STRETCHES, [_usage(name, each) for name, each in rows if each])
+    rows = [_usage(name, each) for name, each in _quiet_stretches(found) if each]
+    yield from _table(_STRETCHES, rows)
     yield ""
     course = ", ".join(f"{mib:.0f}" for mib in usage.rss_course_mib)
     minutes = usage.seconds / 60 / (len(usage.rss_course_mib) - 1)

@@ -14,6 +14,7 @@ from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from reconciler.sandbox.joiner.node_object import InstanceFacts
+from tests.benchmarks.e2e.encoding import Encoder
 from tests.benchmarks.e2e.etcd import Etcd
 from tests.benchmarks.e2e.objects import (
     APPLICATIONS,
@@ -83,6 +84,10 @@ class World:
     def etcd(self) -> Etcd:
         """A connection to the cluster's store."""
         return Etcd(self.plane.etcd_url)
+
+    def encoder(self) -> Encoder:
+        """A way to have pods encoded."""
+        return Encoder(self.plane.kubeconfig, self.plane.url)
 
     def settle(self) -> None:
         """Wait until controllers and KWOK have taken the cluster in: they use little CPU then."""

@@ -144,7 +144,11 @@ def _capacity_reason(cycle: Cycle, status: FleetStatus, target: int) -> tuple[Po
         return "min-capacity", f"min_capacity is {status.min}"
     verb = "needs" if pods == 1 else "need"
     wanted = counted_noun(target - status.held, "more node")
-    return "scale-up", f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
+    because = f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
+    preferred = status.settings.regions[0]
+    if status.key.region != preferred:
+        return "overflow", f"{because}, which {preferred} cannot give now"
+    return "scale-up", because
 
 
 def _rank(action: AnyAction) -> int:

@@ -128,6 +128,9 @@ def test_demand_of_a_failing_fleet_moves_to_the_next_region() -> None:
     made = two_regions(capacity_errors=(capacity_error(),))
     assert raises(made) == {("primary-small", AWAY): 4}
     assert {p.region for p in made.placements} == {AWAY}
+    assert [(a.policy, a.because) for a in made.actions] == [
+        ("overflow", f"4 pending pods need 4 more nodes, which {HOME} cannot give now")
+    ]
 
 
 def test_full_fleet_does_not_overflow_into_the_next_region() -> None:

@@ -14,6 +14,7 @@ from reconciler.planner.capacity.columns_round import Rounding
 from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.knapsack import PAIRS_MAX
 from reconciler.planner.capacity.master import Master
+from reconciler.planner.capacity.nearby import Nearby
 from reconciler.planner.capacity.pricing import Greedy, Pricer, Searching
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.placement.arrays import BoolArray, FloatArray, IntArray
@@ -25,11 +26,10 @@ Shares = tuple[tuple[float, float], ...]
 GENERATIONS: Shares = ((0.3, 0.02), (0.3, 0.0))
 """Shares of the budget, and share of the cost that is left aside: many small items. The rest of
 the budget is for rounding."""
-GENERATIONS_OF_MANY: Shares = ((0.5, 0.03), (0.3, 0.0))
-"""The same where there are many pods of each item: patterns are repeated, and rounding matters
-less."""
+GENERATIONS_OF_MANY: Shares = ((0.5, 0.0),)
+"""The same where there are many pods of each item: next to known patterns others are soon found."""
 MANY = 20
-"""Pods per item."""
+"""Pods per item: from here on patterns are repeated."""
 FEW = 0.5
 """New patterns per item in a round, and"""
 PROGRESS = 2e-3
@@ -46,9 +46,10 @@ class Improvement:
     """What the search found."""
 
     packing: Packing
-    worth: FloatArray | None
-    """(items,) the master's duals in billionths of a dollar: fair prices of pods; None when the
-    effort ran out before they settled."""
+    worth: FloatArray
+    """(items,) the master's duals in billionths of a dollar: fair prices of pods."""
+    settled: bool
+    """No pattern was found any more that gains at that worth; else the effort ran out before."""
     divisible: AssignmentBound | None
     """Of the same problem."""
 
@@ -66,13 +67,13 @@ def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Im
         master.add(seed.bins, seed.amounts)
     master.add(*_single_item_patterns(problem))
     divisible = assignment_bound(problem)
-    pricer = Searching(problem) if problem.slots.size <= PAIRS_MAX else Greedy(problem)
+    pricer = _pricer(problem, master)
     effort = Effort(0.0)
     least, cost = 0.0 if divisible is None else divisible.nano_usd, np.inf
     worth = np.zeros(len(problem.items)) if divisible is None else divisible.worth
     aside = np.zeros(len(worth), dtype=np.bool_)
     master.add(*Greedy(problem).seeds(worth, effort))
-    shares = _shares(problem)
+    shares = GENERATIONS_OF_MANY if _many(problem) else GENERATIONS
     for share, light in shares:
         aside = _light(problem, worth, light)
         effort.seconds += share * budget_seconds
@@ -88,12 +89,18 @@ def improve(problem: Problem, seeds: list[Packing], budget_seconds: float) -> Im
     most = max(ROUNDING_LEAST, ROUNDING_MOST * (generation - effort.seconds))
     effort.seconds = min(effort.seconds + budget_seconds - generation, most)
     packing = Rounding(problem, master, pricer, worth, effort).round(aside, least * (1 + GOOD))
-    return Improvement(packing=packing, worth=worth if converged else None, divisible=divisible)
+    return Improvement(packing=packing, worth=worth, settled=converged, divisible=divisible)
 
 
-def _shares(problem: Problem) -> Shares:
-    many = int(problem.counts.sum()) >= MANY * len(problem.items)
-    return GENERATIONS_OF_MANY if many else GENERATIONS
+def _many(problem: Problem) -> bool:
+    return int(problem.counts.sum()) >= MANY * len(problem.items)
+
+
+def _pricer(problem: Problem, master: Master) -> Pricer:
+    """Known patterns are changed where they are repeated; few pods need another for each node."""
+    small = problem.slots.size <= PAIRS_MAX
+    pricer: Pricer = Searching(problem) if small else Greedy(problem)
+    return Nearby(problem, master, pricer) if _many(problem) else pricer
 
 
 def _light(problem: Problem, worth: FloatArray, share: float) -> BoolArray:

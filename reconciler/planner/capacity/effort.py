@@ -19,6 +19,12 @@ SECONDS_PER_LEVEL = 1e-4
 """Per level of a knapsack search, however many offers."""
 SECONDS_PER_AMOUNT = 2e-7
 """Per amount that a knapsack search tries."""
+SECONDS_PER_NEARBY = 3e-4
+"""Per look next to known patterns."""
+SECONDS_PER_LAID = 5e-8
+"""Per pattern less some pods and offer that it is laid on, and again where it is promising."""
+SECONDS_PER_FILLING = 2e-7
+"""Per filling that is ranked."""
 SECONDS_PER_ROUNDING = 1e-3
 """Per step of rounding, the master apart."""
 

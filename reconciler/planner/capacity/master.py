@@ -60,19 +60,26 @@ class Master:
             if key not in self._known:
                 self._known.add(key)
                 fresh.append(index)
-                self._add_column(offer, pattern)
         if fresh:
+            self._add_columns(offers[fresh], amounts[fresh])
             self.offers = np.append(self.offers, offers[fresh])
             self.amounts = np.vstack([self.amounts, amounts[fresh]])
         return len(fresh)
 
-    def _add_column(self, offer: int, pattern: IntArray) -> None:
-        rows = pattern.nonzero()[0]
-        values = pattern[rows].astype(np.float64)
-        if offer in self._row_of_limit:
-            rows, values = np.append(rows, self._row_of_limit[offer]), np.append(values, 1.0)
-        cost = float(self._prices[offer]) / self._unit
-        self._solver.addCol(cost, 0.0, highspy.kHighsInf, len(rows), rows.astype(np.int32), values)
+    def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
+        count = len(offers)
+        table = np.concatenate([amounts, offers[:, None] == self._limited], axis=1)
+        column, row = table.nonzero()
+        self._solver.addCols(
+            count,
+            self._prices[offers] / self._unit,
+            np.zeros(count),
+            np.full(count, highspy.kHighsInf),
+            len(row),
+            np.searchsorted(column, np.arange(count)).astype(np.int32),
+            row.astype(np.int32),
+            table[column, row].astype(np.float64),
+        )
 
     def demand(self, counts: IntArray, limits: IntArray) -> None:
         """Cover other counts, within other limits."""

@@ -25,7 +25,7 @@ from reconciler.planner.capacity.search import (
     within_budget,
 )
 from reconciler.planner.new_nodes import NewNode
-from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, local_room, rules_room, tightness
 from reconciler.planner.placement.simulation import RowSpec, Simulation
@@ -53,7 +53,10 @@ class Purchase:
     over_budget: bool
     """Something was left out because of cost."""
     worth: dict[int, float] = field(default_factory=dict)
-    """By class number, what the search found a pod to be worth (billionths of a dollar)."""
+    """By class number, what the search found a pod to be worth (billionths of a dollar); nothing
+    when it ran out of effort and left rules out of it."""
+    steady: dict[int, float] = field(default_factory=dict)
+    """The same were pods and nodes divisible; nothing unless `divisible_nano_usd` is known."""
     divisible_nano_usd: float | None = None
     """The least that these classes cost from these offers were pods and nodes divisible."""
     optimal: bool = False
@@ -80,21 +83,30 @@ def buy(
     purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
     purchase.optimal = found.optimal and not over_budget and _undealt(dealt, table)
-    worths = () if found.worth is None else found.worth
-    for item, worth in zip(problem.items, worths, strict=False):
-        known = purchase.worth.get(item.pod_class.number, float(worth))
-        purchase.worth[item.pod_class.number] = min(known, float(worth))
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
-    if found.divisible is not None and not rest and _undealt(dealt, table):
+    whole = not rest and _undealt(dealt, table)
+    if found.divisible is not None and whole:
         purchase.divisible_nano_usd = found.divisible.nano_usd
+        purchase.steady = _by_class(problem, found.divisible.worth)
+    if found.worth is not None and (found.settled or whole):
+        purchase.worth = _by_class(problem, found.worth)
     if rest:
         money = None if budget_nano_usd is None else budget_nano_usd - purchase.nano_usd
         _Singles(sim, table, purchase, money).serve(rest)
     return purchase
+
+
+def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
+    """Per class the least that a pod of its items is worth."""
+    least: dict[int, float] = {}
+    for item, value in zip(problem.items, worth.tolist(), strict=True):
+        number = item.pod_class.number
+        least[number] = min(least.get(number, value), value)
+    return least
 
 
 def _undealt(dealt: Dealt, table: OfferTable) -> bool:

@@ -78,7 +78,9 @@ class Found:
 
     packing: Packing
     worth: FloatArray | None = None
-    """(items,), where a search has settled it."""
+    """(items,), where a search was made."""
+    settled: bool = False
+    """The search came to its end: that worth is as fair as it finds."""
     divisible: AssignmentBound | None = None
     """Of this problem, where it was solved."""
     optimal: bool = False
@@ -101,12 +103,16 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
         best = cheapest(fewer, candidates(fewer, fair))
         return Found(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
-    best, worth, divisible = cheapest(fewer, seeds), None, None
-    if best.cost(fewer) > lower_bound(fewer, fair):
-        improved = improve(fewer, seeds, budget_seconds)
-        best, worth = cheapest(fewer, [best, improved.packing]), improved.worth
-        divisible = improved.divisible
-    return Found(packing=on_all_offers(best, kept), worth=worth, divisible=divisible)
+    best = cheapest(fewer, seeds)
+    if best.cost(fewer) <= lower_bound(fewer, fair):
+        return Found(packing=on_all_offers(best, kept))
+    improved = improve(fewer, seeds, budget_seconds)
+    return Found(
+        packing=on_all_offers(cheapest(fewer, [best, improved.packing]), kept),
+        worth=improved.worth,
+        settled=improved.settled,
+        divisible=improved.divisible,
+    )
 
 
 def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:

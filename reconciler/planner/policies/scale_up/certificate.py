@@ -32,6 +32,8 @@ class Offered:
 
     tables: list[OfferTable] = field(default_factory=list)
     worth: dict[int, float] = field(default_factory=dict)
+    steady: dict[int, float] = field(default_factory=dict)
+    """The same were pods and nodes divisible."""
     optimal: bool = True
     """Each purchase was proven the cheapest one."""
 
@@ -44,6 +46,7 @@ class Offered:
         first = len(self.tables) == 1
         self.divisible_nano_usd = purchase.divisible_nano_usd if first else None
         self.worth.update(purchase.worth)
+        self.steady.update(purchase.steady)
         self.optimal &= purchase.optimal
 
 
@@ -85,8 +88,10 @@ def least_cost(
     bound = max(bound, round_up(divisible, prices))
     if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
         worth = np.array([shape.worth(offered.worth) for shape in shapes])
+        steady = np.array([shape.worth(offered.steady) for shape in shapes])
         effort = Effort(PROOF * cycle.settings.search_budget_seconds)
-        bound = max(bound, round_up(proven_bound(problem, worth, bound, effort), prices))
+        proven = proven_bound(problem, worth, bound, effort, steady if offered.steady else None)
+        bound = max(bound, round_up(proven, prices))
     return min(bound, spent_nano_usd)
 
 

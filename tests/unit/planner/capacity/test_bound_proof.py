@@ -15,9 +15,20 @@ def test_proven_bound_is_never_above_the_cheapest_purchase(seed: int) -> None:
     problem = random_problem(seed)
     cheapest = exact(problem)
     assert cheapest is not None
+    worth, steady = random_worth(problem, seed), random_worth(problem, seed + 1)
     for effort in (1e-9, 1.0):
-        bound = proven_bound(problem, random_worth(problem, seed), 0.0, Effort(effort))
-        assert bound <= cheapest.cost(problem)
+        for mixed in (None, steady):
+            bound = proven_bound(problem, worth, 0.0, Effort(effort), mixed)
+            assert bound <= cheapest.cost(problem)
+
+
+def test_steadier_prices_never_spoil_a_proof() -> None:
+    """A plan would state a gap that it had closed already."""
+    for seed in range(20):
+        problem = random_problem(seed)
+        worth = random_worth(problem, seed)
+        alone = proven_bound(problem, worth, 0.0, Effort(1.0))
+        assert proven_bound(problem, worth, 0.0, Effort(1.0), worth * 0.5) >= alone
 
 
 def test_proof_that_cannot_exceed_what_is_known_costs_nothing() -> None:

@@ -77,3 +77,22 @@ def test_group_is_never_planned_below_its_own_minimum() -> None:
     made = plan(snapshot, make_settings(fleet))
     assert [(f.min, f.joined) for f in made.fleets] == [(1, 1)]
     assert made.actions == ()
+
+
+def test_maximum_below_a_groups_own_minimum_lowers_it_no_further() -> None:
+    """Auto Scaling refuses such a size, in every cycle anew."""
+    fleet = make_fleet_settings(
+        name="primary-small", provider="asg", auto_scaling_group="workers", max_capacity=1
+    )
+    group = Fleet(
+        id=FleetId("workers"),
+        name="workers",
+        provider="asg",
+        region=HOME,
+        state="active",
+        target_capacity=3,
+        min_size=2,
+    )
+    cloud = CloudState(fleets=(group,), regions=frozenset({HOME}))
+    made = plan(make_snapshot(cloud=cloud), make_settings(fleet))
+    assert [(f.current, f.target) for f in made.fleets] == [(3, 2)]

@@ -12,15 +12,16 @@ from reconciler.planner.live_fleets import LIVE_STATES
 def propose(cycle: Cycle) -> None:
     """Raise every fleet below its minimum; the new nodes take demand before more is bought.
 
-    A target above the maximum that EC2 has not served yet is taken back. An instance that is on
-    its way is served: it will join whatever the target says.
+    A target above the maximum that EC2 has not served yet is taken back, never below a group's own
+    minimum. An instance that is on its way is served: it will join whatever the target says.
     """
     for status in cycle.inventory.fleets:
         if status.state not in LIVE_STATES:
             continue
-        if status.max is not None and status.current > max(status.max, status.joined):
+        most = None if status.max is None else max(status.max, status.min)
+        if most is not None and status.current > max(most, status.joined):
             served = min(status.current, max(status.joined, _instances(cycle, status)))
-            cycle.targets[status.key] = max(status.max, served)
+            cycle.targets[status.key] = max(most, served)
         else:
             _raise_to_minimum(cycle, status)
 

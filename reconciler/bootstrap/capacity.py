@@ -18,7 +18,7 @@ from reconciler.bootstrap.executing import ConfiguredExecutor
 from reconciler.bootstrap.gitops import GitopsOptions, gitops_loop
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
 from reconciler.bootstrap.second_loop import SecondLoop
-from reconciler.bootstrap.stopping import StopDeadline, exit_code_of
+from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.environment import Flags
 from reconciler.config.loader import parse_config
 from reconciler.executor.executor import LiveExecutor
@@ -86,7 +86,7 @@ def run_capacity_loop(options: RunOptions) -> int:
 
 
 def _run(options: RunOptions, capacity: "Capacity", clock: SystemClock) -> int:
-    deadline = StopDeadline(lambda: exit_code_of(stopped))
+    deadline = StopDeadline(lambda: exit_code_of(stopped), lambda: stop_seconds_of(stopped))
     with (
         stop_on_signals(clock.stop, [capacity.wake, deadline.arm]) as stopped,
         ExitStack() as stack,

@@ -118,11 +118,19 @@ class Election:
             self._acts_until = float("-inf")
             if not leads or self._seen is None:
                 return
+            try:
+                self._let_go()
+            except PortError as error:
+                self._trouble = str(error)
+
+    def _let_go(self) -> None:
+        """Take our name off the Lease; annotations may have changed it since it was renewed."""
+        while self._seen is not None and self._seen.holder == self.identity:
             free = replace(self._seen, holder="", duration_seconds=1, renewed_at=self._stamp())
             try:
                 self._saw(self._leases.write(free))
-            except PortError as error:
-                self._trouble = str(error)
+            except Conflict:
+                self._saw(self._leases.read() or LeaseRecord())
 
     def _renew_unread(self, began: float) -> bool:
         """Renew on top of what was seen last; False when that is not ours or not current."""

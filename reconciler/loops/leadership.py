@@ -9,8 +9,8 @@ import structlog
 from reconciler.loops.election import Election
 from reconciler.telemetry import events
 
-JOIN_SECONDS = 1.0
-"""A request to a server that does not answer is not waited for: the Lease runs out by itself."""
+JOIN_SECONDS = 5.0
+"""Longer is not waited for a server that does not answer: the Lease runs out by itself."""
 IDLE_SECONDS = 1.0
 """How often a replica that does not want to lead looks whether it does by now."""
 

@@ -128,6 +128,19 @@ def test_orderly_end_hands_over_at_once() -> None:
     assert second.election.may_act()
 
 
+def test_leader_that_ends_after_an_annotation_was_written_is_followed_at_once() -> None:
+    """The loop's last cycle keeps what it knows on the Lease, and then the process ends."""
+    field = Field()
+    first, second = field.add(), field.add()
+    field.pass_time(30)
+    field.lease.annotate("fleet-reconciler.io/fleet-state", "new")
+    first.election.release()
+    first.running = False
+    field.pass_time(RETRY * JITTER)
+    assert second.election.may_act()
+    assert field.lease.annotations == {"fleet-reconciler.io/fleet-state": "new"}
+
+
 def test_release_of_a_lease_that_another_holds_changes_nothing() -> None:
     """A late farewell would throw the new leader out."""
     field = Field()

@@ -146,7 +146,8 @@ class ClassTable:
         """The same by identity of traits and labels, which the values keep alive."""
         self._alone: dict[tuple[int, int], tuple[IntArray, IntArray, int]] = {}
         """By identity of spec and volumes, which `_canonical` and `_volumes` keep alive."""
-        self._static: dict[StaticConstraints, int] = {}
+        self._static: dict[tuple[object, ...], int] = {}
+        """By what they are made from; needs by identity, as `_volumes` keeps one of a kind."""
         self.statics: list[StaticConstraints] = []
 
     def _intern(self, spec: PodSpec) -> PodSpec:
@@ -234,34 +235,39 @@ class ClassTable:
             requests=requests,
             columns=columns,
             static=static,
-            anti_affinity=self._resolved(spec.pod_anti_affinity, namespace, labels),
-            affinity=self._resolved(spec.pod_affinity, namespace, labels),
-            spread=tuple(_merged(c, labels) for c in spec.topology_spread if c.hard),
-            preferences=tuple(
-                zip(
-                    (p.weight for p in spec.pod_preferences),
-                    self._resolved(tuple(p.term for p in spec.pod_preferences), namespace, labels),
-                    strict=True,
-                )
-            ),
-            soft_spread=tuple(_merged(c, labels) for c in spec.topology_spread if not c.hard),
         )
+        if _terms(spec) or spec.topology_spread:
+            self._add_rules(made)
         self.classes.append(made)
         return made
 
+    def _add_rules(self, made: PodClass) -> None:
+        """The rules between pods, which most specs have none of."""
+        spec, namespace, labels = made.spec, made.namespace, made.labels
+        preferred = self._resolved(tuple(p.term for p in spec.pod_preferences), namespace, labels)
+        weights = (p.weight for p in spec.pod_preferences)
+        made.anti_affinity = self._resolved(spec.pod_anti_affinity, namespace, labels)
+        made.affinity = self._resolved(spec.pod_affinity, namespace, labels)
+        made.spread = tuple(_merged(c, labels) for c in spec.topology_spread if c.hard)
+        made.preferences = tuple(zip(weights, preferred, strict=True))
+        made.soft_spread = tuple(_merged(c, labels) for c in spec.topology_spread if not c.hard)
+
     def _taken_alone(self, spec: PodSpec, needs: VolumeNeeds) -> tuple[IntArray, IntArray, int]:
         """Amounts per dimension, the dimensions asked for, and the number of the static part."""
-        constraints = StaticConstraints(
-            node_selector=spec.node_selector,
-            node_affinity=spec.node_affinity,
-            tolerations=spec.tolerations,
-            volumes=needs,
-        )
-        if constraints not in self._static:
-            self._static[constraints] = len(self.statics)
-            self.statics.append(constraints)
+        key = (spec.node_selector, spec.node_affinity, spec.tolerations, id(needs))
+        number = self._static.get(key)
+        if number is None:
+            number = self._static[key] = len(self.statics)
+            self.statics.append(
+                StaticConstraints(
+                    node_selector=spec.node_selector,
+                    node_affinity=spec.node_affinity,
+                    tolerations=spec.tolerations,
+                    volumes=needs,
+                )
+            )
         requests = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
-        return requests, requests.nonzero()[0], self._static[constraints]
+        return requests, requests.nonzero()[0], number
 
     def _resolved(
         self, terms: tuple[PodAffinityTerm, ...], namespace: str, labels: Labels

@@ -55,8 +55,8 @@ class Master:
     def add(self, offers: IntArray, amounts: IntArray) -> int:
         """Add the patterns that are new; how many that were."""
         fresh = []
-        for index, (offer, pattern) in enumerate(zip(offers.tolist(), amounts, strict=True)):
-            key = offer.to_bytes(8, "little") + pattern.tobytes()
+        for index in _unlike_the_one_before(offers, amounts):
+            key = offers[index].tobytes() + amounts[index].tobytes()
             if key not in self._known:
                 self._known.add(key)
                 fresh.append(index)
@@ -103,3 +103,10 @@ class Master:
             premiums=premiums,
             shares=np.array(solution.col_value, dtype=np.float64),
         )
+
+
+def _unlike_the_one_before(offers: IntArray, amounts: IntArray) -> list[int]:
+    """Packings come with long runs of equal nodes."""
+    changed = np.ones(len(offers), dtype=np.bool_)
+    changed[1:] = (offers[1:] != offers[:-1]) | (amounts[1:] != amounts[:-1]).any(axis=1)
+    return list(changed.nonzero()[0].tolist())

@@ -71,10 +71,10 @@ class Replica:
         """`leader`, `standby`, or why neither."""
         return self.program.get("/readyz")[1].strip()
 
-    def until_role(self, role: str, seconds: float = 60) -> float:
+    def until_role(self, role: str) -> float:
         """Wait for it; how long it took."""
         began = time.monotonic()
-        until(f"{self.name} is {role}", lambda: self.role == role, seconds, 0.05)
+        until(f"{self.name} is {role}", lambda: self.role == role, look_seconds=0.05)
         return time.monotonic() - began
 
     def pause(self) -> None:

@@ -21,7 +21,7 @@ from tests.sandbox.capacity.world import Program, World
 
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE_NAME}"
 _PATIENCE = float(os.environ.get("RECONCILER_E2E_PATIENCE", "1"))  # noqa: TID251 - a test's knob
-_LONGEST_SECONDS = 90.0
+_LONGEST_SECONDS = 180.0
 _MERGE = "application/merge-patch+json"
 _PATHS = {
     "Job": "/apis/batch/v1",
@@ -248,6 +248,10 @@ class Scene:
         """An object as it is now."""
         found: Mapping[str, Any] = self.api.expect("GET", f"{self._path(kind)}/{name}").json()
         return found
+
+    def has(self, kind: str, name: str) -> bool:
+        """Whether an object is there now."""
+        return self.api.request("GET", f"{self._path(kind)}/{name}").status == 200
 
     def patch(self, kind: str, name: str, spec: Mapping[str, Any]) -> None:
         """Change an object's spec."""

@@ -70,7 +70,7 @@ def test_pods_of_the_install_are_admitted(api: Transport, objects: list[dict[str
     """Pod Security `restricted` and the priority admission refuse pods that promise too little."""
     apply(api, objects)
     pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
-    until("both pods are made", lambda: len(api.expect("GET", pods).json()["items"]) == 2, 60)
+    until("both pods are made", lambda: len(api.expect("GET", pods).json()["items"]) == 2)
     pod = api.expect("GET", pods).json()["items"][0]
     assert pod["spec"]["priority"] == 2_000_000_000
     assert pod["spec"]["securityContext"]["runAsNonRoot"] is True

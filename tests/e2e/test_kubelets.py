@@ -1,5 +1,6 @@
 """How KWOK plays kubelets: the annotations that the simulated cluster's pods and nodes know too."""
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.e2e.waiting import until
 
 _NODE = "kubelet-node"
 _PODS = "/api/v1/namespaces/default/pods"
+_SLOW_SECONDS = 2
 _MERGE = "application/merge-patch+json"
 
 
@@ -61,16 +63,18 @@ def test_pods_end_when_and_how_their_annotations_say(api: Transport, node: str) 
     stays = _pod(api, "stays", {})
     until("one succeeds", lambda: fine()["status"]["phase"] == "Succeeded")
     until("one fails", lambda: broken()["status"]["phase"] == "Failed")
-    assert stays()["status"]["phase"] == "Running"
+    until("one runs on", lambda: stays()["status"]["phase"] == "Running")
 
 
 def test_slow_pod_stays_until_it_has_ended(api: Transport, node: str) -> None:
     """A drain that never meets a slow pod in tests would meet the first one in production."""
-    look = _pod(api, "slow", {TERMINATION: "2"})
+    look = _pod(api, "slow", {TERMINATION: str(_SLOW_SECONDS)})
     until("it runs", lambda: look()["status"]["phase"] == "Running")
-    api.expect("DELETE", f"{_PODS}/slow")
-    assert look()["metadata"]["deletionTimestamp"]
+    began = time.monotonic()
+    left = api.expect("DELETE", f"{_PODS}/slow").json()
+    assert left["metadata"]["deletionTimestamp"]
     until("it is gone", lambda: look() is None)
+    assert time.monotonic() - began >= _SLOW_SECONDS
 
 
 def test_silent_kubelet_turns_its_node_unknown_and_back(api: Transport, node: str) -> None:

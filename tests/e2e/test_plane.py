@@ -43,5 +43,5 @@ def test_no_component_outlives_its_starter(programs: Path, tmp_path: Path, kille
         assert all(map(_alive, pids))
         if killed:
             starter.kill()
-    until("every component is gone", lambda: not any(map(_alive, pids)), 30)
+    until("every component is gone", lambda: not any(map(_alive, pids)))
     assert starter.returncode == (-9 if killed else 0)

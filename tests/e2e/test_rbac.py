@@ -173,9 +173,9 @@ def test_no_right_can_be_taken_away(installed: Installed, account: Transport) ->
     """Each right for itself: with it the request is answered, without it refused."""
     for right in installed.rights:
         apply(installed.api, [_full(installed, right.role)])
-        until(f"granted: {right}", lambda r=right: status_of(account, r) != 403, 10)  # type: ignore[misc]
+        until(f"granted: {right}", lambda r=right: status_of(account, r) != 403)  # type: ignore[misc]
         apply(installed.api, [_without(installed, right)])
-        until(f"refused: {right}", lambda r=right: status_of(account, r) == 403, 10)  # type: ignore[misc]
+        until(f"refused: {right}", lambda r=right: status_of(account, r) == 403)  # type: ignore[misc]
         apply(installed.api, [_full(installed, right.role)])
 
 

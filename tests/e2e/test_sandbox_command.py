@@ -43,7 +43,7 @@ def test_command_runs_inside_a_real_cluster_and_nothing_is_left(
     assert found["version"].startswith("v1.")
     assert found["classes"] == ["gp3"]
     assert found["aws"].startswith("http://127.0.0.1:")
-    until("its folder is gone", lambda: not Path(found["folder"]).exists(), 10)
+    until("its folder is gone", lambda: not Path(found["folder"]).exists())
 
 
 def test_without_go_the_command_says_what_to_install(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Field:
             self._create(each for scenario in waves for each in scenario[number])
         names = {n["metadata"]["name"] for s in scenarios for n in s.nodes}
         until("all nodes are Ready", lambda: self._ready(names), 300, _LOOK_SECONDS)
-        until("all claims that name a volume are bound", self._claims_bound, 120)
+        until("all claims that name a volume are bound", self._claims_bound)
         until("all bound pods run", self._all_run, 300, _LOOK_SECONDS)
         list(self._pool.map(self._retire, (pod for s in scenarios for pod in s.bound)))
 
@@ -91,8 +91,8 @@ class Field:
         list(self._pool.map(lambda path: self._api.request("DELETE", path), paths))
         self._api.request("DELETE", "/apis/node.k8s.io/v1/runtimeclasses")
         self._pool.shutdown()
-        until("no nodes are left", lambda: not self._items("/api/v1/nodes"), 120)
-        until("no pods are left", lambda: not self._items("/api/v1/pods"), 120)
+        until("no nodes are left", lambda: not self._items("/api/v1/nodes"))
+        until("no pods are left", lambda: not self._items("/api/v1/pods"))
 
     def _retire(self, pod: Mapping[str, Any]) -> None:
         """Let a pod succeed, or begin to delete it, when it is meant to."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def until(
-    what: str, holds: Callable[[], bool], seconds: float = 60, look_seconds: float = 0.1
+    what: str, holds: Callable[[], bool], seconds: float = 180, look_seconds: float = 0.1
 ) -> None:
     """Look again and again, with `look_seconds` between.
 

@@ -1,5 +1,7 @@
 """DaemonSets take their part of every new node."""
 
+from reconciler.model.ids import NodeName
+from reconciler.model.snapshot import ClusterState
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
 _LABELS = {"app": "agent"}
@@ -15,14 +17,14 @@ def test_new_nodes_are_counted_without_what_daemons_take(scene: Scene) -> None:
     spec = pod_spec("1600m", restartPolicy="Never")
     job = {"parallelism": 4, "completions": 4, "template": _slow(spec)}
     scene.create("Job", "work", job)
-    state = scene.until(lambda _: len(scene.running()) == 4, "all pods run at once")
+    scene.until(lambda _: len(scene.running()) == 4, "all pods run at once")
     used = {pod.node_name for pod in scene.running()}
-    agents = {
-        pod.node_name
-        for pod in state.pods
-        if pod.daemon and pod.key.namespace == scene.name and pod.phase == "Running"
-    }
-    assert used <= agents
+
+    def agents(state: ClusterState) -> set[NodeName | None]:
+        own = (p for p in state.pods if p.daemon and p.key.namespace == scene.name)
+        return {pod.node_name for pod in own if pod.phase == "Running"}
+
+    scene.until(lambda state: used <= agents(state), "a daemon runs beside each")
     assert len(scene.nodes()) == len(used) == sum(scene.targets().values())
 
 

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.e2e [latency] [churn] [--write] …`: at the size of the promise.
 
-Needs two quiet cores, 8 GB of memory, Linux, and Go or the built programs of the control plane.
+Needs two quiet cores, 10 GB of memory, Linux, and Go or the built programs of the control plane.
 """
 
 import argparse

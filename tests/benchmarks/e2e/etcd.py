@@ -45,15 +45,24 @@ class Etcd:
         """Give the connection back."""
         self._connection.close()
 
+    def seed(self, objects: Iterable[Object]) -> None:
+        """Create objects, many in a transaction; only while no API server is there.
+
+        They share a revision then: a watch that is begun again in the middle of it would never
+        hear of the rest. The API server itself writes one object in a transaction.
+        """
+        for each in _transactions(_puts(objects), _OPERATIONS_MAX):
+            self.send(each)
+
     def put(self, objects: Iterable[Object]) -> None:
-        """Create or replace objects, in as few transactions as etcd allows."""
+        """Create or replace objects, each in a revision of its own."""
         for each in put_requests(objects):
             self.send(each)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects."""
+        """Remove objects, each in a revision of its own."""
         operations = ({"requestDeleteRange": {"key": _key(key)}} for key in keys)
-        for each in _transactions(operations):
+        for each in _transactions(operations, 1):
             self.send(each)
 
     def send(self, transaction: Transaction) -> None:
@@ -67,11 +76,15 @@ class Etcd:
 
 def put_requests(objects: Iterable[Object]) -> Iterator[Transaction]:
     """What creates or replaces objects, encoded: sending it takes no time for that."""
-    return _transactions(_put(key, body) for key, body in objects)
+    return _transactions(_puts(objects), 1)
 
 
-def _transactions(operations: Iterable[dict[str, Any]]) -> Iterator[Transaction]:
-    for chunk in _chunks(operations):
+def _puts(objects: Iterable[Object]) -> Iterator[dict[str, Any]]:
+    return (_put(key, body) for key, body in objects)
+
+
+def _transactions(operations: Iterable[dict[str, Any]], most: int) -> Iterator[Transaction]:
+    for chunk in _chunks(operations, most):
         yield Transaction(len(chunk), orjson.dumps({"success": chunk}))
 
 
@@ -84,12 +97,12 @@ def _put(key: str, body: Mapping[str, Any] | bytes) -> dict[str, Any]:
     return {"requestPut": {"key": _key(key), "value": base64.b64encode(encoded).decode()}}
 
 
-def _chunks(operations: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _chunks(operations: Iterable[dict[str, Any]], most: int) -> Iterator[list[dict[str, Any]]]:
     chunk: list[dict[str, Any]] = []
     size = 0
     for operation in operations:
         length = len(operation.get("requestPut", {}).get("value", ""))
-        if chunk and (len(chunk) == _OPERATIONS_MAX or size + length > _BYTES_MAX):
+        if chunk and (len(chunk) == most or size + length > _BYTES_MAX):
             yield chunk
             chunk, size = [], 0
         chunk.append(operation)

@@ -167,11 +167,11 @@ def _seed(url: str, instances: list[InstanceFacts], pods_per_node: int) -> list[
         replicas[number] += 1
     sets = [replica_set(number, count) for number, count in enumerate(replicas)]
     owners = {number: _owner(body) for number, (_, body) in enumerate(sets)}
-    etcd.put(nodes)
-    etcd.put(sets)
+    etcd.seed(nodes)
+    etcd.seed(sets)
     pods = running_pods(names, pods_per_node, owners)
     for first in range(0, len(names) * pods_per_node, _PROGRESS_PODS):
-        etcd.put(islice(pods, _PROGRESS_PODS))
+        etcd.seed(islice(pods, _PROGRESS_PODS))
         count = min(first + _PROGRESS_PODS, len(names) * pods_per_node)
         say(f"{count} pods on {len(names)} nodes are in etcd")
     etcd.close()

@@ -23,6 +23,8 @@ _TURNOVER_SECONDS = 12.0
 _WARM_SECONDS = 15.0
 """For caches and the interpreter's memory to fill, before growth is looked for."""
 _LOOK_SECONDS = 30.0
+_CALM_SECONDS = 5.0
+"""For the cycle that the last of the churn sets off."""
 _TAIL_CHARACTERS = 1500
 
 
@@ -101,6 +103,7 @@ def _churn(world: World, running: Reconciler, options: Namespace, found: Finding
         found.behind_seconds = churn.wait_seen()
     say(f"the API server's watches were {found.behind_seconds:.1f} s behind at the end")
     churn.wait_seen()
+    pause(_CALM_SECONDS)
 
 
 def _churned(

@@ -20,6 +20,12 @@ from reconciler.planner.utilisation import Utilisation
 
 BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
+EXAMINED_MIN = 50
+EXAMINED_SHARE = 20
+"""Nodes whose moves one plan simulates: a twentieth of all, at least 50, or as many as may go at
+once. The others keep their timers and have their turn a minute later."""
+EXAMINED_WHILE_BUYING = 10
+"""Pods that wait for a launch come first: a plan that buys for them must not take long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +74,21 @@ def find_candidates(scene: Scene) -> list[Candidate]:
             else:
                 found.append(candidate)
     return sorted(found, key=Candidate.order)
+
+
+def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
+    """As many candidates as one plan has time for, those without a timer taking turns."""
+    at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
+    most = max(EXAMINED_MIN, len(scene.cycle.nodes) // EXAMINED_SHARE)
+    if scene.cycle.pods_on_new:
+        most = EXAMINED_WHILE_BUYING
+    most = max(most, at_once)
+    if len(candidates) <= most:
+        return candidates
+    timed = [c for c in candidates if c.since is not None]
+    fresh = [c for c in candidates if c.since is None]
+    turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(fresh))
+    return [*timed, *fresh[turn:], *fresh[:turn]][:most]
 
 
 def _candidate(

@@ -4,9 +4,9 @@ The new node is asked for first. The drain begins in a later plan, when it is th
 only begun with its end in sight (behaviour, section 5).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, nano_usd, usd
 from reconciler.planner.moves import Group, Mover
@@ -24,14 +24,14 @@ class Consolidator:
         self._mover = mover
         self._on = scene.cycle.settings.consolidation
 
-    def cheaper_idle_rows(self, candidate: Candidate) -> list[int]:
-        """Idle nodes that cost less: they had better stay, and the candidate go."""
+    def cheaper_rows(self, candidate: Candidate, idle: Iterable[NodeName]) -> list[int]:
+        """Those of the idle nodes that cost less: they had better stay, and the candidate go."""
         if not self._on:
             return []
         cycle = self._scene.cycle
         return [
             cycle.row_of[name]
-            for name in sorted(self._scene.waiting)
+            for name in sorted(idle)
             if self._saves(candidate, cycle.inventory.fleet_of_node[name])
         ]
 
@@ -66,14 +66,24 @@ class Consolidator:
         cycle = self._scene.cycle
         cheaper = [s for s in cycle.inventory.fleets if self._may_grow(candidate, s)]
         cheaper.sort(key=lambda s: (cycle.offers[s.key].nano_usd_per_hour, s.key))
-        for status in cheaper:
-            mark = cycle.sim.fork()
-            row = cycle.sim.add_row(cycle.offers[status.key].row)
-            fits = self._mover.fits(candidate.node, groups, [row], spread=True)
-            cycle.sim.revert(mark)
-            if fits:
-                return status.key
-        return None
+        return next((s.key for s in cheaper if self._would_do(candidate, groups, s.key)), None)
+
+    def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
+        """Whether one more node of the fleet would do in its place, had the fleet room for it."""
+        return (
+            self._on
+            and not self._scene.cycle.statuses[key].unavailable
+            and self._saves(candidate, key)
+            and self._would_do(candidate, groups, key)
+        )
+
+    def _would_do(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
+        cycle = self._scene.cycle
+        mark = cycle.sim.fork()
+        row = cycle.sim.add_row(cycle.offers[key].row)
+        fits = self._mover.fits(candidate.node, groups, [row], spread=True)
+        cycle.sim.revert(mark)
+        return fits
 
     def ask_for(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> None:
         """Raise the fleet's target by the one node; the candidate counts as one that leaves.

@@ -1,10 +1,13 @@
 """Empty nodes: the timer, the limits, the taint."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
 
 from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
 from reconciler.planner.calendar import idle_seconds_required
 from reconciler.planner.drains import keep, taint
 from reconciler.planner.idleness import idle_for, is_empty
@@ -19,8 +22,23 @@ from reconciler.planner.text import duration
 Ripe = tuple[timedelta, Node, FleetStatus]
 
 
-def remove_empty(scene: Scene) -> None:
-    """Start timers, and taint what has been empty long enough."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RipeNodes:
+    """Nodes that have been empty long enough."""
+
+    nodes: tuple[Ripe, ...]
+    """Empty longest first."""
+    spares: frozenset[NodeName]
+    """Those of them that are kept all the same."""
+
+    @property
+    def removable(self) -> frozenset[NodeName]:
+        """Those that may go."""
+        return frozenset(node.name for _, node, _ in self.nodes) - self.spares
+
+
+def find_ripe(scene: Scene) -> RipeNodes:
+    """Start timers of empty nodes, and tell which have been empty long enough."""
     cycle = scene.cycle
     ripe: list[Ripe] = []
     for node in cycle.nodes.values():
@@ -31,11 +49,28 @@ def remove_empty(scene: Scene) -> None:
             found = _ripe(scene, node, cycle.statuses[key])
             if found is not None:
                 ripe.append((found, node, cycle.statuses[key]))
-    spares = _spares(ripe)
-    for idle, node, status in sorted(ripe, key=lambda each: (-each[0], each[1].name)):
-        if node.name in spares:
+    ripe.sort(key=lambda each: (-each[0], each[1].name))
+    return RipeNodes(nodes=tuple(ripe), spares=_spares(ripe))
+
+
+def remove_empty(scene: Scene, ripe: RipeNodes, awaited: Mapping[NodeName, NodeName]) -> None:
+    """Taint what has been empty long enough.
+
+    Args:
+        scene: The run.
+        ripe: What may go.
+        awaited: Those of them that stay for the pods of another node, which is named.
+    """
+    cycle = scene.cycle
+    for idle, node, status in ripe.nodes:
+        if node.name in ripe.spares:
             keep(cycle, node, "type-spares", "kept as a spare of its instance type")
             scene.leaving.add(node.name)  # no destination either: a spare is kept idle
+        elif node.name in awaited and scene.room.may_leave(status.key):
+            source = awaited[node.name]
+            keep(cycle, node, "consolidation", f"it costs less than {source}, whose pods can come")
+            scene.leaving.add(node.name)
+            scene.waiting.add(node.name)
         else:
             _remove(scene, idle, node, status)
 
@@ -66,18 +101,18 @@ def _ripe(scene: Scene, node: Node, status: FleetStatus) -> timedelta | None:
     return idle
 
 
-def _spares(ripe: list[Ripe]) -> set[str]:
+def _spares(ripe: Sequence[Ripe]) -> frozenset[NodeName]:
     """Per fleet and instance type as many as are asked for, idle below `type_idle_threshold`."""
     counts: dict[tuple[object, str], int] = {}
-    kept: set[str] = set()
-    for idle, node, status in sorted(ripe, key=lambda each: (-each[0], each[1].name)):
+    kept: set[NodeName] = set()
+    for idle, node, status in ripe:
         settings = status.settings.scale_in
         kind = (status.key, node.labels.get(INSTANCE_TYPE, ""))
         young = idle.total_seconds() < settings.type_idle_threshold_seconds
         if young and counts.get(kind, 0) < settings.type_spares:
             counts[kind] = counts.get(kind, 0) + 1
             kept.add(node.name)
-    return kept
+    return frozenset(kept)
 
 
 def _remove(scene: Scene, idle: timedelta, node: Node, status: FleetStatus) -> None:

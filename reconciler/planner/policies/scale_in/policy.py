@@ -1,7 +1,9 @@
 """The order of scale-in (behaviour, section 5)."""
 
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.policies.scale_in.empty import remove_empty
+from reconciler.planner.policies.scale_in.awaited import find_awaited
+from reconciler.planner.policies.scale_in.candidates import find_candidates
+from reconciler.planner.policies.scale_in.empty import find_ripe, remove_empty
 from reconciler.planner.policies.scale_in.leave import finish_leaving
 from reconciler.planner.policies.scale_in.scene import set_scene
 from reconciler.planner.policies.scale_in.under_used import remove_under_used
@@ -12,6 +14,8 @@ def propose(cycle: Cycle) -> None:
     cycle.sim.lends = False  # whoever moves must not push headroom out, which would buy it again
     finish_leaving(cycle)
     scene = set_scene(cycle)
-    remove_empty(scene)
-    remove_under_used(scene)
+    ripe = find_ripe(scene)
+    candidates = find_candidates(scene)
+    remove_empty(scene, ripe, find_awaited(scene, candidates, ripe.removable))
+    remove_under_used(scene, candidates)
     cycle.sim.lends = True

@@ -7,41 +7,19 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
 from reconciler.planner.moves import Group, Mover, Moves, grouped, placements_of
-from reconciler.planner.policies.scale_in.candidates import Candidate, find_candidates
+from reconciler.planner.policies.scale_in.awaited import may_go_in_time
+from reconciler.planner.policies.scale_in.candidates import Candidate, examined
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import start_timer, stop_timer
 from reconciler.planner.removal import Removal
 from reconciler.planner.text import counted_noun, duration
 
-EXAMINED_MIN = 50
-EXAMINED_SHARE = 20
-"""Nodes whose moves one plan simulates: a twentieth of all, at least 50, or as many as may go at
-once. The others keep their timers and have their turn a minute later."""
-EXAMINED_WHILE_BUYING = 10
-"""Pods that wait for a launch come first: a plan that buys for them must not take long."""
 
-
-def remove_under_used(scene: Scene) -> None:
+def remove_under_used(scene: Scene, candidates: list[Candidate]) -> None:
     """Empty ripe candidates within the limits, and keep the timers of all the others right."""
-    candidates = find_candidates(scene)
     if candidates:
-        _Emptier(scene, candidates).run(_examined(scene, candidates))
-
-
-def _examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
-    """As many candidates as one plan has time for, those without a timer taking turns."""
-    at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
-    most = max(EXAMINED_MIN, len(scene.cycle.nodes) // EXAMINED_SHARE)
-    if scene.cycle.pods_on_new:
-        most = EXAMINED_WHILE_BUYING
-    most = max(most, at_once)
-    if len(candidates) <= most:
-        return candidates
-    timed = [c for c in candidates if c.since is not None]
-    fresh = [c for c in candidates if c.since is None]
-    turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(fresh))
-    return [*timed, *fresh[turn:], *fresh[:turn]][:most]
+        _Emptier(scene, candidates).run()
 
 
 class _Emptier:
@@ -49,14 +27,15 @@ class _Emptier:
 
     def __init__(self, scene: Scene, candidates: list[Candidate]) -> None:
         self._scene = scene
+        self._examined = examined(scene, candidates)
         last = [c.node.name for c in reversed(candidates)]
         self._mover = Mover(scene.cycle, scene.leaving, last)
         self._consolidator = Consolidator(scene, self._mover)
         self._groups: dict[NodeName, list[Group]] = {}
 
-    def run(self, examined: list[Candidate]) -> None:
+    def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
-        rest = [c for c in examined if not self._begin(c)]
+        rest = [c for c in self._examined if not self._begin(c)]
         mark = self._mover.mark()
         for candidate in rest:
             self._tend_timer(candidate)
@@ -84,6 +63,12 @@ class _Emptier:
             mover.undo(mark)
             keep(cycle, node, "demand", "demand with its over-subscription would need it back")
             return False
+        dearer = self._would_be_missed_by(candidate)
+        if dearer is not None:
+            mover.undo(mark)
+            because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
+            keep(cycle, node, "consolidation", because)
+            return False
         mover.begin(moves, groups)
         cycle.budgets.take(candidate.moving)
         cycle.used_rows.update(moves.rows)
@@ -94,6 +79,28 @@ class _Emptier:
         scene.non_empty_begun += 1
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True
+
+    def _would_be_missed_by(self, candidate: Candidate) -> Candidate | None:
+        """A node that is to go, and for whose pods the like of the candidate would be bought then.
+
+        The candidate's pods have been moved, it is gone as far as the simulation knows.
+        """
+        if not self._scene.cycle.settings.consolidation:
+            return None
+        for other in self._examined:
+            if other is candidate or not may_go_in_time(self._scene, self._mover, other):
+                continue
+            groups, key = self._grouped(other), candidate.status.key
+            bought = self._consolidator.would_buy(other, groups, key)
+            if bought and not self._has_place(other, groups):
+                return other
+        return None
+
+    def _has_place(self, candidate: Candidate, groups: list[Group]) -> bool:
+        mark = self._mover.mark()
+        found = self._move(candidate, groups)
+        self._mover.undo(mark)
+        return found is not None
 
     def _grouped(self, candidate: Candidate) -> list[Group]:
         """Its pods by class: a ripe candidate is asked about twice."""
@@ -106,7 +113,7 @@ class _Emptier:
         """To nodes that stay; else, in a consolidation, to idle ones that cost less as well."""
         found = self._mover.move(candidate.node, groups)
         if found is None:
-            idle = self._consolidator.cheaper_idle_rows(candidate)
+            idle = self._consolidator.cheaper_rows(candidate, self._scene.waiting)
             found = self._mover.move(candidate.node, groups, idle) if idle else None
         return found
 

@@ -72,6 +72,34 @@ def test_replacement_that_has_come_takes_the_pods_though_it_is_idle() -> None:
     assert raised(made) == []
 
 
+@pytest.mark.parametrize(
+    ("held", "goes"), [({}, []), ({"cpu": "13"}, ["s"]), ({"owner": "Job"}, ["s"])]
+)
+def test_idle_node_waits_for_the_dearer_one_whose_time_has_not_come(
+    held: dict[str, str], goes: list[str]
+) -> None:
+    """It would be ended, and bought again minutes later when the dearer node is to be replaced."""
+    pod = on("l", **{"cpu": "3", **held})
+    made = planned(unneeded("l", LARGE, 300), pod, unneeded("s", SMALL), small=1)
+    assert told(made, TaintNode) == goes
+    assert kept(made).get("s") == (None if goes else "consolidation")
+    ripe = planned(unneeded("l", LARGE), pod, unneeded("s", SMALL), small=1)
+    assert told(ripe, TaintNode) == (goes or ["l"])
+
+
+@pytest.mark.parametrize(("seconds", "goes"), [(300, []), (3600, ["l"])])
+def test_node_is_not_emptied_whose_like_a_dearer_one_would_need(
+    seconds: float, goes: list[str]
+) -> None:
+    """The two would change places for ever: one ends, the other asks for one just like it."""
+    nodes = [unneeded("s", SMALL), make_node("t", SMALL), unneeded("l", LARGE, seconds)]
+    pods = [on("s", cpu="1"), on("t", "job", "2500m", owner="Job"), on("l", cpu="2500m")]
+    made = planned(*nodes, *pods, small=2)
+    assert told(made, TaintNode) == goes
+    assert kept(made)["s"] == ("in-use" if goes else "consolidation")
+    assert told(planned(*nodes[:2], *pods[:2], small=2), TaintNode) == ["s"]
+
+
 def test_nothing_is_replaced_unless_the_config_asks_for_it() -> None:
     """Users would see nodes change that they did not ask to be changed."""
     made = planned(unneeded("l", LARGE), on("l", cpu="3"), consolidation=False)

@@ -1,0 +1,73 @@
+"""Idle nodes that a consolidation is about to fill: ended now, they would be bought again."""
+
+from collections.abc import Mapping
+
+from reconciler.model.ids import NodeName
+from reconciler.planner.drains import rests_until
+from reconciler.planner.moves import Mover, grouped
+from reconciler.planner.policies.scale_in.candidates import Candidate, examined
+from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.scene import Scene
+
+
+def find_awaited(
+    scene: Scene, candidates: list[Candidate], removable: frozenset[NodeName]
+) -> Mapping[NodeName, NodeName]:
+    """The nodes that had better wait for the pods of a dearer node, and which that is.
+
+    They wait as long as it is only time, or its turn, that keeps the dearer node from being
+    emptied: a budget, a rest after a failed drain or min_capacity may last.
+
+    Args:
+        scene: The run, before empty nodes are removed.
+        candidates: Every node that may be emptied.
+        removable: The nodes that have been empty long enough to go.
+    """
+    if not (scene.cycle.settings.consolidation and candidates and removable):
+        return {}
+    mover = Mover(scene.cycle, scene.leaving | removable, [c.node.name for c in candidates[::-1]])
+    consolidator = Consolidator(scene, mover)
+    found: dict[NodeName, NodeName] = {}
+    begin = mover.mark()
+    for candidate in examined(scene, candidates):
+        if may_go_in_time(scene, mover, candidate):
+            for name in _destinations(scene, mover, consolidator, candidate, removable):
+                found.setdefault(name, candidate.node.name)
+    mover.undo(begin)
+    return found
+
+
+def may_go_in_time(scene: Scene, mover: Mover, candidate: Candidate) -> bool:
+    """Whether it is only time, or its turn, that keeps the node from being emptied."""
+    cycle = scene.cycle
+    row = cycle.row_of[candidate.node.name]
+    return (
+        bool(mover.staying[row])
+        and row not in mover.receiving
+        and rests_until(cycle, candidate.node) is None
+        and scene.room.may_leave(candidate.status.key)
+        and not cycle.budgets.refusal(candidate.moving)
+    )
+
+
+def _destinations(
+    scene: Scene,
+    mover: Mover,
+    consolidator: Consolidator,
+    candidate: Candidate,
+    removable: frozenset[NodeName],
+) -> frozenset[NodeName]:
+    """Which of the removable nodes its pods need; none when they fit on others."""
+    groups = grouped(scene.cycle, candidate.moving)
+    if mover.move(candidate.node, groups) is not None:
+        return frozenset()
+    rows = consolidator.cheaper_rows(candidate, scene.waiting)
+    rows += consolidator.cheaper_rows(candidate, removable)
+    before = mover.mark()
+    moves = mover.move(candidate.node, groups, rows) if rows else None
+    if moves is None:
+        return frozenset()
+    if not mover.survives_spreading(moves, groups):
+        mover.undo(before)
+        return frozenset()
+    return removable & {scene.cycle.row_name(row) for row in moves.rows}

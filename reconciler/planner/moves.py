@@ -87,6 +87,11 @@ class Mover:
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
 
+    def staying_alone(self, node: Node) -> bool:
+        """Whether the node stays so far, and no pods of nodes that leave come to it."""
+        row = self._cycle.row_of[node.name]
+        return bool(self.staying[row]) and row not in self.receiving
+
     def add_row(self, spec: RowSpec) -> int:
         """A node that is asked for: it takes pods only where it is named."""
         row = self._cycle.sim.add_row(spec)

@@ -30,7 +30,7 @@ def find_awaited(
     found: dict[NodeName, NodeName] = {}
     begin = mover.mark()
     for candidate in examined(scene, candidates):
-        if may_go_in_time(scene, mover, candidate):
+        if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
             for name in _destinations(scene, mover, consolidator, candidate, removable):
                 found.setdefault(name, candidate.node.name)
     mover.undo(begin)
@@ -39,14 +39,11 @@ def find_awaited(
 
 def may_go_in_time(scene: Scene, mover: Mover, candidate: Candidate) -> bool:
     """Whether it is only time, or its turn, that keeps the node from being emptied."""
-    cycle = scene.cycle
-    row = cycle.row_of[candidate.node.name]
     return (
-        bool(mover.staying[row])
-        and row not in mover.receiving
-        and rests_until(cycle, candidate.node) is None
+        mover.staying_alone(candidate.node)
         and scene.room.may_leave(candidate.status.key)
-        and not cycle.budgets.refusal(candidate.moving)
+        and rests_until(scene.cycle, candidate.node) is None
+        and not scene.cycle.budgets.refusal(candidate.moving)
     )
 
 
@@ -57,17 +54,23 @@ def _destinations(
     candidate: Candidate,
     removable: frozenset[NodeName],
 ) -> frozenset[NodeName]:
-    """Which of the removable nodes its pods need; none when they fit on others."""
+    """Which of the removable nodes its pods need; none when they fit on others, or may not go.
+
+    Its pods take their places all the same, as they do when timers are looked after: else two
+    nodes could wait for each other.
+    """
+    may_go = may_go_in_time(scene, mover, candidate)
     groups = grouped(scene.cycle, candidate.moving)
     if mover.move(candidate.node, groups) is not None:
         return frozenset()
     rows = consolidator.cheaper_rows(candidate, scene.waiting)
     rows += consolidator.cheaper_rows(candidate, removable)
-    before = mover.mark()
     moves = mover.move(candidate.node, groups, rows) if rows else None
-    if moves is None:
-        return frozenset()
-    if not mover.survives_spreading(moves, groups):
-        mover.undo(before)
+    if (
+        moves is None
+        or not may_go
+        or not mover.survives_spreading(moves, groups)
+        or not scene.reserve.holds(candidate.status.settings.sector, mover.staying)
+    ):
         return frozenset()
     return removable & {scene.cycle.row_name(row) for row in moves.rows}

@@ -54,13 +54,17 @@ class FleetRoom:
 
     Nodes that this plan ends have lowered the target already; nodes that it gives back still
     count as draining, as the taint may not come off. Replacements do not count: their fleet's
-    target stays.
+    target stays. A fleet that has more nodes than its target asks for (somebody lowered it, and
+    EC2 ends none) can do without those too.
     """
 
     def __init__(self, cycle: Cycle) -> None:
         ended = {a.node for a in cycle.actions if isinstance(a, TerminateInstance)}
         self._left = {
-            status.key: cycle.targets[status.key]
+            status.key: max(
+                cycle.targets[status.key],
+                status.joined - sum(node.name in ended for node in status.nodes),
+            )
             - sum(node.name not in ended for node in status.draining)
             - status.min
             for status in cycle.inventory.fleets

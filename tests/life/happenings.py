@@ -287,6 +287,7 @@ class Happenings:
         if node is None:
             return
         self.world.objects.remove_node(node.name)
+        self.guarded_at.pop(node.name, None)  # it registers without its annotations
         instance = self.world.fleets.instances.get(node.instance_id) if node.instance_id else None
         if instance is not None and not instance.gone:
             self.world.rejoin(instance.id)

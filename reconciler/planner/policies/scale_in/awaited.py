@@ -65,6 +65,7 @@ def _destinations(
         return frozenset()
     rows = consolidator.cheaper_rows(candidate, scene.waiting)
     rows += consolidator.cheaper_rows(candidate, removable)
+    rows += consolidator.coming_rows(candidate)
     moves = mover.move(candidate.node, groups, rows) if rows else None
     if (
         moves is None

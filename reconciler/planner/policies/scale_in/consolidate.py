@@ -37,18 +37,23 @@ class Consolidator:
 
     def is_coming(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
         """Whether cheaper capacity that is launching, and promised to nobody, would do."""
-        rows = self._coming_rows(candidate)
+        rows = self._rows_in_time(candidate)
         return bool(rows) and self._mover.fits(candidate.node, groups, rows)
 
     def wait_for(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
         """Keep the places of its pods until the capacity that is launching has come, if it does."""
-        rows = self._coming_rows(candidate)
+        rows = self._rows_in_time(candidate)
         if not rows or self._mover.move(candidate.node, groups, rows) is None:
             return False
         self._scene.non_empty_begun += 1
         return True
 
-    def _coming_rows(self, candidate: Candidate) -> list[int]:
+    def _rows_in_time(self, candidate: Candidate) -> list[int]:
+        """Cheaper capacity that is launching and, when there is any, idle nodes beside it."""
+        coming = self.coming_rows(candidate)
+        return [*self.cheaper_rows(candidate, self._scene.waiting), *coming] if coming else []
+
+    def coming_rows(self, candidate: Candidate) -> list[int]:
         """Cheaper capacity that is launching, and promised to nobody."""
         if not self._on:
             return []

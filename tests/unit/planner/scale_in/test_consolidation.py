@@ -87,6 +87,18 @@ def test_idle_node_waits_for_the_dearer_one_whose_time_has_not_come(
     assert told(ripe, TaintNode) == (goes or ["l"])
 
 
+def test_idle_node_that_a_replacement_counted_on_waits_for_it() -> None:
+    """It would be ended while the replacement launches, which then had to be asked for again."""
+    small = replace(SMALL, min_capacity=1)
+    pods = [on("l", "l-a", "3"), on("l", "l-b", "3")]
+    made = planned(
+        unneeded("l", LARGE), *pods, unneeded("s", small), small=2, fleets=(small, LARGE)
+    )
+    assert told(made, TaintNode) == []
+    assert raised(made) == []
+    assert [kept(made)[name] for name in ("l", "s")] == ["consolidation"] * 2
+
+
 @pytest.mark.parametrize(("seconds", "goes"), [(300, []), (3600, ["l"])])
 def test_node_is_not_emptied_whose_like_a_dearer_one_would_need(
     seconds: float, goes: list[str]

@@ -256,6 +256,18 @@ def test_minimum_keeps_under_used_nodes() -> None:
     assert kept(made)["a"] == "min-capacity"
 
 
+@pytest.mark.parametrize(
+    ("minimum", "target", "left"), [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 0, 1)]
+)
+def test_nodes_beyond_the_target_go_down_to_the_minimum(
+    minimum: int, target: int, left: int
+) -> None:
+    """Somebody lowered a target: EC2 ends nothing by itself, and idle nodes would stay for ever."""
+    fleet = make_scene_fleet(min_capacity=minimum)
+    made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), target=target)
+    assert len(told(made, TaintNode)) == 2 - left
+
+
 def test_empty_node_goes_before_one_with_pods_and_both_respect_the_minimum() -> None:
     """Pods would be moved although an idle node could go instead."""
     fleet = make_scene_fleet(min_capacity=2)

@@ -135,8 +135,14 @@ class Mover:
         return Moves(node=node, parts=parts, rows=sorted(rows), taken=all_taken)
 
     def begin(self, moves: Moves, groups: Sequence[Group]) -> None:
-        """The moves stay: whatever moves after them has to find room beside them."""
+        """The moves stay: whatever moves after them has to find room beside them.
+
+        An idle node among the destinations stays for good, with the room that is left on it.
+        """
         self._begun.append((moves, groups))
+        if not self.staying[moves.rows].all():
+            self.staying[moves.rows] = True
+            self._room_at_first.clear()
 
     def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.

@@ -74,13 +74,8 @@ class Consolidator:
         return next((s.key for s in cheaper if self._would_do(candidate, groups, s.key)), None)
 
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
-        """Whether one more node of the fleet would do in its place, had the fleet room for it."""
-        return (
-            self._on
-            and not self._scene.cycle.statuses[key].unavailable
-            and self._saves(candidate, key)
-            and self._would_do(candidate, groups, key)
-        )
+        """Whether one more node of the fleet would do in its place, once that is to be had."""
+        return self._on and self._saves(candidate, key) and self._would_do(candidate, groups, key)
 
     def _would_do(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         cycle = self._scene.cycle

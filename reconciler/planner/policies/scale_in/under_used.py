@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
 from reconciler.planner.moves import Group, Mover, Moves, grouped, placements_of
@@ -83,24 +83,26 @@ class _Emptier:
     def _would_be_missed_by(self, candidate: Candidate) -> Candidate | None:
         """A node that is to go, and for whose pods the like of the candidate would be bought then.
 
-        The candidate's pods have been moved, it is gone as far as the simulation knows.
+        The candidate's pods have been moved, it is gone as far as the simulation knows. The others
+        take their places one after the other.
         """
         if not self._scene.cycle.settings.consolidation:
             return None
-        for other in self._examined:
-            if other is candidate or not may_go_in_time(self._scene, self._mover, other):
-                continue
-            groups, key = self._grouped(other), candidate.status.key
-            bought = self._consolidator.would_buy(other, groups, key)
-            if bought and not self._has_place(other, groups):
-                return other
-        return None
-
-    def _has_place(self, candidate: Candidate, groups: list[Group]) -> bool:
+        others = [c for c in self._examined if c is not candidate]
         mark = self._mover.mark()
-        found = self._move(candidate, groups)
+        missing = (c for c in others if self._misses(c, candidate.status.key))
+        found = next(missing, None)
         self._mover.undo(mark)
-        return found is not None
+        return found
+
+    def _misses(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether its pods have no place, and would have one on a cheaper node of that fleet."""
+        if not may_go_in_time(self._scene, self._mover, candidate):
+            return False
+        groups = self._grouped(candidate)
+        return self._move(candidate, groups) is None and self._consolidator.would_buy(
+            candidate, groups, key
+        )
 
     def _grouped(self, candidate: Candidate) -> list[Group]:
         """Its pods by class: a ripe candidate is asked about twice."""

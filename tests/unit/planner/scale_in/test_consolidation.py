@@ -87,6 +87,31 @@ def test_idle_node_waits_for_the_dearer_one_whose_time_has_not_come(
     assert told(ripe, TaintNode) == (goes or ["l"])
 
 
+def test_nodes_that_go_together_share_the_idle_node() -> None:
+    """The second would ask for a node of its own beside the room that is left on the first's."""
+    limit = ScaleInSettings(non_empty_at_once_max=2)
+    small, large = (replace(fleet, scale_in=limit) for fleet in (SMALL, LARGE))
+    cordoned = [unneeded(name, large, unschedulable=True) for name in ("l", "m")]
+    pods = [on("l", cpu="1500m"), on("m", cpu="1500m")]
+    made = planned(*cordoned, unneeded("s", small), *pods, small=1, fleets=(small, large))
+    assert told(made, TaintNode) == ["l", "m"]
+    assert moves(made) == {"on-l": "s", "on-m": "s"}
+    assert raised(made) == []
+
+
+def test_node_is_not_emptied_while_dearer_ones_need_its_room_together() -> None:
+    """Each of them would find room alone; the last would ask for what was just ended."""
+    nodes = [unneeded("s", SMALL), make_node("t", SMALL)]
+    dearer = [unneeded("l", LARGE, 300), unneeded("m", LARGE, 300)]
+    pods = [on("s", cpu="1"), on("t", "job", "500m", owner="Job")]
+    movable = [on("l", cpu="1500m"), on("m", cpu="1500m")]
+    made = planned(*nodes, *dearer, *pods, *movable, small=2)
+    assert told(made, TaintNode) == []
+    assert kept(made)["s"] == "consolidation"
+    alone = planned(*nodes, dearer[0], *pods, movable[0], small=2)
+    assert told(alone, TaintNode) == ["s"]
+
+
 def test_idle_node_that_a_replacement_counted_on_waits_for_it() -> None:
     """It would be ended while the replacement launches, which then had to be asked for again."""
     small = replace(SMALL, min_capacity=1)

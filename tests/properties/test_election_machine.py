@@ -65,7 +65,7 @@ class ElectionMachine(RuleBasedStateMachine):
         """A replica ends in order and starts again."""
         candidate = self.field.candidates[index]
         if not candidate.stepping:
-            candidate.election.release()
+            candidate.release()
 
     @rule()
     def annotate(self) -> None:

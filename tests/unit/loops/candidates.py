@@ -29,6 +29,7 @@ class Candidate:
     running: bool = True
     """False: stopped by SIGSTOP, or the machine is suspended."""
     stepping: bool = False
+    """A request of it is under way: its next step has to wait."""
 
     def step(self) -> None:
         """What its thread does when the next step is due."""
@@ -38,6 +39,14 @@ class Candidate:
         finally:
             self.stepping = False
         self.due = self.true_time.seconds + pause / self.rate
+
+    def release(self) -> None:
+        """It ends in order."""
+        self.stepping = True
+        try:
+            self.election.release()
+        finally:
+            self.stepping = False
 
 
 @dataclass(slots=True)

@@ -43,6 +43,7 @@ class Mark:
 
     journal: tuple[int, int]
     moved: int
+    rooms: int
 
 
 class Mover:
@@ -75,7 +76,8 @@ class Mover:
 
     def mark(self) -> Mark:
         """Remember this moment."""
-        return Mark(journal=self._cycle.sim.fork(), moved=len(self._out))
+        rooms = len(self._room_at_first)
+        return Mark(journal=self._cycle.sim.fork(), moved=len(self._out), rooms=rooms)
 
     def undo(self, mark: Mark) -> None:
         """Put back every node that was moved since, with its pods."""
@@ -86,6 +88,8 @@ class Mover:
         del self._out[mark.moved :]
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
+        while len(self._room_at_first) > mark.rooms:  # there may be more room now than when seen
+            self._room_at_first.popitem()
 
     def staying_alone(self, node: Node) -> bool:
         """Whether the node stays so far, and no pods of nodes that leave come to it."""

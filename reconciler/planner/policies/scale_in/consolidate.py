@@ -73,9 +73,13 @@ class Consolidator:
         cheaper.sort(key=lambda s: (cycle.offers[s.key].nano_usd_per_hour, s.key))
         return next((s.key for s in cheaper if self._would_do(candidate, groups, s.key)), None)
 
+    def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether consolidation would rather have a node of the fleet than the candidate."""
+        return self._on and self._saves(candidate, key)
+
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         """Whether one more node of the fleet would do in its place, once that is to be had."""
-        return self._on and self._saves(candidate, key) and self._would_do(candidate, groups, key)
+        return self.is_dearer(candidate, key) and self._would_do(candidate, groups, key)
 
     def _would_do(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         cycle = self._scene.cycle

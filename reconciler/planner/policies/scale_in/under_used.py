@@ -86,11 +86,12 @@ class _Emptier:
         The candidate's pods have been moved, it is gone as far as the simulation knows. The others
         take their places one after the other.
         """
-        if not self._scene.cycle.settings.consolidation:
-            return None
+        key = candidate.status.key
         others = [c for c in self._examined if c is not candidate]
+        if not any(self._consolidator.is_dearer(c, key) for c in others):
+            return None
         mark = self._mover.mark()
-        missing = (c for c in others if self._misses(c, candidate.status.key))
+        missing = (c for c in others if self._misses(c, key))
         found = next(missing, None)
         self._mover.undo(mark)
         return found

@@ -15,19 +15,25 @@ AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HOME = Region("us-west-2")
 
 
+def make_group(name: str, size: int, min_size: int | None = None) -> Fleet:
+    """An Auto Scaling group as EC2 shows it."""
+    return Fleet(
+        id=FleetId(name),
+        name=name,
+        provider="asg",
+        region=HOME,
+        state="active",
+        target_capacity=size,
+        min_size=min_size,
+    )
+
+
 def test_group_that_the_config_names_is_the_fleet_of_that_name() -> None:
     """An Auto Scaling group has no fleet tag: unless matched by name it would seem missing."""
     fleet = make_fleet_settings(
         name="primary-small", provider="asg", auto_scaling_group="eks-workers", min_capacity=1
     )
-    group = Fleet(
-        id=FleetId("eks-workers"),
-        name="eks-workers",
-        provider="asg",
-        region=HOME,
-        state="active",
-        target_capacity=3,
-    )
+    group = make_group("eks-workers", 3)
     snapshot = Snapshot(
         at=AT,
         cluster=ClusterState(),
@@ -63,15 +69,7 @@ def test_fleet_of_the_name_that_a_group_took_over_is_none_of_the_configs() -> No
 def test_group_is_never_planned_below_its_own_minimum() -> None:
     """Auto Scaling refuses such a termination, and the node would stay drained for nothing."""
     fleet = make_fleet_settings(name="primary-small", provider="asg", auto_scaling_group="workers")
-    group = Fleet(
-        id=FleetId("workers"),
-        name="workers",
-        provider="asg",
-        region=HOME,
-        state="active",
-        target_capacity=1,
-        min_size=1,
-    )
+    group = make_group("workers", 1, min_size=1)
     node = make_node("n", fleet, annotations=FrozenMap({UNNEEDED_SINCE: "2026-01-31T10:00:00Z"}))
     snapshot = make_snapshot(node, cloud=CloudState(fleets=(group,), regions=frozenset({HOME})))
     made = plan(snapshot, make_settings(fleet))
@@ -84,15 +82,7 @@ def test_maximum_below_a_groups_own_minimum_lowers_it_no_further() -> None:
     fleet = make_fleet_settings(
         name="primary-small", provider="asg", auto_scaling_group="workers", max_capacity=1
     )
-    group = Fleet(
-        id=FleetId("workers"),
-        name="workers",
-        provider="asg",
-        region=HOME,
-        state="active",
-        target_capacity=3,
-        min_size=2,
-    )
+    group = make_group("workers", 3, min_size=2)
     cloud = CloudState(fleets=(group,), regions=frozenset({HOME}))
     made = plan(make_snapshot(cloud=cloud), make_settings(fleet))
     assert [(f.current, f.target) for f in made.fleets] == [(3, 2)]

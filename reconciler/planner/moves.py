@@ -44,6 +44,7 @@ class Mark:
     journal: tuple[int, int]
     moved: int
     rooms: int
+    staying: BoolArray
 
 
 class Mover:
@@ -76,15 +77,19 @@ class Mover:
 
     def mark(self) -> Mark:
         """Remember this moment."""
-        rooms = len(self._room_at_first)
-        return Mark(journal=self._cycle.sim.fork(), moved=len(self._out), rooms=rooms)
+        return Mark(
+            journal=self._cycle.sim.fork(),
+            moved=len(self._out),
+            rooms=len(self._room_at_first),
+            staying=self.staying.copy(),
+        )
 
     def undo(self, mark: Mark) -> None:
         """Put back every node that was moved since, with its pods."""
         cycle = self._cycle
         for row, name, _ in reversed(self._out[mark.moved :]):
             cycle.sim.set_schedulable(row, _row(cycle.nodes[name], leaving=False))
-            self.staying[row] = True
+        self.staying[: len(mark.staying)] = mark.staying
         del self._out[mark.moved :]
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
@@ -167,19 +172,37 @@ class Mover:
         distinct = [order for n, order in enumerate(orders) if order not in orders[:n]]
         return all(self._fit_spread([m for m, _ in every], order) for order in distinct)
 
+    def spread(self, moves: Moves, groups: Sequence[Group], also: Sequence[int]) -> bool:
+        """Have the pods that were just moved go where kube-scheduler puts them; whether all fit.
+
+        Undone with the mark before the move.
+
+        Args:
+            moves: The last moves.
+            groups: Their pods.
+            also: Idle rows, to which the plan would not move them: kube-scheduler does.
+        """
+        self.staying[[*moves.rows, *also]] = True
+        self._room_at_first.clear()  # where they had been packed there is more room now
+        return self._spread([moves], [c for _, c in _as_evicted(groups)], self.staying)
+
     def _fit_spread(self, moved: Sequence[Moves], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._cycle.sim
         mark = sim.fork()
-        among = np.zeros(sim.rows, dtype=np.bool_)
-        among[: len(self.staying)] = self.staying
-        for moves in moved:
-            among[moves.rows] = True
-            for pod_class, row, amount in moves.taken:
-                sim.place(pod_class, np.array([row]), np.array([-amount]))
-        fits = all(self._spread_one(each, among) for each in classes)
+        fits = self._spread(moved, classes, self._with([r for m in moved for r in m.rows]))
         sim.revert(mark)
         return fits
+
+    def _spread(
+        self, moved: Sequence[Moves], classes: Sequence[PodClass], among: BoolArray
+    ) -> bool:
+        """Take what was moved off again, and place pods of these classes one after the other."""
+        sim = self._cycle.sim
+        for moves in moved:
+            for pod_class, row, amount in moves.taken:
+                sim.place(pod_class, np.array([row]), np.array([-amount]))
+        return all(self._spread_one(each, among) for each in classes)
 
     def _spread_one(self, pod_class: PodClass, among: BoolArray) -> bool:
         """Place one pod on the row with the most room left; False when none takes it."""
@@ -207,10 +230,15 @@ class Mover:
         if not also:
             return self.staying, self._order
         more = np.array(also, dtype=np.int64)
+        others = self._order[~np.isin(self._order, more)]
+        return self._with(also), np.concatenate([others, more])
+
+    def _with(self, also: Sequence[int]) -> BoolArray:
+        """The rows that stay and these, which may have been added since."""
         among = np.zeros(self._cycle.sim.rows, dtype=np.bool_)
         among[: len(self.staying)] = self.staying
-        among[more] = True
-        return among, np.concatenate([self._order[~np.isin(self._order, more)], more])
+        among[list(also)] = True
+        return among
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether resources alone say that the pods find no place: most nodes are asked in vain."""
@@ -238,10 +266,8 @@ class Mover:
         takes = np.zeros(sim.rows, dtype=np.bool_)
         for pod_class in {c.static: c for c, _ in groups}.values():
             takes |= sim.admitted(pod_class)
-        open_rows = np.zeros(sim.rows, dtype=np.bool_)
-        open_rows[: len(self.staying)] = self.staying
+        open_rows = self._with(also)
         open_rows[row] = False
-        open_rows[list(also)] = True
         free = sim.available()[open_rows & takes, : resources.CPU_AND_MEMORY]
         left = np.maximum(free, 0).sum(axis=0)
         asked = sum(c.requests[: resources.CPU_AND_MEMORY] * len(pods) for c, pods in groups)

@@ -63,7 +63,7 @@ class _Emptier:
             mover.undo(mark)
             keep(cycle, node, "demand", "demand with its over-subscription would need it back")
             return False
-        dearer = self._would_be_missed_by(candidate)
+        dearer = self._would_be_missed_by(candidate, moves)
         if dearer is not None:
             mover.undo(mark)
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
@@ -80,20 +80,25 @@ class _Emptier:
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True
 
-    def _would_be_missed_by(self, candidate: Candidate) -> Candidate | None:
+    def _would_be_missed_by(self, candidate: Candidate, moves: Moves) -> Candidate | None:
         """A node that is to go, and for whose pods the like of the candidate would be bought then.
 
         The candidate's pods have been moved, it is gone as far as the simulation knows. The others
-        take their places one after the other.
+        take their places one after the other: beside where its pods are best kept, and beside where
+        kube-scheduler will put them, which knows nothing of what an idle node waits for.
         """
         key = candidate.status.key
         others = [c for c in self._examined if c is not candidate]
         if not any(self._consolidator.is_dearer(c, key) for c in others):
             return None
         mark = self._mover.mark()
-        missing = (c for c in others if self._misses(c, key))
-        found = next(missing, None)
+        found = next((c for c in others if self._misses(c, key)), None)
         self._mover.undo(mark)
+        if found is None:
+            idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.waiting)]
+            self._mover.spread(moves, self._grouped(candidate), idle)
+            found = next((c for c in others if self._misses(c, key)), None)
+            self._mover.undo(mark)
         return found
 
     def _misses(self, candidate: Candidate, key: FleetKey) -> bool:

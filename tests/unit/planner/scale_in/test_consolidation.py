@@ -137,6 +137,19 @@ def test_node_is_not_emptied_whose_like_a_dearer_one_would_need(
     assert told(planned(*nodes[:2], *pods[:2], small=2), TaintNode) == ["s"]
 
 
+def test_node_is_not_emptied_whose_pods_would_take_the_place_of_a_dearer_ones() -> None:
+    """They have room in gaps, but kube-scheduler puts them on the idle node, which is missed."""
+    dear = make_fleet_settings("dear", price="0.40")
+    nodes = [make_node("t", SMALL), make_node("u", SMALL), unneeded("i", SMALL)]
+    pods = [on("t", "t-job", "2500m", owner="Job"), on("u", "u-job", "2500m", owner="Job")]
+    leaving = [unneeded("s", SMALL), on("s", "s-a", "1"), on("s", "s-b", "1")]
+    dearer = [unneeded("d", dear, 300), on("d", cpu="3")]
+    made = planned(*nodes, *pods, *leaving, *dearer, small=4, fleets=(SMALL, dear))
+    assert told(made, TaintNode) == []
+    assert kept(made)["s"] == "consolidation"
+    assert "s" in told(planned(*nodes, *pods, *leaving, small=4), TaintNode)
+
+
 def test_nothing_is_replaced_unless_the_config_asks_for_it() -> None:
     """Users would see nodes change that they did not ask to be changed."""
     made = planned(unneeded("l", LARGE), on("l", cpu="3"), consolidation=False)

@@ -18,13 +18,34 @@ CYCLES_EACH = 60
 least four: a drain begun, failed, rested and begun again, for each."""
 
 
+class Served:
+    """Since when every pod is served that can be: what had been waiting while faults lasted, too.
+
+    A pod that nothing could serve (a fleet at its maximum, of which a node is cordoned by hand) and
+    that is served later is a change of demand.
+    """
+
+    def __init__(self, begun_at: float) -> None:
+        self.since = begun_at
+        self._unplaceable: int | None = None
+
+    def note(self, stage: Stage, plan: Plan) -> None:
+        """Look at one plan."""
+        waiting = sum(pod.node_name is None for pod in stage.world.pods())
+        unplaceable = len(plan.unplaceable)
+        if waiting <= unplaceable and (
+            self._unplaceable is None or unplaceable < self._unplaceable
+        ):
+            self.since, self._unplaceable = stage.process.now, unplaceable
+
+
 def settle(stage: Stage, laws: Laws) -> Iterator[str]:
     """Let everything come to rest; what is wrong then."""
     process = stage.process
     begun_at, cycles = process.now, process.cycles
     process.active_at = process.now
-    served_at: list[float] = []
-    process.plan_hooks.append(lambda _snapshot, plan: _note_served(stage, plan, served_at))
+    served = Served(begun_at)
+    process.plan_hooks.append(lambda _snapshot, plan: served.note(stage, plan))
     process.sleep_seconds = lambda: (
         BUSY_SLEEP_SECONDS if process.now - process.active_at < 120 else QUIET_SLEEP_SECONDS
     )
@@ -38,15 +59,8 @@ def settle(stage: Stage, laws: Laws) -> Iterator[str]:
             yield f"not settled after {process.cycles - cycles} cycles; it still does {last}"
             return
     process.plan_hooks.pop()
-    yield from _oscillation(stage, laws, served_at[0] if served_at else begun_at)
+    yield from _oscillation(stage, laws, served.since)
     yield from disorder(stage, laws)
-
-
-def _note_served(stage: Stage, plan: Plan, served_at: list[float]) -> None:
-    """Remember when everything that had been waiting while faults lasted was served at last."""
-    waiting = sum(pod.node_name is None for pod in stage.world.pods())
-    if waiting <= len(plan.unplaceable):
-        served_at.append(stage.process.now)
 
 
 def disorder(stage: Stage, laws: Laws) -> Iterator[str]:

@@ -63,6 +63,8 @@ class BudgetLedger:
         numbers = list(self._by_namespace_alone.get(namespace, ()))
         for label, value in labels.items():
             numbers += self._by_label.get((namespace, label, value), ())
+        if not numbers:
+            return ()
         return tuple(
             n for n in sorted(numbers) if n in self._certain or _selects(self._budgets[n], labels)
         )

@@ -1,7 +1,6 @@
 """The Terraform port over the real program, with the built-in terraform_data resource only."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,14 +12,7 @@ import pytest
 from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.model.errors import Conflict, ToolError
-
-needs_terraform = [
-    pytest.mark.terraform,
-    pytest.mark.skipif(
-        shutil.which("terraform") is None,
-        reason="the terraform program is not on the PATH; install it to run these",
-    ),
-]
+from tests.terraform.needs import needs_terraform
 
 ROOT = """
 variable "text" {
@@ -62,10 +54,10 @@ def module(directory: Path, text: str = ROOT) -> TerraformCli:
     return cli
 
 
+@pytest.mark.terraform
+@needs_terraform
 class TestTerraform:
     """Each needs the program."""
-
-    pytestmark = needs_terraform
 
     def test_plan_then_apply_then_plan_is_empty(self, tmp_path: Path) -> None:
         """The whole path that a pipeline takes."""

@@ -324,10 +324,13 @@ class MemoryObjects:
     def budgets_now(self) -> list[PodDisruptionBudget]:
         """Each budget with what it allows at this moment."""
         healthy = [0] * len(self.budgets)
+        alike: dict[tuple[str, int], list[Pod]] = {}  # replicas share their labels
         for pod in self.pods.values():
             if pod.ready and not pod.deleting:
-                for number in self._covering(pod):
-                    healthy[number] += 1
+                alike.setdefault((pod.key.namespace, id(pod.labels)), []).append(pod)
+        for pods in alike.values():
+            for number in self._covering(pods[0]):
+                healthy[number] += len(pods)
         return [_budget(shape, count) for shape, count in zip(self.budgets, healthy, strict=True)]
 
     def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:

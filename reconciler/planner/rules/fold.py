@@ -68,6 +68,8 @@ class Judge:
         self._terms = terms
         self._ledger = ledger
         self._known: dict[tuple[object, ...], Ruling] = {}
+        self._seen: dict[tuple[object, ...], Ruling] = {}
+        """The same by what can be told without asking which budgets cover the pod."""
 
     def rulings(self, pods: Iterable[Pod]) -> list[tuple[Pod, Ruling]]:
         """What becomes of each pod (see `fold`)."""
@@ -76,15 +78,22 @@ class Judge:
 
     def ruling(self, pod: Pod) -> Ruling:
         """What becomes of the pod (see `fold`)."""
-        owner, budgets = pod.owner, len(self._ledger.covering(pod))
         noted = id(pod.annotations) if pod.annotations else 0
-        key = (id(pod.traits), noted, owner and owner.kind, budgets)
-        known = self._known.get(key)
+        told = (id(pod.traits), noted, pod.owner and pod.owner.kind)
+        key = (*told, id(pod.labels))
+        seen = self._seen.get(key)
+        if seen is None:
+            seen = self._seen[key] = self._ruling(pod, told)
+        return seen
+
+    def _ruling(self, pod: Pod, told: tuple[object, ...]) -> Ruling:
+        budgets = len(self._ledger.covering(pod))
+        known = self._known.get((*told, budgets))
         if known is None:
             subject = Subject(
                 pod=pod,
                 budgets=budgets,
                 budgets_readable=self._ledger.readable(pod.key.namespace),
             )
-            known = self._known[key] = fold(subject, self._terms)
+            known = self._known[*told, budgets] = fold(subject, self._terms)
         return known

@@ -1,7 +1,8 @@
 """A whole ClusterState from the objects of files or of caches."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from reconciler.model.cluster import (
@@ -104,9 +105,10 @@ def assemble(
     )
 
 
-def pod_order(pod: Pod) -> tuple[str, str, str]:
-    """The order of pods in a state; a plain tuple sorts ten times faster than a PodKey."""
-    return pod.key.namespace, pod.key.name, pod.key.uid
+pod_order: Callable[[Pod], tuple[str, str, str]] = attrgetter(
+    "key.namespace", "key.name", "key.uid"
+)
+"""The order of pods in a state; a plain tuple sorts ten times faster than a PodKey."""
 
 
 def merge_memories(memories: Iterable[Memory]) -> Memory:

@@ -1,4 +1,4 @@
-"""A config repository, and second loops over it."""
+"""A config repository, second loops over it, and a team with everything running."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +18,7 @@ from tests.sandbox.gitops.loop_world import (
     config,
     remote_of,
 )
+from tests.sandbox.gitops.team import Team, running_team
 
 
 @pytest.fixture
@@ -44,3 +45,10 @@ def loops(work: Path) -> Iterator[Loops]:
     yield make
     for port in opened:
         port.close()
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Team]:
+    """Both loops and a pipeline; nothing is in EC2 yet."""
+    with running_team(tmp_path) as running:
+        yield running

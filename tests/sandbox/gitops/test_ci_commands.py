@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,15 +12,9 @@ import pytest
 
 from tests.forge_server import PROJECT, TOKEN, forge_server
 from tests.git_remote import git
+from tests.terraform.needs import needs_terraform
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.terraform,
-    pytest.mark.skipif(
-        shutil.which("terraform") is None,
-        reason="the terraform program is not on the PATH; install it to run these",
-    ),
-]
+pytestmark = [pytest.mark.sandbox, pytest.mark.terraform, needs_terraform]
 TIMEOUT_SECONDS = 120
 ROOT = """
 variable "text" {

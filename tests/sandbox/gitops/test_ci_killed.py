@@ -3,103 +3,40 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 
-from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.control_client import ControlClient
-from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.faults.aws import AwsFaults
 from tests.asked import rounds
-from tests.git_remote import make_remote
-from tests.sandbox.gitops.test_ci_on_aws import (
-    BUCKET,
+from tests.sandbox.gitops.pipeline_on_aws import (
     KEY,
     REGION,
-    Account,
     Pipeline,
     config,
-    needs_provider,
+    empty_bucket,
+    new_pipeline,
 )
+from tests.sandbox.gitops.watched_account import LOCK, Stage, Watched, watched_account
+from tests.terraform.needs import needs_provider, real_terraform
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.terraform,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        shutil.which("terraform") is None,
-        reason="the terraform program is not on the PATH; install it to run these",
-    ),
-]
+pytestmark = real_terraform
 DEADLINE_SECONDS = 600
-LOCK = f"{KEY}.tflock"
-Stage = Literal["start", "check", "locked", "creating", "written"]
 How = Literal["SIGTERM", "SIGKILL", "SIGKILL of all"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched(Account):
-    """An account whose calls can be watched."""
-
-    server: AwsServer
-
-    def reached(self, stage: Stage) -> bool:
-        """Whether the apply that is under way has come to this stage."""
-        calls = self.server.calls
-        if stage == "start":
-            return True
-        if stage == "check":
-            return bool(calls.calls(service="s3"))
-        puts = [c.parameters.get("Path", "") for c in calls.calls(service="s3", action="PUT")]
-        if stage == "locked":
-            return f"/{BUCKET}/{LOCK}" in puts
-        if stage == "creating":
-            return bool(calls.calls(action="CreateLaunchTemplate"))
-        return f"/{BUCKET}/{KEY}" in puts
-
-    def body(self, key: str) -> dict[str, Any] | None:
-        """An object of the bucket as JSON; None when it is not there."""
-        if key not in self.objects():
-            return None
-        with closing(self.client("s3")) as s3:
-            read: dict[str, Any] = json.loads(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
-        return read
-
-    def living(self) -> list[dict[str, Any]]:
-        """The fleets that are there."""
-        with closing(self.client("ec2")) as ec2:
-            found = ec2.describe_fleets()["Fleets"]
-        return [fleet for fleet in found if not fleet["FleetState"].startswith("deleted")]
-
-    def names(self) -> list[str]:
-        """Names of the living fleets, each as often as it is there."""
-        tags = [tag for fleet in self.living() for tag in fleet["Tags"]]
-        return sorted(tag["Value"] for tag in tags if tag["Key"] == "fleet")
-
-    def types(self) -> set[str]:
-        """Instance types that the living fleets may launch."""
-        configs = [each for fleet in self.living() for each in fleet["LaunchTemplateConfigs"]]
-        return {override["InstanceType"] for each in configs for override in each["Overrides"]}
 
 
 @pytest.fixture(scope="module")
 def emulated() -> Iterator[Watched]:
     """One emulated AWS for this module, with a bucket for state."""
-    with AwsServer() as server:
-        made = Watched(url=server.url, ids=bootstrap_account(server.url, REGION), server=server)
-        with closing(made.client("s3")) as s3:
-            where = {"LocationConstraint": REGION}
-            s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+    with watched_account() as made:
         yield made
 
 
@@ -107,9 +44,7 @@ def emulated() -> Iterator[Watched]:
 def watched(emulated: Watched) -> Iterator[Watched]:
     """The account, with neither state nor living fleets."""
     yield emulated
-    with closing(emulated.client("s3")) as s3:
-        for key in emulated.objects():
-            s3.delete_object(Bucket=BUCKET, Key=key)
+    empty_bucket(emulated)
     with closing(emulated.client("ec2")) as ec2:
         living = [fleet["FleetId"] for fleet in emulated.living()]
         if living:
@@ -121,9 +56,7 @@ def watched(emulated: Watched) -> Iterator[Watched]:
 @pytest.fixture
 def pipeline(tmp_path: Path, watched: Watched) -> Pipeline:
     """A config repository with nothing rendered yet."""
-    ignored = ".terraform/\n.terraform.lock.hcl\n"
-    work = make_remote(tmp_path, {"README.md": "fleets\n", ".gitignore": ignored})
-    return Pipeline(work=work, account=watched)
+    return new_pipeline(tmp_path, watched)
 
 
 def until(look: Callable[[], object]) -> None:

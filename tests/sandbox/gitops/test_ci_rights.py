@@ -1,7 +1,6 @@
 """The pipelines' IAM policies on an AWS that enforces them: enough, and nothing that is unused."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ from botocore.exceptions import ClientError
 from reconciler.install.iam import PolicyName, policy
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
-from tests.git_remote import make_remote
-from tests.sandbox.gitops.test_ci_on_aws import (
+from tests.sandbox.gitops.pipeline_on_aws import (
     BUCKET,
     KEY,
     REGION,
@@ -24,18 +22,12 @@ from tests.sandbox.gitops.test_ci_on_aws import (
     config,
     drain,
     fleet,
-    needs_provider,
+    make_bucket,
+    new_pipeline,
 )
+from tests.terraform.needs import needs_provider, real_terraform
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.terraform,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        shutil.which("terraform") is None,
-        reason="the terraform program is not on the PATH; install it to run these",
-    ),
-]
+pytestmark = real_terraform
 TEAM = "least"
 ONLY_ON_AWS = {"ec2:RunInstances", "iam:PassRole"}
 """What EC2 asks for on top when a fleet is made, and the emulated one does not.
@@ -135,9 +127,7 @@ def enforced() -> Iterator[Enforced]:
             server=server,
             keys=(key["AccessKeyId"], key["SecretAccessKey"]),
         )
-        s3 = made.client("s3")
-        s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
-        s3.close()
+        make_bucket(made)
         yield made
         made.free()
 
@@ -159,9 +149,7 @@ def test_pipeline_makes_changes_and_ends_fleets_with_exactly_its_rights(
     enforced: Enforced, tmp_path: Path
 ) -> None:
     """A pipeline that is refused in the middle of an apply leaves half a change behind."""
-    ignored = ".terraform/\n.terraform.lock.hcl\n"
-    work = make_remote(tmp_path, {"README.md": "fleets\n", ".gitignore": ignored})
-    pipeline = Pipeline(work=work, account=enforced)
+    pipeline = new_pipeline(tmp_path, enforced)
     text = config(enforced, team=TEAM, sizes="small medium")
     _deploy(pipeline, enforced, text)
     changed = text.replace("{owner: OWNER}", "{team: data}")

@@ -1,7 +1,6 @@
 """The capacity loop scales while pipelines plan and apply: its targets are never rolled back."""
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,22 +9,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.sandbox.aws.bootstrap import bootstrap_account
-from reconciler.sandbox.aws.server import AwsServer
 from tests.asked import rounds
-from tests.git_remote import make_remote
-from tests.sandbox.gitops.test_ci_killed import Watched
-from tests.sandbox.gitops.test_ci_on_aws import BUCKET, REGION, Pipeline, config, needs_provider
+from tests.sandbox.gitops.pipeline_on_aws import config, new_pipeline
+from tests.sandbox.gitops.watched_account import Watched, watched_account
+from tests.terraform.needs import needs_provider, real_terraform
 
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.terraform,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        shutil.which("terraform") is None,
-        reason="the terraform program is not on the PATH; install it to run these",
-    ),
-]
+pytestmark = real_terraform
 PAUSE_SECONDS = 1.0
 SIZES = "xsmall small medium large xlarge"
 TYPES = ("r5.xlarge", "r5.2xlarge", "m5.2xlarge", "m5.4xlarge")
@@ -34,11 +23,7 @@ TYPES = ("r5.xlarge", "r5.2xlarge", "m5.2xlarge", "m5.4xlarge")
 @pytest.fixture
 def watched() -> Iterator[Watched]:
     """An account of the test's own, with an empty bucket for state."""
-    with AwsServer() as server:
-        made = Watched(url=server.url, ids=bootstrap_account(server.url, REGION), server=server)
-        with closing(made.client("s3")) as s3:
-            where = {"LocationConstraint": REGION}
-            s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+    with watched_account() as made:
         yield made
 
 
@@ -101,9 +86,7 @@ def test_targets_set_at_any_moment_of_plan_and_apply_stay(
 
     Nothing waits for a calm: every fleet gets another target every second, all the time.
     """
-    ignored = ".terraform/\n.terraform.lock.hcl\n"
-    work = make_remote(tmp_path, {"README.md": "fleets\n", ".gitignore": ignored})
-    pipeline, scaler = Pipeline(work=work, account=watched), Scaler(watched)
+    pipeline, scaler = new_pipeline(tmp_path, watched), Scaler(watched)
     text = config(watched, team="race", sizes=SIZES)
     pipeline.deploy(text)
     fleets, edits, replans = len(SIZES.split()), 0, 0

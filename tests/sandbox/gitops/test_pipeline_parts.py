@@ -11,7 +11,7 @@ from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.pools import PoolEdit
 from reconciler.model.errors import Conflict, Forbidden, PortError
 from reconciler.ports.terraform import SavedPlan
-from tests.sandbox.gitops.test_pipeline_races import NoCheckout, OneFleetCloud, ScriptedTerraform
+from tests.sandbox.gitops.scripted import NoCheckout, OneFleetCloud, ScriptedTerraform
 from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change
 
 pytestmark = pytest.mark.sandbox

@@ -1,31 +1,11 @@
 """A person commits what EC2 cannot change in a living fleet, and approves its replacement."""
 
-import shutil
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
+from tests.sandbox.gitops.team import Team, sector
+from tests.terraform.needs import needs_provider, real_terraform
 
-from tests.sandbox.gitops.team import Team, running_team, sector
-from tests.sandbox.gitops.test_ci_on_aws import needs_provider
-
-pytestmark = [
-    pytest.mark.sandbox,
-    pytest.mark.terraform,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(
-        shutil.which("terraform") is None,
-        reason="the terraform program is not on the PATH; install it to run these",
-    ),
-]
-
-
-@pytest.fixture
-def team(tmp_path: Path) -> Iterator[Team]:
-    """Nothing is in EC2 yet."""
-    with running_team(tmp_path) as running:
-        yield running
+pytestmark = real_terraform
 
 
 @needs_provider

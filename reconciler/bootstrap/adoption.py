@@ -15,7 +15,13 @@ from reconciler.gitops.adoption.adopt import Adoption, adopt
 from reconciler.model.errors import InputError, UsageError
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Ignored
-from reconciler.records.aws import Answer, decode_cloud, read_descriptions, split_answers
+from reconciler.records.aws import (
+    Answer,
+    decode_cloud,
+    read_descriptions,
+    read_spot_groups,
+    split_answers,
+)
 
 CONFIG = "sectors.yaml"
 IMPORTS = "terraform/imports.tf"
@@ -45,7 +51,7 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
         ConfigError: The given config, or what was found, breaks a rule.
         PortError: AWS did not answer.
     """
-    base, named = _base(request.config)
+    base, named, home = _base(request.config)
     cluster = request.cluster_name or named
     if not cluster:
         raise UsageError("--cluster-name", "no cluster is named", "give the EKS cluster's name")
@@ -53,7 +59,7 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
     for target in targets:
         if target.exists():
             raise UsageError(str(target), "exists already", "name another folder with --out")
-    region, answers = _answers(request)
+    region, answers = _answers(request, home)
     ignored: list[Ignored] = []
     fleets = read_descriptions(answers, cluster, ignored)
     state = decode_cloud(((region, each) for each in answers), cluster=cluster)
@@ -64,47 +70,81 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
         region="" if region == _UNNAMED_REGION or "regions" in base else region,
         base=base,
         catalogue=load_catalogue(),
+        spot_groups=read_spot_groups(answers),
     )
     if not made.fleets:
         where = "the files" if request.aws_files else str(region)
         raise InputError(where, f"nothing there carries the tags of cluster {cluster}")
-    for target, content in zip(targets, (made.config, made.imports), strict=True):
-        if content:
-            _write(target, content)
+    _write_all(dict(zip(targets, (made.config, made.imports), strict=True)))
     return made, tuple(ignored)
 
 
-def _base(config: str | None) -> tuple[Mapping[str, Any], str | None]:
-    """A config document that loads, and the cluster it names."""
+def _base(config: str | None) -> tuple[Mapping[str, Any], str | None, str]:
+    """A config document that loads, the cluster and the home Region that it names."""
     if config is None:
-        return {}, None
+        return {}, None, ""
     content = read_config_bytes(config)
-    named = parse_config(content, name=config).cluster
-    return read_document(content, name=config), named
+    parsed = parse_config(content, name=config)
+    home = parsed.regions[0] if parsed.regions else ""
+    return read_document(content, name=config), parsed.cluster, home
 
 
-def _answers(request: AdoptionRequest) -> tuple[Region, list[Answer]]:
-    if not request.aws_files:
-        region = request.region or home_region()
-        if not region:
-            raise UsageError("--region", "none is named", "give --region or set AWS_REGION")
-        return Region(region), read_adoptable(Region(region))
-    home = Region(request.region) if request.region else _UNNAMED_REGION
+def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer]]:
+    """The Region to adopt from and what AWS has there.
+
+    Raises:
+        UsageError: It is not named, or is another than the config's home, whose fleets alone the
+            root module has.
+    """
+    if request.region and home and request.region != home:
+        raise UsageError("--region", f"{request.region} is not the config's home Region {home}")
+    wanted = request.region or home
+    if request.aws_files:
+        return _answers_of_files(request.aws_files, wanted)
+    region = Region(wanted or home_region() or "")
+    if not region:
+        raise UsageError("--region", "none is named", "give --region or set AWS_REGION")
+    return region, read_adoptable(region)
+
+
+def _answers_of_files(files: tuple[str, ...], wanted: str) -> tuple[Region, list[Answer]]:
+    """Those of the wanted Region; without one, of the only Region that the files name."""
+    home = Region(wanted) if wanted else _UNNAMED_REGION
     split = [
-        pair
-        for where, body in read_inputs(request.aws_files)
-        for pair in split_answers(body, where, home)
+        pair for where, body in read_inputs(files) for pair in split_answers(body, where, home)
     ]
-    others = sorted({region for region, _ in split if region != home})
-    if home == _UNNAMED_REGION and len(others) == 1 and all(r == others[0] for r, _ in split):
-        home = others[0]
-    return home, [answer for region, answer in split if region == home]
+    named = sorted({region for region, _ in split})
+    if not wanted and len(named) == 1:
+        home = named[0]
+    found = [answer for region, answer in split if region == home]
+    if split and not found:
+        where = f"are of {', '.join(named)}, not of {home}" if wanted else "are of several Regions"
+        raise UsageError("--aws", f"the files {where}", "one import is of one Region: --region")
+    return home, found
+
+
+def _write_all(contents: Mapping[Path, bytes]) -> None:
+    """All files, or none: a config without its import blocks would make every fleet anew."""
+    written: list[Path] = []
+    try:
+        for path, content in contents.items():
+            if content:
+                _write(path, content)
+                written.append(path)
+    except InputError:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
-            file.write(content)
+            try:
+                file.write(content)
+            except OSError:
+                path.unlink(missing_ok=True)
+                raise
     except OSError as error:
         raise InputError(str(path), f"cannot be written: {error.strerror}") from error

@@ -57,4 +57,8 @@ class FleetDescription:
     """Zone of each of these subnets, where it is known."""
     max_price: str = ""
     """USD per hour; empty: the on-demand price."""
+    weighted: bool = False
+    """Whether its target counts units of which an instance has another number than one."""
+    several_templates: bool = False
+    """Whether it launches from more templates than `template`."""
     template: LaunchTemplateDescription | None = None

@@ -9,6 +9,8 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.config.loader import load_config
+from reconciler.config.resolve import resolve_fleets
+from reconciler.gitops.root_module import root_module_of
 
 Json = dict[str, Any]
 
@@ -186,6 +188,242 @@ def test_group_becomes_a_fleet_of_its_own_size(desk: Desk) -> None:
     assert config.sectors["web"].kind == "cpu"
     assert config.sizes["c6i-2xlarge"].cpu_milli == 8000
     assert not (desk.folder / "out/terraform").exists()
+
+
+def group(name: str, *types: str, labels: Json | None = None, **changes: Any) -> Json:
+    """An Auto Scaling group as describe-auto-scaling-groups lists it."""
+    autoscaler = "k8s.io/cluster-autoscaler"
+    tags = {
+        f"{autoscaler}/enabled": "true",
+        f"{autoscaler}/analytics": "owned",
+        **{f"{autoscaler}/node-template/label/{k}": v for k, v in (labels or {}).items()},
+        **changes.pop("tags", {}),
+    }
+    template = {"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-9", "Version": "1"}}
+    overrides = [{"InstanceType": each} for each in types or ("m5.large",)]
+    policy = {"LaunchTemplate": {**template, "Overrides": overrides}}
+    made = {
+        "AutoScalingGroupName": name,
+        "DesiredCapacity": 1,
+        "MinSize": 0,
+        "MaxSize": 3,
+        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        "MixedInstancesPolicy": policy | changes.pop("policy", {}),
+    }
+    return made | changes
+
+
+EKS_NAME = "eks-batch-20260131120000000000000002-12c7b5f4-1111-2222-3333-444455556666"
+
+
+@pytest.mark.parametrize(
+    ("name", "tags", "expected"),
+    [
+        (EKS_NAME, {"eks:nodegroup-name": "batch"}, "batch-m5-large"),
+        ("my nodes/prod", {}, "my-nodes-prod-m5-large"),
+    ],
+)
+def test_group_whose_name_is_no_label_gets_one_that_is(
+    desk: Desk, name: str, tags: Json, expected: str
+) -> None:
+    """EKS calls the groups of managed node groups by more than 63 characters."""
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"AutoScalingGroups": [group(name, tags=tags), group("other")]}),
+    )
+    assert (code, err) == (0, "")
+    assert answer["fleets"] == sorted([expected, "other-m5-large"])
+    config = load_config(desk.folder / "out/sectors.yaml")
+    entries = [entry for sector in config.sectors.values() for entry in sector.fleets]
+    assert name in [entry.auto_scaling_group for entry in entries]
+
+
+def test_groups_with_one_long_beginning_keep_names_of_their_own(desk: Desk) -> None:
+    """Names that are merely cut would make two groups one."""
+    names = [f"{'n' * 80}-{number}" for number in range(3)]
+    _, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"AutoScalingGroups": [group(name) for name in names]}),
+    )
+    assert (len(answer["fleets"]), answer["left_out"], err) == (3, {}, "")
+
+
+def test_group_without_a_sector_label_is_said_to_need_one(desk: Desk) -> None:
+    """Pods that select a label that no node carries would have nodes launched, and never bind."""
+    _, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers(
+            {"AutoScalingGroups": [group("plain"), group("own", labels={"sector": "web"})]}
+        ),
+    )
+    (plain,) = [note for note in answer["notes"] if note.startswith("plain-m5-large: ")]
+    assert "label sector=plain" in plain
+    assert not [note for note in answer["notes"] if note.startswith("web-m5-large: ")]
+    assert any("default_sector" in note for note in answer["notes"])
+
+
+def test_one_size_with_other_types_here_and_there_keeps_both(desk: Desk) -> None:
+    """A node that is planned for larger than it comes is launched again and again."""
+    label = {"size": "wide"}
+    groups = [group("a", "m5.large", labels=label), group("b", "r5.2xlarge", labels=label)]
+    built_in = group("c", "m5.large", labels={"size": "small", "kind": "memory"})
+    desk.adopt(
+        "--cluster-name", "analytics", *desk.answers({"AutoScalingGroups": [*groups, built_in]})
+    )
+    resolved = {
+        fleet.sector_name: fleet.instance_types
+        for fleet in resolve_fleets(load_config(desk.folder / "out/sectors.yaml"))
+    }
+    assert resolved == {"a": ("m5.large",), "b": ("r5.2xlarge",), "c": ("m5.large",)}
+
+
+def test_fleets_of_one_own_size_are_planned_with_their_own_types(desk: Desk) -> None:
+    """The first plan would otherwise change the types of a fleet that nobody touched."""
+    wide = fleet("fleet-1", "wide", types=["r6i.large"])
+    other = fleet("fleet-2", "wide", types=["m6i.large"], tags={"sector": "batch"})
+    desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [wide, other]}, template(), SUBNETS),
+    )
+    root = root_module_of(load_config(desk.folder / "out/sectors.yaml"))
+    types = {name: variables["instance_types"] for name, variables in root.fleets.items()}
+    assert types == {"primary-wide": ["r6i.large"], "batch-wide": ["m6i.large"]}
+
+
+def test_kind_that_nobody_states_is_the_sectors(desk: Desk) -> None:
+    """A guess from the first instance type must not cost a group its place."""
+    label = {"sector": "web"}
+    groups = [
+        group("a", "c5.large", labels={**label, "size": "one"}),
+        group("b", "r5.large", labels={**label, "size": "two", "kind": "memory"}),
+    ]
+    _, answer, _ = desk.adopt(
+        "--cluster-name", "analytics", *desk.answers({"AutoScalingGroups": groups})
+    )
+    assert (sorted(answer["fleets"]), answer["left_out"]) == (["web-one", "web-two"], {})
+    assert load_config(desk.folder / "out/sectors.yaml").sectors["web"].kind == "memory"
+
+
+def test_spot_group_is_told_by_its_distribution(desk: Desk) -> None:
+    """Planned at on-demand prices a spot group would be the last to be asked."""
+    spot = {
+        "InstancesDistribution": {
+            "OnDemandBaseCapacity": 0,
+            "OnDemandPercentageAboveBaseCapacity": 0,
+        }
+    }
+    desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"AutoScalingGroups": [group("a", policy=spot), group("b")]}),
+    )
+    config = load_config(desk.folder / "out/sectors.yaml")
+    assert {name: sector.fleets[0].spot for name, sector in config.sectors.items()} == {
+        "a": True,
+        "b": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (fleet("fleet-2", "small", tags={"sector": "my sector"}), "is no label value"),
+        (fleet("fleet-2", "small", tags={"sector": "gpu", "kind": "gpu"}), "built-in size"),
+        (fleet("fleet-2", "medium", tags={"sector": "x" * 60}), "at most 63 fit"),
+    ],
+)
+def test_fleet_that_breaks_a_rule_leaves_the_others_alone(
+    desk: Desk, odd: Json, reason: str
+) -> None:
+    """One oddly tagged fleet must not keep a cluster of fifty from being adopted."""
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), odd]}, template(), SUBNETS),
+    )
+    assert (code, err, answer["fleets"]) == (0, "", ["primary-small"])
+    assert reason in answer["left_out"]["fleet-2"]
+
+
+def test_fleet_that_counts_in_weights_is_left_out(desk: Desk) -> None:
+    """Its target counts units: taken for nodes it would be several times too large."""
+    weighted = fleet("fleet-2", "medium")
+    for override in weighted["LaunchTemplateConfigs"][0]["Overrides"]:
+        override["WeightedCapacity"] = 4
+    _, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), weighted]}, template(), SUBNETS),
+    )
+    assert answer["fleets"] == ["primary-small"]
+    assert "weights" in answer["left_out"]["fleet-2"]
+
+
+def test_fleet_of_several_launch_templates_is_left_out(desk: Desk) -> None:
+    """Types of one template launched from the other's image would never boot."""
+    mixed = fleet("fleet-2", "medium")
+    more = {"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-2"}, "Overrides": []}
+    mixed["LaunchTemplateConfigs"].append(more)
+    _, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), mixed]}, template(), SUBNETS),
+    )
+    assert answer["fleets"] == ["primary-small"]
+    assert "several launch templates" in answer["left_out"]["fleet-2"]
+
+
+def test_image_from_a_parameter_and_groups_of_an_interface_are_understood(desk: Desk) -> None:
+    """Launch templates of other modules say both in their own way."""
+    odd = template()
+    data = odd["LaunchTemplateVersions"][0]["LaunchTemplateData"]
+    data |= {
+        "ImageId": "resolve:ssm:/aws/service/eks/optimized-ami/1.33/image_id",
+        "SecurityGroupIds": [],
+        "NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-9"]}],
+    }
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, odd, SUBNETS),
+    )
+    assert (code, err) == (0, "")
+    given = load_config(desk.folder / "out/sectors.yaml").terraform.given()
+    assert given["security_group_id"] == "sg-9"
+    assert "ami" not in given
+    assert any("/aws/service/eks/optimized-ami" in note for note in answer["notes"])
+
+
+def test_fleets_of_another_region_than_the_configs_are_refused(desk: Desk) -> None:
+    """Import blocks for fleets that the root module's Region does not have end its first plan."""
+    (desk.folder / "config.yaml").write_text(f"regions: [us-east-1, us-west-2]\n{KFM}")
+    code, _, err = desk.adopt(
+        "--config",
+        str(desk.folder / "config.yaml"),
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, template(), SUBNETS),
+    )
+    assert code == 2
+    assert "us-west-2" in err
+    assert "us-east-1" in err
+
+
+def test_import_that_cannot_be_written_whole_leaves_nothing(desk: Desk) -> None:
+    """A config without its import blocks would make every fleet a second time."""
+    (desk.folder / "out").mkdir()
+    (desk.folder / "out/terraform").write_text("a file")
+    code, _, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, template(), SUBNETS),
+    )
+    assert (code, err.count("\n")) == (1, 1)
+    assert not (desk.folder / "out/sectors.yaml").exists()
 
 
 def test_what_cannot_be_carried_over_is_left_out_with_its_reason(desk: Desk) -> None:

@@ -4,16 +4,21 @@ The config is checked by the same rules as any other; the import blocks bring fl
 templates into the state of the rendered root, so that the first plan creates nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from reconciler.config.document import write_document
 from reconciler.config.loader import parse_config
+from reconciler.config.schema import SectorConfig
+from reconciler.config.sizes import BUILT_IN_KINDS
+from reconciler.gitops.adoption import groups as auto_scaling
 from reconciler.gitops.adoption.document import config_document
-from reconciler.gitops.adoption.found import Found, fleet_found, group_found
+from reconciler.gitops.adoption.found import Found, fleet_found, known_kind
 from reconciler.gitops.hcl import to_hcl
 from reconciler.gitops.root_module import root_module_of
+from reconciler.model.errors import ConfigError
 from reconciler.model.fleet import Fleet, InstanceType
 from reconciler.model.fleet_description import FleetDescription
 
@@ -47,8 +52,12 @@ def adopt(
     region: str = "",
     base: Mapping[str, Any] | None = None,
     catalogue: Mapping[str, InstanceType],
+    spot_groups: Collection[str] = (),
 ) -> Adoption:
     """Describe what exists as a sector config.
+
+    What breaks a rule of sector configs by itself is left out, so that it keeps nothing else from
+    being adopted.
 
     Args:
         cluster: The EKS cluster's name.
@@ -57,9 +66,10 @@ def adopt(
         region: The home Region, stated in the config unless `base` states one.
         base: A config document that exists; it wins over what is found.
         catalogue: What instance types have.
+        spot_groups: Names of the groups whose own distribution says that they are all spot.
 
     Raises:
-        ConfigError: What was found breaks a rule of sector configs; every fault is named.
+        ConfigError: All together breaks a rule of sector configs; every fault is named.
     """
     left_out: dict[str, str] = {}
     found: dict[str, Found] = {}
@@ -68,8 +78,8 @@ def adopt(
         for name, sector in ((base or {}).get("sectors") or {}).items()
         if isinstance(sector, Mapping) and "kind" in sector
     }
-    for each_id, one in _all_found(fleets, groups, catalogue):
-        reason = one if isinstance(one, str) else _clash(one, found, kinds)
+    for each_id, one in _all_found(fleets, groups, catalogue, kinds, spot_groups):
+        reason = one if isinstance(one, str) else _clash(one, found, kinds) or _fault(cluster, one)
         if isinstance(one, str) or reason:
             left_out[each_id] = reason
             continue
@@ -91,7 +101,7 @@ def adopt(
         imports=_import_blocks(cluster, imported),
         fleets=names,
         left_out=left_out,
-        notes=tuple(_notes(cluster, found, names, imported)),
+        notes=tuple(_notes(config, cluster, found, names, imported)),
     )
 
 
@@ -99,20 +109,51 @@ def _all_found(
     fleets: Sequence[FleetDescription],
     groups: Sequence[Fleet],
     catalogue: Mapping[str, InstanceType],
-) -> Iterable[tuple[str, Found | str]]:
-    for fleet in fleets:
-        yield fleet.id, fleet_found(fleet, catalogue)
-    for group in groups:
-        yield group.id, group_found(group, catalogue)
+    kinds: Mapping[str, str],
+    spot_groups: Collection[str],
+) -> Iterator[tuple[str, Found | str]]:
+    """Those whose kind is known come first: others then take their sector's."""
+    looks = [(each.id, bool(known_kind(each)), partial(fleet_found, each)) for each in fleets]
+    looks += [
+        (
+            each.id,
+            bool(auto_scaling.known_kind(each)),
+            partial(auto_scaling.group_found, each, all_spot=each.id in spot_groups),
+        )
+        for each in groups
+    ]
+    known = dict(kinds)
+    for each_id, _, look in sorted(looks, key=lambda look: not look[1]):
+        one = look(catalogue, known)
+        if isinstance(one, Found):
+            known.setdefault(one.sector, one.kind)
+        yield each_id, one
 
 
 def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> str:
     """Why an entry cannot stand beside those that are there; empty when it can."""
     other = found.get(one.name)
     if other is not None:
-        return f"{other.fleet_id or other.name} is {one.name} already: one size a sector and zone"
+        named = other.fleet_id or other.entry.get("auto_scaling_group", "")
+        return f"{named} is {one.name} already: one size a sector and zone"
     kind = kinds.get(one.sector, one.kind)
-    return "" if kind == one.kind else f"sector {one.sector} is of kind {kind}, this of {one.kind}"
+    if kind != one.kind:
+        return f"sector {one.sector} is of kind {kind}, this of {one.kind}"
+    size = one.entry["size"]
+    for each in found.values():
+        both = {each.kind, one.kind}
+        if each.own_size and each.entry["size"] == size and not both <= {one.kind, *BUILT_IN_KINDS}:
+            return f"size {size} is of kind {each.kind} already, this of {one.kind}"
+    return ""
+
+
+def _fault(cluster: str, one: Found) -> str:
+    """The first rule that an entry breaks by itself; empty when it breaks none."""
+    try:
+        parse_config(write_document(config_document(cluster, "", [one], {})))
+    except ConfigError as error:
+        return error.problems[0].message
+    return ""
 
 
 def _import_blocks(cluster: str, found: Sequence[Found]) -> bytes:
@@ -134,7 +175,11 @@ def _template_name(cluster: str, found: Found) -> str:
 
 
 def _notes(
-    cluster: str, found: Mapping[str, Found], names: Sequence[str], imported: Sequence[Found]
+    config: SectorConfig,
+    cluster: str,
+    found: Mapping[str, Found],
+    names: Sequence[str],
+    imported: Sequence[Found],
 ) -> Iterable[str]:
     for name in names:
         if name not in found:
@@ -146,5 +191,11 @@ def _notes(
                 f"{each.name}: its launch template is called {each.template_name}; a new one"
                 f" ({wanted}) is made, and new nodes come from that"
             )
+    groups = [one for one in found.values() if not one.fleet_id]
+    if groups and not config.default_sector:
+        yield (
+            "pods that name no sector are left alone: state default_sector (without any sectors in"
+            " the config all groups serve all pods)"
+        )
     for name, one in found.items():
         yield from (f"{name}: {note}" for note in one.notes)

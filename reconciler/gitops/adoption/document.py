@@ -22,20 +22,40 @@ def config_document(
         base: A config document that exists (Kluster Fleet Manager's, say): its keys stay, and
             what it says of a fleet wins over what is found.
     """
-    found = _with_all_subnets(found)
+    sizes = {**_sizes(found), **_mapping(base.get("sizes"))}
+    found = [_with_types(each, sizes) for each in _with_all_subnets(found)]
     shared = _shared([each.terraform for each in found if each.terraform])
     head: Document = {"cluster": cluster}
     if region:
         head["regions"] = [region]
     kept = {k: v for k, v in base.items() if k not in {"cluster", "cluster_name", "sectors"}}
     document = {**head, **kept}
-    sizes = {each.entry["size"]: dict(each.own_size) for each in found if each.own_size}
     if sizes:
-        document["sizes"] = {**sizes, **_mapping(base.get("sizes"))}
+        document["sizes"] = sizes
     if shared:
         document["terraform"] = {**shared, **_mapping(base.get("terraform"))}
     document["sectors"] = _sectors(found, shared, _mapping(base.get("sectors")))
     return document
+
+
+def _sizes(found: Sequence[Found]) -> Document:
+    """The own sizes; one that is used by sectors of several kinds is of none."""
+    sizes: Document = {}
+    for each in found:
+        if each.own_size is None:
+            continue
+        size = sizes.setdefault(each.entry["size"], dict(each.own_size))
+        if size.get("kind") != each.own_size["kind"]:
+            size.pop("kind", None)
+    return sizes
+
+
+def _with_types(found: Found, sizes: Mapping[str, Any]) -> Found:
+    """With the instance types stated, where they are not those of its own size."""
+    own = _mapping(sizes.get(found.entry["size"])).get("instance_types")
+    if own is None or list(own) == list(found.types):
+        return found
+    return replace(found, entry={**found.entry, "instance_types": list(found.types)})
 
 
 def _sectors(

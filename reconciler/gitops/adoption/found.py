@@ -1,24 +1,28 @@
-"""Living fleets and groups as entries of a sector config: pure."""
+"""Living fleets as entries of a sector config: pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from reconciler.config.sizes import BUILT_IN_KINDS, BUILT_IN_SIZES
+from reconciler.config.sizes import BUILT_IN_SIZES
+from reconciler.gitops.adoption.sizes import (
+    Catalogue,
+    built_in_kind,
+    guessed_kind,
+    own_size_of,
+    unknown_types,
+)
 from reconciler.gitops.adoption.user_data import Boot, read_boot
-from reconciler.model.fleet import Fleet, InstanceType
 from reconciler.model.fleet_description import (
     FleetDescription,
     LaunchTemplateDescription,
     VolumeDescription,
 )
 
-NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
 OWN_LABELS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
 _OWN_TAGS: Final = frozenset({"Name", "Spot", "cluster", "fleet", "kind", "sector", "size"})
-_GIB: Final = 2**30
-_MEMORY_PER_CPU_BYTES: Final = 4 * _GIB
-"""From 4 GiB per vCPU on (m, r, x families) a type is taken for `memory`."""
+_NOT_OURS_TO_SET: Final = frozenset({"managed", "name"})
+"""Reserved, though the module does not set them."""
 _DATA_DEVICES: Final = {"BOTTLEROCKET": "/dev/xvdb"}
 _ROOT_DEVICE: Final = "/dev/xvda"
 _EMPTY_TEMPLATE: Final = LaunchTemplateDescription(id="", name="")
@@ -34,6 +38,8 @@ class Found:
     """The fleet's own keys as the config writes them; `size` first."""
     terraform: Mapping[str, Any] = field(default_factory=dict)
     """Its module variables."""
+    types: tuple[str, ...] = ()
+    """Instance types that it may launch, in its own order."""
     own_size: Mapping[str, Any] | None = None
     """What `sizes` has to say of its size; None: a built-in one."""
     fleet_id: str = ""
@@ -48,64 +54,73 @@ class Found:
         return "-".join(filter(None, (self.sector, self.entry["size"], self.entry.get("zone"))))
 
 
-def fleet_found(fleet: FleetDescription, catalogue: Mapping[str, InstanceType]) -> Found | str:
-    """A fleet as an entry, or why it cannot be one."""
-    tags, template = fleet.tags, fleet.template or _EMPTY_TEMPLATE
-    sector, size = tags.get("sector", ""), tags.get("size", "")
-    types = fleet.instance_types or tuple(filter(None, [template.instance_type]))
-    if not sector or not size:
-        return "its tags name no sector and size"
-    if not types:
-        return "no instance types are known of it: give describe-launch-template-versions"
-    kind = tags.get("kind") or _kind(size, types, catalogue)
-    boot = read_boot(template.user_data)
-    zone = _zone(fleet, sector, size)
-    entry: dict[str, Any] = {"size": size, "spot": fleet.spot}
-    if zone:
-        entry["zone"] = zone
-    own_size = _own_size(kind, size, types, catalogue)
+def entry_types(kind: str, size: str, types: tuple[str, ...]) -> dict[str, Any]:
+    """`instance_types` of an entry of a built-in size; nothing where they are the size's own."""
     built_in = BUILT_IN_SIZES.get((kind, size))
-    if built_in is not None and types != built_in.instance_types:
-        entry["instance_types"] = list(types)
+    other = built_in is not None and types != built_in.instance_types
+    return {"instance_types": list(types)} if other else {}
+
+
+def fleet_found(
+    fleet: FleetDescription, catalogue: Catalogue, kinds: Mapping[str, str]
+) -> Found | str:
+    """A fleet as an entry, or why it cannot be one.
+
+    Args:
+        fleet: The fleet.
+        catalogue: What instance types have.
+        kinds: Kind by sector, where it is known; for a fleet whose tags name none.
+    """
+    template = fleet.template or _EMPTY_TEMPLATE
+    types = _types(fleet)
+    unfit = _unfit(fleet, types)
+    if unfit:
+        return unfit
+    tags = fleet.tags
+    sector, size = tags["sector"], tags["size"]
+    kind = known_kind(fleet) or kinds.get(sector) or guessed_kind(types, catalogue)
+    boot, zone = read_boot(template.user_data), _zone(fleet, sector, size)
+    own_size = own_size_of(kind, size, types, catalogue)
     return Found(
         sector=sector,
         kind=kind,
-        entry=entry,
+        entry={
+            "size": size,
+            "spot": fleet.spot,
+            **({"zone": zone} if zone else {}),
+            **entry_types(kind, size, types),
+        },
         terraform=_variables(fleet, template, boot),
+        types=types,
         own_size=own_size,
         fleet_id=fleet.id,
         template_id=template.id,
         template_name=template.name,
-        notes=(*_notes(fleet, template, boot), *_unknown(own_size, types, catalogue)),
+        notes=(*_notes(fleet, template, boot), *unknown_types(own_size, types, catalogue)),
     )
 
 
-def group_found(group: Fleet, catalogue: Mapping[str, InstanceType]) -> Found | str:
-    """An Auto Scaling group as an entry, or why it cannot be one."""
-    types = group.instance_types
+def known_kind(fleet: FleetDescription) -> str:
+    """What its tags name, or that of the built-in size that it has; empty when neither tells."""
+    return fleet.tags.get("kind") or built_in_kind(fleet.tags.get("size", ""), _types(fleet))
+
+
+def _types(fleet: FleetDescription) -> tuple[str, ...]:
+    template = fleet.template or _EMPTY_TEMPLATE
+    return fleet.instance_types or tuple(filter(None, [template.instance_type]))
+
+
+def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str:
+    """Why no entry can describe a fleet; empty when one can."""
+    if not fleet.tags.get("sector") or not fleet.tags.get("size"):
+        return "its tags name no sector and size"
     if not types:
-        return "no instance types are known of it"
-    labels = {
-        key.removeprefix(f"{NODE_TEMPLATE}label/"): value
-        for key, value in group.tags.items()
-        if key.startswith(f"{NODE_TEMPLATE}label/")
-    }
-    size = labels.get("size") or group.tags.get("size") or types[0].replace(".", "-")
-    sector = labels.get("sector") or group.tags.get("sector") or group.name
-    kind = labels.get("kind") or group.tags.get("kind") or _kind(size, types, catalogue)
-    lifecycle = labels.get("lifecycle") or labels.get("eks.amazonaws.com/capacityType", "")
-    entry: dict[str, Any] = {
-        "size": size,
-        "provider": "asg",
-        "auto_scaling_group": group.id,
-        "min_capacity": group.min_size or 0,
-        "spot": lifecycle.lower().replace("_", "-") in {"ec2spot", "spot"},
-    }
-    if group.max_size is not None:
-        entry["max_capacity"] = group.max_size
-    own_size = _own_size(kind, size, types, catalogue)
-    notes = _unknown(own_size, types, catalogue)
-    return Found(sector=sector, kind=kind, entry=entry, own_size=own_size, notes=notes)
+        return "no instance types are known of it: give describe-launch-template-versions"
+    if fleet.weighted:
+        return "its instance types have weights: its target counts units, here it would be nodes"
+    if fleet.several_templates:
+        return "it launches from several launch templates; the module has one"
+    return ""
 
 
 def _zone(fleet: FleetDescription, sector: str, size: str) -> str:
@@ -115,57 +130,13 @@ def _zone(fleet: FleetDescription, sector: str, size: str) -> str:
     return next((zone for zone in zones if named == f"{sector}-{size}-{zone}"), "")
 
 
-def _kind(size: str, types: tuple[str, ...], catalogue: Mapping[str, InstanceType]) -> str:
-    """The built-in kind with these types, else by the first known type's memory per vCPU."""
-    for kind in BUILT_IN_KINDS:
-        built_in = BUILT_IN_SIZES.get((kind, size))
-        if built_in is not None and set(types) <= set(built_in.instance_types):
-            return kind
-    known = next((catalogue[name] for name in types if name in catalogue), None)
-    if known is None:
-        return "memory"
-    return (
-        "memory" if known.memory_bytes * 1000 >= known.cpu_milli * _MEMORY_PER_CPU_BYTES else "cpu"
-    )
-
-
-def _own_size(
-    kind: str, size: str, types: tuple[str, ...], catalogue: Mapping[str, InstanceType]
-) -> dict[str, Any] | None:
-    """An own size for names that the built-in tables lack: the least that every type gives."""
-    if (kind, size) in BUILT_IN_SIZES:
-        return None
-    known = [catalogue[name] for name in types if name in catalogue]
-    if not known:
-        return {"kind": kind, "cpu": 1, "memory": "1Gi", "instance_types": list(types)}
-    cpu_milli = min(each.cpu_milli for each in known)
-    made: dict[str, Any] = {
-        "kind": kind,
-        "cpu": cpu_milli // 1000 if cpu_milli % 1000 == 0 else f"{cpu_milli}m",
-        "memory": f"{min(each.memory_bytes for each in known) // 2**20}Mi",
-        "instance_types": list(types),
-    }
-    gpus = min(each.gpus for each in known)
-    return {**made, "extended": {"nvidia.com/gpu": gpus}} if gpus else made
-
-
-def _unknown(
-    own_size: Mapping[str, Any] | None,
-    types: tuple[str, ...],
-    catalogue: Mapping[str, InstanceType],
-) -> tuple[str, ...]:
-    if own_size is None or any(name in catalogue for name in types):
-        return ()
-    return ("the catalogue knows none of its instance types: correct CPU and memory of its size",)
-
-
 def _variables(
     fleet: FleetDescription, template: LaunchTemplateDescription, boot: Boot
 ) -> dict[str, Any]:
     """The eks_fleet module's variables that make such a fleet; without those at their defaults."""
     volume = _data_volume(template, boot)
     found = {
-        "ami": template.image_id,
+        "ami": "" if _is_looked_up(template) else template.image_id,
         "ami_type": "BOTTLEROCKET" if boot.ami_type == "BOTTLEROCKET" else "",
         "security_group_id": next(iter(template.security_group_ids), ""),
         "private_subnet_ids": {fleet.zones[s]: s for s in fleet.subnet_ids if s in fleet.zones},
@@ -190,6 +161,11 @@ def _variables(
     if any(_is_lifecycle(each, fleet) for each in boot.taints):
         stated["on_demand_prefer_no_schedule_taint"] = True
     return stated
+
+
+def _is_looked_up(template: LaunchTemplateDescription) -> bool:
+    """Whether EC2 looks the image up at each launch, in a parameter of Systems Manager."""
+    return template.image_id.startswith("resolve:")
 
 
 def _strategy(fleet: FleetDescription) -> str:
@@ -218,7 +194,8 @@ def _own_tags_left_out(fleet: FleetDescription) -> dict[str, str]:
     return {
         key: value
         for key, value in fleet.tags.items()
-        if key not in _OWN_TAGS and not key.startswith(("kubernetes.io/cluster/", "aws:"))
+        if key not in _OWN_TAGS | _NOT_OURS_TO_SET
+        and not key.startswith(("kubernetes.io/cluster/", "aws:"))
     }
 
 
@@ -233,6 +210,13 @@ def _notes(fleet: FleetDescription, template: LaunchTemplateDescription, boot: B
     elif boot.ami_type is None:
         notes.append("its user data is of neither AL2023 nor Bottlerocket: labels and taints were")
         notes[-1] += " looked for, everything else in it would go with the next launch"
+    if _is_looked_up(template):
+        looked_up = template.image_id.removeprefix("resolve:ssm:")
+        notes.append(f"its image is what the parameter {looked_up} names; state its id as `ami`")
+    notes += [
+        f"its tag {key} has a reserved key; it goes with the first apply"
+        for key in sorted(_NOT_OURS_TO_SET & fleet.tags.keys())
+    ]
     if len(template.security_group_ids) > 1:
         notes.append("it has several security groups; the module takes the first")
     if len(template.volumes) > 1:

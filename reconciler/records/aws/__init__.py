@@ -1,7 +1,7 @@
 """Answers of AWS into the model: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
 
 from reconciler.records.aws.answers import split_answers
-from reconciler.records.aws.descriptions import read_descriptions
+from reconciler.records.aws.descriptions import read_descriptions, read_spot_groups
 from reconciler.records.aws.fields import is_of_cluster
 from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.prices import decode_spot_prices
@@ -15,5 +15,6 @@ __all__ = [
     "decode_spot_prices",
     "is_of_cluster",
     "read_descriptions",
+    "read_spot_groups",
     "split_answers",
 ]

@@ -26,6 +26,7 @@ class _OverrideWire(Wire):
     subnet_id: str | None = None
     availability_zone: str | None = None
     max_price: str | None = None
+    weighted_capacity: float | None = None
 
 
 class _ConfigWire(Wire):
@@ -50,6 +51,20 @@ class _FleetWire(Wire):
     launch_template_configs: tuple[_ConfigWire, ...] | None = None
     spot_options: _OptionsWire | None = None
     tags: tuple[TagWire, ...] | None = None
+
+
+class _DistributionWire(Wire):
+    on_demand_base_capacity: int | None = None
+    on_demand_percentage_above_base_capacity: int | None = None
+
+
+class _MixedPolicyWire(Wire):
+    instances_distribution: _DistributionWire | None = None
+
+
+class _GroupWire(Wire):
+    auto_scaling_group_name: str
+    mixed_instances_policy: _MixedPolicyWire | None = None
 
 
 class _SubnetWire(Wire):
@@ -81,11 +96,16 @@ class _MetadataWire(Wire):
     http_put_response_hop_limit: Count | None = None
 
 
+class _InterfaceWire(Wire):
+    groups: tuple[str, ...] | None = None
+
+
 class _DataWire(Wire):
     image_id: str | None = None
     instance_type: str | None = None
     key_name: str | None = None
     security_group_ids: tuple[str, ...] | None = None
+    network_interfaces: tuple[_InterfaceWire, ...] | None = None
     iam_instance_profile: _ProfileWire | None = None
     metadata_options: _MetadataWire | None = None
     block_device_mappings: tuple[_DeviceWire, ...] | None = None
@@ -155,6 +175,26 @@ def read_descriptions(
     return tuple(found[each] for each in sorted(found))
 
 
+def read_spot_groups(answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Names of the Auto Scaling groups that launch spot instances only.
+
+    Source: Auto Scaling InstancesDistribution reference (defaults: 0 base, 100 %), read 2026-11.
+    """
+    found = set()
+    for answer in answers:
+        entries = answer.get("AutoScalingGroups")
+        for wire in read_entries(
+            entries, _GroupWire, "AutoScalingGroup", "AutoScalingGroupName", []
+        ):
+            policy = wire.mixed_instances_policy or _MixedPolicyWire()
+            shares = policy.instances_distribution or _DistributionWire()
+            if shares.on_demand_percentage_above_base_capacity == 0:
+                found |= (
+                    {wire.auto_scaling_group_name} if not shares.on_demand_base_capacity else set()
+                )
+    return frozenset(found)
+
+
 def _fleet(wire: _FleetWire, templates: _Templates, zones: Mapping[str, str]) -> FleetDescription:
     configs = wire.launch_template_configs or ()
     overrides = [each for config in configs for each in config.overrides or ()]
@@ -176,8 +216,19 @@ def _fleet(wire: _FleetWire, templates: _Templates, zones: Mapping[str, str]) ->
         subnet_ids=subnets,
         zones={each: zone for each in subnets if (zone := zones.get(each) or known.get(each))},
         max_price=prices[0] if len(prices) == 1 else "",
+        weighted=any(each.weighted_capacity not in {None, 1} for each in overrides),
+        several_templates=len(_template_names(configs)) > 1,
         template=_template(version) if version else None,
     )
+
+
+def _template_names(configs: Sequence[_ConfigWire]) -> set[str]:
+    specifications = [each.launch_template_specification for each in configs]
+    return {
+        each.launch_template_id or each.launch_template_name or ""
+        for each in specifications
+        if each
+    }
 
 
 def _template(version: _VersionWire) -> LaunchTemplateDescription:
@@ -189,12 +240,17 @@ def _template(version: _VersionWire) -> LaunchTemplateDescription:
         image_id=data.image_id or "",
         instance_type=data.instance_type or "",
         key_name=data.key_name or "",
-        security_group_ids=data.security_group_ids or (),
+        security_group_ids=data.security_group_ids or _interface_groups(data),
         instance_profile_name=profile.name or (profile.arn or "").rpartition("/")[2],
         metadata_hop_limit=(data.metadata_options or _MetadataWire()).http_put_response_hop_limit,
         volumes=tuple(_volume(each) for each in data.block_device_mappings or () if each.ebs),
         user_data=_text(data.user_data or ""),
     )
+
+
+def _interface_groups(data: _DataWire) -> tuple[str, ...]:
+    """Security groups of a template that states its network interfaces."""
+    return _distinct(g for each in data.network_interfaces or () for g in each.groups or ())
 
 
 def _volume(wire: _DeviceWire) -> VolumeDescription:

@@ -48,6 +48,8 @@ class MemoryObjects:
         self._waiting: dict[PodName, Pod] = {}
         self._covered: dict[tuple[int, str, Labels], tuple[int, ...]] = {}
         """Which budgets cover pods of a namespace with these labels, by how many budgets exist."""
+        self._as_told: dict[int, PodDisruptionBudget] = {}
+        """Each budget as it was asked for last."""
         self._replaced: set[str] = set()
         """Uids of pods on their way out that have a successor already."""
 
@@ -331,7 +333,14 @@ class MemoryObjects:
         for pods in alike.values():
             for number in self._covering(pods[0]):
                 healthy[number] += len(pods)
-        return [_budget(shape, count) for shape, count in zip(self.budgets, healthy, strict=True)]
+        return [self._told(number, count) for number, count in enumerate(healthy)]
+
+    def _told(self, number: int, healthy: int) -> PodDisruptionBudget:
+        """The budget as it stands; the same value for as long as nothing changes."""
+        known = self._as_told.get(number)
+        if known is None or known.current_healthy != healthy:
+            known = self._as_told[number] = _budget(self.budgets[number], healthy)
+        return known
 
     def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
         """The budgets that cover a pod."""

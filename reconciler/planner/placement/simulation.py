@@ -257,7 +257,8 @@ class Simulation:
         if np.count_nonzero(over):
             taken = resources.charged(taken, self.offers[rows], over)
         self._free[rows] -= taken * amounts[:, None]
-        self._shared.take(pod_class.volumes.shared, self.free, rows, amounts)
+        if pod_class.volumes.shared:
+            self._shared.take(pod_class.volumes.shared, self.free, rows, amounts)
         self._count(pod_class, rows, amounts)
 
     def _count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:

@@ -35,6 +35,7 @@ class _Emptier:
 
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
+        self._mover.expect(group for c in self._examined for group in self._grouped(c))
         rest = [c for c in self._examined if not self._begin(c)]
         mark = self._mover.mark()
         for candidate in rest:

@@ -66,6 +66,19 @@ def idle_since(cycle: Cycle, node: Node) -> datetime | None:
     return min(noted, cycle.at)
 
 
+def kept_by_twin(cycle: Cycle, node: Node) -> str:
+    """What runs on the node's instance under another name; empty when nothing does.
+
+    A pod that is being deleted on a node that does not answer hangs there for good.
+    """
+    for name in cycle.inventory.twins.get(node.name, ()):
+        answers = cycle.nodes[name].ready
+        for pod in counted(cycle.pods_on.get(name, ())):
+            if answers or not pod.deleting:
+                return f"{pod.key} runs on {name}, which has the same instance"
+    return ""
+
+
 def idle_for(cycle: Cycle, node: Node) -> timedelta | None:
     """How long the node has been empty; None when the timer starts now."""
     since = idle_since(cycle, node)

@@ -24,6 +24,7 @@ from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 from reconciler.planner.stuck import StuckInstance, find_stuck
 from reconciler.planner.suspicion import is_suspicious
+from reconciler.planner.twins import Twins, find_twins, names_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +90,18 @@ class Inventory:
     """Nodes whose instance is shutting down or gone: no destination, no capacity."""
     stuck: tuple[StuckInstance, ...] = ()
     """Instances of ours that never became nodes."""
+    twins: Twins = field(default_factory=dict)
+    """Nodes whose instance other nodes claim too; those count for no fleet."""
+    regions_shown: frozenset[Region] = frozenset()
+    """Where EC2 showed instances: one that is missing there is gone, or nobody's we know."""
     orphans: Orphans = field(default_factory=Orphans)
     """Instances of ours whose fleet is gone; their nodes belong to no fleet."""
     memories: tuple[FleetMemory, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
+
+    def is_unseen(self, node: Node, key: FleetKey) -> bool:
+        """Whether EC2 shows instances of the node's region, but not the node's."""
+        return key.region in self.regions_shown and node.name not in self.instance_of_node
 
 
 def is_draining(node: Node) -> bool:
@@ -144,7 +153,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     }
     leaving = frozenset(name for name, instance in instance_of_node.items() if instance.gone)
     live = live_fleets(cloud)
-    owners = _owners(snapshot, settings, instance_of_node, live)
+    twins = find_twins(snapshot.cluster.nodes)
+    owners = _owners(snapshot, settings, instance_of_node, live, names_only(twins))
     nodes: dict[FleetKey, list[Node]] = {}
     for node in snapshot.cluster.nodes:
         if node.name in owners and node.name not in leaving:
@@ -167,6 +177,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         instance_of_node=instance_of_node,
         leaving=leaving,
         stuck=stuck,
+        twins=twins,
+        regions_shown=_regions_shown(cloud),
         orphans=find_orphans(snapshot, settings),
         memories=tuple(memories[place] for place in sorted(memories)),
     )
@@ -182,6 +194,12 @@ def _instances_by_id(cloud: CloudState | None) -> dict[InstanceId | None, Instan
     return {instance.id: instance for instance in cloud.instances} if cloud else {}
 
 
+def _regions_shown(cloud: CloudState | None) -> frozenset[Region]:
+    if cloud is None or not cloud.instances_known:
+        return frozenset()
+    return frozenset(instance.region for instance in cloud.instances)
+
+
 def _is_listed(key: FleetKey, cloud: CloudState | None, settings: PlannerSettings) -> bool:
     """Home fleets always; others only where their region answered."""
     return cloud is None or key.region == settings.home_region or key.region in cloud.regions
@@ -192,11 +210,20 @@ def _owners(
     settings: PlannerSettings,
     instances: Mapping[NodeName, Instance],
     live: Mapping[FleetKey, Fleet],
+    aliases: frozenset[NodeName],
 ) -> dict[NodeName, FleetKey]:
     """Which fleet each node belongs to: by its instance's membership, else by its label.
 
     A node whose instance EC2 counts to another fleet of the same name, a deleted one say, is none
-    of the live one's: it fulfils nothing of its target, and must not be ended for it.
+    of the live one's: it fulfils nothing of its target, and must not be ended for it. Nor is one
+    that somebody launched and labelled so, nor a mere name of another node.
+
+    Args:
+        snapshot: The world.
+        settings: The sector config, resolved.
+        instances: By node.
+        live: Fleets that EC2 has.
+        aliases: Nodes that are but names of other ones.
     """
     cloud = snapshot.cloud
     names = {(f.region, f.id): f.name for f in cloud.fleets} if cloud else {}
@@ -212,7 +239,10 @@ def _owners(
             name = names.get((region, member_of), name)
         key = FleetKey(name=name or "", region=region)
         foreign = member_of is not None and key in live and live[key].id != member_of
-        if key in known and not foreign:
+        if instance is not None and member_of is None:
+            foreign = instance.tags.get(FLEET) != name
+        alias = node.name in aliases and not (instance is not None and instance.gone)
+        if key in known and not foreign and not alias:
             owners[node.name] = key
     return owners
 

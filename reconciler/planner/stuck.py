@@ -12,6 +12,7 @@ from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
 from reconciler.planner.live_fleets import fleet_keys_by_instance
 from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.twins import find_twins, names_only
 
 IN_A_ROW = 3
 """So many stuck instances in a row make their fleet unavailable (behaviour, section 6)."""
@@ -36,7 +37,9 @@ class NodesByInstance:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        nodes = snapshot.cluster.nodes
+        every = snapshot.cluster.nodes
+        aliases = names_only(find_twins(every))
+        nodes = [node for node in every if node.name not in aliases]
         anonymous = [node for node in nodes if node.instance_id is None]
         at_work = [node for node in anonymous if node.ready and FLEET in node.labels]
         names = _names_of(snapshot.cloud.instances) if snapshot.cloud and at_work else frozenset()

@@ -18,7 +18,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import annotate, give_back, keep, taint, terms_of
-from reconciler.planner.idleness import idle_for, is_empty
+from reconciler.planner.idleness import idle_for, is_empty, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.orphans import Orphan
 from reconciler.planner.removal import Removal
@@ -100,6 +100,9 @@ def _bar(cycle: Cycle, node: Node) -> str:
         return f"it is annotated {found}"
     if node.unreadable or node.deleting or not node.ready:
         return "it cannot be judged"
+    twin = kept_by_twin(cycle, node)
+    if twin:
+        return twin
     if not is_empty(cycle, node):
         return "pods keep it: drain it by hand, or let them move"
     judge = Judge(terms_of(ScaleInSettings()), cycle.budgets)

@@ -2,6 +2,7 @@
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.idleness import kept_by_twin
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
 
@@ -22,7 +23,17 @@ def bar(cycle: Cycle, node: Node, status: FleetStatus) -> Bar | None:
     if status.out_of_reach:
         what = "have" if status.silent_since is None else "tell of"
         return "fleet-missing", f"EC2 does not {what} its fleet: its target cannot be lowered"
-    return None if node.ready else ("not-ready", "it is not Ready")
+    if not node.ready:
+        return "not-ready", "it is not Ready"
+    unsure = _unsure(cycle, node, status)
+    return ("unreadable", unsure) if unsure else None
+
+
+def _unsure(cycle: Cycle, node: Node, status: FleetStatus) -> str:
+    """Why nobody can tell what would end with the node's instance; empty when one can."""
+    if cycle.inventory.is_unseen(node, status.key):
+        return f"EC2 does not show its instance {node.instance_id}"
+    return kept_by_twin(cycle, node)
 
 
 def pod_bar(rulings: list[tuple[Pod, Ruling]]) -> Bar | None:

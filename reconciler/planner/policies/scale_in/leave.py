@@ -21,7 +21,7 @@ from reconciler.planner.drains import (
     give_up,
     terms_of,
 )
-from reconciler.planner.idleness import counted, counts
+from reconciler.planner.idleness import counted, counts, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.moves import Mover, grouped, placements_of, waits_for_its_end
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
@@ -86,7 +86,7 @@ class _Leaver:
         begun = DRAIN_STARTED in node.annotations
         remaining = cycle.targets[key] - 1 - self._going_on.get(key, 0)
         bystander = bystander_bar(judge, [p for p in pods if not counts(p)])
-        because = ""
+        because = kept_by_twin(cycle, node)
         if forbidding(node.annotations):
             because = "an annotation forbids to remove it"
         elif bystander is not None:
@@ -97,6 +97,8 @@ class _Leaver:
             because = "it is used again"
         if because:
             cycle.actions += give_back(node, "scale-in", because)
+        elif cycle.inventory.is_unseen(node, key):
+            return  # gone, or an answer that is late: there is nothing to end
         elif counted(pods):
             self._drain_on(node, key, pods, judge)
         elif node.instance_id is not None and not status.out_of_reach:

@@ -6,6 +6,7 @@ from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.demand import FLEET
 from reconciler.planner.drains import keep, terms_of
 from reconciler.planner.inventory import is_draining, is_joining
 from reconciler.planner.removal import Removal
@@ -18,15 +19,23 @@ _MAY_STILL_RUN = frozenset({"do-not-disrupt", "started-job", "unreadable"})
 
 def propose(cycle: Cycle) -> None:
     """Delete what is only a name; replace what runs but does not answer."""
+    inventory = cycle.inventory
     for node in cycle.nodes.values():
-        key = cycle.inventory.fleet_of_node.get(node.name)
+        key = inventory.fleet_of_node.get(node.name)
         if key is None or node.unreadable or node.deleting or node.instance_id is None:
             continue
-        if node.name in cycle.inventory.leaving or is_draining(node):
+        if node.name in inventory.leaving:
             continue
+        if is_draining(node) and not inventory.is_unseen(node, key):
+            continue  # its drain ends it
         since = _unready_since(cycle, node)
         if since is not None:
             _resolve(cycle, node, key, duration(cycle.at - since))
+    for machine, aliases in inventory.twins.items():
+        for name in aliases:
+            if FLEET in cycle.nodes[name].labels and name not in inventory.fleet_of_node:
+                why = f"its instance is the node {machine}: this is but a name, for you to delete"
+                keep(cycle, cycle.nodes[name], "unreadable", why)
 
 
 def _unready_since(cycle: Cycle, node: Node) -> datetime | None:
@@ -40,9 +49,10 @@ def _unready_since(cycle: Cycle, node: Node) -> datetime | None:
 
 
 def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
+    """An instance is gone only where others of its region, and its fleet, were answered."""
     instance = cycle.inventory.instance_of_node.get(node.name)
     if instance is None:
-        if _is_known_gone(cycle, key):
+        if cycle.inventory.is_unseen(node, key) and not cycle.statuses[key].out_of_reach:
             because = f"not Ready for {spent}, and its instance is gone"
             _remove(
                 cycle,
@@ -82,17 +92,6 @@ def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
     )
 
 
-def _is_known_gone(cycle: Cycle, key: FleetKey) -> bool:
-    """Only where instances of that region were answered: silence is no proof.
-
-    A fleet that the answers leave out may have been left out with its instances.
-    """
-    cloud = cycle.snapshot.cloud
-    if cloud is None or not cloud.instances_known or cycle.statuses[key].out_of_reach:
-        return False
-    return any(instance.region == key.region for instance in cloud.instances)
-
-
 def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
     """What an operator would wait for; empty when the node may be replaced.
 
@@ -107,7 +106,9 @@ def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
     if instance.protected:
         return "its instance is protected from scale-in"
     judge = Judge(terms_of(status.settings.scale_in), cycle.budgets)
-    for pod, ruling in judge.rulings(cycle.pods_on.get(node.name, ())):
+    names = (node.name, *cycle.inventory.twins.get(node.name, ()))
+    pods = [pod for name in names for pod in cycle.pods_on.get(name, ())]
+    for pod, ruling in judge.rulings(pods):
         if ruling.code in _MAY_STILL_RUN:
             return f"{pod.key} may still run there: {ruling.reason}"
     return ""

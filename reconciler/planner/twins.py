@@ -1,0 +1,40 @@
+"""Nodes that claim the same instance: a kubelet that was renamed leaves its old name behind.
+
+Only one of them is the machine. The others are names, and ending "their" instance would end the
+machine with all that runs there.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from reconciler.model.cluster import Node
+from reconciler.model.ids import InstanceId, NodeName
+
+Twins = Mapping[NodeName, tuple[NodeName, ...]]
+"""By the node that is the machine: the other names that claim its instance."""
+
+
+def find_twins(nodes: Iterable[Node]) -> Twins:
+    """Which nodes are but names of another one; empty where every instance is one node.
+
+    The machine is the one that is Ready; of several the one that registered last.
+    """
+    claiming: dict[InstanceId, list[Node]] = {}
+    for node in nodes:
+        if node.instance_id is not None:
+            claiming.setdefault(node.instance_id, []).append(node)
+    found: dict[NodeName, tuple[NodeName, ...]] = {}
+    for several in claiming.values():
+        if len(several) > 1:
+            machine, *names = sorted(several, key=_likeliest, reverse=True)
+            found[machine.name] = tuple(sorted(node.name for node in names))
+    return found
+
+
+def names_only(twins: Twins) -> frozenset[NodeName]:
+    """The nodes that are but names."""
+    return frozenset(name for names in twins.values() for name in names)
+
+
+def _likeliest(node: Node) -> tuple[object, ...]:
+    created = node.created_at.timestamp() if node.created_at else 0.0
+    return node.ready, not node.deleting, created, node.name

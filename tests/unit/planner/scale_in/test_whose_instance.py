@@ -1,0 +1,208 @@
+"""Nodes whose instance is another node too, is nobody's, or is not shown by EC2."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import DeleteNode, TaintNode, TerminateInstance, UntaintNode
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import Instance
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId, InstanceId
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from tests.builders import (
+    ago,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.scale_in.scene import drained, full, kept, on, told, unneeded
+
+FLEET = make_fleet_settings()
+I1 = InstanceId("i-1")
+
+
+def planned(*objects: Node | Pod, target: int = 1, foreign: Instance | None = None) -> Plan:
+    """The plan in a world where EC2 runs one instance per id; `foreign` replaces one of them."""
+    nodes = [o for o in objects if isinstance(o, Node)]
+    live = make_fleet(FLEET, target)
+    found = {n.instance_id: make_instance(n, live) for n in nodes if n.instance_id}
+    if foreign is not None:
+        found[foreign.id] = foreign
+    cloud = make_cloud(live, instances=found.values())
+    return plan(make_snapshot(*objects, cloud=cloud), make_settings(FLEET))
+
+
+def old_name(**changed: Any) -> Node:
+    """What a renamed kubelet left behind."""
+    stale = {"ready": False, "created_at": ago(90_000), "ready_changed_at": ago(7200)}
+    return make_node("old", FLEET, instance_id=I1, **{**stale, **changed})
+
+
+def machine(**changed: Any) -> Node:
+    """The node that the kubelet registers by now."""
+    return make_node("new", FLEET, instance_id=I1, **changed)
+
+
+# ---- one instance, two nodes ----------------------------------------------------------------
+
+
+def test_unready_name_of_a_machine_at_work_ends_nothing() -> None:
+    """A kubelet was renamed: ending the old node's instance would end the new node's pods."""
+    made = planned(old_name(), machine(), on("new", cpu="3"))
+    assert made.actions == ()
+    assert kept(made)["old"] == "unreadable"
+
+
+def test_idle_name_of_a_machine_at_work_ends_nothing() -> None:
+    """Both are Ready until the node lifecycle controller misses the old one's heartbeat."""
+    idle = unneeded("old", FLEET, instance_id=I1, created_at=ago(90_000))
+    made = planned(idle, machine(), on("new", cpu="3"))
+    assert told(made, TaintNode) == []
+
+
+def test_drained_name_of_a_machine_at_work_ends_nothing() -> None:
+    """The last check looks for pods under the old name, and finds none."""
+    made = planned(
+        drained("old", FLEET, instance_id=I1, created_at=ago(90_000)),
+        machine(),
+        on("new", cpu="3"),
+    )
+    assert told(made, TerminateInstance) == []
+
+
+def test_idle_machine_stays_while_pods_run_under_its_other_name() -> None:
+    """The kubelet that the pods belong to may still answer."""
+    other = old_name(ready=True)
+    made = planned(unneeded("new", FLEET, instance_id=I1), other, on("old", cpu="3"))
+    assert told(made, TaintNode) == []
+    assert kept(made)["new"] == "unreadable"
+
+
+def test_drained_machine_is_given_back_when_pods_run_under_its_other_name() -> None:
+    """Its end would end them."""
+    made = planned(drained("new", FLEET, instance_id=I1), old_name(ready=True), on("old", cpu="3"))
+    assert told(made, TerminateInstance) == []
+    assert told(made, UntaintNode) == ["new"]
+
+
+def test_idle_machine_goes_when_nothing_runs_under_its_old_name() -> None:
+    """A name that nobody cleans up would keep a machine for ever."""
+    gone = on("old", cpu="3", deleting=True)
+    made = planned(unneeded("new", FLEET, instance_id=I1), old_name(), gone)
+    assert told(made, TaintNode) == ["new"]
+
+
+def test_unready_machine_with_a_job_under_its_other_name_is_not_replaced() -> None:
+    """The job may go on where a kubelet has only lost its connection."""
+    down = machine(ready=False, created_at=ago(9000), ready_changed_at=ago(1200))
+    made = planned(down, old_name(), on("old", owner="Job"))
+    assert told(made, TerminateInstance) == []
+    assert kept(made)["new"] == "may-still-run"
+
+
+def test_two_names_of_one_instance_count_as_one_node_of_their_fleet() -> None:
+    """Counted twice, the fleet would be asked for one node more than its pods need."""
+    made = planned(old_name(), machine(), full("new", "4"), make_pod("waits", cpu="3"))
+    assert [(f.joined, f.target) for f in made.fleets] == [(1, 2)]
+
+
+def test_every_name_of_a_terminated_instance_goes() -> None:
+    """Neither of them is a machine any more."""
+    live = make_fleet(FLEET, 0)
+    ended = replace(make_instance(machine(), live), state="terminated")
+    cloud = make_cloud(live, instances=[ended])
+    made = plan(make_snapshot(old_name(), machine(), cloud=cloud), make_settings(FLEET))
+    assert sorted(told(made, DeleteNode)) == ["new", "old"]
+
+
+# ---- instances that are not the fleet's -----------------------------------------------------
+
+
+def launched_by_hand(**tags: str) -> Instance:
+    """An instance of nobody's fleet, which says that it is of this cluster."""
+    owned = {"kubernetes.io/cluster/c": "owned", **tags}
+    return Instance(
+        id=InstanceId("i-hand"),
+        region=make_fleet(FLEET).region,
+        fleet_id=None,
+        state="running",
+        instance_type="m5.xlarge",
+        zone="us-west-2a",
+        launched_at=ago(7200),
+        tags=FrozenMap(owned),
+    )
+
+
+@pytest.mark.parametrize("state", ["idle", "draining", "unready"])
+def test_labelled_node_of_an_instance_without_a_fleet_is_never_ended(state: str) -> None:
+    """Someone launched it by hand and labelled it, so that a sector's pods may run there."""
+    node = {
+        "idle": unneeded("hand", FLEET),
+        "draining": drained("hand", FLEET),
+        "unready": make_node("hand", FLEET, ready=False, ready_changed_at=ago(1200)),
+    }[state]
+    made = planned(node, make_node("n", FLEET), full("n"), foreign=launched_by_hand())
+    assert made.actions == ()
+    assert [f.joined for f in made.fleets] == [1]
+
+
+def test_instance_that_carries_the_fleets_own_tag_is_the_fleets() -> None:
+    """Membership may be missing from an answer; the tags that we set are not."""
+    mine = launched_by_hand(fleet=FLEET.name)
+    node = unneeded("hand", FLEET)
+    made = planned(node, make_node("n", FLEET), full("n"), target=2, foreign=mine)
+    assert told(made, TaintNode) == ["hand"]
+
+
+# ---- instances that EC2 does not show -------------------------------------------------------
+
+
+def unseen(*objects: Node | Pod) -> Plan:
+    """The plan while EC2 shows the instance of node `n` alone."""
+    live = make_fleet(FLEET, 2)
+    cloud = make_cloud(live, instances=[make_instance(make_node("n", FLEET), live)])
+    snapshot = make_snapshot(make_node("n", FLEET), full("n"), *objects, cloud=cloud)
+    return plan(snapshot, make_settings(FLEET))
+
+
+def test_ready_node_whose_instance_ec2_does_not_show_is_not_emptied() -> None:
+    """Foreign, or an answer that is late: lowering the fleet's target for it would cost a node."""
+    made = unseen(unneeded("a", FLEET))
+    assert told(made, TaintNode) == []
+    assert kept(made)["a"] == "unreadable"
+
+
+def test_draining_node_whose_instance_ec2_does_not_show_waits() -> None:
+    """The fleet's target would go down, and nothing would end."""
+    assert unseen(drained("a", FLEET)).actions == ()
+
+
+def test_draining_node_whose_instance_went_away_loses_its_object() -> None:
+    """Nobody would end its drain: there is nothing to terminate."""
+    made = unseen(drained("a", FLEET, ready=False, ready_changed_at=ago(1200)))
+    assert told(made, DeleteNode) == ["a"]
+    assert told(made, TerminateInstance) == []
+
+
+def test_nodes_leave_as_usual_where_instances_are_not_known_at_all() -> None:
+    """Offline, with the answers about fleets alone, labels have to do."""
+    live = make_fleet(FLEET, 2)
+    cloud = make_cloud(live, instances_known=False)
+    snapshot = make_snapshot(unneeded("a", FLEET), make_node("n", FLEET), full("n"), cloud=cloud)
+    assert told(plan(snapshot, make_settings(FLEET)), TaintNode) == ["a"]
+
+
+def test_instance_of_another_fleet_of_the_name_is_not_the_live_ones() -> None:
+    """A fleet that was deleted and made anew leaves instances of the same name."""
+    node = unneeded("hand", FLEET)
+    other = replace(launched_by_hand(fleet=FLEET.name), fleet_id=FleetId("fleet-of-before"))
+    made = planned(node, make_node("n", FLEET), full("n"), foreign=other)
+    assert told(made, TaintNode) == []

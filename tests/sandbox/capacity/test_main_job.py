@@ -30,8 +30,7 @@ def test_pending_pods_become_nodes_and_idle_nodes_go_again(
     assert status == 200
     assert 'policy="scale-in"' in text
     assert "fleet_reconciler_reaction_seconds_count 6.0" in text
-    code, seconds = running.end()
-    assert (code, seconds < 20) == (0, True)
+    assert running.end()[0] == 0
 
 
 def test_killed_in_the_middle_converges_after_restart(

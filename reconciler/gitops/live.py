@@ -1,8 +1,9 @@
 """What differs between the config and the fleets that EC2 has: pure, and seen by every cycle.
 
-Images, volumes and state are seen by `ci drift` alone, which asks Terraform. Capacity is no drift.
+Volumes, network and state are seen by `ci drift` alone, which asks Terraform. Capacity is no drift.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,10 +12,13 @@ from reconciler.config.schema import SectorConfig
 from reconciler.config.sizes import BUILT_IN_SIZES
 from reconciler.gitops.root_module import RootModule, root_module_of
 from reconciler.model.fleet import Fleet
-from reconciler.model.ids import Region
+from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState
+from reconciler.planner.live_fleets import LIVE_STATES
 
-LiveDriftKind = Literal["fleet-missing", "fleet-extra", "tags-differ", "types-differ"]
+LiveDriftKind = Literal[
+    "fleet-missing", "fleet-extra", "tags-differ", "types-differ", "image-differs"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -25,9 +29,10 @@ class LiveDrift:
     region: Region
     kind: LiveDriftKind
     """`fleet-missing`: an apply is due, or somebody deleted it. `fleet-extra`: the config no
-    longer names it."""
+    longer names it, or several have its name. `image-differs`: seen on nodes of the present launch
+    template version, so not before there is one."""
     detail: str
-    """Names of tags or types; never a tag's value."""
+    """Names of tags, types or images; never a tag's value."""
 
 
 def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[LiveDrift, ...]:
@@ -41,25 +46,57 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
     if not config.sectors or not config.cluster:
         return ()
     root = root_module_of(config)
-    live = [fleet for fleet in cloud.fleets if fleet.provider == "ec2-fleet"]
+    live = [f for f in cloud.fleets if f.provider == "ec2-fleet" and f.state in LIVE_STATES]
     named = {*root.fleets, *root.left_out}
     found = [
         _drift(fleet, "fleet-extra", "not in the config; allow_destroy lets it be drained")
         for fleet in live
         if fleet.name not in named
     ]
-    at_home = {fleet.name: fleet for fleet in live if fleet.region == home}
     if home in cloud.regions:
+        at_home: dict[str, list[Fleet]] = defaultdict(list)
+        for fleet in live:
+            if fleet.region == home:
+                at_home[fleet.name].append(fleet)
+        images = _images_of_new_nodes(live, cloud)
         for name, variables in root.fleets.items():
-            fleet = at_home.get(name)
-            if fleet is None:
+            theirs = at_home[name]
+            if not theirs:
                 detail = "in the config, not in EC2"
                 found.append(
                     LiveDrift(fleet=name, region=home, kind="fleet-missing", detail=detail)
                 )
-            else:
-                found += _differences(root, fleet, variables)
+            if len(theirs) > 1 and name not in config.allow_destroy:
+                found.append(_several(theirs))
+            for fleet in theirs[:1]:
+                found += _differences(root, fleet, variables, images.get(fleet.id, set()))
     return tuple(sorted(found))
+
+
+def _several(fleets: list[Fleet]) -> LiveDrift:
+    """An approved replacement aside, a second fleet is one that nobody sizes."""
+    ids = ", ".join(sorted(fleet.id for fleet in fleets))
+    return _drift(fleets[0], "fleet-extra", f"{len(fleets)} fleets have this name: {ids}")
+
+
+def _images_of_new_nodes(live: list[Fleet], cloud: CloudState) -> Mapping[FleetId, set[str]]:
+    """Images of the nodes that each fleet launched from its present launch template version.
+
+    EC2 tells the image of a node along with the node: nothing more is asked. Older nodes have the
+    image of their day, which the rolling update is about.
+    """
+    versions = {
+        fleet.id: fleet.launch_template_version
+        for fleet in live
+        if fleet.launch_template_version.isdecimal()
+    }
+    images: dict[FleetId, set[str]] = defaultdict(set)
+    for instance in cloud.instances:
+        if instance.fleet_id not in versions or not instance.image_id or instance.gone:
+            continue
+        if instance.launch_template_version == versions[instance.fleet_id]:
+            images[instance.fleet_id].add(instance.image_id)
+    return images
 
 
 def fleet_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[str, str]:
@@ -77,7 +114,9 @@ def fleet_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[st
     }
 
 
-def _differences(root: RootModule, fleet: Fleet, variables: Mapping[str, Any]) -> list[LiveDrift]:
+def _differences(
+    root: RootModule, fleet: Fleet, variables: Mapping[str, Any], images: set[str]
+) -> list[LiveDrift]:
     wanted = fleet_tags(root.cluster_name, fleet.name, variables)
     there = {key: value for key, value in fleet.tags.items() if not key.startswith("aws:")}
     keys = sorted(key for key in {*wanted, *there} if wanted.get(key) != there.get(key))
@@ -86,6 +125,12 @@ def _differences(root: RootModule, fleet: Fleet, variables: Mapping[str, Any]) -
     changed = sorted(types ^ set(fleet.instance_types))
     if types and fleet.instance_types and changed:
         found.append(_drift(fleet, "types-differ", ", ".join(changed)))
+    image = variables.get("ami", "")
+    others = sorted(images - {image})
+    if image and others:
+        found.append(
+            _drift(fleet, "image-differs", f"new nodes get {', '.join(others)}, not {image}")
+        )
     return found
 
 

@@ -84,6 +84,8 @@ class Instance:
     lifecycle: Lifecycle = "on-demand"
     private_dns_name: str = ""
     launch_template_version: str = ""
+    image_id: str = ""
+    """Empty: not told."""
     tags: Labels = NO_LABELS
     protected: bool = False
     """Auto Scaling: protected from scale-in."""

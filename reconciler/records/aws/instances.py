@@ -39,6 +39,7 @@ class _InstanceWire(Wire):
     launch_time: Any = None
     instance_lifecycle: str | None = None
     private_dns_name: str | None = None
+    image_id: str | None = None
     tags: tuple[TagWire, ...] | None = None
 
 
@@ -122,6 +123,7 @@ def _instance(wire: _InstanceWire, region: Region) -> Instance:
         lifecycle="spot" if wire.instance_lifecycle == "spot" else "on-demand",
         private_dns_name=wire.private_dns_name or "",
         launch_template_version=tags.get(TEMPLATE_VERSION_TAG, ""),
+        image_id=wire.image_id or "",
         tags=tags,
     )
 

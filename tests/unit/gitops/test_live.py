@@ -8,9 +8,9 @@ import pytest
 from reconciler.config.loader import parse_config
 from reconciler.gitops.live import LiveDrift, LiveDriftKind, fleet_tags, live_drift
 from reconciler.gitops.root_module import root_module_of
-from reconciler.model.fleet import Fleet
+from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetId, Region
+from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
 
 HOME, AWAY = Region("us-west-2"), Region("us-east-1")
@@ -18,7 +18,7 @@ CONFIG = parse_config(
     """\
 cluster: analytics
 regions: [us-west-2, us-east-1]
-terraform: {tags: {team: data}}
+terraform: {ami: ami-2, tags: {team: data}}
 sizes:
   wide: {kind: memory, cpu: 2, memory: 16Gi, instance_types: [r6i.large, r5.large]}
 sectors:
@@ -115,3 +115,69 @@ def test_config_without_sectors_says_nothing() -> None:
     config = parse_config("cluster: analytics\n")
     cloud = CloudState(fleets=(SMALL,), regions=frozenset({HOME}))
     assert live_drift(config, HOME, cloud) == ()
+
+
+def instance(image: str, version: str = "7", **changes: Any) -> Instance:
+    """A node's instance of the fleet that is looked at."""
+    made = Instance(
+        id=InstanceId("i-1"),
+        region=HOME,
+        fleet_id=SMALL.id,
+        state="running",
+        instance_type="r5.xlarge",
+        zone="us-west-2a",
+        launched_at=None,
+        launch_template_version=version,
+        image_id=image,
+    )
+    return replace(made, **changes)
+
+
+def images(*instances: Instance, version: str = "7") -> list[LiveDrift]:
+    """What differs when the fleet launches from this version and has these instances."""
+    fleets = (replace(SMALL, launch_template_version=version), WIDE)
+    regions = frozenset({HOME, AWAY})
+    cloud = CloudState(fleets=fleets, instances=instances, regions=regions)
+    return list(live_drift(CONFIG, HOME, cloud))
+
+
+def test_new_nodes_of_another_image_are_drift() -> None:
+    """A template that somebody edited by hand rolls an image out that nobody reviewed."""
+    (found,) = images(instance("ami-1"), instance("ami-2"))
+    assert (found.fleet, found.kind) == ("primary-small", "image-differs")
+    assert found.detail == "new nodes get ami-1, not ami-2"
+
+
+@pytest.mark.parametrize(
+    "instances",
+    [
+        (),
+        (instance("ami-2"),),
+        (instance("ami-1", version="6"),),
+        (instance(""),),
+        (instance("ami-1", state="shutting-down"),),
+        (instance("ami-1", fleet_id=FleetId("fleet-other")),),
+    ],
+)
+def test_image_of_older_nodes_is_no_drift(instances: tuple[Instance, ...]) -> None:
+    """Nodes from before the last apply are for the rolling update, not for an alarm."""
+    assert images(*instances) == []
+
+
+def test_image_is_not_judged_while_the_present_version_is_unknown() -> None:
+    """Without the launch template's number no instance is known to be of it."""
+    assert images(instance("ami-1"), version="$Latest") == []
+
+
+def test_fleet_that_was_deleted_by_hand_is_missing() -> None:
+    """EC2 lists it as long as its instances run: nothing replaces them any more."""
+    found = drift(replace(SMALL, state="deleted-running"), WIDE)
+    assert [(each.fleet, each.kind) for each in found] == [("primary-small", "fleet-missing")]
+
+
+def test_second_fleet_of_a_name_is_extra() -> None:
+    """Two fleets of one name stand for twice the nodes, and the loop sizes only one of them."""
+    twin = replace(SMALL, id=FleetId("fleet-twin"))
+    (found,) = drift(SMALL, twin, WIDE)
+    assert (found.fleet, found.kind) == ("primary-small", "fleet-extra")
+    assert found.detail == "2 fleets have this name: fleet-primary-small, fleet-twin"

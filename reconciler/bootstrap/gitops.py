@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -28,12 +29,12 @@ from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, pod_impacts
 from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
-from reconciler.gitops.roots import changed_roots
+from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
 from reconciler.loops.gitops_progress import IsLive
-from reconciler.model.errors import ReconcilerError, UsageError
+from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
 from reconciler.model.ids import Region
 from reconciler.observer.observe import observe
 from reconciler.ports.cloud import Cloud
@@ -160,6 +161,8 @@ class CiOptions:
     backend_config: tuple[str, ...] = ()
     allow_types: tuple[str, ...] = ()
     lock_timeout_seconds: int = 60
+    allow_newer_commit: bool = False
+    """Whether an apply may find the checkout at a newer commit that touched nothing of its root."""
     cluster_files: tuple[str, ...] = ()
     """What kubectl prints of the cluster, to say what a plan means for its pods."""
 
@@ -187,8 +190,20 @@ def pipeline(options: CiOptions) -> Pipeline:
         config_fault=fault,
         allow_types=frozenset(options.allow_types),
         impacts=_impacts(options),
+        untouched_since=partial(_untouched_since, options) if options.allow_newer_commit else None,
     )
     return Pipeline(terraform, _ec2, GitCheckout(), settings, _left_behind, _set_pools)
+
+
+def _untouched_since(options: CiOptions, commit: str) -> bool:
+    """Whether neither the root module nor its config changed since a commit that is known here."""
+    checkout, config = GitCheckout(), _config_file(options)
+    beside = [(options.directory, None)] + ([(config.parent, config.name)] if config else [])
+    for directory, name in beside:
+        changed = checkout.changed_since(str(directory), commit)
+        if changed is None or (changed if name is None else name in changed):
+            return False
+    return True
 
 
 def _impacts(
@@ -212,8 +227,19 @@ def _impacts(
     return lambda planned: pod_impacts(planned, snapshot, settings)
 
 
-def roots_here(configs: tuple[str, ...], output: str, since: str) -> tuple[RenderTarget, ...]:
-    """The root modules of the checkout in the current directory that changed since a commit.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootHere:
+    """One root module of the checkout."""
+
+    target: RenderTarget
+    cluster: str
+    """As its config names it; empty when it does not."""
+
+
+def roots_here(
+    configs: tuple[str, ...], output: str, since: str
+) -> tuple[tuple[RootHere, ...], tuple[str, ...]]:
+    """The root modules of the checkout here that changed since a commit, and removed configs.
 
     Raises:
         UsageError: A path or the commit's name makes no sense.
@@ -221,7 +247,19 @@ def roots_here(configs: tuple[str, ...], output: str, since: str) -> tuple[Rende
     """
     checkout = GitCheckout()
     changed = checkout.changed_since(".", since) if since else None
-    return changed_roots(checkout.files("."), configs, output, changed)
+    files = checkout.files(".")
+    roots = tuple(
+        RootHere(target=target, cluster=_cluster_of(target.config_path))
+        for target in changed_roots(files, configs, output, changed)
+    )
+    return roots, gone_configs(files, configs, changed or ())
+
+
+def _cluster_of(config: str) -> str:
+    try:
+        return cluster_in(read_config_bytes(config))
+    except ConfigError:
+        return ""
 
 
 def _ec2(cluster: str) -> Cloud:

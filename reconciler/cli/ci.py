@@ -119,6 +119,14 @@ def apply(
     digest: Annotated[
         str, typer.Option(help="Digest that was approved; default: the one in PLAN.")
     ] = "",
+    allow_newer_commit: Annotated[
+        bool,
+        typer.Option(
+            "--allow-newer-commit",
+            help="Also when the checkout is at a newer commit that changed neither DIR nor the"
+            " config, as with many clusters in one repository.",
+        ),
+    ] = False,
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_type: TypesOption = None,
@@ -132,7 +140,13 @@ def apply(
     """
     with _shown("apply", directory):
         stages = _stages(
-            directory, kept, backend_config, lock_timeout, config=config, allow_types=allow_type
+            directory,
+            kept,
+            backend_config,
+            lock_timeout,
+            config=config,
+            allow_types=allow_type,
+            allow_newer_commit=allow_newer_commit,
         )
         applied = stages.apply(digest=digest)
     if wanted(output) is Output.JSON:
@@ -250,22 +264,32 @@ def roots(
 ) -> None:
     """List the root modules of this checkout, for a job each.
 
-    As JSON: {"roots": [{"config", "dir", "name"}]}; `name` is fit for an artifact.
+    As JSON: {"roots": [{"cluster", "config", "dir", "name"}], "gone": [config]}; `name` is fit for
+    an artifact, `cluster` for choosing a role; `gone` are configs that were removed.
     """
     from reconciler.bootstrap.gitops import roots_here  # noqa: PLC0415 - heavy
 
-    targets = roots_here(tuple(config or ["sectors.yaml"]), out, since)
+    found, gone = roots_here(tuple(config or ["sectors.yaml"]), out, since)
     if wanted(output) is Output.JSON:
-        print_json({"roots": [_root_json(target) for target in targets]})
+        print_json({"gone": list(gone), "roots": [_root_json(each) for each in found]})
     else:
-        print_table(("config", "dir"), [(t.config_path, t.output_dir) for t in targets])
+        rows = [(each.cluster, each.target.config_path, each.target.output_dir) for each in found]
+        print_table(("cluster", "config", "dir"), rows)
+    for path in gone:
+        sys.stderr.write(
+            f"warning: {path} was removed, and its fleets stay in EC2: bring it back, list them in"
+            " allow_destroy, take them out of it, and remove it when they are gone\n"
+        )
 
 
-def _root_json(target: Any) -> dict[str, str]:
+def _root_json(root: Any) -> dict[str, str]:
+    from reconciler.gitops.roots import root_name  # noqa: PLC0415 - heavy
+
     return {
-        "config": target.config_path,
-        "dir": target.output_dir,
-        "name": target.output_dir.replace("/", "."),
+        "cluster": root.cluster,
+        "config": root.target.config_path,
+        "dir": root.target.output_dir,
+        "name": root_name(root.target.output_dir),
     }
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reconciler.gitops.binding import Binding, essence
@@ -39,6 +39,8 @@ class PipelineSettings:
     allow_types: frozenset[str] = frozenset()
     impacts: Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None = None
     """What a plan means for the pods that run now; None: nobody looked at the cluster."""
+    untouched_since: Callable[[str], bool] | None = None
+    """Whether nothing of this root changed since a commit; None: every newer commit counts."""
 
     def policy(self, nodes: Mapping[str, tuple[str, ...]]) -> GuardPolicy:
         """What the guard may let through."""
@@ -132,6 +134,10 @@ class Pipeline:
         self._settings.plans.hand_over_locks(self._settings.module)
         self._terraform.init(self._settings.backend_config)
         now = self._binding(self._terraform.state_version(), ())
+        untouched = self._settings.untouched_since
+        planned_at = approved.binding.commit
+        if untouched is not None and planned_at not in {"", now.commit} and untouched(planned_at):
+            now = replace(now, commit=planned_at)
         moved = approved.binding.differences(now)
         if moved:
             raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")

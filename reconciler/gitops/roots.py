@@ -1,8 +1,17 @@
 """Which root modules of a config repository a pipeline has to look at: pure."""
 
+import hashlib
+import re
 from collections.abc import Collection, Sequence
+from typing import Final
 
+from reconciler.config.document import read_document
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
+from reconciler.model.errors import ConfigError
+
+NAME_MAX: Final = 100
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_/-]+", re.ASCII)
+_DIGEST: Final = 8
 
 
 def changed_roots(
@@ -31,3 +40,39 @@ def changed_roots(
         if target.config_path in changed
         or any(path.startswith(f"{target.output_dir}/") for path in changed)
     )
+
+
+def gone_configs(
+    files: Sequence[str], patterns: Sequence[str], changed: Collection[str]
+) -> tuple[str, ...]:
+    """Configs that were removed: what they had rendered stays in EC2, and nothing plans it.
+
+    Args:
+        files: Paths of all files of the checkout.
+        patterns: Config paths, see `find_targets`.
+        changed: Paths that changed, removed ones included.
+    """
+    removed = sorted(set(changed) - set(files))
+    return tuple(
+        target.config_path
+        for target in find_targets(removed, patterns)
+        if target.config_path in removed
+    )
+
+
+def root_name(output_dir: str) -> str:
+    """A directory's name for artifacts and the like: plain, bounded, no other directory's."""
+    if _PLAIN.fullmatch(output_dir) and len(output_dir) <= NAME_MAX:
+        return output_dir.replace("/", ".")
+    plain = re.sub(r"[^A-Za-z0-9_-]", ".", output_dir)[: NAME_MAX - _DIGEST - 1]
+    return f"{plain}-{hashlib.sha256(output_dir.encode()).hexdigest()[:_DIGEST]}"
+
+
+def cluster_in(content: bytes) -> str:
+    """The cluster that a config names, faulty or not; empty when it names none."""
+    try:
+        document = read_document(content)
+    except ConfigError:
+        return ""
+    named = document.get("cluster") or document.get("cluster_name")
+    return str(named) if isinstance(named, str) else ""

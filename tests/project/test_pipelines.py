@@ -99,6 +99,58 @@ def test_only_the_apply_gets_the_role_that_writes() -> None:
         assert "write" not in str(job.get("permissions", {}).get("contents", "")), name
 
 
+def steps_of(job: str) -> list[dict[str, str]]:
+    """The steps of a job on GitHub."""
+    found: list[dict[str, str]] = yaml.safe_load(GITHUB.read_text())["jobs"][job]["steps"]
+    return found
+
+
+def test_faults_of_a_config_are_told_before_a_role_is_needed() -> None:
+    """Whoever mistyped a fleet, or comes from a fork, must not read about credentials instead."""
+    told = [str(step.get("run", step.get("uses", ""))) for step in steps_of("plan")]
+    (role,) = [number for number, each in enumerate(told) if "configure-aws-credentials" in each]
+    for command in ("reconciler validate", "reconciler render", "terraform fmt"):
+        assert any(each.startswith(command) for each in told[:role]), command
+    for step in steps_of("plan")[role:]:
+        assert "OURS" in step["if"] or "github.event_name == 'push'" in step["if"], step
+
+
+def test_each_cluster_is_planned_and_applied_with_its_own_role() -> None:
+    """terraform/reconciler makes roles per cluster: the one of another cluster is refused."""
+    for job in ("plan", "apply", "drift"):
+        (role,) = re.findall(r"role-to-assume': '([^}]*)}}", str(steps_of(job)))
+        assert "matrix.root.cluster" in role, job
+    assert {"plan_role", "apply_role"} <= set(re.findall(r"inputs\.(\w+)", GITLAB.read_text()))
+
+
+def test_credentials_last_as_long_as_an_apply() -> None:
+    """Credentials that expire in the middle leave half a change and a lock behind."""
+    (seconds,) = re.findall(r"role-duration-seconds': (\d+)", str(steps_of("apply")))
+    minutes = yaml.safe_load(GITHUB.read_text())["jobs"]["apply"]["timeout-minutes"]
+    granted = re.search(
+        r'"apply" \? (\d+)', (ROOT / "terraform/reconciler/pipelines.tf").read_text()
+    )
+    assert granted is not None
+    assert minutes * 60 <= int(seconds) <= int(granted[1])
+
+
+def test_every_stage_is_told_its_config() -> None:
+    """A config of another name would silently not count: no limits, no allow_destroy."""
+    for file in (GITHUB, GITLAB):
+        text = re.sub(r"\\?\n +", " ", file.read_text())
+        stages = re.findall(r"reconciler ci (?:plan|apply|drift)[^\n]*", text)
+        assert len(stages) >= 3
+        assert all('--config "$CONFIG"' in stage for stage in stages), stages
+
+
+def test_gitlab_environments_are_one_per_cluster() -> None:
+    """GitLab fails the waiting apply of one cluster after a newer pipeline applied another's."""
+    document = yaml.safe_load(GITLAB.read_text().split("\n---\n")[1])
+    names = [job["environment"]["name"] for job in document.values() if "environment" in job]
+    assert names
+    assert all("$[[ inputs.root ]]" in name for name in names)
+
+
 def test_gitlab_jobs_share_no_name_between_clusters() -> None:
     """Two inclusions with equal names would silently be one job."""
     document = yaml.safe_load(GITLAB.read_text().split("\n---\n")[1])

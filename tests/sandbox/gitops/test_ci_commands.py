@@ -164,6 +164,28 @@ def test_apply_of_a_plan_from_another_commit_is_refused(checkout: Path) -> None:
     assert not (checkout / "terraform" / "terraform.tfstate").exists()
 
 
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [("other/sectors.yaml", 0), ("sectors.yaml", 1), ("terraform/more.tf", 1)],
+)
+def test_commit_that_leaves_this_cluster_alone_need_not_stop_its_apply(
+    checkout: Path, changed: str, code: int
+) -> None:
+    """With many clusters in one repository somebody always merges while another waits."""
+    (checkout / "sectors.yaml").write_text("cluster: one\n")
+    set_text(checkout, "two")
+    planned(checkout)
+    (checkout / changed).parent.mkdir(exist_ok=True)
+    (checkout / changed).write_text("# new\ncluster: one\n" if changed.endswith("yaml") else "")
+    git(checkout, "add", "--all")
+    git(checkout, "commit", "-qm", "Meanwhile")
+    strict = applied(checkout)
+    assert strict.returncode == 1
+    assert "the commit was" in strict.stderr
+    done = applied(checkout, "--allow-newer-commit")
+    assert done.returncode == code, done.stderr
+
+
 def test_apply_with_edited_files_is_refused(checkout: Path) -> None:
     """Same commit, other files: a dirty runner."""
     planned(checkout)

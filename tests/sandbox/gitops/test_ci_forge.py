@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,57 @@ def test_missing_summary_is_one_line(tmp_path: Path) -> None:
     assert "ci plan" in done.stderr
 
 
+def roots_of(repository: Path, *arguments: str) -> list[dict[str, str]]:
+    """What `ci roots` says of a repository with one directory per cluster."""
+    pattern = ["--config", "clusters/*/sectors.yaml", "--output", "json"]
+    done = ci("roots", *pattern, *arguments, cwd=repository)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, str]] = json.loads(done.stdout)["roots"]
+    return found
+
+
+def repository_of(folder: Path, **configs: str) -> Path:
+    """A repository with one directory per cluster."""
+    git(folder, "init", "-q", "-b", "main")
+    for name, text in configs.items():
+        (folder / "clusters" / name).mkdir(parents=True)
+        (folder / "clusters" / name / "sectors.yaml").write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "-qm", "Clusters")
+    return folder
+
+
+def test_roots_name_their_cluster_for_a_role_each(tmp_path: Path) -> None:
+    """One role for all clusters of a repository could change every one of them."""
+    configs = {"a": "cluster: one\n", "b": "cluster_name: two\n", "c": "cluster: [\n", "d": ""}
+    found = roots_of(repository_of(tmp_path, **configs))
+    assert [root["cluster"] for root in found] == ["one", "two", "", ""]
+
+
+def test_roots_have_names_of_their_own_that_artifacts_may_have(tmp_path: Path) -> None:
+    """Two plans under one name: one cluster would be handed the other's."""
+    names = ["a", "a.b", "a:b", "é", "x" * 200]
+    repository = repository_of(tmp_path, **dict.fromkeys(names, "cluster: c\n"))
+    (repository / "clusters/a/b").mkdir()
+    found = [root["name"] for root in roots_of(repository)]
+    assert len(set(found)) == len(names)
+    assert "clusters.a.terraform" in found
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,120}", name) for name in found)
+
+
+def test_config_that_was_removed_is_said_to_leave_its_fleets(tmp_path: Path) -> None:
+    """A deleted folder is no removal: nothing plans these fleets any more, and they cost money."""
+    repository = repository_of(tmp_path, a="cluster: one\n", b="cluster: two\n")
+    first = git(repository, "rev-parse", "HEAD")
+    git(repository, "rm", "-qr", "clusters/b")
+    git(repository, "commit", "-qm", "Remove b")
+    pattern = ("--config", "clusters/*/sectors.yaml", "--output", "json")
+    done = ci("roots", *pattern, "--since", first, cwd=repository)
+    assert json.loads(done.stdout) == {"gone": ["clusters/b/sectors.yaml"], "roots": []}
+    assert "clusters/b/sectors.yaml" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_roots_are_those_changed_since_a_commit(tmp_path: Path) -> None:
     """One job per cluster, and none for clusters that nobody touched."""
     git(tmp_path, "init", "-q", "-b", "main")
@@ -93,10 +145,7 @@ def test_roots_are_those_changed_since_a_commit(tmp_path: Path) -> None:
     git(tmp_path, "commit", "-qam", "Change b")
 
     def roots(*arguments: str) -> list[str]:
-        pattern = ["--config", "clusters/*/sectors.yaml", "--output", "json"]
-        done = ci("roots", *pattern, *arguments, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        return [root["dir"] for root in json.loads(done.stdout)["roots"]]
+        return [root["dir"] for root in roots_of(tmp_path, *arguments)]
 
     assert roots() == ["clusters/a/terraform", "clusters/b/terraform"]
     assert roots("--since", first) == ["clusters/b/terraform"]

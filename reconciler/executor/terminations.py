@@ -6,8 +6,10 @@ from reconciler.executor.pacing import PacedCloud
 from reconciler.executor.sides import PacedSides
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.errors import NotFound, PortError
+from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
+from reconciler.planner.orphans import FLEET_TAG
 
 End = tuple[OutcomeKind, str, str]
 """What came of it, the detail for people, the class of the error."""
@@ -67,9 +69,16 @@ def _living(
     ends.update({each: DONE_ALREADY for each in actions if each.instance not in alive})
     left = [each for each in actions if each.instance in alive]
     for each in left:
-        if each.orphan and alive[each.instance].fleet_id != each.fleet_id:
-            ends[each] = _refused(f"{each.instance} is of another fleet by now")
+        if not _is_of_its_fleet(alive[each.instance], each):
+            ends[each] = _refused(f"{each.instance} is not of fleet {each.fleet_id}")
     return [each for each in left if each not in ends]
+
+
+def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
+    """EC2 may leave the membership out, our own tag will do then; an orphan's has to be told."""
+    if instance.fleet_id is None and not action.orphan:
+        return instance.tags.get(FLEET_TAG) == action.fleet
+    return instance.fleet_id == action.fleet_id
 
 
 def _without_node(

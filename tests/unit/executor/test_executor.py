@@ -347,10 +347,14 @@ def test_orphan_is_left_alone_while_nobody_can_tell(scene: Scene) -> None:
     assert scene.changes() == []
 
 
-def test_orphan_that_belongs_to_another_fleet_by_now_is_left_alone(scene: Scene) -> None:
-    """The wrong instance would be ended in the name of a fleet that is gone."""
-    action = replace(orphaned(scene), fleet_id=FleetId("fleet-other"))
-    assert scene.run(action) == ["refused"]
+@pytest.mark.parametrize(("orphan", "decrement"), [(True, False), (False, True), (False, False)])
+def test_instance_that_belongs_to_another_fleet_is_left_alone(
+    scene: Scene, orphan: bool, decrement: bool
+) -> None:
+    """Somebody else's instance would be ended, and our fleet's target be lowered for it."""
+    action = replace(scene.ended(0, decrement=decrement), fleet_id=FleetId("fleet-other"))
+    assert scene.run(replace(action, orphan=orphan)) == ["refused"]
+    assert scene.changes() == []
 
 
 def test_orphan_with_a_pod_that_came_late_is_not_ended(scene: Scene) -> None:

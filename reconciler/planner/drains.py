@@ -129,6 +129,16 @@ def last_failure(cycle: Cycle, node: Node) -> tuple[datetime, int] | None:
     return when, max(1, count)
 
 
+def failure_noted_anew(cycle: Cycle, node: Node) -> list[AnyAction]:
+    """A failure that a clock noted ahead of its time would let the node rest until then."""
+    failure = last_failure(cycle, node)
+    when = parse_time(node.annotations.get(DRAIN_FAILED, "").partition("/")[0])
+    if failure is None or when is None or when <= cycle.at:
+        return []
+    noted, because = f"{rfc3339(cycle.at)}/{failure[1]}", "it was noted in the future"
+    return [annotate(node, DRAIN_FAILED, noted, "scale-in", because)]
+
+
 def rests_until(cycle: Cycle, node: Node) -> datetime | None:
     """Until when its drain is not tried again; None when it may be."""
     failure = last_failure(cycle, node)

@@ -106,7 +106,8 @@ def remembered(
     What is derived twice from the same signs comes to the same: a Lease that was written, but is
     still seen as it was before, counts nothing twice.
     """
-    memories = {(m.fleet, m.region): m for m in snapshot.cluster.memories}
+    known = (_not_ahead(m, snapshot.at) for m in snapshot.cluster.memories)
+    memories = {(m.fleet, m.region): m for m in known}
     for key, sign in signs.items():
         place = (key.name, key.region)
         before = memories.get(place, FleetMemory(fleet=key.name, region=key.region))
@@ -124,6 +125,20 @@ def remembered(
         for place in gone:
             del memories[place]
     return memories
+
+
+def _not_ahead(memory: FleetMemory, at: datetime) -> FleetMemory:
+    """What was noted while a clock was ahead: such a time counts as now.
+
+    A fleet would stay closed, or no new error be counted, until the clock has caught up.
+    """
+    ends, error, silent = memory.unavailable_until, memory.last_error_at, memory.silent_since
+    return replace(
+        memory,
+        unavailable_until=None if ends is None else min(ends, at + COOL_OFF_MAX),
+        last_error_at=None if error is None else min(error, at),
+        silent_since=None if silent is None else min(silent, at),
+    )
 
 
 def _is_old(memory: FleetMemory, at: datetime) -> bool:

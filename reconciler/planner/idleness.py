@@ -41,10 +41,11 @@ def parse_time(text: str) -> datetime | None:
 def unneeded_since(cycle: Cycle, node: Node) -> datetime | None:
     """The latest of the annotation and the Ready transition, never later than now.
 
-    None without an annotation that can be read: the timer starts now.
+    None without an annotation that can be read, or with one of the future, written by a clock
+    that was ahead: the timer starts now, and is noted anew.
     """
     noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
-    if noted is None:
+    if noted is None or noted > cycle.at:
         return None
     return min(max(noted, node.ready_changed_at or noted), cycle.at)
 
@@ -53,13 +54,13 @@ def idle_since(cycle: Cycle, node: Node) -> datetime | None:
     """Since when the node has been empty; None when nothing tells and the timer starts now.
 
     The latest of the annotation (or, without it, the end of its last finished pod) and the Ready
-    transition; a time in the future counts as now.
+    transition. A transition in the future counts as now; so do the others, and the timer is noted.
     """
     noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
     if noted is None:
         ends = [p.finished_at for p in cycle.finished_on.get(node.name, ()) if p.finished_at]
         noted = max(ends, default=None)
-    if noted is None:
+    if noted is None or noted > cycle.at:
         return None
     if node.ready_changed_at is not None:
         noted = max(noted, node.ready_changed_at)

@@ -102,7 +102,10 @@ def _judged(
         return None
     if not waiting:
         return _gone(cycle, memory)
-    memory = replace(memory, gone_at=None)
+    # Noted by a clock that was ahead, no node would ever have come for it.
+    bought_at, judged_at = min(memory.bought_at, cycle.at), memory.judged_at
+    judged_at = None if judged_at is None else min(judged_at, cycle.at)
+    memory = replace(memory, gone_at=None, bought_at=bought_at, judged_at=judged_at)
     came = [n for n in status.nodes if n.created_at and n.created_at > memory.bought_at]
     if bound.any_of(memory.demand, came):
         return None

@@ -163,6 +163,39 @@ def test_clock_that_jumps_back_does_not_close_or_open_a_fleet() -> None:
     assert not closed(made)
 
 
+def test_cool_off_that_ends_in_the_far_future_is_cut() -> None:
+    """A clock was a year ahead when EC2 failed: the fleet would buy nothing for a year."""
+    future = NOW + timedelta(days=365)
+    before = FleetMemory(
+        fleet=FLEET.name, region=HOME, failures=1, last_error_at=future, unavailable_until=future
+    )
+    memory = only(planned(make_fleet(FLEET), before))
+    assert memory.unavailable_until == NOW + timedelta(minutes=30)
+    assert not closed(planned(make_fleet(FLEET), memory, at=NOW + timedelta(minutes=30)))
+
+
+def test_errors_count_although_the_last_one_was_noted_in_the_future() -> None:
+    """Until the clock has caught up, no capacity error would move demand on."""
+    before = FleetMemory(
+        fleet=FLEET.name, region=HOME, failures=1, last_error_at=NOW + timedelta(days=365)
+    )
+    after = NOW + timedelta(seconds=20)
+    first = only(planned(make_fleet(FLEET), before))
+    made = planned(make_fleet(FLEET, capacity_errors=(capacity_error(-10),)), first, at=after)
+    assert "InsufficientInstanceCapacity" in closed(made)
+
+
+def test_silence_noted_in_the_future_counts_from_now() -> None:
+    """Demand would not move on to the next region before the clock has caught up."""
+    away = make_fleet(TWO_REGIONS, region=AWAY)
+    settings = make_settings(TWO_REGIONS, regions=(HOME, AWAY))
+    quiet: dict[str, Any] = {"regions": frozenset({AWAY}), "silent": frozenset({HOME})}
+    noted = NOW + timedelta(days=365)
+    before = FleetMemory(fleet=TWO_REGIONS.name, region=HOME, silent_since=noted)
+    made = planned(away, before, settings=settings, **quiet)
+    assert next(m for m in made.memories if m.region == HOME).silent_since == NOW
+
+
 TWO_REGIONS = make_fleet_settings(regions=(HOME, AWAY))
 
 

@@ -74,6 +74,13 @@ def test_node_that_joined_in_vain_counts_once_and_another_is_tried() -> None:
     assert [(m.strikes, m.judged_at) for m in made.demands] == [(1, NOW)]
 
 
+def test_purchase_noted_in_the_future_is_noted_anew() -> None:
+    """No node would have come after it: nodes would be bought in vain until the clock caught up."""
+    ahead = replace(first_purchase(), bought_at=ago(-9000), judged_at=ago(-9000))
+    (memory,) = planned(POD, demands=(ahead,)).demands
+    assert (memory.bought_at, memory.judged_at) == (NOW, NOW)
+
+
 def test_node_that_was_counted_does_not_count_again() -> None:
     """The first node in vain would be the second one too, a cycle later."""
     memory = replace(first_purchase(), strikes=1, judged_at=ago(30))

@@ -8,7 +8,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.calendar import grace_seconds
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import keep, rests_until
+from reconciler.planner.drains import failure_noted_anew, keep, rests_until
 from reconciler.planner.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.inventory import FleetStatus, is_draining
 from reconciler.planner.policies.scale_in.bars import bar, pod_bar
@@ -73,6 +73,7 @@ def find_candidates(scene: Scene) -> list[Candidate]:
                 stop_timer(cycle, node)
             else:
                 found.append(candidate)
+                cycle.actions += failure_noted_anew(cycle, node)
     return sorted(found, key=Candidate.order)
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from reconciler.model.actions import UNNEEDED_SINCE, TaintNode
+from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import GracePeriod
@@ -18,7 +19,15 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import make_scene_fleet
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    planned,
+    unneeded,
+)
 
 NIGHT = GracePeriod(starts=time(22), ends=time(6), weekdays=frozenset({2}), seconds=7200)
 OFFICE = GracePeriod(starts=time(7), ends=time(19), weekdays=frozenset(range(1, 6)), seconds=3600)
@@ -81,3 +90,35 @@ def test_longer_of_grace_period_and_stated_idle_threshold_counts() -> None:
     """A config that states both would give nodes up earlier than either says."""
     assert leaves("2026-01-28T12:00:00", 60, explicit=True)
     assert not leaves("2026-01-28T12:00:00", 59, explicit=True)
+
+
+AHEAD = {"fleet-reconciler.io/unneeded-since": "2027-01-31T12:00:00Z"}
+"""Written while the clock was a year ahead."""
+NOTED_NOW = ("a", "unneeded-since", "2026-01-31T12:00:00Z")
+
+
+@pytest.mark.parametrize("objects", [(), (on("a"), full("b"))], ids=["empty", "under-used"])
+def test_timer_of_the_future_begins_anew(objects: tuple[Pod, ...]) -> None:
+    """The node would be paid for until the clock has caught up."""
+    fleet = make_scene_fleet()
+    node = make_node("a", fleet, annotations=FrozenMap(AHEAD))
+    made = planned(fleet, node, make_node("b", fleet), *objects)
+    assert NOTED_NOW in annotations_set(made)
+    assert not any(isinstance(action, TaintNode) for action in made.actions)
+
+
+def test_end_of_a_pod_in_the_future_begins_the_timer() -> None:
+    """A kubelet whose clock is ahead would keep its node for ever."""
+    fleet = make_scene_fleet()
+    ended = on("a", phase="Succeeded", finished_at=datetime(2027, 1, 31, tzinfo=UTC))
+    assert NOTED_NOW in annotations_set(planned(fleet, make_node("a", fleet), ended))
+
+
+def test_failed_drain_of_the_future_rests_from_now_on() -> None:
+    """The node would never be emptied again."""
+    fleet = make_scene_fleet()
+    failed = {"fleet-reconciler.io/drain-failed": "2027-01-31T12:00:00Z/3"}
+    node = unneeded("a", fleet, annotations=failed)
+    made = planned(fleet, node, make_node("b", fleet), on("a"), full("b"))
+    assert annotations_set(made) == {("a", "drain-failed", "2026-01-31T12:00:00Z/3")}
+    assert kept(made)["a"] == "drain-cool-off"

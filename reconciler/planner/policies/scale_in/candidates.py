@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.model.actions import PolicyName
+from reconciler.model.actions import DRAIN_STARTED, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.calendar import grace_seconds
@@ -67,7 +67,10 @@ def find_candidates(scene: Scene) -> list[Candidate]:
         key = cycle.inventory.fleet_of_node.get(node.name)
         if key is None or is_draining(node) or node.name in cycle.inventory.leaving:
             continue
-        if not is_empty(cycle, node):
+        if DRAIN_STARTED in node.annotations:
+            # Its taint came off; this plan notes the end of its drain, from which it rests.
+            keep(cycle, node, "drain-cool-off", "its last drain has just ended")
+        elif not is_empty(cycle, node):
             candidate = _candidate(scene, utilisation, node, key)
             if candidate is None:
                 stop_timer(cycle, node)

@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.model.actions import (
     DRAIN_STARTED,
+    UNNEEDED_SINCE,
     AnnotateNode,
     EvictPod,
     TaintNode,
@@ -254,6 +255,16 @@ def test_start_of_a_drain_that_is_over_is_taken_off_the_node() -> None:
         ("a", "drain-started", None),
         ("a", "drain-failed", "2026-01-31T12:00:00Z/1"),
     }
+
+
+def test_node_rests_in_the_very_plan_that_notes_the_end_of_its_drain() -> None:
+    """Killed between taint and note, the next process would evict the same pods at once."""
+    fleet = make_scene_fleet()
+    node = make_node("a", fleet, annotations=noted({DRAIN_STARTED: 30, UNNEEDED_SINCE: 3600}, {}))
+    made = planned(fleet, node, on("a"), make_node("b", fleet), full("b"))
+    assert told(made, TaintNode) + told(made, EvictPod) == []
+    assert kept(made)["a"] == "drain-cool-off"
+    assert ("a", "drain-failed", "2026-01-31T12:00:00Z/1") in annotations_set(made)
 
 
 def test_node_that_is_taken_back_with_pods_on_it_rests() -> None:

@@ -67,16 +67,18 @@ def find_candidates(scene: Scene) -> list[Candidate]:
         key = cycle.inventory.fleet_of_node.get(node.name)
         if key is None or is_draining(node) or node.name in cycle.inventory.leaving:
             continue
+        if is_empty(cycle, node):
+            continue
         if DRAIN_STARTED in node.annotations:
             # Its taint came off; this plan notes the end of its drain, from which it rests.
             keep(cycle, node, "drain-cool-off", "its last drain has just ended")
-        elif not is_empty(cycle, node):
-            candidate = _candidate(scene, utilisation, node, key)
-            if candidate is None:
-                stop_timer(cycle, node)
-            else:
-                found.append(candidate)
-                cycle.actions += failure_noted_anew(cycle, node)
+            continue
+        candidate = _candidate(scene, utilisation, node, key)
+        if candidate is None:
+            stop_timer(cycle, node)
+        else:
+            found.append(candidate)
+            cycle.actions += failure_noted_anew(cycle, node)
     return sorted(found, key=Candidate.order)
 
 

@@ -25,7 +25,7 @@ STRIKES_MAX = 2
 FORGOTTEN_AFTER = timedelta(hours=1)
 """Quarantined pods that are gone may come back within that time and find nothing forgotten."""
 
-_DIGESTS_MAX = 65_536
+_DIGESTS_MAX = 8_192
 
 Purchase = tuple[str, str, Region]
 """Digest of the kind of pods; fleet; region."""
@@ -90,6 +90,7 @@ class _Bound:
             self._kinds.of_pod(pod) == demand
             for node in nodes
             for pod in pods_on.get(node.name, ())
+            if not pod.daemon
         )
 
 

@@ -27,8 +27,9 @@ SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 KARPENTER_DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 CONFIG_MIRROR = "kubernetes.io/config.mirror"
 
-SPECS_MAX = 65_536
-"""Distinct specs kept per generation: each DaemonSet pod has one of its own (its node's name)."""
+SPECS_MAX = 8_192
+"""Distinct specs kept per generation, at 5 kB each: every DaemonSet pod has one of its own (its
+node's name), of nodes that are long gone too."""
 
 
 class _AnnotationsWire(Struct, gc=False):

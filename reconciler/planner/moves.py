@@ -39,6 +39,10 @@ class Moves:
     """Class, destination, amount."""
 
 
+Begun = tuple[Moves, Sequence[Group]]
+"""Moves that are made, and the pods that they move."""
+
+
 @dataclass(slots=True, eq=False)
 class Mark:
     """A moment to go back to."""
@@ -52,17 +56,28 @@ class Mover:
     """Takes nodes out of the what-if cluster, their pods going to nodes that stay."""
 
     def __init__(
-        self, cycle: Cycle, leaving: Iterable[NodeName] = (), last: Sequence[NodeName] = ()
+        self,
+        cycle: Cycle,
+        leaving: Iterable[NodeName] = (),
+        last: Sequence[NodeName] = (),
+        begun: Iterable[Begun] = (),
     ) -> None:
-        """`leaving` are no destinations; `last` are the nodes to fill last, in this order."""
+        """See the class.
+
+        Args:
+            cycle: The plan's what-if cluster.
+            leaving: They are no destinations.
+            last: The nodes to fill last, in this order.
+            begun: Moves of drains under way, whose pods are yet to come.
+        """
         self._cycle = cycle
         self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._room_at_first: dict[int, tuple[IntArray, int]] = {}
         """Per class the room of each row, and all of it."""
-        self._begun: list[tuple[Moves, Sequence[Group]]] = []
-        """Moves of this plan that stay: kube-scheduler will spread their pods too."""
+        self._begun = list(begun)
+        """Moves that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
@@ -166,7 +181,7 @@ class Mover:
         that will do, as they come: in the order in which they are evicted, those of StatefulSets
         after the others, or by priority when several wait. What fits packed tightly may then not
         fit. Pods of one class always do: each node takes as many of them in any order. Pods of
-        moves that the plan began before are spread along with them, up to some hundreds.
+        moves that were begun before are spread along with them, up to some hundreds.
         """
         every = [*_latest(self._begun), (moves, groups)]
         if len({c.number for _, parts in every for c, _ in parts}) < 2:
@@ -338,9 +353,9 @@ def waits_for_its_end(pod: Pod) -> bool:
     return pod.owner is not None and pod.owner.kind == "StatefulSet"
 
 
-def _latest(begun: Sequence[tuple[Moves, Sequence[Group]]]) -> list[tuple[Moves, Sequence[Group]]]:
+def _latest(begun: Sequence[Begun]) -> list[Begun]:
     """The last moves begun, as many as can be spread again in a short time, in their order."""
-    found: list[tuple[Moves, Sequence[Group]]] = []
+    found: list[Begun] = []
     pods = 0
     for moves, groups in reversed(begun):
         pods += sum(len(members) for _, members in groups)

@@ -23,15 +23,19 @@ from reconciler.planner.drains import (
 )
 from reconciler.planner.idleness import counted, counts, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
-from reconciler.planner.moves import Mover, grouped, placements_of, waits_for_its_end
+from reconciler.planner.moves import Begun, Group, Mover, grouped, placements_of, waits_for_its_end
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
 from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
 
 
-def finish_leaving(cycle: Cycle) -> None:
-    """Delete Node objects of ended instances; end, drain on or give back draining nodes."""
+def finish_leaving(cycle: Cycle) -> list[Begun]:
+    """Delete Node objects of ended instances; end, drain on or give back draining nodes.
+
+    Returns:
+        Where the pods of nodes that drain on go.
+    """
     taken_back = {a.node for a in cycle.actions if isinstance(a, UntaintNode)}
     under_way: list[tuple[Node, FleetKey]] = []
     for node in cycle.nodes.values():
@@ -47,11 +51,13 @@ def finish_leaving(cycle: Cycle) -> None:
         elif DRAIN_STARTED in node.annotations:
             # The taint came off, and then the program was killed or its call failed.
             cycle.actions += end_of_drain(cycle, node, "scale-in", "its drain is over")
-    if under_way:
-        leaver = _Leaver(cycle)
-        for node, key in under_way:
-            if drain_reasons(node) <= VOLUNTARY_DRAINS:
-                leaver.finish(node, key)
+    if not under_way:
+        return []
+    leaver = _Leaver(cycle)
+    for node, key in under_way:
+        if drain_reasons(node) <= VOLUNTARY_DRAINS:
+            leaver.finish(node, key)
+    return leaver.begun
 
 
 def _delete_if_terminated(cycle: Cycle, node: Node, key: FleetKey) -> None:
@@ -75,6 +81,8 @@ class _Leaver:
     def __init__(self, cycle: Cycle) -> None:
         self._cycle = cycle
         self._mover = Mover(cycle)
+        self.begun: list[Begun] = []
+        """The moves of the nodes that drain on."""
         self._going_on: dict[FleetKey, int] = {}
         """Nodes per fleet that drain on: they will lower its target too."""
 
@@ -114,15 +122,17 @@ class _Leaver:
         limit = settings.pod_eviction_timeout_seconds
         if not left:
             limit += settings.graceful_termination_max_seconds
-        moves = None
+        moves, groups = None, list[Group]()
         barred = pod_bar(rulings)
         why = barred[1] if barred else _too_long(cycle, node, limit)
         if not why:
-            moves = self._mover.move(node, grouped(cycle, moving))
+            groups = grouped(cycle, moving)
+            moves = self._mover.move(node, groups)
             why = "" if moves else "its pods fit nowhere else any more"
         if moves is None:
             cycle.actions += give_up(cycle, node, "scale-in", why)
             return
+        self.begun.append((moves, groups))
         self._going_on[key] = self._going_on.get(key, 0) + 1
         cycle.used_rows.update(moves.rows)
         cycle.actions += _noted(cycle, node)

@@ -12,8 +12,7 @@ from reconciler.planner.policies.scale_in.under_used import remove_under_used
 def propose(cycle: Cycle) -> None:
     """End what was being emptied, then begin with nodes that are empty, then with under-used."""
     cycle.sim.lends = False  # whoever moves must not push headroom out, which would buy it again
-    finish_leaving(cycle)
-    scene = set_scene(cycle)
+    scene = set_scene(cycle, finish_leaving(cycle))
     ripe = find_ripe(scene)
     candidates = find_candidates(scene)
     remove_empty(scene, ripe, find_awaited(scene, candidates, ripe.removable))

@@ -1,5 +1,6 @@
 """What the steps of scale-in share: limits, judges, and what is on its way out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reconciler.model.ids import NodeName
@@ -7,6 +8,7 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import terms_of
 from reconciler.planner.idleness import counted
 from reconciler.planner.inventory import is_draining
+from reconciler.planner.moves import Begun
 from reconciler.planner.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.rules import Judge, Terms
 from reconciler.planner.settings import FleetSettings
@@ -17,6 +19,7 @@ class Scene:
     """One run of scale-in, after nodes under way were dealt with."""
 
     cycle: Cycle
+    under_way: Sequence[Begun]
     room: FleetRoom
     reserve: DemandReserve
     draining: frozenset[NodeName]
@@ -47,11 +50,12 @@ class Scene:
         return known
 
 
-def set_scene(cycle: Cycle) -> Scene:
-    """As things are now; actions so far are counted in."""
+def set_scene(cycle: Cycle, under_way: Sequence[Begun]) -> Scene:
+    """As things are now; actions so far are counted in, and the moves of drains under way."""
     draining, ours = still_draining(cycle), cycle.inventory.fleet_of_node
     return Scene(
         cycle=cycle,
+        under_way=under_way,
         room=FleetRoom(cycle),
         reserve=DemandReserve(cycle),
         draining=draining,

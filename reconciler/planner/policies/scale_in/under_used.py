@@ -29,7 +29,7 @@ class _Emptier:
         self._scene = scene
         self._examined = examined(scene, candidates)
         last = [c.node.name for c in reversed(candidates)]
-        self._mover = Mover(scene.cycle, scene.leaving, last)
+        self._mover = Mover(scene.cycle, scene.leaving, last, scene.under_way)
         self._consolidator = Consolidator(scene, self._mover)
         self._groups: dict[NodeName, list[Group]] = {}
 

@@ -312,3 +312,15 @@ def test_drain_is_given_up_when_a_stateful_pod_could_not_come_again() -> None:
     going = on("a", "going", "2", deleting=True, owner="StatefulSet")
     made = planned(fleet, drained("a", fleet), going, make_node("b", fleet), full("b"))
     assert told(made, UntaintNode) == ["a"]
+
+
+def test_room_that_a_drain_under_way_counts_on_is_not_given_to_pods_that_come_sooner() -> None:
+    """A StatefulSet's pod comes when the old one has gone: by then the node would be taken."""
+    fleet = make_scene_fleet(non_empty_at_once_max=2)
+    going = on("a", "going", "3500m", deleting=True, owner="StatefulSet")
+    staying = [make_node("b", fleet), on("b", "idle", "100m"), make_node("c", fleet)]
+    objects = [*staying, on("c", "full", "2"), unneeded("d", fleet), on("d", cpu="1500m")]
+    made = planned(fleet, drained("a", fleet), going, *objects)
+    assert told(made, TaintNode) == []
+    assert kept(made)["d"] == "no-destination"
+    assert told(planned(fleet, *objects), TaintNode) == ["d"]

@@ -146,7 +146,8 @@ class OverHttp(CloudWorld):
         return FleetId(answer["FleetId"])
 
     def advance(self, seconds: float) -> None:
-        """See CloudWorld."""
+        """See CloudWorld; what follows from the last call is done before, in the next one."""
+        self._ec2.describe_regions(RegionNames=[HOME])
         self._clock.advance(seconds)
 
     def refuse_launches(self, fleet_id: FleetId, code: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from reconciler.adapters.slack import QUEUE_MAX, SlackNotifier
 from reconciler.model.errors import PortError, Throttled, Unavailable
 
-WAIT_SECONDS = 10
+WAIT_SECONDS = 60
 
 
 class Hook(HTTPServer):

@@ -318,9 +318,9 @@ def test_room_that_a_drain_under_way_counts_on_is_not_given_to_pods_that_come_so
     """A StatefulSet's pod comes when the old one has gone: by then the node would be taken."""
     fleet = make_scene_fleet(non_empty_at_once_max=2)
     going = on("a", "going", "3500m", deleting=True, owner="StatefulSet")
-    staying = [make_node("b", fleet), on("b", "idle", "100m"), make_node("c", fleet)]
-    objects = [*staying, on("c", "full", "2"), unneeded("d", fleet), on("d", cpu="1500m")]
-    made = planned(fleet, drained("a", fleet), going, *objects)
+    nodes = [make_node("b", fleet), make_node("c", fleet), unneeded("d", fleet)]
+    pods = [on("b", "little", "100m"), on("c", "half", "2"), on("d", cpu="1500m")]
+    made = planned(fleet, drained("a", fleet), going, *nodes, *pods)
     assert told(made, TaintNode) == []
     assert kept(made)["d"] == "no-destination"
-    assert told(planned(fleet, *objects), TaintNode) == ["d"]
+    assert told(planned(fleet, *nodes, *pods), TaintNode) == ["d"]

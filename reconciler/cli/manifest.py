@@ -16,6 +16,7 @@ from reconciler.install.settings import (
     Identity,
     InstallSettings,
     check,
+    check_cluster,
     extra_paths,
     tolerations_of,
 )
@@ -75,6 +76,7 @@ def command(
     loaded = parse_config(content, name=config, cluster_name=cluster_name, directory=folder)
     if not loaded.cluster:
         raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
+    check_cluster(loaded.cluster)
     if iam_policy is not None:
         values = policy_values(iam_policy, loaded, loaded.cluster, node_role)
         sys.stdout.write(policy(iam_policy, values))

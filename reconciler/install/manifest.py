@@ -21,6 +21,8 @@ TEMPLATES: Final = (
     "disruption_budget",
 )
 """In the order in which they must be applied."""
+ALWAYS_THERE: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+"""Namespaces of every cluster, which are not ours to label: others' pods are there."""
 _PLAIN_LINES: Final = re.compile(r"(?:[\x20-\x7e\u00a1-\ud7ff\ue000-\ufefe\uff00-\ufffd]*\n)+")
 """What a YAML block scalar holds as it is: printable, every line ended."""
 
@@ -42,9 +44,10 @@ def render_manifest(settings: InstallSettings, version: str) -> str:
     environment.filters["yaml"] = to_yaml
     environment.filters["block"] = to_block
     values = _values(settings, version)
+    templates = TEMPLATES[1:] if settings.namespace in ALWAYS_THERE else TEMPLATES
     documents = (
         environment.from_string(read_template(f"install/{name}.yaml.j2")).render(values)
-        for name in TEMPLATES
+        for name in templates
     )
     header = environment.from_string(read_template("install/header.yaml.j2")).render(values)
     return header + "".join(f"---\n{each}" for each in documents)

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
+from urllib.parse import urlsplit
 
+from reconciler.config.rules.names import label_value_fault
 from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Taint
 from reconciler.model.errors import UsageError
@@ -16,6 +18,7 @@ CONFIG_MAP_BYTES_MAX: Final = 1 << 20
 """etcd takes no larger object; https://kubernetes.io/docs/concepts/configuration/configmap/."""
 ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PRIORITY_CLASS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _IMAGE: Final = re.compile(r"[a-zA-Z0-9][\w./:@-]{0,511}")
 _EXTRA_NAME: Final = re.compile(r"[\w.-]+(/[\w.-]+)*")
 
@@ -86,10 +89,15 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     Raises:
         UsageError: What is wrong and how to mend it.
     """
+    check_cluster(settings.cluster)
     if not _NAMESPACE.fullmatch(settings.namespace):
         raise UsageError("--namespace", f"{settings.namespace!r} is no name of a namespace")
     if not _IMAGE.fullmatch(settings.image):
         raise UsageError("--image", f"{settings.image!r} is no name of an image")
+    if settings.priority_class and not _PRIORITY_CLASS.fullmatch(settings.priority_class):
+        raise UsageError(
+            "--priority-class", f"{settings.priority_class!r} is no name of a PriorityClass"
+        )
     if settings.replicas < 1:
         raise UsageError("--replicas", "must be 1 or more")
     if settings.replicas > 1 and not config.leader_election.enabled:
@@ -110,9 +118,35 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
         )
     if config.kubeconfig:
         raise UsageError("kubeconfig", "is not there in a pod", "take it out of the config")
-    size = len(settings.config.encode()) + sum(len(v) for v in settings.extra_files.values())
+    _check_repository(settings.gitops)
+    texts = (settings.config, *settings.extra_files.values())
+    size = sum(len(text.encode()) for text in texts)
     if size > CONFIG_MAP_BYTES_MAX:
         raise UsageError("config", f"is {size} bytes, a ConfigMap takes {CONFIG_MAP_BYTES_MAX}")
+
+
+def check_cluster(name: str) -> None:
+    """Refuse a cluster's name, given beside the config, that would be more than a name.
+
+    Raises:
+        UsageError: It is no label value.
+    """
+    wrong = label_value_fault(name)
+    if wrong is not None:
+        raise UsageError("--cluster-name", wrong)
+
+
+def _check_repository(second: Gitops | None) -> None:
+    try:
+        parts = urlsplit(second.repository if second is not None else "")
+    except ValueError as error:
+        raise UsageError("--repository", f"is no address: {error}") from error
+    if parts.scheme in {"http", "https"} and (parts.username or parts.password):
+        raise UsageError(
+            "--repository",
+            "the arguments of a container are no place for a secret",
+            "take it out; the Deployment reads the key git-token of the Secret fleet-reconciler",
+        )
 
 
 def tolerations_of(config: SectorConfig, name: str | None) -> tuple[Taint, ...]:

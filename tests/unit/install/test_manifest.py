@@ -11,7 +11,13 @@ import yaml
 
 from reconciler.config.loader import parse_config
 from reconciler.install.manifest import render_manifest, to_block
-from reconciler.install.settings import Identity, InstallSettings, check, tolerations_of
+from reconciler.install.settings import (
+    Gitops,
+    Identity,
+    InstallSettings,
+    check,
+    tolerations_of,
+)
 from reconciler.model.errors import UsageError
 
 ROLE = "arn:aws:iam::123456789012:role/analytics-reconciler"
@@ -76,6 +82,26 @@ def test_kinds_come_in_the_order_in_which_they_can_be_applied() -> None:
         "Service",
         "PodDisruptionBudget",
     ]
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "default"])
+def test_namespace_that_every_cluster_has_is_left_as_it_is(namespace: str) -> None:
+    """Pod Security `restricted` on kube-system keeps the network plugin's pods from starting."""
+    found = objects(settings(namespace=namespace))
+    assert "Namespace" not in found
+    assert found["Deployment"]["metadata"]["namespace"] == namespace
+
+
+def test_pods_may_do_without_a_priority_class() -> None:
+    """An empty name is none that a cluster has."""
+    check(settings(priority_class=""), parse_config(CONFIG))
+    assert "priorityClassName" not in pod_of(settings(priority_class=""))["spec"]
+
+
+def test_repository_that_needs_a_user_name_of_its_protocol_is_taken() -> None:
+    """The `git` of an ssh address is no secret."""
+    ssh = settings(gitops=Gitops(repository="ssh://git@git.example/fleets.git"))
+    check(ssh, parse_config(CONFIG))
 
 
 def test_same_settings_give_the_same_bytes() -> None:
@@ -195,6 +221,13 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
         ("", {"namespace": "a\nb"}, "name of a namespace"),
         ("", {"image": "a b"}, "name of an image"),
         ("", {"config": "#" * (1 << 20) + "\n"}, "ConfigMap takes"),
+        ("", {"extra_files": {"c.json": "\u20ac" * (1 << 19)}}, "ConfigMap takes"),
+        ("", {"cluster": "a\nkind: Secret"}, "no label value"),
+        ("", {"cluster": "a" * 64}, "64 characters"),
+        ("", {"priority_class": "High Priority"}, "name of a PriorityClass"),
+        ("", {"gitops": Gitops(repository="https://me:token@git.example/c.git")}, "secret"),
+        ("", {"gitops": Gitops(repository="https://token@git.example/c.git")}, "secret"),
+        ("", {"gitops": Gitops(repository="https://[git.example/c.git")}, "no address"),
     ],
 )
 def test_install_that_would_not_run_is_refused(
@@ -238,6 +271,8 @@ profiles:
         ((), CONFIG + "descheduler: {policy_file: ../policies.yaml}\n"),
         (("--identity", "kiam"), CONFIG),
         (("--replicas", "0"), CONFIG),
+        (("--cluster-name", "a\nkind: Secret"), CONFIG),
+        (("--cluster-name", "*", "--iam-policy", "capacity-loop"), CONFIG),
     ],
 )
 def test_command_refuses_in_one_line_with_exit_code_2(

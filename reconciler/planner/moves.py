@@ -12,17 +12,15 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Placement
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.inventory import is_draining
-from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
-from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.room_at_first import RoomAtFirst
 
-Group = tuple[PodClass, list[Pod]]
 SPREAD_PODS_MAX = 200
 """Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
-EXPECTED_ROOM_MAX = 2**18
-"""Classes times nodes that are looked at together: two megabytes each for a few arrays."""
 _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 
@@ -74,8 +72,6 @@ class Mover:
         self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
-        self._room_at_first: dict[int, tuple[IntArray, int]] = {}
-        """Per class the room of each row, and all of it."""
         self._begun = list(begun)
         """Moves that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
@@ -83,8 +79,7 @@ class Mover:
             if not is_draining(node) and name not in gone:
                 self.staying[cycle.row_of[name]] = True
         self._order = self._filling_order([cycle.row_of[name] for name in last])
-        self._at_first = self.staying.copy(), cycle.sim.available().copy()
-        """The rows that may stay, and what they had free before anything was moved."""
+        self.room_at_first = RoomAtFirst(cycle.sim, self.staying)
 
     def _filling_order(self, last: list[int]) -> IntArray:
         """The fullest first, so that few nodes fill up; those that may leave themselves last."""
@@ -169,10 +164,7 @@ class Mover:
     def _stay(self, rows: Sequence[int]) -> None:
         """Idle nodes among these stay as well."""
         self.staying[rows] = True
-        may_stay, _ = self._at_first
-        if not may_stay[rows].all():
-            may_stay[rows] = True
-            self._room_at_first.clear()
+        self.room_at_first.stays(rows)
 
     def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
@@ -262,47 +254,9 @@ class Mover:
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether resources alone say that the pods find no place: most nodes are asked in vain."""
-        if not also and self._lacks_room(row, groups):
+        if not also and self.room_at_first.lacks(row, groups):
             return True
         return self._lacks_resources(row, groups, also)
-
-    def _lacks_room(self, row: int, groups: Sequence[Group]) -> bool:
-        """Whether resources refuse one of the classes: the room there was at first only shrinks.
-
-        Kept per class, so that nodes full of pods that fit nowhere cost a look-up each.
-        """
-        known = self._room_at_first
-        self.expect(groups)
-        for pod_class, pods in groups:
-            rooms, total = known[pod_class.number]
-            if total - rooms[row] < len(pods):
-                return True
-        return False
-
-    def expect(self, groups: Iterable[Group]) -> None:
-        """Look at the room for these pods, which may be asked about: together it costs less."""
-        unknown = {c.number: c for c, _ in groups if c.number not in self._room_at_first}
-        together = max(1, EXPECTED_ROOM_MAX // max(1, len(self._at_first[0])))
-        classes = list(unknown.values())
-        for begin in range(0, len(classes), together):
-            self._remember_room(classes[begin : begin + together])
-
-    def _remember_room(self, classes: Sequence[PodClass]) -> None:
-        """How many pods of each class CPU, memory and the like would let every row take, at most.
-
-        Over-subscription and shared volumes are left to the move itself, which asks for less room.
-        """
-        sim, (may_stay, free) = self._cycle.sim, self._at_first
-        asked = np.array([c.requests for c in classes], dtype=np.int64)
-        admitted = {c.static: sim.admitted(c) for c in {c.static: c for c in classes}.values()}
-        room = np.full((len(classes), len(free)), UNLIMITED, dtype=np.int64)
-        for column in np.flatnonzero(asked.any(axis=0)):
-            slots = free[:, column] // np.maximum(asked[:, column, None], 1)
-            np.minimum(room, slots, out=room, where=asked[:, column, None] > 0)
-        takes = np.array([admitted[c.static][: len(free)] for c in classes]) & may_stay
-        room = np.where(takes, np.maximum(room, 0), 0)
-        known = zip(room, room.sum(axis=1).tolist(), strict=True)
-        self._room_at_first.update(zip((c.number for c in classes), known, strict=True))
 
     def _lacks_resources(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether the nodes that take any of the pods have less CPU or memory left than all ask."""

@@ -45,6 +45,10 @@ class PodClass:
     soft_spread: tuple[TopologySpreadConstraint, ...] = ()
 
 
+Group = tuple[PodClass, list[Pod]]
+"""Pods of one class."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticConstraints:
     """What the static filters read of a pod; equal ones get one verdict per node kind."""

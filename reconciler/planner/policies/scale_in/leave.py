@@ -23,7 +23,8 @@ from reconciler.planner.drains import (
 )
 from reconciler.planner.idleness import counted, counts, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
-from reconciler.planner.moves import Begun, Group, Mover, grouped, placements_of, waits_for_its_end
+from reconciler.planner.moves import Begun, Mover, grouped, placements_of, waits_for_its_end
+from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
 from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding

@@ -6,7 +6,8 @@ from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
-from reconciler.planner.moves import Group, Mover, Moves, grouped, placements_of
+from reconciler.planner.moves import Mover, Moves, grouped, placements_of
+from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.awaited import may_go_in_time
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
@@ -35,7 +36,9 @@ class _Emptier:
 
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
-        self._mover.expect(group for c in self._examined for group in self._grouped(c))
+        row_of = self._scene.cycle.row_of
+        leaving = ((row_of[c.node.name], self._grouped(c)) for c in self._examined)
+        self._mover.room_at_first.expect(leaving)
         rest = [c for c in self._examined if not self._begin(c)]
         mark = self._mover.mark()
         for candidate in rest:

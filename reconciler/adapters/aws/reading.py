@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
-from reconciler.model.errors import NotFound, PortError, Throttled
+from reconciler.model.errors import NotFound, PortError, Throttled, Unavailable
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, is_of_cluster
 
@@ -54,11 +54,12 @@ class RegionReader:
         found: list[Answer] = [{"Fleets": fleets}]
         found.extend(self.launch_templates(fleets))
         found.append({"Reservations": self._reservations(fleets)})
-        for fleet in filter(_looks_troubled, fleets):
-            # Without one fleet's history, what was remembered of it still counts; without the
-            # whole region nothing would be bought in it.
-            with suppress(NotFound, Throttled):
-                found.append(self._history(fleet))
+        # Without one fleet's history, what was remembered of it still counts; without the whole
+        # region nothing would be bought in it.
+        with suppress(Unavailable):  # the next one would be waited for as long
+            for fleet in filter(_looks_troubled, fleets):
+                with suppress(NotFound, Throttled):
+                    found.append(self._history(fleet))
         return found
 
     def fleets(self, fleet_id: str | None = None) -> list[dict[str, Any]]:

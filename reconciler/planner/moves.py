@@ -1,6 +1,6 @@
 """Moving all pods of a node to nodes that stay: simulated together, kept or undone together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -274,16 +274,27 @@ class Mover:
 
 def placements_of(cycle: Cycle, moves: Moves) -> list[Placement]:
     """Where each pod goes; asked for only when the moves are to be made, most are but tried."""
-    found: list[Placement] = []
+    return [
+        Placement(pod=pod.key, node=cycle.row_name(row), moved_from=moves.node.name)
+        for row, pods in _dealt(moves)
+        for pod in pods
+    ]
+
+
+def arrivals_of(moves: Moves) -> dict[int, list[Pod]]:
+    """The pods that come to each row."""
+    found: dict[int, list[Pod]] = {}
+    for row, pods in _dealt(moves):
+        found.setdefault(row, []).extend(pods)
+    return found
+
+
+def _dealt(moves: Moves) -> Iterator[tuple[int, list[Pod]]]:
+    """Rows and the pods of one class that come there, in order."""
     for pods, taken in moves.parts:
         rest = iter(pods)
         for row, amount in taken:
-            name = cycle.row_name(row)
-            found += [
-                Placement(pod=pod.key, node=name, moved_from=moves.node.name)
-                for pod in islice(rest, amount)
-            ]
-    return found
+            yield row, list(islice(rest, amount))
 
 
 def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:

@@ -28,6 +28,7 @@ class RoomAtFirst:
         self._sim = sim
         self._may_stay = may_stay.copy()
         self._free = sim.available().copy()
+        self._kinds = sim.kinds.copy()
         self._total: dict[int, int] = {}
         """By number of the class."""
         self._own: dict[tuple[int, int], int] = {}
@@ -77,6 +78,6 @@ class RoomAtFirst:
             slots = self._free[:, column] // np.maximum(asked[:, column, None], 1)
             np.minimum(room, slots, out=room, where=asked[:, column, None] > 0)
         statics = {c.static: c for c in classes}
-        admitted = {number: self._sim.admitted(c) for number, c in statics.items()}
-        takes = np.array([admitted[c.static][: len(self._free)] for c in classes])
+        admitted = {n: self._sim.admitted(c, self._kinds) for n, c in statics.items()}
+        takes = np.array([admitted[c.static] for c in classes])
         return np.where(takes & self._may_stay, np.maximum(room, 0), 0)

@@ -195,8 +195,8 @@ class Simulation:
             verdicts.append(static.refuses(constraints, known))
         return verdicts[kind]
 
-    def admitted(self, pod_class: PodClass) -> BoolArray:
-        """Rows that the static filters allow."""
+    def admitted(self, pod_class: PodClass, kinds: IntArray | None = None) -> BoolArray:
+        """Rows that the static filters allow; on request by the rows' `kinds` of another moment."""
         if not self._rows:
             return np.zeros(0, dtype=np.bool_)
         self.refusal(pod_class, 0)
@@ -205,7 +205,7 @@ class Simulation:
         if allowed is None or len(allowed) < len(verdicts):
             allowed = np.array([not code for code in verdicts], dtype=np.bool_)
             self._allowed[pod_class.static] = allowed
-        return np.asarray(allowed[self.kinds])
+        return np.asarray(allowed[self.kinds if kinds is None else kinds])
 
     def _eligible_kinds(self, number: int, affinity: bool, taints: bool) -> BoolArray:  # noqa: FBT001 - mirrors the two policies of a spread constraint
         known = self._eligible.setdefault((number, affinity, taints), [])

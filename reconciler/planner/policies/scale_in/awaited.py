@@ -37,11 +37,10 @@ def find_awaited(
     return found
 
 
-def may_go_in_time(scene: Scene, mover: Mover, candidate: Candidate) -> bool:
+def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
     """Whether it is only time, or its turn, that keeps the node from being emptied."""
     return (
-        mover.staying_alone(candidate.node)
-        and scene.room.may_leave(candidate.status.key)
+        scene.room.may_leave(candidate.status.key)
         and rests_until(scene.cycle, candidate.node) is None
         and not scene.cycle.budgets.refusal(candidate.moving)
     )
@@ -59,7 +58,7 @@ def _destinations(
     Its pods take their places all the same, as they do when timers are looked after: else two
     nodes could wait for each other.
     """
-    may_go = may_go_in_time(scene, mover, candidate)
+    may_go = may_go_in_time(scene, candidate)
     groups = grouped(scene.cycle, candidate.moving)
     if mover.move(candidate.node, groups) is not None:
         return frozenset()

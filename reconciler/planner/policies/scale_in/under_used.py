@@ -1,12 +1,14 @@
 """Nodes with pods that are not needed: emptied when every pod fits elsewhere."""
 
+from collections.abc import Container, Mapping
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
+from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
-from reconciler.planner.moves import Mover, Moves, grouped, placements_of
+from reconciler.planner.moves import Mover, Moves, arrivals_of, grouped, placements_of
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.awaited import may_go_in_time
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined
@@ -54,7 +56,7 @@ class _Emptier:
             keep(cycle, node, *why)
             return False
         groups = self._grouped(candidate)
-        mark = mover.mark()
+        mark, receiving = mover.mark(), frozenset(mover.receiving)
         moves = self._move(candidate, groups)
         if moves is None:
             return self._replace(candidate, groups)
@@ -67,7 +69,7 @@ class _Emptier:
             mover.undo(mark)
             keep(cycle, node, "demand", "demand with its over-subscription would need it back")
             return False
-        dearer = self._would_be_missed_by(candidate, moves)
+        dearer = self._would_be_missed_by(candidate, moves, receiving)
         if dearer is not None:
             mover.undo(mark)
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
@@ -84,32 +86,49 @@ class _Emptier:
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True
 
-    def _would_be_missed_by(self, candidate: Candidate, moves: Moves) -> Candidate | None:
+    def _would_be_missed_by(
+        self, candidate: Candidate, moves: Moves, receiving: Container[int]
+    ) -> Candidate | None:
         """A node that is to go, and for whose pods the like of the candidate would be bought then.
 
         The candidate's pods have been moved, it is gone as far as the simulation knows. The others
-        take their places one after the other: beside where its pods are best kept, and beside where
-        kube-scheduler will put them, which knows nothing of what an idle node waits for.
+        take their places one after the other: beside where its pods are best kept, with those of
+        them that come to the other node, and beside where kube-scheduler will put them, which knows
+        nothing of what an idle node waits for.
+
+        Args:
+            candidate: The node that would go.
+            moves: Where its pods go.
+            receiving: Rows to which pods of nodes before it come.
         """
         key = candidate.status.key
         others = [c for c in self._examined if c is not candidate]
         if not any(self._consolidator.is_dearer(c, key) for c in others):
             return None
         mark = self._mover.mark()
-        found = next((c for c in others if self._misses(c, key)), None)
+        arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
+        found = next((c for c in others if self._misses(c, key, arrived)), None)
         self._mover.undo(mark)
         if found is None:
             idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.waiting)]
             self._mover.spread(moves, self._grouped(candidate), idle)
-            found = next((c for c in others if self._misses(c, key)), None)
+            found = next((c for c in others if self._misses(c, key, {})), None)
             self._mover.undo(mark)
         return found
 
-    def _misses(self, candidate: Candidate, key: FleetKey) -> bool:
-        """Whether its pods have no place, and would have one on a cheaper node of that fleet."""
-        if not may_go_in_time(self._scene, self._mover, candidate):
+    def _misses(
+        self, candidate: Candidate, key: FleetKey, arrived: Mapping[int, list[Pod]]
+    ) -> bool:
+        """Whether its pods have no place, and would have one on a cheaper node of that fleet.
+
+        With those that have just come to it; nodes to which others come as well stay.
+        """
+        cycle = self._scene.cycle
+        come = arrived.get(cycle.row_of[candidate.node.name], [])
+        alone = bool(come) or self._mover.staying_alone(candidate.node)
+        if not (alone and may_go_in_time(self._scene, candidate)):
             return False
-        groups = self._grouped(candidate)
+        groups = grouped(cycle, [*candidate.moving, *come]) if come else self._grouped(candidate)
         return self._move(candidate, groups) is None and self._consolidator.would_buy(
             candidate, groups, key
         )

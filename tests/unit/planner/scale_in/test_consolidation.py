@@ -150,6 +150,16 @@ def test_node_is_not_emptied_whose_pods_would_take_the_place_of_a_dearer_ones() 
     assert "s" in told(planned(*nodes, *pods, *leaving, small=4), TaintNode)
 
 
+@pytest.mark.parametrize("owner", ["ReplicaSet", "Job"])
+def test_cheaper_node_is_not_emptied_onto_a_dearer_one_that_is_to_go(owner: str) -> None:
+    """The dearer one would be replaced by one like that which was just ended."""
+    dear = make_fleet_settings("dear", price="0.40")
+    dearer = [unneeded("d", dear, 300), on("d", cpu="2", owner=owner)]
+    made = planned(unneeded("s", SMALL), on("s", cpu="1"), *dearer, small=1, fleets=(SMALL, dear))
+    assert told(made, TaintNode) == (["s"] if owner == "Job" else [])
+    assert kept(made).get("s") == (None if owner == "Job" else "consolidation")
+
+
 def test_nothing_is_replaced_unless_the_config_asks_for_it() -> None:
     """Users would see nodes change that they did not ask to be changed."""
     made = planned(unneeded("l", LARGE), on("l", cpu="3"), consolidation=False)

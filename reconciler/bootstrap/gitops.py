@@ -136,7 +136,7 @@ class GitopsLog:
             "state": status.state,
             "tip": report.tip.short,
             "commit": status.commit,
-            "branch": report.branch,
+            "branch": status.branch or report.branch,
             "reason": status.detail,
         }
         if repeated or status.state == "unchanged":

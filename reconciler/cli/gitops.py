@@ -49,7 +49,8 @@ def command(
         Path | None, typer.Option(metavar="DIR", help="Keep the local copy here between runs.")
     ] = None,
     cluster_name: Annotated[
-        str | None, typer.Option(help="EKS cluster; for configs that name none.")
+        str | None,
+        typer.Option(help="EKS cluster; with several configs for those that name none."),
     ] = None,
     forge: Annotated[
         Literal["auto", "github", "gitlab", "none"],

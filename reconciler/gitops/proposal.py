@@ -1,6 +1,6 @@
 """From a config's bytes to the files that its directory should hold: pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -8,7 +8,7 @@ import orjson
 
 from reconciler.config.loader import parse_config
 from reconciler.gitops.render import MANIFEST, render
-from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.root_module import RootModule, root_module_of
 from reconciler.gitops.targets import RenderTarget
 from reconciler.ports.repository import FileChange
 
@@ -22,6 +22,8 @@ class Proposal:
     """Every rendered file, and the removal of those of an older render."""
     left_out: Mapping[str, str]
     """Fleets that Terraform does not make here, with the reason."""
+    claims: frozenset[str] = frozenset()
+    """What no other config of the repository may describe as well, in words for people."""
 
 
 def propose(
@@ -37,7 +39,7 @@ def propose(
         target: Where the config lies and where its files belong.
         config: The YAML.
         old_manifest: The manifest that the output directory holds now; None: it has none.
-        cluster_name: Name of the cluster for a config without one.
+        cluster_name: Name of the cluster; it wins over the config's.
 
     Raises:
         ConfigError: The config has faults; nothing may be rendered from it.
@@ -56,7 +58,20 @@ def propose(
             for path in [*sorted(rendered), *gone]
         ),
         left_out=dict(root.left_out),
+        claims=frozenset(_claims(root)),
     )
+
+
+def _claims(root: RootModule) -> Iterator[str]:
+    """A state, and the fleets of a cluster: in a copied folder they may not have been changed.
+
+    Clusters of one name are told apart by their subnets: they may be of several accounts.
+    """
+    if root.backend is not None:
+        yield f"the state {root.backend.key} in bucket {root.backend.bucket}"
+    for name, variables in root.fleets.items():
+        for subnet in variables.get("private_subnet_ids", {}).values():
+            yield f"fleet {name} of cluster {root.cluster_name} in {subnet}"
 
 
 def manifest_path(target: RenderTarget) -> str:

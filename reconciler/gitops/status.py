@@ -26,6 +26,10 @@ class ClusterStatus:
     """Empty when the config could not be read."""
     commit: CommitId | None = None
     """The commit that was pushed for it."""
+    branch: str = ""
+    """Where to; empty when nothing was."""
+    pull_request: str = ""
+    """Address of the pull request, when a forge opened one."""
     detail: str = ""
     problems: tuple[Problem, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -60,9 +64,9 @@ class GitopsReport:
     attempts: int = 1
     """Turns it took because the remote moved."""
     branch: str = ""
-    """The branch that was pushed to; empty when nothing was."""
+    """The branch that was pushed to, the first of several; empty when nothing was."""
     pull_request: str = ""
-    """Address of the pull request, when a forge opened one."""
+    """Address of its pull request, when a forge opened one."""
     progress: tuple[ClusterProgress, ...] = ()
     """How far each config has come, in the order of `clusters`."""
     unshown: tuple[str, ...] = ()
@@ -97,6 +101,8 @@ def _status_json(status: ClusterStatus) -> dict[str, Any]:
         "output": status.target.output_dir,
         "state": status.state,
         "commit": status.commit,
+        "branch": status.branch or None,
+        "pull_request": status.pull_request or None,
         "detail": status.detail,
         "left_out": dict(sorted(status.left_out.items())),
         "faults": [

@@ -1,13 +1,14 @@
 """The second loop: fetch, validate, render, commit, push; again when the remote moved on."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.gitops.commit_message import RenderSource, commit_message, why_not_again
 from reconciler.gitops.proposal import Proposal, manifest_path, propose
+from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
 from reconciler.loops.commit_statuses import CommitStatuses
@@ -42,6 +43,7 @@ class GitopsSettings:
     output: str = DEFAULT_OUTPUT
     """Output directory, relative to each config's own."""
     cluster_name: str | None = None
+    """Of the only config, whatever it says; of several for those that name none."""
     mode: Mode = "push"
     poll_seconds: float = 30.0
     attempts_max: int = 8
@@ -57,6 +59,21 @@ class _Drafted:
 
     status: ClusterStatus
     source: RenderSource | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """One cluster before it is decided about."""
+
+    target: RenderTarget
+    seen: frozenset[tuple[str, str]] = frozenset()
+    """Names and blobs that the decision is made from."""
+    blob: str = ""
+    """Git's name of the config's content."""
+    proposal: Proposal | None = None
+    """What it renders to; None: it ended already, or these files were found to need nothing."""
+    claims: frozenset[str] = frozenset()
+    ended: ClusterStatus | None = None
 
 
 STANDBY_SECONDS = 1.0
@@ -85,7 +102,7 @@ class GitopsLoop:
         self._progress = GitopsProgress(repository, forge, is_live)
         self._settled: GitopsReport | None = None
         """The last turn, when taking it again from the same commit could not come to more."""
-        self._unchanged: dict[RenderTarget, tuple[frozenset[tuple[str, str]], ClusterStatus]] = {}
+        self._unchanged: dict[RenderTarget, _Prepared] = {}
         """By cluster: the files that were found to need nothing, and what was said of them."""
         self._woken = threading.Event()
         self._stopped = threading.Event()
@@ -165,68 +182,103 @@ class GitopsLoop:
     def _turn(self, tip: Commit) -> GitopsReport:
         files = {file.path: file.blob for file in self._repository.files(tip.id)}
         targets = find_targets(tuple(files), self._settings.configs, self._settings.output)
-        drafts, newest = [], tip.id
-        for target in targets:
-            draft = self._draft(tip, newest, target, files)
-            newest = draft.status.commit or newest
-            drafts.append(draft)
-        report = GitopsReport(tip=tip, clusters=tuple(draft.status for draft in drafts))
-        if newest != tip.id:
-            report = self._publish(report, newest, drafts)
+        prepared = [self._prepared(tip, target, files) for target in targets]
+        claimed: dict[str, list[str]] = {}
+        for each in prepared:
+            for claim in each.claims:
+                claimed.setdefault(claim, []).append(each.target.config_path)
+        heads: dict[str, CommitId] = {}
+        drafts = [self._draft(tip, heads, each, claimed) for each in prepared]
+        if heads:
+            drafts = self._published(heads, drafts)
         ends = ((tip.id if d.source is None else d.source.commit.id, d.status) for d in drafts)
-        return replace(report, unshown=self._statuses.show(ends))
+        unshown = self._statuses.show(ends)
+        clusters = tuple(draft.status for draft in drafts)
+        first = next((status for status in clusters if status.branch), None)
+        return GitopsReport(
+            tip=tip,
+            clusters=clusters,
+            branch=first.branch if first else "",
+            pull_request=first.pull_request if first else "",
+            unshown=unshown,
+        )
 
-    def _draft(
-        self, tip: Commit, parent: CommitId, target: RenderTarget, files: dict[str, str]
-    ) -> _Drafted:
-        """Decide about one cluster and make its commit, on top of those of the others."""
+    def _branch(self, source: RenderSource) -> str:
+        """Where a render goes: a review is of one config commit, and waits for no other."""
+        if self._settings.mode == "push":
+            return self._settings.branch
+        return f"reconciler/{source.commit.short}"
+
+    def _prepared(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> _Prepared:
+        """What one cluster's config renders to, unless that is known, or why it does not."""
         if target.config_path not in files:
             detail = "the branch has no such file"
-            return _Drafted(status=ClusterStatus(target=target, state="missing", detail=detail))
+            status = ClusterStatus(target=target, state="missing", detail=detail)
+            return _Prepared(target=target, ended=status)
         seen = _own_files(target, files)
         known = self._unchanged.get(target)
-        known = known if known is not None and known[0] == seen else None
-        if known is not None and self._forge is None:
-            return _Drafted(status=known[1])  # nobody wants to hear beside which commit
+        if known is not None and known.seen == seen:
+            return known
+        blob = files[target.config_path]
+        try:
+            proposal = self._propose(tip, target, files)
+        except (ConfigError, InputError, UsageError) as error:
+            return _Prepared(target=target, blob=blob, ended=_invalid(target, error))
+        return _Prepared(
+            target=target, seen=seen, blob=blob, proposal=proposal, claims=proposal.claims
+        )
+
+    def _draft(
+        self,
+        tip: Commit,
+        heads: dict[str, CommitId],
+        prepared: _Prepared,
+        claimed: Mapping[str, Sequence[str]],
+    ) -> _Drafted:
+        """Decide about one cluster and make its commit, on top of those for the same branch.
+
+        Args:
+            tip: What is decided from.
+            heads: The newest commit by branch; takes the one that is made.
+            prepared: The cluster.
+            claimed: Configs by what they describe.
+        """
+        target, status = prepared.target, prepared.ended
+        if status is not None and (status.state == "missing" or self._forge is None):
+            return _Drafted(status=status)  # nobody wants to hear beside which commit
         source: RenderSource | None = None
         try:
             source = RenderSource(
                 target=target,
-                blob=files[target.config_path],
+                blob=prepared.blob,
                 commit=self._repository.last_change(tip.id, [target.config_path]) or tip,
                 version=self._settings.version,
             )
-            status = known[1] if known is not None else self._decide(tip, parent, source, files)
+            branch = self._branch(source)
+            if prepared.proposal is not None:
+                status = self._decide(
+                    tip, heads.get(branch, tip.id), source, prepared.proposal, claimed
+                )
+            if status is not None and status.commit is not None:
+                heads[branch] = status.commit
         except (ConfigError, InputError, UsageError) as error:
-            # Of this cluster alone: teams that share a repository must not wait for each other.
-            problems = error.problems if isinstance(error, ConfigError) else ()
-            status = ClusterStatus(
-                target=target, state="invalid", detail=str(error), problems=problems
-            )
+            status = _invalid(target, error)
+        if status is None:
+            raise InvariantViolated("gitops", f"{target.config_path} came to nothing")
         if status.state == "unchanged":
-            self._unchanged[target] = seen, status
+            self._unchanged[target] = replace(prepared, ended=status, proposal=None)
         return _Drafted(status=status, source=source)
 
     def _decide(
-        self, tip: Commit, parent: CommitId, source: RenderSource, files: dict[str, str]
+        self,
+        tip: Commit,
+        parent: CommitId,
+        source: RenderSource,
+        proposal: Proposal,
+        claimed: Mapping[str, Sequence[str]],
     ) -> ClusterStatus:
-        """Render one cluster and make its commit, if anything differs."""
-        proposal = self._propose(tip, source.target, files)
+        """Make the commit of one cluster, if anything differs."""
         made = self._repository.commit(parent, proposal.changes, commit_message(source))
-        return self._judged(tip, source, proposal, made)
-
-    def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
-        manifest = manifest_path(target)
-        return propose(
-            target,
-            self._repository.read(tip.id, target.config_path),
-            old_manifest=self._repository.read(tip.id, manifest) if manifest in files else None,
-            cluster_name=self._settings.cluster_name,
-        )
-
-    def _judged(
-        self, tip: Commit, source: RenderSource, proposal: Proposal, made: Commit | None
-    ) -> ClusterStatus:
         status = ClusterStatus(
             target=source.target,
             state="unchanged",
@@ -235,6 +287,12 @@ class GitopsLoop:
         )
         if made is None:
             return status
+        own = source.target.config_path
+        for claim in sorted(proposal.claims):
+            others = [path for path in claimed[claim] if path != own]
+            if others:
+                detail = f"{claim}: {', '.join(others)} describes that too"
+                return replace(status, state="invalid", detail=detail)
         last = self._repository.last_change(tip.id, [source.target.output_dir])
         reason = why_not_again(source, last)
         if reason:
@@ -242,20 +300,45 @@ class GitopsLoop:
         pushing = self._settings.mode == "push"
         return replace(status, state="committed" if pushing else "proposed", commit=made.id)
 
-    def _publish(
-        self, report: GitopsReport, newest: CommitId, drafts: list[_Drafted]
-    ) -> GitopsReport:
+    def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
+        """Render one config; the name given to the loop makes no two clusters one."""
+        manifest = manifest_path(target)
+        config = self._repository.read(tip.id, target.config_path)
+        needed = self._settings.configs == (target.config_path,) or not cluster_in(config)
+        return propose(
+            target,
+            config,
+            old_manifest=self._repository.read(tip.id, manifest) if manifest in files else None,
+            cluster_name=self._settings.cluster_name if needed else None,
+        )
+
+    def _published(self, heads: dict[str, CommitId], drafts: list[_Drafted]) -> list[_Drafted]:
+        """Push every branch; the drafts with where they went."""
+        told: dict[str, list[RenderSource]] = {branch: [] for branch in heads}
+        for draft in drafts:
+            if draft.source is not None and draft.status.commit is not None:
+                told[self._branch(draft.source)].append(draft.source)
+        opened = {b: self._publish(b, head, told[b]) for b, head in heads.items()}
+        return [self._with_branch(draft, opened) for draft in drafts]
+
+    def _with_branch(self, draft: _Drafted, opened: dict[str, str]) -> _Drafted:
+        if draft.source is None or draft.status.commit is None:
+            return draft
+        branch = self._branch(draft.source)
+        status = replace(draft.status, branch=branch, pull_request=opened[branch])
+        return replace(draft, status=status)
+
+    def _publish(self, branch: str, head: CommitId, sources: list[RenderSource]) -> str:
+        """Push one branch; the address of its pull request, empty without one."""
         if self._settings.mode == "push":
-            self._repository.push(newest)
-            return replace(report, branch=self._settings.branch)
-        sources = [d.source for d in drafts if d.source is not None and d.status.commit is not None]
-        branch = f"reconciler/{sources[-1].commit.short}"
+            self._repository.push(head)
+            return ""
         # A branch that exists with another base proposes this config commit already, and people
         # may be reviewing it: it is never rewritten. Its pull request may still be missing, when
         # the last turn ended between the two.
         with suppress(Conflict):
-            self._repository.push(newest, branch)
-        return replace(report, branch=branch, pull_request=self._open(branch, sources))
+            self._repository.push(head, branch)
+        return self._open(branch, sources)
 
     def _open(self, branch: str, sources: list[RenderSource]) -> str:
         if self._forge is None:
@@ -264,6 +347,12 @@ class GitopsLoop:
         title, _, body = message.partition("\n\n")
         opened = self._forge.open_pull_request(branch, self._settings.branch, title, body)
         return opened.url
+
+
+def _invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
+    """Of this cluster alone: teams that share a repository must not wait for each other."""
+    problems = error.problems if isinstance(error, ConfigError) else ()
+    return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
 
 
 def _own_files(target: RenderTarget, files: dict[str, str]) -> frozenset[tuple[str, str]]:

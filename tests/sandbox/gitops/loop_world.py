@@ -74,7 +74,9 @@ class RecordingForge:
         if self._failure is not None:
             raise self._failure
         self.pull_requests.append((branch, base, title, body))
-        return PullRequest(number=1, url="https://forge.example/1")
+        branches = list(dict.fromkeys(known for known, *_ in self.pull_requests))
+        number = branches.index(branch) + 1
+        return PullRequest(number=number, url=f"https://forge.example/{number}")
 
 
 def remote_of(work: Path) -> str:

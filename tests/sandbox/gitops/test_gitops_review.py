@@ -42,6 +42,26 @@ def test_pull_request_mode_leaves_the_branch_alone(loops: Loops, work: Path) -> 
     assert git(remote, "rev-parse", branch) == proposed
 
 
+def test_review_of_one_cluster_holds_up_no_other(loops: Loops, work: Path) -> None:
+    """A pull request that waits, or was closed, must not keep another team's from being opened."""
+    settings = replace(SETTINGS, mode="pull-request", configs=("clusters/*/sectors.yaml",))
+    forge, remote = RecordingForge(), Path(remote_of(work))
+    loop = loops(settings, forge=forge)
+    branches = {}
+    for name in ("b", "a", "c"):
+        text = config(5, cluster=name)
+        head = write_and_push(work, f"clusters/{name}/sectors.yaml", text, f"Add {name}")
+        branches[name] = f"reconciler/{head[:12]}"
+        loop.once()
+    for name, branch in branches.items():
+        changed = git(remote, "diff", "--name-only", "--merge-base", "main", branch).split()
+        assert {path.split("/")[1] for path in changed} == {name}
+    assert {request[0] for request in forge.pull_requests} == set(branches.values())
+    report = loop.once()
+    assert {each.cluster: each.branch for each in report.clusters} == branches
+    assert len({each.pull_request for each in report.clusters}) == len(branches)
+
+
 def test_branch_under_review_is_not_rewritten_when_main_moves(loops: Loops, work: Path) -> None:
     """A reviewer must not find the ground moved under their comments."""
     loop = loops(GitopsSettings(version="1.0.0", mode="pull-request"))

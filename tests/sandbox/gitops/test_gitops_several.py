@@ -1,0 +1,75 @@
+"""Several clusters in one repository: none becomes another, and none is made twice."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
+from tests.git_remote import write_and_push
+from tests.sandbox.gitops.loop_world import Loops, config, pulled
+
+pytestmark = pytest.mark.sandbox
+
+CLUSTERS = GitopsSettings(version="1.0.0", configs=("clusters/*/sectors.yaml",))
+
+
+def written(cluster: str, *, subnet: str, key: str) -> str:
+    """A config with its subnets and its state."""
+    return (
+        f"{config(5, cluster)}terraform:\n  private_subnet_ids: {{us-west-2a: {subnet}}}\n"
+        f"  backend: {{bucket: states, key: {key}, region: us-west-2}}\n"
+    )
+
+
+def push(work: Path, folder: str, text: str) -> None:
+    """A person changes one cluster."""
+    pulled(work)
+    write_and_push(work, f"clusters/{folder}/sectors.yaml", text, f"Change {folder}")
+
+
+def states(loop: GitopsLoop) -> dict[str, str]:
+    """How each cluster ended, by its folder."""
+    return {each.target.config_path.split("/")[1]: each.state for each in loop.once().clusters}
+
+
+@pytest.mark.parametrize(
+    ("copied", "said"),
+    [
+        (
+            written("one", subnet="subnet-1", key="b.tfstate"),
+            "fleet primary-medium of cluster one in subnet-1",
+        ),
+        (written("two", subnet="subnet-2", key="a.tfstate"), "the state a.tfstate in bucket"),
+    ],
+)
+def test_copied_folder_takes_no_other_clusters_fleets(
+    loops: Loops, work: Path, copied: str, said: str
+) -> None:
+    """Two root modules over the same fleets would undo each other, each with an approved plan."""
+    push(work, "a", written("one", subnet="subnet-1", key="a.tfstate"))
+    loop = loops(CLUSTERS)
+    assert states(loop) == {"a": "committed"}
+    push(work, "b", copied)
+    assert states(loop) == {"a": "unchanged", "b": "invalid"}
+    assert states(loops(CLUSTERS)) == {"a": "unchanged", "b": "invalid"}
+    (_, refused) = loop.once().clusters
+    assert said in refused.detail
+    assert "clusters/a/sectors.yaml" in refused.detail
+    push(work, "b", written("two", subnet="subnet-2", key="b.tfstate"))
+    assert states(loop) == {"a": "unchanged", "b": "committed"}
+
+
+def test_clusters_of_one_name_in_two_accounts_are_two(loops: Loops, work: Path) -> None:
+    """Names of clusters are an account's own affair; subnets are nobody else's."""
+    push(work, "a", written("prod", subnet="subnet-1", key="a.tfstate"))
+    push(work, "b", written("prod", subnet="subnet-2", key="b.tfstate"))
+    assert states(loops(CLUSTERS)) == {"a": "committed", "b": "committed"}
+
+
+def test_name_given_to_the_loop_makes_no_two_clusters_one(loops: Loops, work: Path) -> None:
+    """The capacity loop's --cluster-name is handed on to the loop beside it."""
+    settings = GitopsSettings(version="1.0.0", configs=CLUSTERS.configs, cluster_name="mine")
+    push(work, "a", config(5, "one"))
+    push(work, "b", config(5, "two").partition("\n")[2])
+    named = {each.cluster for each in loops(settings).once().clusters}
+    assert named == {"one", "mine"}

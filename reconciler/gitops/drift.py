@@ -34,7 +34,7 @@ class Drift:
     """`changed-outside`: somebody changed it past Terraform. `gone`: somebody deleted it.
     `config-differs`: an apply is due. `capacity-outside`: the live target is below min_capacity or
     above max_capacity. `fleet-missing`, `fleet-extra`: in the config and not in EC2, or the other
-    way round."""
+    way round, or a second one of its name."""
     address: str
     """In Terraform; the fleet's id where only EC2 and the config were compared."""
     type: str
@@ -79,7 +79,8 @@ def fleet_drift(facts: ConfigFacts, home: Region, cloud: CloudState) -> tuple[Dr
         cloud: What EC2 answered; of regions that did not answer nothing is said.
     """
     live = [f for f in cloud.fleets if f.provider == "ec2-fleet" and f.state in LIVE_STATES]
-    at_home = {fleet.name: fleet for fleet in live if fleet.region == home}
+    by_age = sorted(live, key=lambda fleet: (str(fleet.created_at or ""), fleet.id), reverse=True)
+    at_home = {fleet.name: fleet for fleet in by_age if fleet.region == home}  # the oldest
     known = {*facts.made_here, *facts.fleets}
     found = [
         _fleet_drift("fleet-extra", fleet, f"in {fleet.region}, not in the config")
@@ -92,6 +93,13 @@ def fleet_drift(facts: ConfigFacts, home: Region, cloud: CloudState) -> tuple[Dr
             for name in facts.made_here
             if name not in at_home
         ]
+    found += [
+        _fleet_drift("fleet-extra", fleet, f"another fleet, {at_home[fleet.name].id}, has its name")
+        for fleet in live
+        if fleet.region == home
+        and fleet is not at_home[fleet.name]
+        and fleet.name not in facts.allow_destroy
+    ]
     for fleet in live:
         outside = _outside_limits(facts, fleet)
         if outside:

@@ -67,6 +67,11 @@ def imported(module: Path, ids: Mapping[str, str]) -> Iterator[None]:
         file.unlink(missing_ok=True)
 
 
+def clear_imports(module: Path) -> None:
+    """Take away what a run that was killed while it planned left in the root module."""
+    (module / IMPORTS).unlink(missing_ok=True)
+
+
 def _adopted(name: str, made: Mapping[str, str]) -> Finding:
     words = {FLEET: "fleet", LAUNCH_TEMPLATE: "launch template"}
     ids = ", ".join(f"{words.get(kind, kind)} {each}" for kind, each in sorted(made.items()))

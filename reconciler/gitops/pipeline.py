@@ -11,7 +11,7 @@ from reconciler.gitops.carrying_out import Applied, CarryingOut, SetPools
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.guard import Finding, GuardPolicy, guard
 from reconciler.gitops.leaving import Clouds, nodes_of
-from reconciler.gitops.left_behind import LeftBehind, imported, left_behind
+from reconciler.gitops.left_behind import LeftBehind, clear_imports, imported, left_behind
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.plan_report import PlanReport
@@ -83,6 +83,7 @@ class Pipeline:
         """
         plans = self._settings.plans
         plans.prepare()
+        clear_imports(self._settings.module)
         self._terraform.init(self._settings.backend_config)
         with self._explained():
             state = self._terraform.state_version()
@@ -158,6 +159,7 @@ class Pipeline:
             ToolError: Terraform is missing or failed.
         """
         self._settings.plans.prepare()
+        clear_imports(self._settings.module)
         self._terraform.init(self._settings.backend_config)
         with self._explained():
             saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
@@ -248,5 +250,8 @@ class Pipeline:
 
 
 def _counts(shown: TerraformPlanJson) -> Mapping[str, int]:
-    steps = Counter(resource.step for resource in resources(shown))
-    return {step: n for step, n in sorted(steps.items()) if step not in {"no-op", "read"}}
+    """Resources by step; one that is imported counts as that as well."""
+    found = resources(shown)
+    steps: Counter[str] = Counter(each.step for each in found if each.step not in {"no-op", "read"})
+    steps.update("import" for each in found if each.importing)
+    return dict(sorted(steps.items()))

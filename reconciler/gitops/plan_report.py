@@ -27,7 +27,7 @@ class PlanReport:
     changes: bool
     fleets: tuple[PlannedFleet, ...]
     counts: Mapping[str, int]
-    """Resources by step, those without a change left out."""
+    """Resources by step, those without a change left out; `import` counts beside their steps."""
     findings: tuple[Finding, ...]
     facts: ConfigFacts
     subject: str = ""

@@ -31,6 +31,8 @@ class PlannedResource:
     """Attributes as planned, as far as they are known; empty when it goes."""
     reason: str = ""
     """Terraform's own reason, such as `replace_because_cannot_update`."""
+    importing: str = ""
+    """EC2's id, when the state is to learn of what exists already; empty when it is not."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -144,6 +146,7 @@ def _resource(entry: Mapping[str, Any]) -> PlannedResource:
         before=as_mapping(change.get("before")),
         after=as_mapping(change.get("after")),
         reason=str(entry.get("action_reason", "")),
+        importing=str(as_mapping(change.get("importing")).get("id") or ""),
     )
 
 

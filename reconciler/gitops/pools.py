@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitops.planned import FLEET, as_mapping, fleets, resources
+from reconciler.gitops.planned import FLEET, PlannedResource, as_mapping, fleets, resources
 from reconciler.model.ids import FleetId, Region
 from reconciler.ports.terraform import TerraformPlanJson
 
@@ -48,36 +48,38 @@ def pool_edits(plan: TerraformPlanJson) -> tuple[PoolEdit, ...]:
 
     None in a plan that imports something: it cannot be made again in parts.
     """
-    if any(as_mapping(e.get("change")).get("importing") for e in plan.get("resource_changes", [])):
+    if any(resource.importing for resource in resources(plan)):
         return ()
-    by_address = {fleet.address: fleet for fleet in fleets(plan)}
+    by_id = {fleet.fleet_id: fleet for fleet in fleets(plan)}
+    found = sorted(_updates(plan), key=lambda found: found[0].address)
     return tuple(
         PoolEdit(
-            address=address,
-            cluster=by_address[address].tags_before.get("cluster", ""),
-            region=Region(by_address[address].region),
-            fleet_id=FleetId(by_address[address].fleet_id),
+            address=resource.address,
+            cluster=by_id[fleet_id].tags_before.get("cluster", ""),
+            region=Region(by_id[fleet_id].region),
+            fleet_id=FleetId(fleet_id),
             configs=configs,
         )
-        for address, configs in sorted(_updates(plan), key=lambda found: found[0])
-        if by_address[address].region
+        for resource, configs in found
+        if (fleet_id := str(resource.before.get("id") or "")) in by_id and by_id[fleet_id].region
     )
 
 
-def _updates(plan: TerraformPlanJson) -> Iterator[tuple[str, tuple[Mapping[str, Any], ...]]]:
-    unknown = {
-        entry.get("address"): as_mapping(entry.get("change")).get("after_unknown")
-        for entry in plan.get("resource_changes", [])
-    }
-    for resource in resources(plan):
-        changed = set(resource.changed)
-        if resource.type != FLEET or resource.step != "update" or POOLS not in changed:
-            continue
-        if changed - _ALONG or _anything(as_mapping(unknown.get(resource.address)).get(POOLS)):
-            continue
-        configs = _configs(resource.after.get(POOLS))
-        if configs:
-            yield resource.address, configs
+def _updates(
+    plan: TerraformPlanJson,
+) -> Iterator[tuple[PlannedResource, tuple[Mapping[str, Any], ...]]]:
+    # By entry, not by address: what an interrupted replacement left to be deleted has the same one.
+    for entry in plan.get("resource_changes", []):
+        unknown = as_mapping(as_mapping(entry.get("change")).get("after_unknown"))
+        for resource in resources({"resource_changes": [entry]}):
+            changed = set(resource.changed)
+            if resource.type != FLEET or resource.step != "update" or POOLS not in changed:
+                continue
+            if changed - _ALONG or _anything(unknown.get(POOLS)):
+                continue
+            configs = _configs(resource.after.get(POOLS))
+            if configs:
+                yield resource, configs
 
 
 def _configs(blocks: Any) -> tuple[Mapping[str, Any], ...]:

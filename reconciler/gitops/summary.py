@@ -51,7 +51,7 @@ def _head(report: PlanReport) -> list[str]:
 
 def _counts(report: PlanReport) -> str:
     words = {"create": "to create", "update": "to change", "replace": "to replace"}
-    words |= {"delete": "to destroy", "forget": "to let go"}
+    words |= {"delete": "to destroy", "forget": "to let go", "import": "to import"}
     parts = [f"{report.counts[k]} {text}" for k, text in words.items() if report.counts.get(k)]
     return ", ".join(parts) or "Changes of outputs only"
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.gitops.left_behind import IMPORTS
 from reconciler.gitops.limits import config_facts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
@@ -42,6 +43,17 @@ def test_unmoved_capacity_applies_the_approved_plan_itself(tmp_path: Path) -> No
     assert pipeline.plan().binding.targets == {FLEET_ID: 4}
     assert pipeline.apply().replans == 0
     assert (len(terraform.plans), terraform.applied) == (1, [4])
+
+
+def test_imports_of_a_run_that_was_killed_do_not_stay(tmp_path: Path) -> None:
+    """Import blocks that stay would be committed by somebody, and fail once the fleet is gone."""
+    cloud = OneFleetCloud(4)
+    pipeline = stages(tmp_path, cloud, ScriptedTerraform(cloud))
+    left = tmp_path / "module" / IMPORTS
+    for stage in (pipeline.plan, pipeline.drift):
+        left.write_text('import {\n  to = a.b\n  id = "fleet-1"\n}\n')
+        stage()
+        assert not left.exists()
 
 
 def test_moved_capacity_is_never_rolled_back(tmp_path: Path) -> None:

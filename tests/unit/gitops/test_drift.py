@@ -101,3 +101,25 @@ def test_fleets_missing_and_extra_are_told_of_regions_that_answered() -> None:
         ("fleet-extra", "primary-old", "in us-west-2, not in the config"),
     }
     assert seen(regions=()) == set()
+
+
+def test_second_fleet_of_a_name_is_extra() -> None:
+    """An apply that was cut off, or a hand, made one twice: nobody sizes the second."""
+    home = Region("us-west-2")
+    twins = tuple(
+        Fleet(
+            id=FleetId(f"fleet-{number}"),
+            name=name,
+            provider="ec2-fleet",
+            region=home,
+            state="active",
+            target_capacity=2,
+        )
+        for number, name in enumerate(["primary-small", "primary-medium", "primary-small"])
+    )
+    cloud = CloudState(fleets=twins, regions=frozenset({home}))
+    found = {(d.kind, d.address, d.detail) for d in fleet_drift(FACTS, home, cloud)}
+    assert found == {
+        ("fleet-missing", "", "not in EC2"),
+        ("fleet-extra", "fleet-2", "another fleet, fleet-0, has its name"),
+    }

@@ -80,6 +80,17 @@ def test_plan_with_imports_is_left_to_terraform() -> None:
     assert pool_edits(plan(change(wanted), entry)) == ()
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_fleet_that_a_replacement_left_behind_is_not_the_one_that_changes(*, first: bool) -> None:
+    """Cut off between making the new and ending the old one, a state has two under one address."""
+    wanted = change({"launch_template_config": pools("m5.large")})
+    old = resource("aws_ec2_fleet", ["delete"], fleet_attributes(id="fleet-old"), None)
+    old["deposed"] = "0a1b2c3d"
+    entries = (old, wanted) if first else (wanted, old)
+    (edit,) = pool_edits(plan(*entries))
+    assert edit.fleet_id == "fleet-primary-small"
+
+
 @pytest.mark.parametrize(
     ("wanted", "sends"),
     [

@@ -12,6 +12,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 TOKEN = "f0rge-t0ken-for-tests"
 PROJECT = "team/fleets"
+OWNER = "fleet-bot"
+"""Whose the token is."""
 JOIN_SECONDS = 5.0
 
 
@@ -38,6 +40,8 @@ class ForgeState:
     faults: list[Fault] = field(default_factory=list)
     hides_listing: bool = False
     """Lists no pull requests the first time, as a replica that lags."""
+    hides_user: bool = False
+    """Does not say whose the token is."""
     requests: list[str] = field(default_factory=list)
     address: str = ""
 
@@ -74,6 +78,7 @@ class ForgeState:
     def commented(self, number: int, body: str) -> dict[str, Any]:
         """A new comment."""
         made = {"id": 500 + len(self.comments), "number": number, "body": body}
+        made |= {"user": {"login": OWNER, "type": "User"}, "author": {"username": OWNER}}
         self.comments.append(made)
         return made
 
@@ -137,7 +142,8 @@ class _Forge(BaseHTTPRequestHandler):
         fault = self.state.faults.pop(0) if self.state.faults else None
         answer = (401, {"message": "Bad credentials"})
         if self._authorised() and (fault is None or fault.carry_out):
-            answer = self._answer(unquote(urlsplit(self.path).path), body)
+            path = unquote(urlsplit(self.path).path)
+            answer = self._user() if path == "/user" else self._answer(path, body)
         if fault is None:
             self._send(answer[0], answer[1], {})
         elif fault.cut:
@@ -147,6 +153,12 @@ class _Forge(BaseHTTPRequestHandler):
 
     def _authorised(self) -> bool:
         raise AssertionError
+
+    def _user(self) -> tuple[int, Any]:
+        """Whose the token is, unless it is a workflow's."""
+        if self.state.hides_user:
+            return 403, {"message": "Resource not accessible by integration"}
+        return 200, {"login": OWNER, "username": OWNER, "type": "User"}
 
     def _answer(self, path: str, body: dict[str, str] | None) -> tuple[int, Any]:
         raise AssertionError

@@ -149,6 +149,24 @@ def test_comment_replaces_the_one_under_its_marker(server: ForgeState, kind: For
     assert ours == ["second", "second", "another pull request"]
 
 
+@pytest.mark.parametrize("as_a_bot", [True, False])
+def test_comment_of_somebody_else_is_left_alone(
+    server: ForgeState, kind: ForgeKind, *, as_a_bot: bool
+) -> None:
+    """Its author could change the plan that reviewers read in it."""
+    port = port_to(server, kind)
+    port.comment(7, "plan", "ours")
+    [own] = server.comments
+    mallory = {"user": {"login": "mallory", "type": "User"}, "author": {"username": "mallory"}}
+    server.comments.insert(0, {**own, "id": 400, **mallory})
+    if as_a_bot and kind == "github":  # the token of a workflow may not ask who it is
+        server.hides_user = True
+        own["user"] = {"login": "github-actions[bot]", "type": "Bot"}
+    port.comment(7, "plan", "ours, again")
+    said = {each["id"]: each["body"].partition("\n")[2] for each in server.comments}
+    assert said == {400: "ours", 500: "ours, again"}
+
+
 def test_comment_that_is_too_long_is_cut_and_says_so(server: ForgeState, kind: ForgeKind) -> None:
     """A forge refuses a long one whole, and the reviewer would see nothing."""
     port_to(server, kind).comment(7, "plan", "x" * 2_000_000)

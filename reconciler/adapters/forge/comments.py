@@ -1,6 +1,6 @@
 """Comments that can be found again: an invisible first line says whose they are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 _CUT = "\n\n… cut: the rest does not fit into a comment."
@@ -12,13 +12,21 @@ def marked(marker: str, body: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - len(_CUT)] + _CUT
 
 
-def with_marker(comments: Iterable[Any], marker: str) -> int | None:
-    """Id of the first comment under this marker, None without one."""
+def with_marker(
+    comments: Iterable[Any], marker: str, is_foreign: Callable[[Mapping[str, Any]], bool]
+) -> int | None:
+    """Id of the first comment of ours under this marker, None without one.
+
+    Anyone can write the marker. In a comment of somebody else, who may change it afterwards, a
+    reviewer would read what its author likes.
+    """
     for comment in comments:
         if not isinstance(comment, Mapping):
             continue
         body, number = comment.get("body"), comment.get("id")
-        if isinstance(body, str) and isinstance(number, int) and body.startswith(_line(marker)):
+        if not isinstance(body, str) or not isinstance(number, int):
+            continue
+        if body.startswith(_line(marker)) and not is_foreign(comment):
             return number
     return None
 

@@ -68,12 +68,20 @@ class GitHub:
         root = f"{self._root}/issues"
         text = marked(marker, body, COMMENT_MAX)
         listed = self._client.pages(f"{root}/{number}/comments", {}, self._headers())
-        shown = with_marker(listed, marker)
+        shown = with_marker(listed, marker, self._is_foreign)
         if shown is None:
             self._client.post(f"{root}/{number}/comments", {"body": text}, self._headers())
         else:
             path = f"{root}/comments/{shown}"
             self._client.change("PATCH", path, {"body": text}, self._headers())
+
+    def _is_foreign(self, comment: Mapping[str, Any]) -> bool:
+        """Whether somebody else wrote it; the token of a workflow may not ask who it is: a bot."""
+        user = comment.get("user")
+        if not isinstance(user, Mapping) or "login" not in user:
+            return False
+        own = self._client.who("/user", "login", self._headers())
+        return bool(user["login"] != own if own else user.get("type") != "Bot")
 
     def _existing(self, branch: str, base: str) -> PullRequest | None:
         query = {

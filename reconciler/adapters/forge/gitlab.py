@@ -83,11 +83,20 @@ class GitLab:
         """Show a text on a merge request, in place of the one shown before under this marker."""
         root = f"{self._root}/merge_requests/{number}/notes"
         text = marked(marker, body, COMMENT_MAX)
-        shown = with_marker(self._client.pages(root, {}, self._headers()), marker)
+        listed = self._client.pages(root, {}, self._headers())
+        shown = with_marker(listed, marker, self._is_foreign)
         if shown is None:
             self._client.post(root, {"body": text}, self._headers())
         else:
             self._client.change("PUT", f"{root}/{shown}", {"body": text}, self._headers())
+
+    def _is_foreign(self, note: Mapping[str, Any]) -> bool:
+        """Whether somebody else wrote it."""
+        author = note.get("author")
+        if not isinstance(author, Mapping) or "username" not in author:
+            return False
+        own = self._client.who("/user", "username", self._headers())
+        return bool(own) and author["username"] != own
 
     def _existing(self, branch: str, base: str) -> PullRequest | None:
         query = {

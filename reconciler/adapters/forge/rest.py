@@ -54,6 +54,7 @@ class RestClient:
     def __init__(self, settings: ForgeSettings, name: str) -> None:
         self._settings = settings
         self._name = name
+        self._owner: str | None = None
         timeout = urllib3.Timeout(connect=settings.timeout_seconds, read=settings.timeout_seconds)
         self._pool = urllib3.PoolManager(timeout=timeout, maxsize=1)
 
@@ -73,6 +74,16 @@ class RestClient:
             yield from entries
             if len(entries) < PAGE_ENTRIES:
                 return
+
+    def who(self, path: str, key: str, headers: Mapping[str, str]) -> str:
+        """The name of the token's owner, asked once; empty when the forge does not say."""
+        if self._owner is None:
+            try:
+                answer = self.get(path, {}, headers)
+            except PortError:
+                answer = None
+            self._owner = str(answer.get(key) or "") if isinstance(answer, Mapping) else ""
+        return self._owner
 
     def post(self, path: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Json:
         """Write; raises the errors of the Forge port, Conflict for what is there already."""

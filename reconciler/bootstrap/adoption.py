@@ -1,7 +1,7 @@
 """Wires `reconciler import`: what AWS has, live or from files, into a folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
     for target in targets:
         if target.exists():
             raise UsageError(str(target), "exists already", "name another folder with --out")
-    region, answers = _answers(request, home)
+    region, answers, missing = _answers(request, home)
     ignored: list[Ignored] = []
     fleets = read_descriptions(answers, cluster, ignored)
     state = decode_cloud(((region, each) for each in answers), cluster=cluster)
@@ -76,7 +76,7 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
         where = "the files" if request.aws_files else str(region)
         raise InputError(where, f"nothing there carries the tags of cluster {cluster}")
     _write_all(dict(zip(targets, (made.config, made.imports), strict=True)))
-    return made, tuple(ignored)
+    return replace(made, notes=(*missing, *made.notes)), tuple(ignored)
 
 
 def _base(config: str | None) -> tuple[Mapping[str, Any], str | None, str]:
@@ -89,8 +89,8 @@ def _base(config: str | None) -> tuple[Mapping[str, Any], str | None, str]:
     return read_document(content, name=config), parsed.cluster, home
 
 
-def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer]]:
-    """The Region to adopt from and what AWS has there.
+def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer], tuple[str, ...]]:
+    """The Region to adopt from, what AWS has there, and what it did not tell.
 
     Raises:
         UsageError: It is not named, or is another than the config's home, whose fleets alone the
@@ -100,11 +100,11 @@ def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer]]
         raise UsageError("--region", f"{request.region} is not the config's home Region {home}")
     wanted = request.region or home
     if request.aws_files:
-        return _answers_of_files(request.aws_files, wanted)
+        return *_answers_of_files(request.aws_files, wanted), ()
     region = Region(wanted or home_region() or "")
     if not region:
         raise UsageError("--region", "none is named", "give --region or set AWS_REGION")
-    return region, read_adoptable(region)
+    return region, *read_adoptable(region)
 
 
 def _answers_of_files(files: tuple[str, ...], wanted: str) -> tuple[Region, list[Answer]]:

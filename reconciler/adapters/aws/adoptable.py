@@ -7,6 +7,7 @@ from typing import Any
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.reading import chunks
+from reconciler.model.errors import Forbidden
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
 
@@ -14,19 +15,26 @@ IDS_MAX = 200
 VERSIONS = ["$Latest", "$Default"]
 
 
-def read_adoptable(region: Region) -> list[Answer]:
-    """Fleets, their launch templates and subnets, and Auto Scaling groups.
+def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
+    """Fleets, their launch templates and subnets, and Auto Scaling groups; and what is missing.
+
+    Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplateVersions, ec2:DescribeSubnets,
+    autoscaling:DescribeAutoScalingGroups. Without the last a cluster of fleets is still described.
 
     Raises:
-        PortError: EC2 or Auto Scaling did not answer, or may not be asked.
+        PortError: EC2 or Auto Scaling did not answer, or EC2 may not be asked.
     """
+    missing: list[str] = []
     with closing(Clients()) as clients:
         ec2 = clients.ec2(region)
         fleets = _pages(ec2, "describe_fleets", "Fleets", {})
-        groups = _pages(
-            clients.autoscaling(region), "describe_auto_scaling_groups", "AutoScalingGroups", {}
-        )
-        answers: list[Answer] = [{"Fleets": fleets}, {"AutoScalingGroups": groups}]
+        answers: list[Answer] = [{"Fleets": fleets}]
+        try:
+            auto_scaling, operation = clients.autoscaling(region), "describe_auto_scaling_groups"
+            groups = _pages(auto_scaling, operation, "AutoScalingGroups", {})
+            answers.append({"AutoScalingGroups": groups})
+        except Forbidden as error:
+            missing.append(f"Auto Scaling groups, of which nothing was read: {error.what}")
         for template_id in _ids(fleets, "LaunchTemplateId"):
             arguments = {"LaunchTemplateId": template_id, "Versions": VERSIONS}
             operation, key = "describe_launch_template_versions", "LaunchTemplateVersions"
@@ -35,7 +43,7 @@ def read_adoptable(region: Region) -> list[Answer]:
             filters = [{"Name": "subnet-id", "Values": chunk}]
             found = _pages(ec2, "describe_subnets", "Subnets", {"Filters": filters})
             answers.append({"Subnets": found})
-    return answers
+    return answers, tuple(missing)
 
 
 def _ids(fleets: Sequence[dict[str, Any]], key: str) -> list[str]:

@@ -210,6 +210,8 @@ def _notes(fleet: FleetDescription, template: LaunchTemplateDescription, boot: B
     elif boot.ami_type is None:
         notes.append("its user data is of neither AL2023 nor Bottlerocket: labels and taints were")
         notes[-1] += " looked for, everything else in it would go with the next launch"
+    if boot.has_more:
+        notes.append("its user data has more parts than a NodeConfig: they go with the next launch")
     if _is_looked_up(template):
         looked_up = template.image_id.removeprefix("resolve:ssm:")
         notes.append(f"its image is what the parameter {looked_up} names; state its id as `ami`")

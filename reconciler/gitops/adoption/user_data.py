@@ -3,14 +3,17 @@
 AL2023 (nodeadm's NodeConfig in a MIME part), Bottlerocket (TOML) and AL2 (bootstrap.sh) are known.
 """
 
+import email
 import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from reconciler.config.document import read_document
 from reconciler.config.terraform import AmiType
+from reconciler.model.errors import ConfigError
 
 _PLACEHOLDER = "@ENDPOINT@"
 """What the module writes where a node asks EKS for the cluster's facts at boot."""
@@ -29,27 +32,48 @@ class Boot:
     taints: tuple[Mapping[str, str], ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Module variables of the kubelet and the cluster's facts, where they are stated."""
+    has_more: bool = False
+    """Whether there is more than one NodeConfig, such as a script."""
 
 
 def read_boot(user_data: str) -> Boot:
     """What user data says; of what is not understood nothing, never an error."""
+    user_data = user_data.encode(errors="replace").decode()
     config = _node_config(user_data)
     if config is not None:
-        return _al2023(config)
+        leaves = [p for p in email.message_from_string(user_data).walk() if not p.is_multipart()]
+        return replace(_al2023(config), has_more=len(leaves) > 1)
     settings = _bottlerocket_settings(user_data)
     return _al2(user_data) if settings is None else _bottlerocket(settings)
 
 
 def _node_config(user_data: str) -> Mapping[str, Any] | None:
-    for line in user_data.splitlines():
-        if line.lstrip().startswith("{") and "node.eks.aws/" in line:
-            try:
-                found = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(found, dict) and found.get("kind") == "NodeConfig":
-                return _mapping(found.get("spec"))
+    """The spec of the first NodeConfig: on a line of its own, as the module has it, or YAML."""
+    for text in (*user_data.splitlines(), *_parts(user_data)):
+        if "node.eks.aws/" not in text:
+            continue
+        found = _document(text)
+        if found.get("kind") == "NodeConfig":
+            return _mapping(found.get("spec"))
     return None
+
+
+def _parts(user_data: str) -> list[str]:
+    """The parts of MIME user data; all of it when it is none."""
+    parts = [part.get_payload() for part in email.message_from_string(user_data).walk()]
+    return [part for part in (*parts, user_data) if isinstance(part, str)]
+
+
+def _document(text: str) -> Mapping[str, Any]:
+    """A JSON or YAML mapping with texts for scalars of YAML; empty when it is neither."""
+    try:
+        return _mapping(json.loads(text))
+    except ValueError:
+        pass
+    try:
+        return read_document(text.encode(errors="replace"))
+    except ConfigError:
+        return {}
 
 
 def _al2023(spec: Mapping[str, Any]) -> Boot:
@@ -57,7 +81,7 @@ def _al2023(spec: Mapping[str, Any]) -> Boot:
     config, flags = _mapping(kubelet.get("config")), kubelet.get("flags")
     said = " ".join(str(flag) for flag in flags) if isinstance(flags, list) else ""
     variables = {
-        "max_pods": config.get("maxPods"),
+        "max_pods": _count(config.get("maxPods")),
         "kube_reserved": config.get("kubeReserved"),
         "system_reserved": config.get("systemReserved"),
         "eviction_hard": config.get("evictionHard"),
@@ -132,6 +156,11 @@ def _labels(said: str) -> dict[str, str]:
 def _taint(written: Any) -> dict[str, str]:
     taint = _mapping(written)
     return {key: str(taint.get(key) or "") for key in ("key", "value", "effect")}
+
+
+def _count(value: Any) -> int | None:
+    text = str(value)
+    return int(text) if text.isdecimal() else None
 
 
 def _mapping(value: Any) -> dict[str, Any]:

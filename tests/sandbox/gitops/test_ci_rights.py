@@ -213,3 +213,46 @@ def test_plan_changes_nothing_and_apply_nothing_of_others(enforced: Enforced) ->
             LaunchTemplateName="untagged", LaunchTemplateData={"ImageId": enforced.ids.ami}
         )
     user.close()
+
+
+def test_import_describes_fleets_without_rights_on_groups(
+    enforced: Enforced, tmp_path: Path
+) -> None:
+    """Whoever has fleets alone gave nobody rights on groups, and must not be sent for them."""
+    ec2 = enforced.client("ec2")
+    tags = {"cluster": "analytics", "sector": "primary", "size": "small"}
+    template = ec2.create_launch_template(
+        LaunchTemplateName="one", LaunchTemplateData={"ImageId": enforced.ids.ami}
+    )["LaunchTemplate"]["LaunchTemplateId"]
+    subnet = next(iter(enforced.ids.subnet_ids.values()))
+    ec2.create_fleet(
+        Type="maintain",
+        LaunchTemplateConfigs=[
+            {
+                "LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "$Latest"},
+                "Overrides": [{"InstanceType": "r5.xlarge", "SubnetId": subnet}],
+            }
+        ],
+        TargetCapacitySpecification={
+            "TotalTargetCapacity": 0,
+            "DefaultTargetCapacityType": "spot",
+        },
+        TagSpecifications=[
+            {
+                "ResourceType": "fleet",
+                "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+            }
+        ],
+    )
+    ec2.close()
+    reads = ["ec2:DescribeFleets", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeSubnets"]
+    statement = {"Effect": "Allow", "Action": reads, "Resource": "*"}
+    enforced.grant({"Version": "2012-10-17", "Statement": [statement]})
+    done = new_pipeline(tmp_path, enforced).reconciler(
+        *("import", "--cluster-name", "analytics", "--out", str(tmp_path / "out")),
+        *("--output", "json"),
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["fleets"] == ["primary-small"]
+    assert "Auto Scaling groups" in answer["notes"][0]

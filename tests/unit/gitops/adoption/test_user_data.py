@@ -103,3 +103,67 @@ def test_al2_script_is_searched_for_labels_and_taints_only() -> None:
 def test_foreign_user_data_says_nothing(text: str) -> None:
     """Whatever people boot with, adopting goes on."""
     assert read_boot(text) in (Boot(), Boot(ami_type="AL2023"))
+
+
+WRITTEN_BY_OTHERS = """\
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="//"
+
+--//
+Content-Type: text/x-shellscript; charset="us-ascii"
+
+#!/bin/bash
+echo before
+--//
+Content-Type: application/node.eks.aws
+
+---
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster:
+    name: analytics
+    apiServerEndpoint: https://api.example
+    certificateAuthority: Q0E=
+    cidr: 10.100.0.0/16
+  kubelet:
+    config:
+      maxPods: 58
+      kubeReserved: {cpu: 100m}
+      registerWithTaints:
+      - {key: dedicated, value: batch, effect: NoSchedule}
+    flags:
+    - --node-labels=team=data,sector=primary
+--//--
+"""
+
+
+ALONE = WRITTEN_BY_OTHERS.partition("---\n")[2].partition("--//")[0]
+
+
+@pytest.mark.parametrize(("text", "has_more"), [(WRITTEN_BY_OTHERS, True), (ALONE, False)])
+def test_node_config_in_yaml_is_understood(text: str, *, has_more: bool) -> None:
+    """Other modules write it so, and their nodes would lose their labels at the next launch."""
+    boot = read_boot(text)
+    assert (boot.ami_type, dict(boot.labels)) == ("AL2023", {"team": "data", "sector": "primary"})
+    assert boot.taints == ({"key": "dedicated", "value": "batch", "effect": "NoSchedule"},)
+    assert boot.variables["max_pods"] == 58
+    assert boot.variables["kube_reserved"] == {"cpu": "100m"}
+    assert boot.variables["service_cidr"] == "10.100.0.0/16"
+    assert boot.has_more is has_more
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node.eks.aws/ \x00\ud800",
+        "node.eks.aws/: [",
+        "kind: NodeConfig\napiVersion: node.eks.aws/v1\nspec: [1]\n",
+        "kind: NodeConfig\napiVersion: node.eks.aws/v1\nspec: {kubelet: {config: {maxPods: many}}}",
+        "a: &a [node.eks.aws/]\nb: &b [*a, *a]\nc: &c [*b, *b]\n",
+        "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nnode.eks.aws/",
+    ],
+)
+def test_odd_user_data_says_nothing_and_raises_nothing(text: str) -> None:
+    """One template that somebody wrote by hand must not end an import of fifty fleets."""
+    assert read_boot(text).variables == {}

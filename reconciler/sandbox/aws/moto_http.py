@@ -18,8 +18,12 @@ from moto.moto_server.werkzeug_app import (
 
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.iam import is_allowed, subjects_of
+from reconciler.sandbox.aws.instance_answers import InstancesResult, SaidReservations
 
 __all__ = ["MotoRequestHandler", "Operation", "create_application"]
+
+_SEEN = ("Describe", "Get", "CreateFleet", "ModifyFleet", "DeleteFleets", "TerminateInstances")
+"""Calls that change nothing of an instance, or only what each answer looks at."""
 
 Parameters = Mapping[str, Any]
 Operation = Callable[[str, str, Parameters], Mapping[str, Any] | None]
@@ -46,6 +50,13 @@ def create_application(operations: Mapping[str, Operation]) -> Any:
 
 def _response_class(operations: Mapping[str, Operation]) -> Any:
     """Moto's EC2 responses with a method per operation of ours in front of moto's own."""
+    said = SaidReservations()
+
+    def call_action(response: Any) -> Any:
+        """As moto does; what was said of instances is said anew when the call may change it."""
+        if not str(response._get_action()).startswith(_SEEN):  # noqa: SLF001 - moto gives no other way
+            said.forget()
+        return EC2Response.call_action(response)
 
     def method(name: str, operation: Operation) -> Callable[[Any], Any]:
         inherited = getattr(EC2Response, name, None)
@@ -58,6 +69,9 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
                 raise EC2ClientError(fault.code, fault.message) from fault
             if answer is None and inherited is not None:
                 return inherited(response)
+            if answer is not None and name == "describe_instances":
+                backend = ec2_backends[response.current_account][response.region]
+                return InstancesResult(answer, said, backend.tags)
             return ActionResult(answer)
 
         return call
@@ -76,6 +90,7 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
         name: method(name, operation) for name, operation in operations.items()
     }
     methods["_authenticate_and_authorize_normal_action"] = authorize
+    methods["call_action"] = call_action
     return type("SandboxEc2Response", (EC2Response,), methods)
 
 

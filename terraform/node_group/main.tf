@@ -9,7 +9,7 @@ locals {
     size      = var.node_pool_size
     pool_size = var.node_pool_size
     lifecycle = var.spot ? "Ec2Spot" : "OnDemand"
-  })
+  }, var.node_pool_kind == "" ? {} : { kind = var.node_pool_kind })
 
   # EKS has words of its own for Kubernetes' effects.
   effects = { NoSchedule = "NO_SCHEDULE", PreferNoSchedule = "PREFER_NO_SCHEDULE", NoExecute = "NO_EXECUTE" }

@@ -32,6 +32,18 @@ variable "node_pool_size" {
   }
 }
 
+variable "node_pool_kind" {
+  description = "Kind of the sector, as the sector config has it. Value of the nodes' label `kind`. Empty: they have none."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = var.node_pool_kind == "" || can(regex("^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", var.node_pool_kind))
+    error_message = "node_pool_kind must be a label value: 1 to 63 letters, digits, '-', '_' or '.', a letter or digit at both ends."
+  }
+}
+
 variable "spot" {
   description = "Whether the nodes are spot instances. Changing it replaces the group."
   type        = bool
@@ -111,8 +123,8 @@ variable "node_labels" {
   nullable    = false
 
   validation {
-    condition     = alltrue([for key in keys(var.node_labels) : !contains(["sector", "fleet", "size", "pool_size", "lifecycle"], key)])
-    error_message = "node_labels must not use sector, fleet, size, pool_size and lifecycle: the module sets them."
+    condition     = alltrue([for key in keys(var.node_labels) : !contains(["sector", "fleet", "size", "pool_size", "kind", "lifecycle"], key)])
+    error_message = "node_labels must not use sector, fleet, size, pool_size, kind and lifecycle: the module sets them."
   }
 }
 

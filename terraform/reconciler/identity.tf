@@ -5,7 +5,13 @@ data "aws_partition" "current" {}
 locals {
   partition            = data.aws_partition.current.partition
   permissions_boundary = var.permissions_boundary_arn == "" ? null : var.permissions_boundary_arn
-  cluster_issuer       = try(regex("oidc-provider/(.+)$", var.cluster_oidc_provider_arn)[0], "")
+  # IAM takes 64 characters for a role's name, EventBridge for a rule's, EKS 100 for a cluster's. A name that is too long
+  # is cut, with its digest at the end, so that no two clusters share one.
+  digest      = substr(sha256(var.cluster_name), 0, 8)
+  role_prefix = "${length(var.cluster_name) <= 41 ? var.cluster_name : "${substr(var.cluster_name, 0, 32)}-${local.digest}"}-fleet-reconciler"
+  rule_prefix = "${length(var.cluster_name) <= 29 ? var.cluster_name : "${substr(var.cluster_name, 0, 20)}-${local.digest}"}-fleet-reconciler"
+
+  cluster_issuer = try(regex("oidc-provider/(.+)$", var.cluster_oidc_provider_arn)[0], "")
 
   trust = {
     irsa = {
@@ -35,7 +41,7 @@ locals {
 }
 
 resource "aws_iam_role" "capacity_loop" {
-  name                 = "${var.cluster_name}-fleet-reconciler"
+  name                 = local.role_prefix
   description          = "Capacity loop of the fleet reconciler in EKS cluster ${var.cluster_name}"
   assume_role_policy   = jsonencode({ Version = "2012-10-17", Statement = [local.trust[var.identity]] })
   permissions_boundary = local.permissions_boundary
@@ -56,4 +62,13 @@ resource "aws_eks_pod_identity_association" "capacity_loop" {
   service_account = each.value
   role_arn        = aws_iam_role.capacity_loop.arn
   tags            = var.tags
+}
+
+# EC2 launches spot instances and fleets under roles of its own, which an account gets when somebody first uses the
+# console for it. The pipelines' roles may not make them, and every fleet would fail until they are there.
+resource "aws_iam_service_linked_role" "this" {
+  for_each = toset(var.service_linked_roles)
+
+  aws_service_name = each.value
+  tags             = var.tags
 }

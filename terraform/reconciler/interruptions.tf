@@ -50,7 +50,7 @@ resource "aws_sqs_queue_policy" "interruptions" {
 resource "aws_cloudwatch_event_rule" "interruptions" {
   for_each = { for name, pattern in local.interruption_events : name => pattern if var.interruption_queue }
 
-  name          = "${local.queue_name}-${each.key}"
+  name          = "${local.rule_prefix}-${each.key}"
   description   = "${each.value["detail-type"][0]} for nodes of EKS cluster ${var.cluster_name}"
   event_pattern = jsonencode(each.value)
   tags          = var.tags

@@ -17,7 +17,7 @@ locals {
 resource "aws_iam_role" "pipelines" {
   for_each = local.pipelines
 
-  name        = "${var.cluster_name}-fleet-reconciler-${each.key}"
+  name        = "${local.role_prefix}-${each.key}"
   description = "terraform ${each.key} of the fleets of EKS cluster ${var.cluster_name}"
   # An apply may wait for its approval and for a lock.
   max_session_duration = each.key == "apply" ? 10800 : 3600

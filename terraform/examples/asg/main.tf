@@ -13,6 +13,7 @@ module "node_group" {
   subnet_ids     = var.subnet_ids
   sector_label   = each.value.sector_label
   node_pool_size = each.value.node_pool_size
+  node_pool_kind = each.value.node_pool_kind
   instance_types = each.value.instance_types
   spot           = each.value.spot
   min_size       = 0

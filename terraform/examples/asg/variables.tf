@@ -28,6 +28,7 @@ variable "node_groups" {
   type = map(object({
     sector_label   = string
     node_pool_size = string
+    node_pool_kind = optional(string, "memory")
     instance_types = list(string)
     max_size       = number
     spot           = optional(bool, true)

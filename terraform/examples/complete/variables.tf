@@ -15,7 +15,7 @@ variable "cluster_name" {
 variable "kubernetes_version" {
   description = "Kubernetes version of the cluster."
   type        = string
-  default     = "1.33"
+  default     = "1.35"
   nullable    = false
 }
 

@@ -14,13 +14,20 @@ module "reconciler" {
   state_key                 = "fleets/${var.cluster_name}.tfstate"
 
   pipelines = {
-    oidc_provider_arn = aws_iam_openid_connect_provider.github.arn
+    oidc_provider_arn = local.github_oidc_provider_arn
     plan_subjects     = ["repo:${var.repository}:pull_request", "repo:${var.repository}:ref:refs/heads/main"]
     apply_subjects    = ["repo:${var.repository}:environment:fleets"]
   }
 }
 
+# An account has one provider per forge: most have it already.
 resource "aws_iam_openid_connect_provider" "github" {
-  url            = "https://token.actions.githubusercontent.com"
+  for_each = toset(var.github_oidc_provider_arn == "" ? ["https://token.actions.githubusercontent.com"] : [])
+
+  url            = each.value
   client_id_list = ["sts.amazonaws.com"]
+}
+
+locals {
+  github_oidc_provider_arn = one(concat(values(aws_iam_openid_connect_provider.github)[*].arn, compact([var.github_oidc_provider_arn])))
 }

@@ -34,3 +34,10 @@ variable "repository" {
   type        = string
   nullable    = false
 }
+
+variable "github_oidc_provider_arn" {
+  description = "ARN of the account's IAM OIDC provider for GitHub (token.actions.githubusercontent.com). Empty: it has none, and one is made."
+  type        = string
+  default     = ""
+  nullable    = false
+}

@@ -25,6 +25,7 @@ run "accepts_a_group_with_labels_and_taints" {
     cluster_name   = "analytics"
     sector_label   = "web"
     node_pool_size = "small"
+    node_pool_kind = "memory"
     min_size       = 0
     max_size       = 10
     subnet_ids     = ["subnet-0aa", "subnet-0bb"]
@@ -45,7 +46,7 @@ run "accepts_a_group_with_labels_and_taints" {
   }
 
   assert {
-    condition     = output.group_tags["k8s.io/cluster-autoscaler/node-template/label/sector"] == "web" && output.group_tags["k8s.io/cluster-autoscaler/node-template/label/team"] == "data"
+    condition     = output.group_tags["k8s.io/cluster-autoscaler/node-template/label/sector"] == "web" && output.group_tags["k8s.io/cluster-autoscaler/node-template/label/team"] == "data" && output.node_labels.kind == "memory"
     error_message = "an empty group would look as if it had no labels"
   }
 
@@ -143,5 +144,14 @@ run "rejects_an_unknown_effect" {
 
   variables {
     node_taints = [{ key = "a", effect = "NO_SCHEDULE" }]
+  }
+}
+
+run "rejects_a_kind_that_is_no_label" {
+  command         = plan
+  expect_failures = [var.node_pool_kind]
+
+  variables {
+    node_pool_kind = "my kind"
   }
 }

@@ -21,6 +21,7 @@ run "accepts_irsa_with_defaults" {
     namespace                 = "kube-system"
     service_account           = "reconciler"
     permissions_boundary_arn  = "arn:aws:iam::123456789012:policy/boundary"
+    service_linked_roles      = ["ec2fleet.amazonaws.com", "spot.amazonaws.com"]
   }
 
   assert {
@@ -112,5 +113,35 @@ run "accepts_a_state_bucket_that_exists" {
   assert {
     condition     = length(aws_s3_bucket.state) == 0 && strcontains(aws_iam_role_policy.pipelines["plan"].policy, "elsewhere")
     error_message = "the bucket that exists is not the one that is used"
+  }
+}
+
+run "accepts_the_longest_name_of_a_cluster" {
+  command = plan
+
+  variables {
+    cluster_name = "a-cluster-of-63-characters-in-one-of-its-many-regions-eu-west-1"
+    state_bucket = "analytics-state"
+    state_key    = "fleets/analytics.tfstate"
+    pipelines = {
+      oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/token.actions.githubusercontent.com"
+      plan_subjects     = ["repo:team/fleets:pull_request"]
+      apply_subjects    = ["repo:team/fleets:environment:fleets"]
+    }
+  }
+
+  assert {
+    condition     = alltrue([for rule in aws_cloudwatch_event_rule.interruptions : length(rule.name) <= 64])
+    error_message = "EventBridge refuses rules with longer names"
+  }
+
+  assert {
+    condition     = alltrue([for role in aws_iam_role.pipelines : length(role.name) <= 64])
+    error_message = "IAM refuses roles with longer names"
+  }
+
+  assert {
+    condition     = endswith(aws_iam_role.capacity_loop.name, "-${substr(sha256(var.cluster_name), 0, 8)}-fleet-reconciler")
+    error_message = "clusters whose names begin alike would share a role"
   }
 }

@@ -159,3 +159,12 @@ run "rejects_a_node_role_that_is_none" {
     node_role_arn = "arn:aws:iam::123456789012:instance-profile/x"
   }
 }
+
+run "rejects_a_role_of_another_service" {
+  command         = plan
+  expect_failures = [var.service_linked_roles]
+
+  variables {
+    service_linked_roles = ["autoscaling.amazonaws.com"]
+  }
+}

@@ -40,4 +40,27 @@ run "accepts_its_defaults" {
     condition     = length(module.network.private_subnet_ids) == 3 && keys(output.fleet_id) == ["primary-small"]
     error_message = "the example does not make a fleet over three zones"
   }
+
+  assert {
+    condition     = yamldecode(output.sector_config).terraform.private_subnet_ids == module.network.private_subnet_ids
+    error_message = "the sector config's fleets would be elsewhere"
+  }
+}
+
+run "accepts_a_region_with_two_zones" {
+  command = apply
+
+  variables {
+    ami = "ami-0aa"
+  }
+
+  override_data {
+    target = data.aws_availability_zones.available
+    values = { names = ["us-west-1a", "us-west-1c"] }
+  }
+
+  assert {
+    condition     = length(module.network.private_subnet_ids) == 2
+    error_message = "a Region with two zones has no cluster"
+  }
 }

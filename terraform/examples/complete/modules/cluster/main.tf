@@ -24,6 +24,9 @@ resource "aws_eks_cluster" "this" {
   role_arn = aws_iam_role.cluster.arn
   version  = var.kubernetes_version
 
+  # The add-ons below are EKS's; those that it would put there by itself stand in their way.
+  bootstrap_self_managed_addons = false
+
   access_config {
     authentication_mode                         = "API"
     bootstrap_cluster_creator_admin_permissions = true

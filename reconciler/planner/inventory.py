@@ -101,7 +101,8 @@ class Inventory:
 
     def is_unseen(self, node: Node, key: FleetKey) -> bool:
         """Whether EC2 shows instances of the node's region, but not the node's."""
-        return key.region in self.regions_shown and node.name not in self.instance_of_node
+        named = node.instance_id is not None and node.name not in self.instance_of_node
+        return named and key.region in self.regions_shown
 
 
 def is_draining(node: Node) -> bool:
@@ -160,13 +161,25 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         if node.name in owners and node.name not in leaving:
             nodes.setdefault(owners[node.name], []).append(node)
     stuck = find_stuck(snapshot, settings)
-    joined = {key: _joined(found, snapshot, settings) for key, found in nodes.items()}
+    shown = _regions_shown(cloud)
+    joined = {
+        key: _joined(_still_there(found, key, shown, instance_of_node), snapshot, settings)
+        for key, found in nodes.items()
+    }
     # A picture that is more likely wrong than true says nothing about fleets either.
     believed = () if is_suspicious(len(stuck), len(owners), snapshot) else stuck
     signs = read_signs(snapshot, settings, live, believed, joined)
     memories = remembered(snapshot, signs)
     statuses = [
-        _status(key, fleet, tuple(nodes.get(key, ())), snapshot, settings, signs.get(key), memories)
+        _status(
+            key,
+            fleet,
+            (tuple(nodes.get(key, ())), joined.get(key, 0)),
+            snapshot,
+            settings,
+            signs.get(key),
+            memories,
+        )
         for fleet in settings.fleets()
         for key in fleet.fleet_keys()
         if key in nodes or _is_listed(key, cloud, settings)
@@ -178,7 +191,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         leaving=leaving,
         stuck=stuck,
         twins=twins,
-        regions_shown=_regions_shown(cloud),
+        regions_shown=shown,
         orphans=find_orphans(snapshot, settings),
         memories=tuple(memories[place] for place in sorted(memories)),
     )
@@ -188,6 +201,18 @@ def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings
     """Nodes that are not on their way to Ready any more."""
     init = settings.instance_init_seconds
     return sum(not is_joining(node, snapshot.at, init) for node in nodes)
+
+
+def _still_there(
+    nodes: Iterable[Node],
+    key: FleetKey,
+    shown: frozenset[Region],
+    instances: Mapping[NodeName, Instance],
+) -> Iterable[Node]:
+    """All but those that are silent and whose instance went away: their fleet replaces those."""
+    if key.region not in shown:
+        return nodes
+    return (n for n in nodes if n.ready or n.instance_id is None or n.name in instances)
 
 
 def _instances_by_id(cloud: CloudState | None) -> dict[InstanceId | None, Instance]:
@@ -250,12 +275,14 @@ def _owners(
 def _status(
     key: FleetKey,
     fleet: FleetSettings,
-    nodes: tuple[Node, ...],
+    members: tuple[tuple[Node, ...], int],
     snapshot: Snapshot,
     settings: PlannerSettings,
     sign: Signs | None,
     memories: Mapping[tuple[str, Region], FleetMemory],
 ) -> FleetStatus:
+    """`members` are its nodes, and how many of them have joined."""
+    nodes, joined = members
     live = sign.live if sign else None
     memory = memories.get((key.name, key.region))
     if sign is None:
@@ -271,7 +298,7 @@ def _status(
         state=state,
         current=current,
         nodes=nodes,
-        joined=_joined(nodes, snapshot, settings),
+        joined=joined,
         min=_minimum(key, fleet, live, settings),
         unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
         provided=sign.held if sign else len(nodes),

@@ -95,10 +95,15 @@ def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
 
 
 def has_holes(snapshot: Snapshot) -> bool:
-    """Whether a pod that has not ended names a node that the list of nodes does not have."""
+    """Whether a pod at work names a node that the list of nodes does not have.
+
+    One that is being deleted may hang on a node that went long ago.
+    """
     listed = {node.name for node in snapshot.cluster.nodes}
     return any(
-        pod.node_name is not None and pod.node_name not in listed and not pod.finished
+        pod.node_name is not None
+        and pod.node_name not in listed
+        and not (pod.finished or pod.deleting)
         for pod in snapshot.cluster.pods
     )
 

@@ -63,6 +63,12 @@ def test_nothing_is_stuck_while_a_pod_runs_on_a_node_that_is_not_listed() -> Non
     assert ended(with_instances(1, 3600, replace(unlisted, phase="Succeeded"))) == ["i-0"]
 
 
+def test_pod_that_cannot_end_on_a_node_of_the_past_keeps_no_instance() -> None:
+    """One forgotten finalizer would leave every stuck instance of the cluster as it is."""
+    unlisted = make_pod("forgotten", node="long-gone", deleting=True)
+    assert ended(with_instances(1, 3600, unlisted)) == ["i-0"]
+
+
 def test_stuck_instance_is_replaced_not_given_up() -> None:
     """A lower target would leave the pods that wait for it without a node."""
     made = with_instances(1, 1000)

@@ -192,6 +192,25 @@ def test_draining_node_whose_instance_went_away_loses_its_object() -> None:
     assert told(made, TerminateInstance) == []
 
 
+def test_node_whose_instance_went_away_counts_for_nothing_in_its_fleets_target() -> None:
+    """EC2 has replaced it: one node more than the target would mean that another may just end."""
+    live = make_fleet(FLEET, 2)
+    shown = [drained("a", FLEET), make_node("n", FLEET)]
+    silent = make_node("gone", FLEET, ready=False, ready_changed_at=ago(60))
+    cloud = make_cloud(live, instances=[make_instance(node, live) for node in shown])
+    made = plan(make_snapshot(*shown, silent, full("n"), cloud=cloud), make_settings(FLEET))
+    ended = [a for a in made.actions if isinstance(a, TerminateInstance)]
+    assert [(a.node, a.decrement) for a in ended] == [("a", True)]
+    assert [(f.joined, f.target) for f in made.fleets] == [(2, 1)]
+
+
+def test_drain_of_a_node_without_a_provider_id_still_ends() -> None:
+    """It would stay tainted for ever: nothing tells which instance it is."""
+    node = drained("a", FLEET, seconds=3600, instance_id=None)
+    made = unseen(node, on("a"))
+    assert told(made, UntaintNode) == ["a"]
+
+
 def test_nodes_leave_as_usual_where_instances_are_not_known_at_all() -> None:
     """Offline, with the answers about fleets alone, labels have to do."""
     live = make_fleet(FLEET, 2)

@@ -9,7 +9,7 @@ from reconciler.adapters.kubernetes.event_log import Bucket, EventLog, Told
 from reconciler.adapters.kubernetes.kinds import events_path
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import MERGE_PATCH
-from reconciler.model.errors import NotFound, PortError
+from reconciler.model.errors import Conflict, Forbidden, NotFound, PortError, Refused
 from reconciler.ports.object_events import ObjectEvent
 
 COMPONENT: Final = "fleet-reconciler"
@@ -80,6 +80,9 @@ class KubernetesEvents:
         while (told := self._next()) is not None:
             try:
                 self._write(told)
+            except (Conflict, Forbidden, NotFound, Refused):
+                # Of this object alone (its namespace is going, say): the others do not wait.
+                self._counted("failed")
             except PortError:
                 self._counted("failed")
                 with self._changed:

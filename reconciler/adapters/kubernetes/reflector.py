@@ -113,10 +113,17 @@ class Reflector(threading.Thread):
                 self._stopping.wait(pause_seconds)
 
     def _give_way(self, error: Exception) -> None:
-        """Note a failure; unless the server is only out of reach or busy, it is listed anew."""
+        """Note a failure; unless the server is only out of reach or busy, it is listed anew.
+
+        So it is after a long silence, too: a server that was restored from a backup refuses to
+        watch from a version that it never had, for good.
+        """
         self.cache.failed(str(error) or type(error).__name__)
-        if isinstance(error, Gone | _Broken) or not isinstance(error, Unavailable | Throttled):
-            self._version = ""
+        out_of_reach = isinstance(error, Unavailable) and not isinstance(error, Gone | _Broken)
+        silent = self.cache.silent_seconds() > SILENCE_SECONDS
+        if isinstance(error, Throttled) or (out_of_reach and not silent):
+            return
+        self._version = ""
 
     def stop(self) -> None:
         """End the thread; `join` afterwards."""

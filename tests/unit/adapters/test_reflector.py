@@ -37,3 +37,50 @@ def test_list_that_fails_late_is_asked_for_less_and_less_often(tmp_path: Path) -
         reflector.join()
         transport.close()
     assert third - first >= BACKOFF_SECONDS + 2 * BACKOFF_SECONDS
+
+
+def test_kind_that_cannot_be_watched_from_its_version_is_listed_anew(tmp_path: Path) -> None:
+    """A server restored from a backup knows no such version: the program would stay blind."""
+    asked: Queue[str] = Queue()
+
+    def restored(request: Request) -> Answer:
+        watching = "watch=" in request.path
+        asked.put("watch" if watching else "list")
+        if watching:
+            return json_answer({"message": "Too large resource version"}, 504)
+        return json_answer({"metadata": {"resourceVersion": "7"}, "items": []})
+
+    ticks = itertools.count(step=LONG_SECONDS)
+    with scripted_server(restored) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        cache = Cache("Pod", Bell(), lambda: next(ticks))
+        reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder())
+        reflector.start()
+        found = [asked.get(timeout=LONG_SECONDS) for _ in range(4)]
+        reflector.stop()
+        reflector.join()
+        transport.close()
+    assert found == ["list", "watch", "list", "watch"]
+
+
+def test_watch_goes_on_from_its_version_after_a_short_outage(tmp_path: Path) -> None:
+    """Every replica of every controller would list at once when the server comes back."""
+    asked: Queue[str] = Queue()
+
+    def flapping(request: Request) -> Answer:
+        watching = "watch=" in request.path
+        asked.put("watch" if watching else "list")
+        if watching:
+            return json_answer({"message": "starting"}, 503)
+        return json_answer({"metadata": {"resourceVersion": "7"}, "items": []})
+
+    with scripted_server(flapping) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        cache = Cache("Pod", Bell(), lambda: 0.0)
+        reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder())
+        reflector.start()
+        found = [asked.get(timeout=LONG_SECONDS) for _ in range(3)]
+        reflector.stop()
+        reflector.join()
+        transport.close()
+    assert found == ["list", "watch", "watch"]

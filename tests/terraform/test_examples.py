@@ -50,7 +50,7 @@ def test_example_is_valid_and_plans_as_a_whole(
     assert valid.returncode == 0, valid.stderr
     tested = terraform.run(folder, "test")
     assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert "1 passed, 0 failed" in tested.stdout
+    assert " passed, 0 failed" in tested.stdout
 
 
 @pytest.fixture

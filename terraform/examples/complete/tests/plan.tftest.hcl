@@ -16,7 +16,7 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/ABC" }
   }
   mock_resource "aws_sqs_queue" {
-    defaults = { arn = "arn:aws:sqs:us-west-2:123456789012:queue" }
+    defaults = { arn = "arn:aws:sqs:us-west-2:123456789012:queue", url = "https://sqs.us-west-2.amazonaws.com/123456789012/queue" }
   }
   mock_resource "aws_cloudwatch_event_rule" {
     defaults = { arn = "arn:aws:events:us-west-2:123456789012:rule/rule" }

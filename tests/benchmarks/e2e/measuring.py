@@ -8,7 +8,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from reconciler.model.errors import ReconcilerError
-from tests.benchmarks.e2e.bursts import Burst, Reacted, bursts, measure
+from tests.benchmarks.e2e.bursts import SINGLE, WARM_UP, Burst, Reacted, bursts, measure
 from tests.benchmarks.e2e.churn import Churn
 from tests.benchmarks.e2e.findings import Churned, Findings, Part, Stretch, stretch
 from tests.benchmarks.e2e.process import Reconciler, Usage, reconciler
@@ -121,9 +121,10 @@ def _churned(
 
 
 def _latency(world: World, running: Reconciler, options: Namespace, found: Findings) -> None:
-    wanted = tuple(bursts(options.singles, options.largest))
+    wanted = (*[SINGLE] * WARM_UP, *bursts(options.singles, options.largest))
     for number, reacted in enumerate(measure(world, running, wanted), 1):
-        found.bursts.append(reacted)
+        if number > WARM_UP:
+            found.bursts.append(reacted)
         _tell(number, wanted, reacted)
     found.after_bursts = _watched(running, "all of them pending", options.idle_seconds)
 

@@ -1,5 +1,6 @@
 """The world that is measured in: EC2 Fleets with instances, a control plane full of their nodes."""
 
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -58,6 +59,9 @@ sectors:
 """
 
 
+_CARRIERS = frozenset({"etcd", "kube-apiserver"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """What the measurements work with."""
@@ -98,6 +102,18 @@ class World:
             return self._cpu_seconds() - before < _CALM_CORES * _CALM_SECONDS
 
         until("the control plane is calm", calm, _SETTLED_SECONDS, 0)
+
+    @contextmanager
+    def others_held(self) -> Iterator[None]:
+        """Hold all of the control plane but what carries objects to their watchers."""
+        others = [p for name, p in self.plane.processes.items() if name not in _CARRIERS]
+        for each in others:
+            each.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for each in others:
+                each.send_signal(signal.SIGCONT)
 
     def _cpu_seconds(self) -> float:
         return sum(cpu_seconds(each.pid) for each in self.plane.processes.values())

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.main import run
+from reconciler.config.loader import load_config
+from reconciler.gitops.live import fleet_tags
+from reconciler.gitops.root_module import root_module_of
 from reconciler.sandbox.aws.server import AwsServer
 from tests.terraform.program import TerraformProgram, find_terraform
 from tests.terraform.readme_tables import MODULES
@@ -53,35 +57,33 @@ def test_example_is_valid_and_plans_as_a_whole(
     assert " passed, 0 failed" in tested.stdout
 
 
-@pytest.fixture
-def server() -> Iterator[AwsServer]:
-    """The emulated AWS."""
-    with AwsServer() as running:
-        yield running
-
-
-@pytest.mark.sandbox
-def test_existing_cluster_is_applied_and_then_planned_empty(
-    terraform: TerraformProgram, modules: Path, server: AwsServer
+def test_complete_example_hands_its_fleet_over_unchanged(
+    terraform: TerraformProgram, modules: Path, tmp_path: Path
 ) -> None:
-    """Roles, queue, rules and bucket must be what AWS takes, and stay as they are."""
-    folder = modules / "examples/existing-cluster"
-    (folder / "terraform.tfvars.json").write_text(json.dumps(CLUSTER))
+    """The config that it prints has to be one, and to mean the fleet that is there already."""
+    folder = modules / "examples/complete"
     terraform.init(folder)
-    where = {
-        "AWS_ENDPOINT_URL": server.url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        # Buckets as part of the path: no name resolution for a host per bucket on loopback.
-        "AWS_S3_USE_PATH_STYLE": "true",
-    }
-    applied = terraform.run(folder, "apply", "-auto-approve", **where)
-    assert applied.returncode == 0, applied.stdout + applied.stderr
-    planned = terraform.run(folder, "plan", "-detailed-exitcode", **where)
-    assert planned.returncode == 0, planned.stdout + planned.stderr
-    shown = json.loads(terraform.run(folder, "output", "-json", **where).stdout)
-    made = shown["reconciler"]["value"]
-    assert made["role_arn"].endswith(":role/analytics-fleet-reconciler")
-    assert made["queue_url"].endswith("/analytics-fleet-reconciler")
-    assert made["apply_role_arn"] != made["plan_role_arn"]
+    tested = terraform.run(folder, "test", "-json", "-verbose")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    state = next(
+        found["test_state"]
+        for line in tested.stdout.splitlines()
+        if "test_state" in (found := json.loads(line))
+    )
+    config = tmp_path / "sectors.yaml"
+    config.write_text(state["outputs"]["sector_config"]["value"])
+    variables = root_module_of(load_config(config)).fleets["primary-small"]
+    (fleets,) = [
+        m for m in state["root_module"]["child_modules"] if m["address"] == "module.fleets"
+    ]
+    (made,) = [
+        each["values"]
+        for module in fleets["child_modules"]
+        for each in module["resources"]
+        if each["type"] == "aws_ec2_fleet"
+    ]
+    assert made["tags"] == fleet_tags("analytics", "primary-small", variables)
+    target = made["target_capacity_specification"][0]["total_target_capacity"]
+    assert target == variables["initial_node_count"]
+    image = ["--image", "team/reconciler:1"]
+    assert run(["manifest", "--config", str(config), "--sector", "primary", *image]) == 0

@@ -87,3 +87,37 @@ def test_complete_example_hands_its_fleet_over_unchanged(
     assert target == variables["initial_node_count"]
     image = ["--image", "team/reconciler:1"]
     assert run(["manifest", "--config", str(config), "--sector", "primary", *image]) == 0
+
+
+@pytest.fixture
+def server() -> Iterator[AwsServer]:
+    """The emulated AWS."""
+    with AwsServer() as running:
+        yield running
+
+
+@pytest.mark.sandbox
+def test_existing_cluster_is_applied_and_then_planned_empty(
+    terraform: TerraformProgram, modules: Path, server: AwsServer
+) -> None:
+    """Roles, queue, rules and bucket must be what AWS takes, and stay as they are."""
+    folder = modules / "examples/existing-cluster"
+    (folder / "terraform.tfvars.json").write_text(json.dumps(CLUSTER))
+    terraform.init(folder)
+    where = {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        # Buckets as part of the path: no name resolution for a host per bucket on loopback.
+        "AWS_S3_USE_PATH_STYLE": "true",
+    }
+    applied = terraform.run(folder, "apply", "-auto-approve", **where)
+    assert applied.returncode == 0, applied.stdout + applied.stderr
+    planned = terraform.run(folder, "plan", "-detailed-exitcode", **where)
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    shown = json.loads(terraform.run(folder, "output", "-json", **where).stdout)
+    made = shown["reconciler"]["value"]
+    assert made["role_arn"].endswith(":role/analytics-fleet-reconciler")
+    assert made["queue_url"].endswith("/analytics-fleet-reconciler")
+    assert made["apply_role_arn"] != made["plan_role_arn"]

@@ -7,11 +7,12 @@ from reconciler.planner.drains import rests_until
 from reconciler.planner.moves import Mover, grouped
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.empty import RipeNodes
 from reconciler.planner.policies.scale_in.scene import Scene
 
 
 def find_awaited(
-    scene: Scene, candidates: list[Candidate], removable: frozenset[NodeName]
+    scene: Scene, candidates: list[Candidate], ripe: RipeNodes
 ) -> Mapping[NodeName, NodeName]:
     """The nodes that had better wait for the pods of a dearer node, and which that is.
 
@@ -21,11 +22,14 @@ def find_awaited(
     Args:
         scene: The run, before empty nodes are removed.
         candidates: Every node that may be emptied.
-        removable: The nodes that have been empty long enough to go.
+        ripe: The nodes that have been empty long enough to go, and the spares among them, which
+            take no pods.
     """
+    removable = ripe.removable
     if not (scene.cycle.settings.consolidation and candidates and removable):
         return {}
-    mover = Mover(scene.cycle, scene.leaving | removable, [c.node.name for c in candidates[::-1]])
+    idle = scene.leaving | removable | ripe.spares
+    mover = Mover(scene.cycle, idle, [c.node.name for c in candidates[::-1]])
     consolidator = Consolidator(scene, mover)
     found: dict[NodeName, NodeName] = {}
     begin = mover.mark()

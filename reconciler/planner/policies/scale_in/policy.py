@@ -15,6 +15,6 @@ def propose(cycle: Cycle) -> None:
     scene = set_scene(cycle, finish_leaving(cycle))
     ripe = find_ripe(scene)
     candidates = find_candidates(scene)
-    remove_empty(scene, ripe, find_awaited(scene, candidates, ripe.removable))
+    remove_empty(scene, ripe, find_awaited(scene, candidates, ripe))
     remove_under_used(scene, candidates)
     cycle.sim.lends = True

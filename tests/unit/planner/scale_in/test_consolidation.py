@@ -87,6 +87,16 @@ def test_idle_node_waits_for_the_dearer_one_whose_time_has_not_come(
     assert told(ripe, TaintNode) == (goes or ["l"])
 
 
+def test_idle_node_waits_for_a_dearer_one_though_a_spare_has_room() -> None:
+    """A spare is kept idle: it takes no pods when the time of the dearer node has come."""
+    spares = ScaleInSettings(type_spares=1, type_idle_threshold_seconds=7200)
+    dear = replace(make_fleet_settings("dear", price="0.40"), scale_in=spares)
+    nodes = [unneeded("d", dear, 300), unneeded("spare", dear), unneeded("s", SMALL)]
+    made = planned(*nodes, on("d", cpu="3"), small=1, fleets=(SMALL, dear))
+    assert told(made, TaintNode) == []
+    assert [kept(made)[name] for name in ("s", "spare")] == ["consolidation", "type-spares"]
+
+
 def test_nodes_that_go_together_share_the_idle_node() -> None:
     """The second would ask for a node of its own beside the room that is left on the first's."""
     limit = ScaleInSettings(non_empty_at_once_max=2)

@@ -48,7 +48,9 @@ def _tag_key() -> st.SearchStrategy[str]:
     )
 
 
-TAGS = st.dictionaries(_tag_key(), _tag_text(256), max_size=4)
+TAGS = st.dictionaries(_tag_key(), _tag_text(256), max_size=4).map(
+    lambda tags: {key: value for key, value in tags.items() if value or not key.startswith("%")}
+)
 LABELS = st.dictionaries(
     st.one_of(_LABEL, _LABEL.map(lambda name: f"example.com/{name}")).filter(
         lambda key: key not in {"sector", "fleet", "size", "pool_size", "kind", "lifecycle"}

@@ -62,8 +62,8 @@ def _limits_of(key: str, value: str) -> Iterator[str]:
         yield f"a tag key has 1 to {KEY_MAX} characters, this one {len(key)}"
     if len(value) > VALUE_MAX:
         yield f"a tag value has at most {VALUE_MAX} characters, that of {quoted(key)} {len(value)}"
-    if key.startswith("%") and not value:  # it writes maps as `tags.<key>`, their size as `tags.%`
-        yield f"tag {quoted(key)} needs a value: Terraform's AWS provider loses an empty one of it"
+    if key.startswith("%"):  # it writes maps as `tags.<key>`, and their size as `tags.%`
+        yield f"tag key {quoted(key)}: Terraform's AWS provider loses keys that begin with %"
     if any(unicodedata.category(character) == "Cc" for character in key + value):
         yield f"tag {quoted(key)} has control characters"
 

@@ -43,14 +43,14 @@ def _tag_key() -> st.SearchStrategy[str]:
     taken = {"Name", "Spot", "cluster", "fleet", "sector", "kind", "size", "name", "managed"}
     return _tag_text(128).filter(
         lambda key: (
-            bool(key) and key not in taken and not key.lower().startswith(("aws:", "kubernetes.io"))
+            bool(key)
+            and key not in taken
+            and not key.lower().startswith(("aws:", "kubernetes.io", "%"))
         )
     )
 
 
-TAGS = st.dictionaries(_tag_key(), _tag_text(256), max_size=4).map(
-    lambda tags: {key: value for key, value in tags.items() if value or not key.startswith("%")}
-)
+TAGS = st.dictionaries(_tag_key(), _tag_text(256), max_size=4)
 LABELS = st.dictionaries(
     st.one_of(_LABEL, _LABEL.map(lambda name: f"example.com/{name}")).filter(
         lambda key: key not in {"sector", "fleet", "size", "pool_size", "kind", "lifecycle"}

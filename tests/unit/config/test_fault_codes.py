@@ -178,7 +178,7 @@ REJECTED = [
     ("tags/limit", f"terraform: {{tags: {{k: {'v' * 257}}}}}\n", "terraform.tags.k", 1, 20),
     ("tags/limit", 'terraform: {tags: {k: "a\\x07b"}}\n', "terraform.tags.k", 1, 20),
     ("tags/limit", "terraform: {tags: {'': b}}\n", "terraform.tags.", 1, 20),
-    ("tags/limit", "terraform: {tags: {'%a': ''}}\n", "terraform.tags.%a", 1, 20),
+    ("tags/limit", "terraform: {tags: {'%a': b}}\n", "terraform.tags.%a", 1, 20),
     ("name/label", "cluster: -a\n", "cluster", 1, 1),
     ("name/label", f"cluster: {LONG}\n", "cluster", 1, 1),
     ("name/label", "sectors: {a b: {kind: cpu, fleets: []}}\n", "sectors.a b", 1, 11),

@@ -185,8 +185,8 @@ class Mover:
         distinct = [order for n, order in enumerate(orders) if order not in orders[:n]]
         return all(self._fit_spread([m for m, _ in every], order) for order in distinct)
 
-    def spread(self, moves: Moves, groups: Sequence[Group], also: Sequence[int]) -> bool:
-        """Have the pods that were just moved go where kube-scheduler puts them; whether all fit.
+    def spread(self, moves: Moves, groups: Sequence[Group], also: Sequence[int]) -> None:
+        """Have the pods that were just moved go where kube-scheduler puts them, as far as they fit.
 
         Undone with the mark before the move.
 
@@ -196,7 +196,7 @@ class Mover:
             also: Idle rows, to which the plan would not move them: kube-scheduler does.
         """
         self._stay([*moves.rows, *also])
-        return self._spread([moves], [c for _, c in _as_evicted(groups)], self.staying)
+        self._spread([moves], [c for _, c in _as_evicted(groups)], self.staying)
 
     def _fit_spread(self, moved: Sequence[Moves], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""

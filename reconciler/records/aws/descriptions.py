@@ -188,10 +188,9 @@ def read_spot_groups(answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
         ):
             policy = wire.mixed_instances_policy or _MixedPolicyWire()
             shares = policy.instances_distribution or _DistributionWire()
-            if shares.on_demand_percentage_above_base_capacity == 0:
-                found |= (
-                    {wire.auto_scaling_group_name} if not shares.on_demand_base_capacity else set()
-                )
+            all_spot = shares.on_demand_percentage_above_base_capacity == 0
+            if all_spot and not shares.on_demand_base_capacity:
+                found.add(wire.auto_scaling_group_name)
     return frozenset(found)
 
 

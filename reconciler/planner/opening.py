@@ -158,10 +158,9 @@ def _by_name(group: PodGroup) -> list[Pod]:
 
 
 def _largest_first(waiting: WaitingClass) -> tuple[object, ...]:
-    """By priority, then CPU and memory relative to each other, then name."""
-    requests = waiting.pod_class.spec.requests
-    size = max(requests.get("cpu", 0) / 1000, requests.get("memory", 0) / 2**32)
-    return (-waiting.pod_class.spec.priority, -size, waiting.pods[0].key)
+    """By priority, then size, then name."""
+    pod_class = waiting.pod_class
+    return (-pod_class.spec.priority, -pod_class.size, waiting.pods[0].key)
 
 
 def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[NodeName, list[Pod]]:

@@ -1,6 +1,6 @@
 """The room that there was before anything was moved: what does not fit there fits nowhere."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,6 +10,10 @@ from reconciler.planner.placement.simulation import Simulation
 
 TOGETHER_MAX = 2**18
 """Classes times rows that are looked at together: a few arrays of two megabytes."""
+
+
+Leaving = tuple[int, Sequence[Group]]
+"""A row, and the pods that would leave it."""
 
 
 class RoomAtFirst:
@@ -29,46 +33,55 @@ class RoomAtFirst:
         self._may_stay = may_stay.copy()
         self._free = sim.available().copy()
         self._kinds = sim.kinds.copy()
-        self._total: dict[int, int] = {}
-        """By number of the class."""
-        self._own: dict[tuple[int, int], int] = {}
-        """By number of the class, and the row that the pods would leave."""
+        self._expected: Sequence[Leaving] = ()
+        self._lacking: dict[int, tuple[Sequence[Group], bool]] = {}
+        """By row: the pods that were expected to leave it, and whether they lack room."""
 
     def stays(self, rows: Sequence[int]) -> None:
         """These rows may stay as well."""
         if not self._may_stay[rows].all():
             self._may_stay[rows] = True
-            self._total.clear()
-            self._own.clear()
+            self.expect(self._expected)
 
     def lacks(self, row: int, groups: Sequence[Group]) -> bool:
         """Whether the pods of one of the classes would not all fit on the other rows."""
-        self.expect([(row, groups)])
-        return any(self._total[c.number] - self._own[c.number, row] < len(p) for c, p in groups)
+        expected, lacking = self._lacking.get(row, (None, False))
+        return lacking if expected is groups else self._look([(row, groups)])[0]
 
-    def expect(self, leaving: Iterable[tuple[int, Sequence[Group]]]) -> None:
-        """Look at the room for pods that may be asked about: together it costs less.
+    def expect(self, leaving: Sequence[Leaving]) -> None:
+        """Look at the room for pods that may be asked about: together it costs less."""
+        self._expected = leaving
+        found = zip(leaving, self._look(leaving), strict=True)
+        self._lacking = {row: (groups, lacking) for (row, groups), lacking in found}
 
-        Args:
-            leaving: Rows, and the pods that would leave each.
-        """
-        classes: dict[int, PodClass] = {}
-        rows_of: dict[int, list[int]] = {}
-        for row, groups in leaving:
+    def _look(self, leaving: Sequence[Leaving]) -> list[bool]:
+        """Whether the pods of one of the classes lack room, for each row that they would leave."""
+        places: dict[int, int] = {}
+        classes: list[PodClass] = []
+        place_of: list[int] = []
+        for _, groups in leaving:
             for pod_class, _ in groups:
-                if (pod_class.number, row) not in self._own:
-                    classes[pod_class.number] = pod_class
-                    rows_of.setdefault(pod_class.number, []).append(row)
-        unknown = list(classes.values())
+                place = places.setdefault(pod_class.number, len(classes))
+                if place == len(classes):
+                    classes.append(pod_class)
+                place_of.append(place)
+        asked = [len(pods) for _, groups in leaving for _, pods in groups]
+        asker = np.repeat(np.arange(len(leaving)), [len(groups) for _, groups in leaving])
+        rows = np.array([row for row, _ in leaving], dtype=np.int64)[asker]
+        room = self._elsewhere(classes, np.array(place_of, dtype=np.int64), rows)
+        short = set(asker[room < asked].tolist())
+        return [number in short for number in range(len(leaving))]
+
+    def _elsewhere(self, classes: Sequence[PodClass], place: IntArray, rows: IntArray) -> IntArray:
+        """Room for `classes[place[i]]` on all rows but `rows[i]`."""
+        found = np.zeros(len(place), dtype=np.int64)
         together = max(1, TOGETHER_MAX // max(1, len(self._free)))
-        for begin in range(0, len(unknown), together):
-            part = unknown[begin : begin + together]
-            room = self._room(part)
-            for pod_class, total, rooms in zip(part, room.sum(axis=1).tolist(), room, strict=True):
-                rows, number = rows_of[pod_class.number], pod_class.number
-                self._total[number] = total
-                own = zip(rows, rooms[rows].tolist(), strict=True)
-                self._own.update(((number, row), free) for row, free in own)
+        for begin in range(0, len(classes), together):
+            room = self._room(classes[begin : begin + together])
+            here = np.flatnonzero((place >= begin) & (place < begin + together))
+            at = place[here] - begin
+            found[here] = room.sum(axis=1)[at] - room[at, rows[here]]
+        return found
 
     def _room(self, classes: Sequence[PodClass]) -> IntArray:
         """Room by class and row."""

@@ -18,10 +18,12 @@ def find_twins(nodes: Iterable[Node]) -> Twins:
 
     The machine is the one that is Ready; of several the one that registered last.
     """
-    claiming: dict[InstanceId, list[Node]] = {}
-    for node in nodes:
-        if node.instance_id is not None:
-            claiming.setdefault(node.instance_id, []).append(node)
+    known = [node for node in nodes if node.instance_id is not None]
+    if len({node.instance_id for node in known}) == len(known):
+        return {}
+    claiming: dict[InstanceId | None, list[Node]] = {}
+    for node in known:
+        claiming.setdefault(node.instance_id, []).append(node)
     found: dict[NodeName, tuple[NodeName, ...]] = {}
     for several in claiming.values():
         if len(several) > 1:

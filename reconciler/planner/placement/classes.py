@@ -36,6 +36,8 @@ class PodClass:
     """Dimensions that it asks for at all."""
     static: int
     """Classes with the same static constraints share this number."""
+    size: float
+    """CPU and memory relative to each other, the larger share: what is large is hard to place."""
     anti_affinity: tuple[PodAffinityTerm, ...] = ()
     affinity: tuple[PodAffinityTerm, ...] = ()
     spread: tuple[TopologySpreadConstraint, ...] = ()
@@ -148,7 +150,7 @@ class ClassTable:
         self._index: dict[tuple[object, ...], PodClass] = {}
         self._seen: dict[tuple[int, int, bool], tuple[PodTraits, Labels, PodClass]] = {}
         """The same by identity of traits and labels, which the values keep alive."""
-        self._alone: dict[tuple[int, int], tuple[IntArray, IntArray, int]] = {}
+        self._alone: dict[tuple[int, int], tuple[IntArray, IntArray, int, float]] = {}
         """By identity of spec and volumes, which `_canonical` and `_volumes` keep alive."""
         self._static: dict[tuple[object, ...], int] = {}
         """By what they are made from; needs by identity, as `_volumes` keeps one of a kind."""
@@ -193,7 +195,7 @@ class ClassTable:
         """
         if pod.traits.volumes:
             return self._find(pod, bound=bound)
-        key = (id(pod.traits), id(pod.labels), bound)
+        key = (id(pod.traits), id(pod.labels) if self._pod_label_keys else 0, bound)
         seen = self._seen.get(key)
         if seen is None:
             seen = self._seen[key] = (pod.traits, pod.labels, self._find(pod, bound=bound))
@@ -228,7 +230,7 @@ class ClassTable:
         alone = self._alone.get((id(spec), id(needs)))
         if alone is None:
             alone = self._alone[id(spec), id(needs)] = self._taken_alone(spec, needs)
-        requests, columns, static = alone
+        requests, columns, static, size = alone
         made = PodClass(
             number=len(self.classes),
             spec=spec,
@@ -239,6 +241,7 @@ class ClassTable:
             requests=requests,
             columns=columns,
             static=static,
+            size=size,
         )
         if _terms(spec) or spec.topology_spread:
             self._add_rules(made)
@@ -256,8 +259,10 @@ class ClassTable:
         made.preferences = tuple(zip(weights, preferred, strict=True))
         made.soft_spread = tuple(_merged(c, labels) for c in spec.topology_spread if not c.hard)
 
-    def _taken_alone(self, spec: PodSpec, needs: VolumeNeeds) -> tuple[IntArray, IntArray, int]:
-        """Amounts per dimension, the dimensions asked for, and the number of the static part."""
+    def _taken_alone(
+        self, spec: PodSpec, needs: VolumeNeeds
+    ) -> tuple[IntArray, IntArray, int, float]:
+        """Amounts per dimension, the dimensions asked for, the number of the static part, size."""
         key = (spec.node_selector, spec.node_affinity, spec.tolerations, id(needs))
         number = self._static.get(key)
         if number is None:
@@ -271,7 +276,8 @@ class ClassTable:
                 )
             )
         requests = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
-        return requests, requests.nonzero()[0], number
+        size = max(spec.requests.get("cpu", 0) / 1000, spec.requests.get("memory", 0) / 2**32)
+        return requests, requests.nonzero()[0], number, size
 
     def _resolved(
         self, terms: tuple[PodAffinityTerm, ...], namespace: str, labels: Labels

@@ -92,8 +92,10 @@ class CounterTable:
         for pod_class in self._classes:
             for item in pod_class.labels.items():
                 self._by_label.setdefault(item, []).append(pod_class)
-        if not any(c.anti_affinity or c.affinity or c.spread for c in self._classes):
-            self.links = [Links()] * len(self._classes)  # nothing is ever added to it
+        self.empty = not any(c.anti_affinity or c.affinity or c.spread for c in self._classes)
+        """Whether no class has a rule between pods: nothing is ever counted."""
+        if self.empty:
+            self.links = [Links()] * len(self._classes)
             return
         self.links = [Links() for _ in self._classes]
         for pod_class in self._classes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class Simulation:
         self._kinds = np.zeros(0, dtype=np.int64)
         self._over = np.zeros(0, dtype=np.int64)
         self._journal: list[tuple[PodClass, IntArray, IntArray]] = []
-        self._loads: list[tuple[PodClass, IntArray]] = []
+        self._loads: list[tuple[PodClass, Sequence[int]]] = []
         self._rows = 0
         self.lends = True
         """Whether higher priorities may take the room of balloon pods."""
@@ -184,7 +185,7 @@ class Simulation:
     def whereabouts(self) -> Iterator[tuple[PodClass, IntArray, IntArray]]:
         """Classes, rows and amounts of all that runs or is promised; a row may come again."""
         for pod_class, rows in self._loads:
-            yield pod_class, rows, np.ones(len(rows), dtype=np.int64)
+            yield pod_class, np.array(rows), np.ones(len(rows), dtype=np.int64)
         yield from self._journal
 
     def refusal(self, pod_class: PodClass, kind: int) -> str:
@@ -263,6 +264,8 @@ class Simulation:
 
     def _count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
         """Tell the counters that pods of the class match."""
+        if self._counter_table.empty:
+            return
         links = self.links(pod_class)
         for counter in links.feeds:
             counter.add(rows, amounts)
@@ -279,13 +282,15 @@ class Simulation:
         A class may come more than once, and so may a row. On a node that is there nothing is
         inflated.
         """
-        loads = [(pod_class, np.array(at, dtype=np.int64)) for pod_class, at in pods if len(at)]
+        loads = [(pod_class, at) for pod_class, at in pods if at]
         if not loads:
             return
         self._loads += loads
         self._free -= self._summed(loads)
+        counting = [] if self._counter_table.empty else loads
+        for pod_class, rows in counting:
+            self._count(pod_class, np.array(rows), np.ones(len(rows), dtype=np.int64))
         for pod_class, rows in loads:
-            self._count(pod_class, rows, np.ones(len(rows), dtype=np.int64))
             if pod_class.volumes.shared:
                 distinct, amounts = np.unique(rows, return_counts=True)
                 self._shared.take(pod_class.volumes.shared, self.free, distinct, amounts)
@@ -293,9 +298,9 @@ class Simulation:
         if lent:
             self._lendable = self._summed(lent)
 
-    def _summed(self, loads: Sequence[tuple[PodClass, IntArray]]) -> IntArray:
+    def _summed(self, loads: Sequence[tuple[PodClass, Sequence[int]]]) -> IntArray:
         """What pods ask for, added up per row."""
-        rows = np.concatenate([rows for _, rows in loads])
+        rows = np.fromiter(chain.from_iterable(rows for _, rows in loads), dtype=np.int64)
         number = np.repeat(np.arange(len(loads)), [len(rows) for _, rows in loads])
         requests = np.array([pod_class.requests for pod_class, _ in loads], dtype=np.int64)
         total = np.zeros_like(self._free)

@@ -1,4 +1,6 @@
-"""What forbids a node's voluntary end before its pods are looked at one by one."""
+"""What forbids a node's voluntary end: the node itself, then its pods one by one."""
+
+from collections.abc import Iterable
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.planner.cycle import Cycle
@@ -36,12 +38,27 @@ def _unsure(cycle: Cycle, node: Node, status: FleetStatus) -> str:
     return kept_by_twin(cycle, node)
 
 
-def pod_bar(rulings: list[tuple[Pod, Ruling]]) -> Bar | None:
+def pod_bar(rulings: Iterable[tuple[Pod, Ruling]]) -> Bar | None:
     """The first pod that may not be moved, and why."""
     for pod, ruling in rulings:
         if ruling.verdict is Verdict.BLOCK:
-            return ruling.code, f"{pod.key}: {ruling.reason}"
+            return _pod_bar(pod, ruling)
     return None
+
+
+def movable(rulings: Iterable[tuple[Pod, Ruling]]) -> tuple[list[Pod], Bar | None]:
+    """The pods that have to move; or none, and the first that may not and why."""
+    moving: list[Pod] = []
+    for pod, ruling in rulings:
+        if ruling.verdict is Verdict.BLOCK:
+            return [], _pod_bar(pod, ruling)
+        if ruling.verdict is Verdict.OK:
+            moving.append(pod)
+    return moving, None
+
+
+def _pod_bar(pod: Pod, ruling: Ruling) -> Bar:
+    return ruling.code, f"{pod.key}: {ruling.reason}"
 
 
 _KEEP_EMPTY = frozenset({"do-not-disrupt", "started-job", "unreadable"})

@@ -11,10 +11,9 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import failure_noted_anew, keep, rests_until
 from reconciler.planner.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.inventory import FleetStatus, is_draining
-from reconciler.planner.policies.scale_in.bars import bar, pod_bar
+from reconciler.planner.policies.scale_in.bars import bar, movable
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import stop_timer
-from reconciler.planner.rules import Verdict
 from reconciler.planner.text import duration
 from reconciler.planner.utilisation import Utilisation
 
@@ -109,9 +108,10 @@ def _candidate(
     little_used = share < threshold.utilization_threshold
     if not (little_used or bounces or cycle.settings.consolidation):
         return None
-    rulings = scene.judge(status.settings).rulings(pods)
-    barred = bar(cycle, node, status) or _too_young(cycle, node, status) or pod_bar(rulings)
-    moving = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
+    moving: list[Pod] = []
+    barred = bar(cycle, node, status) or _too_young(cycle, node, status)
+    if barred is None:
+        moving, barred = movable(scene.judge(status.settings).rulings(pods))
     if barred is not None or not moving:
         keep(cycle, node, *(barred or ("deleting", "its last pods are being deleted")))
         return None

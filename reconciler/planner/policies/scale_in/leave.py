@@ -117,7 +117,7 @@ class _Leaver:
         """Evict what is still there, unless time is up or the end is no longer in sight."""
         cycle = self._cycle
         settings = cycle.statuses[key].settings.scale_in
-        rulings = judge.rulings(pods)
+        rulings = list(judge.rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
         moving = [*left, *_to_come_again(rulings)]
         limit = settings.pod_eviction_timeout_seconds

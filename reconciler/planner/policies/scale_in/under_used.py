@@ -39,7 +39,7 @@ class _Emptier:
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
         row_of = self._scene.cycle.row_of
-        leaving = ((row_of[c.node.name], self._grouped(c)) for c in self._examined)
+        leaving = [(row_of[c.node.name], self._grouped(c)) for c in self._examined]
         self._mover.room_at_first.expect(leaving)
         rest = [c for c in self._examined if not self._begin(c)]
         mark = self._mover.mark()

@@ -20,7 +20,7 @@ class BudgetLedger:
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
         self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
         self._left = [b.disruptions_allowed for b in self._budgets]
-        self._by_label: dict[tuple[str, str, str], list[int]] = {}
+        self._by_label: dict[str, dict[tuple[str, str], list[int]]] = {}
         """Budgets by namespace and one label that they insist on."""
         self._certain: set[int] = set()
         """Those that ask for nothing beside it."""
@@ -38,7 +38,8 @@ class BudgetLedger:
         selector = budget.selector
         labels = selector.match_labels if selector is not None else {}
         for key, value in labels.items():
-            self._by_label.setdefault((budget.namespace, key, value), []).append(number)
+            of_namespace = self._by_label.setdefault(budget.namespace, {})
+            of_namespace.setdefault((key, value), []).append(number)
             if selector is not None and len(labels) == 1 and not selector.match_expressions:
                 self._certain.add(number)
             return
@@ -61,13 +62,14 @@ class BudgetLedger:
 
     def _selecting(self, namespace: str, labels: Labels) -> tuple[int, ...]:
         numbers = list(self._by_namespace_alone.get(namespace, ()))
-        for label, value in labels.items():
-            numbers += self._by_label.get((namespace, label, value), ())
-        if not numbers:
-            return ()
-        return tuple(
-            n for n in sorted(numbers) if n in self._certain or _selects(self._budgets[n], labels)
-        )
+        insisting = self._by_label.get(namespace)
+        if insisting:
+            for found in map(insisting.get, labels.items()):
+                numbers += found or ()
+        if len(numbers) > 1:
+            numbers.sort()
+        certain, budgets = self._certain, self._budgets
+        return tuple([n for n in numbers if n in certain or _selects(budgets[n], labels)])
 
     def refusal(self, pods: Iterable[Pod]) -> str:
         """Why the pods cannot all be disrupted now; empty when they can."""

@@ -300,8 +300,9 @@ def _dealt(moves: Moves) -> Iterator[tuple[int, list[Pod]]]:
 def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:
     """Pods by class, in the order in which they are hardest to place."""
     found: dict[int, Group] = {}
+    of = cycle.table.of
     for pod in pods:
-        pod_class = cycle.table.of(pod, bound=True)
+        pod_class = of(pod, bound=True)
         known = found.get(pod_class.number)
         if known is None:
             found[pod_class.number] = (pod_class, [pod])

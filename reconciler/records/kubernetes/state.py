@@ -1,6 +1,6 @@
 """A whole ClusterState from the objects of files or of caches."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
@@ -78,9 +78,9 @@ def assemble(
     relists: int = 1,
 ) -> ClusterState:
     """Sort decoded values into a state, each kind by name: equal input gives an equal state."""
-    by_type: dict[type, list[Any]] = {}
+    by_type: defaultdict[type, list[Any]] = defaultdict(list)
     for value in values:
-        by_type.setdefault(type(value), []).append(value)
+        by_type[type(value)].append(value)
     memory = merge_memories(by_type.get(Memory, []))
     counted = (
         Ignored(code="unused-kind", kind=kind, count=count)

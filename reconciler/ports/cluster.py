@@ -35,7 +35,7 @@ class Cluster(Protocol):
         """Let a burst of changes come in before it is planned for as one.
 
         Returns `window_seconds` after the first change since the last `observe`, later while
-        changes keep coming less than 0.1 s apart, after `longest_seconds` in any case; at once
+        changes keep coming less than 0.2 s apart, after `longest_seconds` in any case; at once
         when nothing changed or the program is asked to stop.
         """
         ...

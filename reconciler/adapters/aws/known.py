@@ -14,6 +14,9 @@ FRESH_SECONDS = 30.0
 """From then on a full answer is fetched beside the cycles."""
 OLD_SECONDS = 60.0
 """From then on a full answer is waited for."""
+PAGE_PAUSE_SECONDS = 0.25
+"""Reading a page takes a tenth of a second of CPU: a pod that comes meanwhile would wait for all
+of them at once."""
 MOVING = ("pending", "shutting-down", "stopping")
 """States that change by themselves."""
 _FLEET_TAG = "aws:ec2:fleet-id"
@@ -25,8 +28,8 @@ Reservations = list[dict[str, Any]]
 class Asking(Protocol):
     """The two questions about instances."""
 
-    def all_instances(self) -> Reservations:
-        """Every instance that may be ours."""
+    def all_instances(self, between_pages: Callable[[], object] = ...) -> Reservations:
+        """Every instance that may be ours; `between_pages` is called before each further page."""
         ...
 
     def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> Reservations:
@@ -55,13 +58,20 @@ class KnownInstances:
 
     Args:
         monotonic: A clock that never jumps.
+        page_pause_seconds: Between two pages of an answer that is fetched beside the cycles.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        page_pause_seconds: float = PAGE_PAUSE_SECONDS,
+    ) -> None:
         self._monotonic = monotonic
+        self._page_pause_seconds = page_pause_seconds
         self._lock = threading.Lock()
         self._known: dict[Region, _Known] = {}
         self._refreshing: dict[Region, threading.Thread] = {}
+        self._closing = threading.Event()
         self._ends = Counter[Region]()
         """How often instances were ended: an answer that was asked for before shows them alive."""
 
@@ -93,16 +103,19 @@ class KnownInstances:
 
     def close(self) -> None:
         """Wait until nothing is being asked for any more."""
+        self._closing.set()
         with self._lock:
             threads = list(self._refreshing.values())
         for thread in threads:
             thread.join()
 
-    def _read_all(self, region: Region, fleets: Fleets, ask: Asking) -> Reservations:
+    def _read_all(
+        self, region: Region, fleets: Fleets, ask: Asking, pause_seconds: float = 0.0
+    ) -> Reservations:
         with self._lock:
             ends = self._ends[region]
         asked_at = self._monotonic()
-        found = ask.all_instances()
+        found = ask.all_instances(lambda: self._closing.wait(pause_seconds))
         with self._lock:
             newest = self._known.get(region)
             if ends == self._ends[region] and (newest is None or newest.at <= asked_at):
@@ -125,11 +138,11 @@ class KnownInstances:
         return merged
 
     def _refresh(self, region: Region, fleets: Fleets, ask: Asking) -> None:
-        """Fetch a full answer in the background, unless one is on its way."""
+        """Fetch a full answer in the background, page by page, unless one is on its way."""
 
         def fetch() -> None:
             try:
-                self._read_all(region, fleets, ask)
+                self._read_all(region, fleets, ask, self._page_pause_seconds)
             except PortError:
                 return  # a cycle will ask, and tell of it
             finally:

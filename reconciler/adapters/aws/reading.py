@@ -97,9 +97,15 @@ class RegionReader:
             return self.all_instances()
         return self._known.read(self._region, fleets, self)
 
-    def all_instances(self) -> list[dict[str, Any]]:
-        """Instances with a tag that may make them ours; values are compared afterwards."""
-        return self._tagged()
+    def all_instances(
+        self, between_pages: Callable[[], object] = lambda: None
+    ) -> list[dict[str, Any]]:
+        """Instances with a tag that may make them ours; values are compared afterwards.
+
+        Args:
+            between_pages: Called before each further page is asked for.
+        """
+        return self._tagged(between_pages=between_pages)
 
     def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> list[dict[str, Any]]:
         """Those of them that were launched within that time, and those of these ids."""
@@ -111,13 +117,16 @@ class RegionReader:
         older = (each for answer in self.reservations_of(rest) for each in answer["Reservations"])
         return [*newer, *older]
 
-    def _tagged(self, *filters: dict[str, Any]) -> list[dict[str, Any]]:
+    def _tagged(
+        self, *filters: dict[str, Any], between_pages: Callable[[], object] = lambda: None
+    ) -> list[dict[str, Any]]:
         keys = ["aws:ec2:fleet-id", "cluster", f"kubernetes.io/cluster/{self._cluster}"]
         tagged = [{"Name": "tag-key", "Values": keys}]
         return self._pages(
             "describe_instances",
             "Reservations",
             {"Filters": [*tagged, *filters], "PaginationConfig": {"PageSize": PAGE_INSTANCES}},
+            between_pages,
         )
 
     def reservations_of(self, ids: Sequence[str]) -> Iterator[Answer]:
@@ -147,10 +156,21 @@ class RegionReader:
                 arguments["NextToken"] = page["NextToken"]
         return {"FleetId": fleet_id, "HistoryRecords": records}
 
-    def _pages(self, operation: Any, key: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    def _pages(
+        self,
+        operation: Any,
+        key: str,
+        arguments: dict[str, Any],
+        between_pages: Callable[[], object] = lambda: None,
+    ) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
         with translated(operation, changing=False):
             pages: Any = self._ec2.get_paginator(operation).paginate(**arguments)
-            return [each for page in pages for each in page.get(key, [])]
+            for page in pages:
+                found += page.get(key, [])
+                if page.get("NextToken"):
+                    between_pages()
+        return found
 
 
 def _minutes_since(now: datetime, age_seconds: float) -> list[str]:

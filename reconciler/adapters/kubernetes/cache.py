@@ -15,8 +15,9 @@ SHRUNK_TO = 0.7
 """A list with less than this part of what was known is confirmed by another one."""
 
 
-QUIET_SECONDS = 0.1
-"""A burst goes on while its rings come closer together than this."""
+QUIET_SECONDS = 0.2
+"""A burst goes on while its rings come closer together than this: an API server that admits a
+thousand pods pauses that long in between."""
 
 
 class Bell:

@@ -1,7 +1,7 @@
 """Which instances are asked for again, and when the last answer stands."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,8 @@ from reconciler.adapters.aws.known import FRESH_SECONDS, OLD_SECONDS, KnownInsta
 from reconciler.model.ids import Region
 
 HOME = Region("us-west-2")
+LONG_SECONDS = 250.0
+"""What no test waits for, however slow the machine."""
 
 
 def fleet(fulfilled: float, target: int | None = None, **more: Any) -> dict[str, Any]:
@@ -34,11 +36,16 @@ class Ec2:
         """What ran before the tests began."""
         self.asked: list[str] = []
         self.answered = threading.Event()
+        self.complete = threading.Event()
 
-    def all_instances(self) -> list[dict[str, Any]]:
-        """Everything."""
+    def all_instances(
+        self, between_pages: Callable[[], object] = lambda: None
+    ) -> list[dict[str, Any]]:
+        """Everything, on two pages."""
         self.asked.append("all")
         self.answered.set()
+        between_pages()
+        self.complete.set()
         return self._answer(self.states)
 
     def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -160,8 +167,10 @@ def test_answer_from_before_an_end_is_not_kept(clock: Time, ec2: Ec2) -> None:
     class Slow(Ec2):
         """Instances are ended while it answers."""
 
-        def all_instances(self) -> list[dict[str, Any]]:
-            answer = super().all_instances()
+        def all_instances(
+            self, between_pages: Callable[[], object] = lambda: None
+        ) -> list[dict[str, Any]]:
+            answer = super().all_instances(between_pages)
             if self.asked == ["all"]:
                 self.states["a"] = "shutting-down"
                 known.forget(HOME)
@@ -180,8 +189,10 @@ def test_late_answer_does_not_replace_a_newer_one(clock: Time) -> None:
     class Background(Ec2):
         """Answers when it may."""
 
-        def all_instances(self) -> list[dict[str, Any]]:
-            answer = super().all_instances()
+        def all_instances(
+            self, between_pages: Callable[[], object] = lambda: None
+        ) -> list[dict[str, Any]]:
+            answer = super().all_instances(between_pages)
             go_on.wait(60)
             return answer
 
@@ -210,6 +221,21 @@ def test_older_answer_stands_while_a_new_one_is_fetched(
     ec2.states["b"] = "stopped"
     known.read(HOME, [fleet(2)], ec2)
     assert ec2.asked == ["all", "all"]
+
+
+def test_pages_are_read_slowly_beside_cycles_only(clock: Time) -> None:
+    """A pod that comes meanwhile would wait for a thousand instances; a stop for the pauses."""
+    known = KnownInstances(clock, page_pause_seconds=LONG_SECONDS)
+    first, second = Ec2(a="running"), Ec2(a="running")
+    known.read(HOME, [fleet(1)], first)
+    clock.now += FRESH_SECONDS + 1
+    known.read(HOME, [fleet(1)], second)
+    assert second.answered.wait(LONG_SECONDS)
+    paused = not second.complete.is_set()
+    known.close()
+    assert paused
+    assert first.complete.is_set()
+    assert second.complete.is_set()
 
 
 def test_old_answer_is_not_used(known: KnownInstances, ec2: Ec2, clock: Time) -> None:

@@ -15,6 +15,8 @@ from reconciler.telemetry.repeats import Repeats
 
 LINES_MAX = 50
 """Pods named one by one per cycle; the rest is counted."""
+SLOW_CYCLE_SECONDS = 2.0
+"""From then on a cycle is told of even if nothing changed: pods that come meanwhile wait for it."""
 
 _EVENTS: Final[Mapping[OutcomeKind, tuple[str, str]]] = {
     "applied": (events.ACTION_APPLIED, "info"),
@@ -74,7 +76,7 @@ class LogReporter:
         )
 
     def cycle_ended(self, report: CycleReport) -> None:
-        """Log the cycle: at once when something changed, else now and then."""
+        """Log the cycle: at once when something changed or it was slow, else now and then."""
         if report.unkept is not None and self._repeats.is_news(events.MEMORY_NOT_KEPT):
             self._log.warning(events.MEMORY_NOT_KEPT, reason=str(report.unkept))
         if report.error is not None:
@@ -88,11 +90,10 @@ class LogReporter:
         changed = acted or seen != self._seen
         self._seen = seen
         due = self._summary_is_due()
+        told = changed or due or report.seconds >= SLOW_CYCLE_SECONDS
         if changed or due:
             self._summary_at = self._monotonic_seconds()
-        self._say("info" if changed or due else "debug")(
-            events.CYCLE_ENDED, **summary(report, report.plan)
-        )
+        self._say("info" if told else "debug")(events.CYCLE_ENDED, **summary(report, report.plan))
 
     def _say(self, level: str) -> Any:
         return getattr(self._log, level)

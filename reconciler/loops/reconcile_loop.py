@@ -40,6 +40,11 @@ class CycleReport:
     act_seconds: float = 0.0
 
     @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.observe_seconds + self.plan_seconds + self.act_seconds
+
+    @property
     def settled(self) -> bool:
         """Nothing failed and nothing was left to be done again."""
         return self.error is None and all(outcome.settled for outcome in self.outcomes)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.loops.log_reporter import LINES_MAX, LogReporter
+from reconciler.loops.log_reporter import LINES_MAX, SLOW_CYCLE_SECONDS, LogReporter
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import Unavailable
@@ -28,7 +28,13 @@ class Scene:
         self.events = events
         self.reporter = LogReporter(lambda: self.seconds, lambda: SUMMARY_SECONDS)
 
-    def cycle(self, *outcomes: Outcome, error: Unavailable | None = None, **plan: Any) -> None:
+    def cycle(
+        self,
+        *outcomes: Outcome,
+        error: Unavailable | None = None,
+        seconds: float = 0.0,
+        **plan: Any,
+    ) -> None:
         """One cycle as the loop reports it."""
         if error is not None:
             self.reporter.cycle_ended(CycleReport(number=1, error=error))
@@ -37,7 +43,7 @@ class Scene:
         self.reporter.plan_made(Snapshot(at=NOW), made)
         for each in outcomes:
             self.reporter.action_ended(each)
-        report = CycleReport(number=1, plan=made, outcomes=outcomes)
+        report = CycleReport(number=1, plan=made, outcomes=outcomes, observe_seconds=seconds)
         self.reporter.cycle_ended(report)
 
     def logged(self, event: str, *levels: str) -> list[Any]:
@@ -143,6 +149,14 @@ def test_quiet_cycles_are_summed_up_at_the_logging_interval(scene: Scene) -> Non
         scene.cycle()
     assert len(scene.logged("cycle_ended")) == 3
     assert len(scene.logged("cycle_ended", "debug")) == 22
+
+
+def test_slow_cycle_is_told_of_though_nothing_changed(scene: Scene) -> None:
+    """Pods waited for it, and nobody could tell what took so long."""
+    for seconds in (0.1, SLOW_CYCLE_SECONDS, 0.1):
+        scene.cycle(seconds=seconds)
+    slow = [each["observe_seconds"] for each in scene.logged("cycle_ended")[1:]]
+    assert slow == [SLOW_CYCLE_SECONDS]
 
 
 def test_cycle_that_acted_is_always_summed_up(scene: Scene) -> None:

@@ -3,26 +3,20 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from itertools import chain
 from typing import Any
 
+from reconciler.adapters.kubernetes.cache import QUIET_SECONDS
 from reconciler.loops.reconcile_loop import BATCH_MAX_SECONDS, BATCH_SECONDS
-from tests.benchmarks.e2e.etcd import Transaction, put_requests
 from tests.benchmarks.e2e.objects import PODS_PATH, pod_body, pod_key, uid
 from tests.benchmarks.e2e.process import Reconciler
 from tests.benchmarks.e2e.waiting import until
+from tests.benchmarks.e2e.watching import Watcher
 from tests.benchmarks.e2e.world import BULK, SOLO, World
 
-QUIET_SECONDS = 0.1
-"""Events closer together than this go on gathering (adapters/kubernetes/cache.py)."""
 _SERVED_SECONDS = 240.0
-_WRITERS = 4
-"""Connections to etcd: it takes several writes at a time."""
 _PAUSE_SECONDS = 1.0
 """After a single pod: the cycles that its own raise sets off are to be over."""
 _MORE_SECONDS = 4.0
@@ -37,7 +31,7 @@ class Burst:
     size: str
     cpu: str
     at_once: bool
-    """Straight into etcd, where all are there at one moment; else through the API server."""
+    """The API server learns of all at one moment; else it is asked to create one by one."""
 
 
 WARM_UP = 5
@@ -72,7 +66,7 @@ class Reacted:
     from_creation: tuple[float, ...]
     """Per pod, from its creation to the accepted call."""
     arrival_seconds: float
-    """From the first pod's creation to the last one's."""
+    """From the moment at which watchers are told of the first pod to that of the last one."""
     raises: int
     """Accepted calls that it took: one when it was planned in one cycle."""
 
@@ -80,12 +74,14 @@ class Reacted:
 def measure(world: World, running: Reconciler, wanted: Sequence[Burst]) -> Iterator[Reacted]:
     """One burst after the other; all of their pods stay pending."""
     pending = 0
-    for burst in wanted:
-        with world.others_held() if burst.at_once else nullcontext():
-            time_of_creation = _create(world, burst, pending)
-            pending += burst.pods
-            until(f"{pending} pods have a place", _placing(running, pending), _SERVED_SECONDS)
-        yield _served(world, burst, time_of_creation)
+    with Watcher(world.api) as watcher:
+        for burst in wanted:
+            names = [f"burst-{number:06d}" for number in range(pending, pending + burst.pods)]
+            with world.others_held() if burst.at_once else nullcontext():
+                created = _create(world, burst, names)
+                pending += burst.pods
+                until(f"{pending} pods have a place", _placing(running, pending), _SERVED_SECONDS)
+            yield _served(world, burst, created, watcher.moments(names))
 
 
 def _placing(running: Reconciler, pods: int) -> Callable[[], bool]:
@@ -98,10 +94,9 @@ def _placing(running: Reconciler, pods: int) -> Callable[[], bool]:
     return placed
 
 
-def _create(world: World, burst: Burst, first: int) -> list[float]:
+def _create(world: World, burst: Burst, names: Sequence[str]) -> list[float]:
     """Make the pods; wall-clock seconds at which each was asked for, in order."""
     selector = {"sector": "primary", "size": burst.size}
-    names = [f"burst-{number:06d}" for number in range(first, first + burst.pods)]
     if burst.at_once:
         pod = _writable(pod_body(names[0], burst.cpu, "1Gi", selector))
         return _put_at_once(world, pod, names)
@@ -114,23 +109,13 @@ def _create(world: World, burst: Burst, first: int) -> list[float]:
 
 
 def _put_at_once(world: World, pod: Mapping[str, Any], names: Sequence[str]) -> list[float]:
-    """Straight into etcd, all encoded before the first is sent."""
+    """Straight into etcd while the API server is held: they are there when it goes on."""
     with world.encoder() as encoder:
         pattern = encoder.created(PODS_PATH, pod)
-    requests = list(put_requests((pod_key(name), pattern.copy(name, uid())) for name in names))
-    with ThreadPoolExecutor(_WRITERS) as pool:
-        shares = [requests[n::_WRITERS] for n in range(_WRITERS)]
-        return sorted(chain.from_iterable(pool.map(partial(_send, world), shares)))
-
-
-def _send(world: World, requests: Sequence[Transaction]) -> list[float]:
-    """Wall-clock seconds at which each was sent."""
-    moments: list[float] = []
-    with closing(world.etcd()) as etcd:
-        for each in requests:
-            moments.append(time.time())  # noqa: TID251 - compared with EC2's log of calls
-            etcd.send(each)
-    return moments
+    with world.api_server_held(), closing(world.etcd()) as etcd:
+        etcd.put((pod_key(name), pattern.copy(name, uid())) for name in names)
+        moment = time.time()  # noqa: TID251 - compared with EC2's log of calls
+    return [moment] * len(names)
 
 
 def _writable(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,7 +124,7 @@ def _writable(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {**body["spec"], "serviceAccountName": "default"}}
 
 
-def _served(world: World, burst: Burst, created: Sequence[float]) -> Reacted:
+def _served(world: World, burst: Burst, created: Sequence[float], told: Sequence[float]) -> Reacted:
     """Wait until the fleet has been raised for every pod, and match pods with calls.
 
     Pods are equal: the share of a raise in all raises of the burst is its share of the pods.
@@ -147,7 +132,7 @@ def _served(world: World, burst: Burst, created: Sequence[float]) -> Reacted:
     raises = _all_raises(world, burst, created[0])
     start = raises[0].before
     whole = raises[-1].target - start
-    windows = _windows(created)
+    windows = _windows(told)
     beyond, since = [], []
     for number, moment in enumerate(created):
         share = (number + 1) / len(created)
@@ -158,7 +143,7 @@ def _served(world: World, burst: Burst, created: Sequence[float]) -> Reacted:
         burst=burst,
         beyond_window=tuple(beyond),
         from_creation=tuple(since),
-        arrival_seconds=created[-1] - created[0],
+        arrival_seconds=told[-1] - told[0],
         raises=len(raises),
     )
 
@@ -202,17 +187,17 @@ def _raises(world: World, fleet: str) -> list[_Raise]:
     return found
 
 
-def _windows(created: Sequence[float]) -> list[float]:
+def _windows(told: Sequence[float]) -> list[float]:
     """When the batching window of each pod ends at the latest (behaviour, section 1)."""
     ends: list[float] = []
     first = last = -math.inf
     end = -math.inf
     opened = 0
-    for number, moment in enumerate(created):
+    for number, moment in enumerate(told):
         if moment > end:
             ends.extend([end] * (number - opened))
             opened, first = number, moment
         last = moment
         end = min(max(first + BATCH_SECONDS, last + QUIET_SECONDS), first + BATCH_MAX_SECONDS)
-    ends.extend([end] * (len(created) - opened))
+    ends.extend([end] * (len(told) - opened))
     return ends

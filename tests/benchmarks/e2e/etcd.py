@@ -6,7 +6,6 @@ change there, whoever wrote it. Creating 30,000 pods through the API would take 
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,15 +19,6 @@ _OPERATIONS_MAX = 100
 _BYTES_MAX = 900_000
 """And requests of 1.5 MiB."""
 _TIMEOUT_SECONDS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """A request that is ready to be sent."""
-
-    objects: int
-    """How many it creates, replaces or removes, all at one moment."""
-    body: bytes
 
 
 class Etcd:
@@ -52,40 +42,35 @@ class Etcd:
         hear of the rest. The API server itself writes one object in a transaction.
         """
         for each in _transactions(_puts(objects), _OPERATIONS_MAX):
-            self.send(each)
+            self._send(each)
 
     def put(self, objects: Iterable[Object]) -> None:
         """Create or replace objects, each in a revision of its own."""
-        for each in put_requests(objects):
-            self.send(each)
+        for each in _transactions(_puts(objects), 1):
+            self._send(each)
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects, each in a revision of its own."""
         operations = ({"requestDeleteRange": {"key": _key(key)}} for key in keys)
         for each in _transactions(operations, 1):
-            self.send(each)
+            self._send(each)
 
-    def send(self, transaction: Transaction) -> None:
-        """Carry one transaction out."""
-        self._connection.request("POST", "/v3/kv/txn", transaction.body)
+    def _send(self, transaction: bytes) -> None:
+        self._connection.request("POST", "/v3/kv/txn", transaction)
         with self._connection.getresponse() as answer:
             text = answer.read()
             if answer.status != 200:
                 raise RuntimeError(f"etcd: {answer.status} {text[:300]!r}")
 
 
-def put_requests(objects: Iterable[Object]) -> Iterator[Transaction]:
-    """What creates or replaces objects, encoded: sending it takes no time for that."""
-    return _transactions(_puts(objects), 1)
-
-
 def _puts(objects: Iterable[Object]) -> Iterator[dict[str, Any]]:
     return (_put(key, body) for key, body in objects)
 
 
-def _transactions(operations: Iterable[dict[str, Any]], most: int) -> Iterator[Transaction]:
+def _transactions(operations: Iterable[dict[str, Any]], most: int) -> Iterator[bytes]:
+    """Requests that carry out so many operations each, all of them at one moment."""
     for chunk in _chunks(operations, most):
-        yield Transaction(len(chunk), orjson.dumps({"success": chunk}))
+        yield orjson.dumps({"success": chunk})
 
 
 def _key(key: str) -> str:

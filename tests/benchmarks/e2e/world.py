@@ -3,7 +3,8 @@
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -59,7 +60,7 @@ sectors:
 """
 
 
-_CARRIERS = frozenset({"etcd", "kube-apiserver"})
+_API_SERVER = "kube-apiserver"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,16 +104,23 @@ class World:
 
         until("the control plane is calm", calm, _SETTLED_SECONDS, 0)
 
-    @contextmanager
-    def others_held(self) -> Iterator[None]:
+    def others_held(self) -> AbstractContextManager[None]:
         """Hold all of the control plane but what carries objects to their watchers."""
-        others = [p for name, p in self.plane.processes.items() if name not in _CARRIERS]
-        for each in others:
+        return self._held(self.plane.processes.keys() - {"etcd", _API_SERVER})
+
+    def api_server_held(self) -> AbstractContextManager[None]:
+        """Hold the API server, so that it learns of what is written to etcd at one moment."""
+        return self._held({_API_SERVER})
+
+    @contextmanager
+    def _held(self, names: AbstractSet[str]) -> Iterator[None]:
+        held = [self.plane.processes[name] for name in sorted(names)]
+        for each in held:
             each.send_signal(signal.SIGSTOP)
         try:
             yield
         finally:
-            for each in others:
+            for each in held:
                 each.send_signal(signal.SIGCONT)
 
     def _cpu_seconds(self) -> float:

@@ -116,5 +116,6 @@ def _print_faults(clusters: list[dict[str, object]]) -> None:
             for fault in faults:
                 place = f"{cluster['config']}:{fault['line']}:{fault['column']}"
                 sys.stderr.write(f"error: {place}: {fault['code']}: {fault['message']}\n")
-        elif cluster["state"] in {"missing", "held"}:
-            sys.stderr.write(f"error: {cluster['config']}: {cluster['detail']}\n")
+        elif cluster["state"] in {"invalid", "missing", "held"}:
+            line = f"error: {cluster['config']}: {cluster['detail']}"
+            sys.stderr.write(" ".join(line.split()) + "\n")

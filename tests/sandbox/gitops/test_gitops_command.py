@@ -57,6 +57,15 @@ def test_invalid_config_exits_2_with_every_fault_and_its_place(work: Path) -> No
     assert [line.split(": ")[1] for line in lines] == ["sectors.yaml:2:1", "sectors.yaml:3:1"]
 
 
+def test_config_that_cannot_be_rendered_says_why(work: Path) -> None:
+    """`invalid` and exit code 2 alone send people looking for a typo that is not there."""
+    write_and_push(work, "sectors.yaml", CONFIG.removeprefix("cluster: one\n"), "Forget the name")
+    done = gitops(str(work.parent / "remote.git"), "--output", "table")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: sectors.yaml: cluster: the config names no cluster")
+
+
 def test_missing_repository_is_one_line_and_exit_1(tmp_path: Path) -> None:
     """A mistyped address must not look like a bug."""
     done = gitops(str(tmp_path / "nowhere.git"))

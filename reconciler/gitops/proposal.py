@@ -1,6 +1,6 @@
 """From a config's bytes to the files that its directory should hold: pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -77,6 +77,25 @@ def _claims(root: RootModule) -> Iterator[str]:
 def manifest_path(target: RenderTarget) -> str:
     """Where the output directory lists what was rendered into it."""
     return f"{target.output_dir}/{MANIFEST}"
+
+
+def not_of_a_render(
+    target: RenderTarget,
+    proposal: Proposal,
+    old_manifest: bytes | None,
+    files: Collection[str],
+) -> tuple[FileChange, ...]:
+    """The changes of files that are there already and that no older render wrote.
+
+    Args:
+        target: Where the files belong.
+        proposal: What is rendered there now.
+        old_manifest: See `propose`.
+        files: Paths that the repository holds.
+    """
+    listed = {f"{target.output_dir}/{path}" for path in _listed(old_manifest)}
+    ours = listed | {manifest_path(target)}
+    return tuple(c for c in proposal.changes if c.path in files and c.path not in ours)
 
 
 def _listed(manifest: bytes | None) -> set[str]:

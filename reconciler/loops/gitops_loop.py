@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.gitops.commit_message import RenderSource, commit_message, why_not_again
-from reconciler.gitops.proposal import Proposal, manifest_path, propose
+from reconciler.gitops.proposal import Proposal, manifest_path, not_of_a_render, propose
 from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
@@ -305,12 +305,18 @@ class GitopsLoop:
         manifest = manifest_path(target)
         config = self._repository.read(tip.id, target.config_path)
         needed = self._settings.configs == (target.config_path,) or not cluster_in(config)
-        return propose(
+        older = self._repository.read(tip.id, manifest) if manifest in files else None
+        proposal = propose(
             target,
             config,
-            old_manifest=self._repository.read(tip.id, manifest) if manifest in files else None,
+            old_manifest=older,
             cluster_name=self._settings.cluster_name if needed else None,
         )
+        for change in not_of_a_render(target, proposal, older, files):
+            if self._repository.read(tip.id, change.path) != change.content:
+                what = "exists and was not written by a render"
+                raise UsageError(change.path, what, "move it away, or render elsewhere with --out")
+        return proposal
 
     def _published(self, heads: dict[str, CommitId], drafts: list[_Drafted]) -> list[_Drafted]:
         """Push every branch; the drafts with where they went."""

@@ -106,6 +106,23 @@ def test_files_that_others_put_into_the_output_stay(loops: Loops, work: Path) ->
     assert (work / "terraform" / "own.tf").read_text() == "# theirs\n"
 
 
+def test_file_of_a_rendered_name_that_others_wrote_is_never_overwritten(
+    loops: Loops, work: Path
+) -> None:
+    """A team whose own Terraform lies in terraform/ would lose it to the loop's first commit."""
+    write_and_push(work, "terraform/main.tf", "# theirs\n", "Own root module")
+    loop = loops()
+    (status,) = loop.once().clusters
+    assert status.state == "invalid"
+    assert "terraform/main.tf: exists and was not written by a render" in status.detail
+    pulled(work)
+    assert (work / "terraform" / "main.tf").read_text() == "# theirs\n"
+    git(work, "mv", "terraform/main.tf", "theirs.tf")
+    git(work, "commit", "-qm", "Out of the way")
+    git(work, "push", "-q", "origin", "HEAD:main")
+    assert loop.once().clusters[0].state == "committed"
+
+
 def test_rendered_file_edited_by_hand_is_mended(loops: Loops, work: Path) -> None:
     """The config says what should be; an edit of the output would be lost silently later."""
     loop = loops()

@@ -1,6 +1,6 @@
 """From a config's bytes to the files that its directory should hold: pure."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -72,6 +72,23 @@ def _claims(root: RootModule) -> Iterator[str]:
     for name, variables in root.fleets.items():
         for subnet in variables.get("private_subnet_ids", {}).values():
             yield f"fleet {name} of cluster {root.cluster_name} in {subnet}"
+
+
+def described_elsewhere(
+    target: RenderTarget, proposal: Proposal, claimed: Mapping[str, Sequence[str]]
+) -> str:
+    """Which other config describes what this one does, for people; empty when none does.
+
+    Args:
+        target: This config.
+        proposal: What it renders to.
+        claimed: Paths of configs by what they describe.
+    """
+    for claim in sorted(proposal.claims):
+        others = [path for path in claimed[claim] if path != target.config_path]
+        if others:
+            return f"{claim}: {', '.join(others)} describes that too"
+    return ""
 
 
 def manifest_path(target: RenderTarget) -> str:

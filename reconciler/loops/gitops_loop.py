@@ -2,17 +2,23 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from reconciler.gitops.commit_message import RenderSource, commit_message, why_not_again
-from reconciler.gitops.proposal import Proposal, manifest_path, not_of_a_render, propose
+from reconciler.gitops.proposal import (
+    Proposal,
+    described_elsewhere,
+    manifest_path,
+    not_of_a_render,
+    propose,
+)
 from reconciler.gitops.roots import cluster_in
-from reconciler.gitops.status import ClusterStatus, GitopsReport
+from reconciler.gitops.status import ClusterState, ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
 from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.loops.gitops_progress import GitopsProgress, IsLive
+from reconciler.loops.gitops_publishing import GitopsPublishing
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
@@ -58,7 +64,12 @@ class _Drafted:
     """A decision about one cluster, before anything was pushed."""
 
     status: ClusterStatus
+    commit: CommitId | None = None
+    """Of the config; None: beyond the history that was fetched."""
     source: RenderSource | None = None
+    """Of the commit that was made; None: none was."""
+    branch: str = ""
+    """Where that commit goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +110,7 @@ class GitopsLoop:
         self._settings = settings
         self._forge = forge
         self._statuses = CommitStatuses(forge)
+        self._publishing = GitopsPublishing(repository, forge, settings.branch)
         self._progress = GitopsProgress(repository, forge, is_live)
         self._settled: GitopsReport | None = None
         """The last turn, when taking it again from the same commit could not come to more."""
@@ -191,8 +203,7 @@ class GitopsLoop:
         drafts = [self._draft(tip, heads, each, claimed) for each in prepared]
         if heads:
             drafts = self._published(heads, drafts)
-        ends = ((tip.id if d.source is None else d.source.commit.id, d.status) for d in drafts)
-        unshown = self._statuses.show(ends)
+        unshown = self._statuses.show(tip.id, [(d.commit, d.status) for d in drafts])
         clusters = tuple(draft.status for draft in drafts)
         first = next((status for status in clusters if status.branch), None)
         return GitopsReport(
@@ -202,12 +213,6 @@ class GitopsLoop:
             pull_request=first.pull_request if first else "",
             unshown=unshown,
         )
-
-    def _branch(self, source: RenderSource) -> str:
-        """Where a render goes: a review is of one config commit, and waits for no other."""
-        if self._settings.mode == "push":
-            return self._settings.branch
-        return f"reconciler/{source.commit.short}"
 
     def _prepared(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> _Prepared:
         """What one cluster's config renders to, unless that is known, or why it does not."""
@@ -246,59 +251,75 @@ class GitopsLoop:
         target, status = prepared.target, prepared.ended
         if status is not None and (status.state == "missing" or self._forge is None):
             return _Drafted(status=status)  # nobody wants to hear beside which commit
-        source: RenderSource | None = None
+        commit: CommitId | None = None
         try:
-            source = RenderSource(
-                target=target,
-                blob=prepared.blob,
-                commit=self._repository.last_change(tip.id, [target.config_path]) or tip,
-                version=self._settings.version,
-            )
-            branch = self._branch(source)
+            found = self._repository.last_change(tip.id, [target.config_path])
+            commit = None if found is None else found.id
             if prepared.proposal is not None:
-                status = self._decide(
-                    tip, heads.get(branch, tip.id), source, prepared.proposal, claimed
-                )
-            if status is not None and status.commit is not None:
-                heads[branch] = status.commit
+                return self._decide(tip, heads, prepared, prepared.proposal, claimed, commit)
         except (ConfigError, InputError, UsageError) as error:
             status = _invalid(target, error)
-        if status is None:
-            raise InvariantViolated("gitops", f"{target.config_path} came to nothing")
-        if status.state == "unchanged":
-            self._unchanged[target] = replace(prepared, ended=status, proposal=None)
-        return _Drafted(status=status, source=source)
+        assert status is not None, "without a proposal it ended already"
+        return _Drafted(status=status, commit=commit)
 
     def _decide(
         self,
         tip: Commit,
-        parent: CommitId,
-        source: RenderSource,
+        heads: dict[str, CommitId],
+        prepared: _Prepared,
         proposal: Proposal,
         claimed: Mapping[str, Sequence[str]],
-    ) -> ClusterStatus:
-        """Make the commit of one cluster, if anything differs."""
-        made = self._repository.commit(parent, proposal.changes, commit_message(source))
+        commit: CommitId | None,
+    ) -> _Drafted:
+        """Make the commit of one cluster, if anything differs; see `_draft`."""
+        target = prepared.target
         status = ClusterStatus(
-            target=source.target,
-            state="unchanged",
-            cluster=proposal.cluster,
-            left_out=proposal.left_out,
+            target=target, state="unchanged", cluster=proposal.cluster, left_out=proposal.left_out
+        )
+        if self._repository.holds(tip.id, proposal.changes):
+            self._unchanged[target] = replace(prepared, ended=status, proposal=None)
+            return _Drafted(status=status, commit=commit)
+        others = described_elsewhere(target, proposal, claimed)
+        if others:
+            return _Drafted(status=replace(status, state="invalid", detail=others), commit=commit)
+        source = self._source(tip, prepared)
+        rendered = any(path != target.config_path for path, _ in prepared.seen)
+        last = rendered and self._repository.last_change(tip.id, [target.output_dir], deep=True)
+        reason = why_not_again(source, last or None)
+        if reason:
+            return _Drafted(status=replace(status, state="held", detail=reason), commit=commit)
+        branch = self._branch(tip, source)
+        made = self._repository.commit(
+            heads.get(branch, tip.id), proposal.changes, commit_message(source)
         )
         if made is None:
-            return status
-        own = source.target.config_path
-        for claim in sorted(proposal.claims):
-            others = [path for path in claimed[claim] if path != own]
-            if others:
-                detail = f"{claim}: {', '.join(others)} describes that too"
-                return replace(status, state="invalid", detail=detail)
-        last = self._repository.last_change(tip.id, [source.target.output_dir])
-        reason = why_not_again(source, last)
-        if reason:
-            return replace(status, state="held", detail=reason)
-        pushing = self._settings.mode == "push"
-        return replace(status, state="committed" if pushing else "proposed", commit=made.id)
+            return _Drafted(status=status, commit=commit)
+        heads[branch] = made.id
+        state: ClusterState = "committed" if self._settings.mode == "push" else "proposed"
+        status = replace(status, state=state, commit=made.id)
+        return _Drafted(status=status, commit=source.commit.id, source=source, branch=branch)
+
+    def _source(self, tip: Commit, prepared: _Prepared) -> RenderSource:
+        """What is rendered; the config's commit is worth a look into the older history."""
+        path = prepared.target.config_path
+        return RenderSource(
+            target=prepared.target,
+            blob=prepared.blob,
+            commit=self._repository.last_change(tip.id, [path], deep=True) or tip,
+            version=self._settings.version,
+        )
+
+    def _branch(self, tip: Commit, source: RenderSource) -> str:
+        """Where a render goes: a review is of one config commit, and waits for no other.
+
+        What differs after its review (a newer program, an edit by hand) is named by the commit
+        that it would change: the older branch may be merged, or closed, and still be there.
+        """
+        if self._settings.mode == "push":
+            return self._settings.branch
+        target = source.target
+        newest = self._repository.last_change(tip.id, [target.config_path, target.output_dir])
+        return f"reconciler/{newest.short if newest else source.blob[:12]}"
 
     def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
         """Render one config; the name given to the loop makes no two clusters one."""
@@ -320,39 +341,17 @@ class GitopsLoop:
 
     def _published(self, heads: dict[str, CommitId], drafts: list[_Drafted]) -> list[_Drafted]:
         """Push every branch; the drafts with where they went."""
-        told: dict[str, list[RenderSource]] = {branch: [] for branch in heads}
-        for draft in drafts:
-            if draft.source is not None and draft.status.commit is not None:
-                told[self._branch(draft.source)].append(draft.source)
-        opened = {b: self._publish(b, head, told[b]) for b, head in heads.items()}
-        return [self._with_branch(draft, opened) for draft in drafts]
-
-    def _with_branch(self, draft: _Drafted, opened: dict[str, str]) -> _Drafted:
-        if draft.source is None or draft.status.commit is None:
-            return draft
-        branch = self._branch(draft.source)
-        status = replace(draft.status, branch=branch, pull_request=opened[branch])
-        return replace(draft, status=status)
-
-    def _publish(self, branch: str, head: CommitId, sources: list[RenderSource]) -> str:
-        """Push one branch; the address of its pull request, empty without one."""
-        if self._settings.mode == "push":
-            self._repository.push(head)
-            return ""
-        # A branch that exists with another base proposes this config commit already, and people
-        # may be reviewing it: it is never rewritten. Its pull request may still be missing, when
-        # the last turn ended between the two.
-        with suppress(Conflict):
-            self._repository.push(head, branch)
-        return self._open(branch, sources)
-
-    def _open(self, branch: str, sources: list[RenderSource]) -> str:
-        if self._forge is None:
-            return ""
-        message = commit_message(sources[-1])
-        title, _, body = message.partition("\n\n")
-        opened = self._forge.open_pull_request(branch, self._settings.branch, title, body)
-        return opened.url
+        sources = {
+            branch: [d.source for d in drafts if d.source is not None and d.branch == branch]
+            for branch in heads
+        }
+        opened = self._publishing.publish(heads, sources)
+        return [
+            replace(d, status=replace(d.status, branch=d.branch, pull_request=opened[d.branch]))
+            if d.branch
+            else d
+            for d in drafts
+        ]
 
 
 def _invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:

@@ -82,11 +82,19 @@ class Repository(Protocol):
         """
         ...
 
-    def last_change(self, commit: CommitId, paths: Sequence[str]) -> Commit | None:
+    def last_change(
+        self, commit: CommitId, paths: Sequence[str], *, deep: bool = False
+    ) -> Commit | None:
         """The newest commit up to `commit` that changed one of the paths.
 
+        Args:
+            commit: Where to begin.
+            paths: Files or directories.
+            deep: Whether to fetch more of the history when the answer lies beyond.
+
         Returns:
-            None when it lies beyond the part of history that was fetched.
+            None when it lies beyond the part of history that was fetched, or with `deep` beyond
+            what the adapter's limits allow.
         """
         ...
 
@@ -99,6 +107,10 @@ class Repository(Protocol):
 
     def describe(self, commit: CommitId) -> Commit:
         """Subject and message of a commit that was fetched or made here."""
+        ...
+
+    def holds(self, commit: CommitId, changes: Sequence[FileChange]) -> bool:
+        """Whether a commit holds exactly that already at these paths."""
         ...
 
     def commit(

@@ -1,5 +1,6 @@
 """The Repository port over real git and real (bare, local) remotes."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -284,12 +285,30 @@ def test_last_change_names_the_commit_that_changed_the_file(
     assert (found.id, found.subject) == (config, "Change the config")
 
 
-def test_last_change_beyond_the_fetched_history_is_unknown(url: str, work: Path) -> None:
+def test_last_change_beyond_the_fetched_history_is_looked_for_on_request(
+    url: str, work: Path
+) -> None:
     """The edge of a shallow copy looks like a commit that added everything."""
     for number in range(3):
         write_and_push(work, "README.md", f"{number}\n", f"Unrelated {number}")
     port = GitRepository(GitSettings(url=f"file://{url}", depth=2))
-    assert port.last_change(port.fetch().id, ["sectors.yaml"]) is None
+    tip = port.fetch().id
+    assert port.last_change(tip, ["sectors.yaml"]) is None
+    found = port.last_change(tip, ["sectors.yaml"], deep=True)
+    assert found is not None
+    assert found.subject == "First config"
+    assert port.last_change(tip, ["nowhere.yaml"], deep=True) is None
+    port.close()
+
+
+def test_deep_look_beyond_the_limit_of_the_copy_leaves_it_usable(url: str, work: Path) -> None:
+    """The history of a repository with huge files must not be fetched for a commit's name."""
+    for _ in range(3):
+        write_and_push(work, "big.txt", os.urandom(40_000).hex(), "Big")
+    port = GitRepository(GitSettings(url=f"file://{url}", depth=2, clone_bytes_max=500_000))
+    tip = port.fetch().id
+    assert port.last_change(tip, ["sectors.yaml"], deep=True) is None
+    assert port.read(tip, "sectors.yaml")
     port.close()
 
 

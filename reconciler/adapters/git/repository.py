@@ -23,6 +23,9 @@ from reconciler.ports.repository import Commit, CommitId, FileChange, TreeFile
 
 _TRACKING = "refs/remotes/origin/followed"
 _REGULAR = {"100644", "100755"}
+_DEEPER = 10
+"""Times as much history is fetched when a commit lies beyond the fetched part."""
+_DEPTH_MAX = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,8 @@ class GitRepository:
         self._lock = _lock(settings.directory) if settings.directory else None
         self._trusted = False
         """Whether the local copy was checked, or made, by this object and never failed since."""
+        self._depth = settings.depth
+        """Commits of history to fetch by now."""
         self._listed: tuple[CommitId, Mapping[str, _Entry]] | None = None
         """Everything in the commit that was looked at last: fifty clusters share one listing."""
 
@@ -79,15 +84,43 @@ class GitRepository:
             raise InputError(path, f"{found.size_bytes} bytes, more than the limit of {limit}")
         return self._local("cat-file", "blob", found.blob)
 
-    def last_change(self, commit: CommitId, paths: Sequence[str]) -> Commit | None:
+    def last_change(
+        self, commit: CommitId, paths: Sequence[str], *, deep: bool = False
+    ) -> Commit | None:
         """See Repository.last_change."""
         checked = [_checked(path) for path in paths]
+        found = self._last_change(commit, checked)
+        while found is None and deep and self._deepen():
+            found = self._last_change(commit, checked)
+        return found
+
+    def _last_change(self, commit: CommitId, checked: Sequence[str]) -> Commit | None:
         found = self._local("rev-list", "--max-count=1", commit, "--", *checked).decode().strip()
+        # Git shows the oldest fetched commit as if it had added every file.
+        known = found and found not in self._oldest_fetched()
+        return self.describe(CommitId(found)) if known else None
+
+    def _oldest_fetched(self) -> Sequence[str]:
+        """Commits whose parents were not fetched."""
         boundary = self._git.directory / "shallow"
-        if not found or (boundary.exists() and found in boundary.read_text().split()):
-            # Git shows the oldest fetched commit as if it had added every file.
-            return None
-        return self.describe(CommitId(found))
+        return boundary.read_text().split() if boundary.exists() else ()
+
+    def _deepen(self) -> bool:
+        """Fetch more of the history; False when there is no more, or it may be too much.
+
+        The depth is kept: what is beyond the usual one is asked about again at the next commit.
+        """
+        deeper = self._depth * _DEEPER
+        largest = _size_bytes(self._git.directory) * _DEEPER
+        if (
+            not self._oldest_fetched()
+            or deeper > _DEPTH_MAX
+            or largest > self._settings.clone_bytes_max
+        ):
+            return False
+        self._talk_fetch(deeper, f"refs/heads/{self._settings.branch}")
+        self._depth = deeper
+        return True
 
     def since(self, commit: CommitId, ancestor: CommitId, commits_max: int) -> tuple[CommitId, ...]:
         """See Repository.since."""
@@ -101,6 +134,10 @@ class GitRepository:
         name, subject, message = raw.decode(errors="replace").split("\0", 2)
         return Commit(id=CommitId(name), subject=subject, message=message.strip())
 
+    def holds(self, commit: CommitId, changes: Sequence[FileChange]) -> bool:
+        """See Repository.holds."""
+        return not self._differing(commit, changes)
+
     def commit(
         self, parent: CommitId, changes: Sequence[FileChange], message: str
     ) -> Commit | None:
@@ -108,10 +145,7 @@ class GitRepository:
 
         Its dates are the parent's, so that two writers that decide alike agree on one commit.
         """
-        there = self._entries(parent)
-        changes = [
-            change for change in changes if _differs(there.get(_checked(change.path)), change)
-        ]
+        changes = self._differing(parent, changes)
         if not changes:
             return None
         tree = self._tree_with(parent, changes)
@@ -123,6 +157,10 @@ class GitRepository:
         made = CommitId(raw.decode().strip())
         self._assert_only(parent, made, {change.path for change in changes})
         return self.describe(made)
+
+    def _differing(self, commit: CommitId, changes: Sequence[FileChange]) -> list[FileChange]:
+        there = self._entries(commit)
+        return [c for c in changes if _differs(there.get(_checked(c.path)), c)]
 
     def push(self, commit: CommitId, branch: str | None = None) -> None:
         """See Repository.push."""
@@ -167,15 +205,11 @@ class GitRepository:
                 str(directory), "not empty and no git copy of ours", "name an empty directory"
             )
         shutil.rmtree(directory, ignore_errors=True)
-        self._trusted, self._listed = False, None
+        self._trusted, self._listed, self._depth = False, None, self._settings.depth
 
     def _fetch_once(self) -> Commit:
         settings = self._settings
-        self._git.talk(
-            "fetch", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-            f"--depth={settings.depth}", "--", settings.url,
-            f"+refs/heads/{settings.branch}:{_TRACKING}",
-        )  # fmt: skip
+        self._talk_fetch(self._depth, f"+refs/heads/{settings.branch}:{_TRACKING}")
         tip = CommitId(self._git.run("rev-parse", "--verify", _TRACKING).decode().strip())
         self._git.run("ls-tree", "-r", "--name-only", "-z", tip)
         size = _size_bytes(self._git.directory)
@@ -187,6 +221,12 @@ class GitRepository:
                 "keep the sector config in a repository of its own",
             )
         return self.describe(tip)
+
+    def _talk_fetch(self, depth: int, refspec: str) -> None:
+        self._git.talk(
+            "fetch", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+            f"--depth={depth}", "--", self._settings.url, refspec,
+        )  # fmt: skip
 
     def _local(self, *arguments: str) -> bytes:
         """A read that can only fail when the local copy is damaged."""

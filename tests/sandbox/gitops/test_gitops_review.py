@@ -6,9 +6,11 @@ from typing import cast
 
 import pytest
 
+from reconciler.adapters.git.repository import GitRepository
+from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.gitops_loop import GitopsSettings
-from reconciler.model.errors import ReconcilerError, ToolError, Unavailable
-from reconciler.ports.forge import CommitStatus, StatusState
+from reconciler.model.errors import ReconcilerError, Refused, ToolError, Unavailable
+from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
 from reconciler.ports.repository import CommitId
 from tests.git_remote import git, write_and_push
 from tests.sandbox.gitops.loop_world import (
@@ -16,6 +18,7 @@ from tests.sandbox.gitops.loop_world import (
     Loops,
     RecordingForge,
     config,
+    pulled,
     remote_of,
     work_after_pull,
 )
@@ -72,6 +75,75 @@ def test_branch_under_review_is_not_rewritten_when_main_moves(loops: Loops, work
     assert git(Path(remote_of(work)), "rev-parse", branch) == proposed
 
 
+def merged(work: Path, branch: str, how: str) -> None:
+    """A reviewer merges, and leaves the branch as forges do."""
+    pulled(work)
+    git(work, "fetch", "-q", "origin")
+    if how == "squash":
+        git(work, "merge", "-q", "--squash", f"origin/{branch}")
+        git(work, "commit", "-qm", "Merge it")
+    else:
+        git(work, "merge", "-q", "--no-ff", "-m", "Merge it", f"origin/{branch}")
+    git(work, "push", "-q", "origin", "HEAD:main")
+
+
+@pytest.mark.parametrize("how", ["squash", "merge"])
+def test_render_that_differs_after_its_merge_is_proposed_anew(
+    loops: Loops, work: Path, how: str
+) -> None:
+    """A newer program's modules would wait for ever for a review that ended long ago."""
+    review = replace(SETTINGS, mode="pull-request")
+    first = loops(review).once().branch
+    merged(work, first, how)
+    assert loops(review).once().clusters[0].state == "unchanged"
+    newer = replace(review, version="1.1.0", cluster_name="renamed")
+    second = loops(newer).once().branch
+    merged(work, second, how)
+    rendered = work / "terraform" / "fleets.auto.tfvars.json"
+    mended = rendered.read_text()
+    assert '"cluster_name": "renamed"' in mended
+    write_and_push(work, "terraform/fleets.auto.tfvars.json", "{}\n", "Quick fix")
+    third = loops(newer).once().branch
+    merged(work, third, how)
+    assert rendered.read_text() == mended
+    assert len({first, second, third}) == 3
+
+
+@pytest.fixture
+def shallow(work: Path) -> GitRepository:
+    """A port that fetches three commits."""
+    return GitRepository(GitSettings(url=f"file://{remote_of(work)}", depth=3))
+
+
+def test_old_config_commit_is_proposed_once_however_busy_the_branch_is(
+    loops: Loops, work: Path, shallow: GitRepository
+) -> None:
+    """A pull request that waits, or was closed, would be opened again with everybody's commits."""
+    forge = RecordingForge()
+    loop = loops(replace(SETTINGS, mode="pull-request"), shallow, forge)
+    branch = loop.once().branch
+    for number in range(5):
+        write_and_push(work, "README.md", f"{number}\n", f"Unrelated {number}")
+        assert loop.once().branch == branch
+    assert {request[0] for request in forge.pull_requests} == {branch}
+
+
+def test_status_of_an_old_config_is_not_shown_with_every_commit(
+    loops: Loops, work: Path, shallow: GitRepository
+) -> None:
+    """Fifty clusters that nobody changes would cost fifty calls for each commit of anybody."""
+    forge = RecordingForge()
+    loop = loops(repository=shallow, forge=forge)
+    for number in range(5):
+        write_and_push(work_after_pull(work), "README.md", f"{number}\n", f"Unrelated {number}")
+        loop.once()
+    write_and_push(work_after_pull(work), "sectors.yaml", "nonsense", "Break it")
+    for number in range(5):
+        loop.once()
+        write_and_push(work_after_pull(work), "README.md", f"again {number}\n", "Unrelated")
+    assert [status.state for _, status in forge.statuses_shown] == ["success", "failure"]
+
+
 @pytest.mark.parametrize("failure", [Unavailable("forge", "down"), ToolError("token", "gone")])
 def test_forge_that_fails_does_not_stop_the_commit(loops: Loops, failure: ReconcilerError) -> None:
     """A forge outage, or a lost token, must not keep the config from being rendered."""
@@ -91,6 +163,32 @@ def test_pull_request_that_could_not_be_opened_is_opened_next_turn(
     forge.recover()
     assert loop.once().pull_request == "https://forge.example/1"
     assert [branch for branch, *_ in forge.pull_requests] == [loop.once().branch]
+
+
+class PickyForge(RecordingForge):
+    """A forge that takes no pull request from one branch."""
+
+    refused: str = ""
+
+    def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """Refuse the first branch that is asked about, then and later."""
+        self.refused = self.refused or branch
+        if branch == self.refused:
+            raise Refused("forge", "not this one")
+        return super().open_pull_request(branch, base, title, body)
+
+
+def test_pull_request_that_is_refused_holds_up_no_other(loops: Loops, work: Path) -> None:
+    """One branch that a forge does not like would keep every other team from its review."""
+    settings = replace(SETTINGS, mode="pull-request", configs=("clusters/*/sectors.yaml",))
+    heads = [
+        write_and_push(work, f"clusters/{name}/sectors.yaml", config(5, name), f"Add {name}")
+        for name in ("a", "b")
+    ]
+    forge = PickyForge()
+    with pytest.raises(Refused):
+        loops(settings, forge=forge).once()
+    assert [branch for branch, *_ in forge.pull_requests] == [f"reconciler/{heads[1][:12]}"]
 
 
 def test_status_is_shown_once_and_again_after_a_failure(loops: Loops, work: Path) -> None:

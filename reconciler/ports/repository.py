@@ -149,8 +149,6 @@ class CheckoutState:
     subject: str
     prefix: str
     """The directory's path inside the work tree, with `/`; empty for its root."""
-    dirty: bool
-    """Whether tracked files below the directory differ from that commit."""
 
 
 class Checkout(Protocol):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import (
@@ -359,15 +358,3 @@ def test_remote_that_declines_the_push_is_forbidden(repository: GitRepository, u
     assert made is not None
     with pytest.raises(Forbidden):
         repository.push(made.id)
-
-
-def test_checkout_state_tells_commit_and_local_changes(work: Path, tmp_path: Path) -> None:
-    """A plan bound to a commit must not be made from edited files."""
-    state = GitCheckout().state(str(work))
-    assert state is not None
-    assert (state.commit, state.dirty) == (git(work, "rev-parse", "HEAD"), False)
-    (work / "sectors.yaml").write_text("edited")
-    edited = GitCheckout().state(str(work))
-    assert edited is not None
-    assert edited.dirty
-    assert GitCheckout().state(str(tmp_path)) is None

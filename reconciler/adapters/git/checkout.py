@@ -1,6 +1,7 @@
 """The Checkout port: which commit a pipeline checked out."""
 
 import re
+from pathlib import Path
 
 import git
 
@@ -22,12 +23,10 @@ class GitCheckout:
             return None
         name, _, subject = described.strip().partition("\0")
         prefix = _ask(directory, "rev-parse", "--show-prefix")
-        changed = _ask(directory, "status", "--porcelain", "--untracked-files=no", "--", ".")
         return CheckoutState(
             commit=CommitId(name),
             subject=subject,
             prefix=(prefix or "").strip().rstrip("/"),
-            dirty=bool(changed),
         )
 
     def files(self, directory: str) -> tuple[str, ...]:
@@ -40,16 +39,23 @@ class GitCheckout:
         if _REVISION.fullmatch(revision) is None:
             raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
         listed = _ask(
-            directory, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "HEAD"
-        )
+            directory,
+            "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "HEAD", "--",
+        )  # fmt: skip
         return None if listed is None else frozenset(filter(None, listed.split("\0")))
 
 
 def _ask(directory: str, *arguments: str) -> str | None:
-    """Output of a git command in the directory, None when git says no."""
+    """Output of a git command in the directory, None when git says no.
+
+    Raises:
+        ToolError: There is no git, or it refuses to read the checkout at all.
+    """
+    if not Path(directory).is_dir():
+        return None
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
     try:
-        status, out, _ = git.Git(directory).execute(
+        status, out, said = git.Git(directory).execute(
             command,
             with_extended_output=True,
             with_exceptions=False,
@@ -59,4 +65,10 @@ def _ask(directory: str, *arguments: str) -> str | None:
         raise ToolError(
             "git", "the git program is not on the PATH", "install git 2.30 or newer"
         ) from missing
+    if status != 0 and "dubious ownership" in str(said):
+        raise ToolError(
+            directory,
+            "the checkout belongs to another user, so git does not read it",
+            "git config --global --add safe.directory DIR, or run as its owner",
+        )
     return str(out) if status == 0 else None

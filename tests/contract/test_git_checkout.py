@@ -1,0 +1,53 @@
+"""The Checkout port over a work tree that a pipeline made."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.git.checkout import GitCheckout
+from reconciler.model.errors import ToolError
+from tests.git_remote import git, make_remote, write_and_push
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A checkout of a remote with one commit on main."""
+    return make_remote(tmp_path, {"sectors.yaml": "cluster: one\n"})
+
+
+def test_checkout_of_another_user_is_an_error_and_not_outside_of_git(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a container git refuses to read it: nothing would be planned, and nothing would be red."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    checkout = GitCheckout()
+    for look in (checkout.state, checkout.files):
+        with pytest.raises(ToolError, match=r"another user.*safe\.directory"):
+            look(str(work))
+
+
+def test_checkout_state_tells_where_and_at_which_commit(work: Path, tmp_path: Path) -> None:
+    """A plan is bound to the commit, and its status is named by the directory."""
+    (work / "clusters").mkdir()
+    state = GitCheckout().state(str(work / "clusters"))
+    assert state is not None
+    assert (state.commit, state.subject) == (git(work, "rev-parse", "HEAD"), "First config")
+    assert state.prefix == "clusters"
+    assert GitCheckout().state(str(tmp_path)) is None
+
+
+def test_directory_that_is_not_there_is_outside_of_git(tmp_path: Path) -> None:
+    """`the git program is missing` would send people to their image."""
+    nowhere = str(tmp_path / "nowhere")
+    assert GitCheckout().state(nowhere) is None
+    assert GitCheckout().files(nowhere) == ()
+    assert GitCheckout().changed_since(nowhere, "HEAD") is None
+
+
+def test_commit_is_found_whatever_files_are_called(work: Path) -> None:
+    """A file that is called like a branch must not make every cluster look changed."""
+    before = git(work, "rev-parse", "HEAD")
+    git(work, "branch", "topic")
+    write_and_push(work, "topic", "a file\n", "A file like a branch")
+    assert GitCheckout().changed_since(str(work), "topic") == frozenset({"topic"})
+    assert GitCheckout().changed_since(str(work), before) == frozenset({"topic"})

@@ -236,10 +236,28 @@ class RootHere:
     """As its config names it; empty when it does not."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootsHere:
+    """The root modules of a checkout."""
+
+    roots: tuple[RootHere, ...]
+    """Those that were asked for."""
+    gone: tuple[str, ...]
+    """Configs that were removed."""
+    any_config: bool
+    """Whether there is a config at all, changed or not."""
+
+
 def roots_here(
-    configs: tuple[str, ...], output: str, since: str
-) -> tuple[tuple[RootHere, ...], tuple[str, ...]]:
-    """The root modules of the checkout here that changed since a commit, and removed configs.
+    configs: tuple[str, ...], output: str, since: str, *, rendered: bool = False
+) -> RootsHere:
+    """The root modules of the checkout here that changed since a commit.
+
+    Args:
+        configs: Paths or patterns, see `find_targets`.
+        output: The output directory, relative to each config's own.
+        since: Name of the commit; empty: all.
+        rendered: Whether to leave out those of which nothing was rendered yet.
 
     Raises:
         UsageError: A path or the commit's name makes no sense.
@@ -251,8 +269,13 @@ def roots_here(
     roots = tuple(
         RootHere(target=target, cluster=_cluster_of(target.config_path))
         for target in changed_roots(files, configs, output, changed)
+        if not rendered or f"{target.output_dir}/{TFVARS}" in files
     )
-    return roots, gone_configs(files, configs, changed or ())
+    return RootsHere(
+        roots=roots,
+        gone=gone_configs(files, configs, changed or ()),
+        any_config=bool(changed_roots(files, configs, output)),
+    )
 
 
 def _cluster_of(config: str) -> str:

@@ -260,6 +260,13 @@ def roots(
             help="Only those that changed since; all when the commit is not there.",
         ),
     ] = "",
+    rendered: Annotated[
+        bool,
+        typer.Option(
+            "--rendered",
+            help="Only those that were rendered; a new cluster's config comes a commit earlier.",
+        ),
+    ] = False,
     output: OutputOption = None,
 ) -> None:
     """List the root modules of this checkout, for a job each.
@@ -269,13 +276,16 @@ def roots(
     """
     from reconciler.bootstrap.gitops import roots_here  # noqa: PLC0415 - heavy
 
-    found, gone = roots_here(tuple(config or ["sectors.yaml"]), out, since)
+    configs = tuple(config or ["sectors.yaml"])
+    found = roots_here(configs, out, since, rendered=rendered)
     if wanted(output) is Output.JSON:
-        print_json({"gone": list(gone), "roots": [_root_json(each) for each in found]})
+        print_json({"gone": list(found.gone), "roots": [_root_json(each) for each in found.roots]})
     else:
-        rows = [(each.cluster, each.target.config_path, each.target.output_dir) for each in found]
+        rows = [(r.cluster, r.target.config_path, r.target.output_dir) for r in found.roots]
         print_table(("cluster", "config", "dir"), rows)
-    for path in gone:
+    if not found.any_config:
+        sys.stderr.write(f"warning: no sector config here is called {', '.join(configs)}\n")
+    for path in found.gone:
         sys.stderr.write(
             f"warning: {path} was removed, and its fleets stay in EC2: bring it back, list them in"
             " allow_destroy, take them out of it, and remove it when they are gone\n"

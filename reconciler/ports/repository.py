@@ -163,7 +163,10 @@ class CheckoutHistory(Protocol):
     """What a checkout holds and how it differs from an older commit."""
 
     def files(self, directory: str) -> tuple[str, ...]:
-        """Paths of the tracked files below the directory, relative to it; none outside of git."""
+        """Paths of the tracked files below the directory, relative to it; none outside of git.
+
+        As with `Repository.files`: no links, no submodules, no names that are not UTF-8.
+        """
         ...
 
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:

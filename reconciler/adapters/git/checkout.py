@@ -5,6 +5,7 @@ from pathlib import Path
 
 import git
 
+from reconciler.adapters.git.entries import REGULAR_MODES, is_text
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.ports.repository import CheckoutState, CommitId
 
@@ -31,8 +32,10 @@ class GitCheckout:
 
     def files(self, directory: str) -> tuple[str, ...]:
         """See CheckoutHistory.files."""
-        listed = _ask(directory, "ls-files", "-z")
-        return tuple(sorted(filter(None, (listed or "").split("\0"))))
+        listed = _ask(directory, "ls-files", "--stage", "-z") or ""
+        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+        regular = {path for facts, _, path in entries if facts.split()[0] in REGULAR_MODES}
+        return tuple(sorted(filter(is_text, regular)))
 
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
         """See CheckoutHistory.changed_since."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from reconciler.adapters.git.entries import REGULAR_MODES, is_text
 from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import (
@@ -22,7 +23,6 @@ from reconciler.model.errors import (
 from reconciler.ports.repository import Commit, CommitId, FileChange, TreeFile
 
 _TRACKING = "refs/remotes/origin/followed"
-_REGULAR = {"100644", "100755"}
 _DEEPER = 10
 """Times as much history is fetched when a commit lies beyond the fetched part."""
 _DEPTH_MAX = 50_000
@@ -70,14 +70,14 @@ class GitRepository:
         regular = (
             TreeFile(path=path, blob=entry.blob, size_bytes=entry.size_bytes)
             for path, entry in self._entries(commit).items()
-            if entry.mode in _REGULAR and _is_text(path)
+            if entry.mode in REGULAR_MODES and is_text(path)
         )
         return tuple(sorted(regular, key=lambda file: file.path))
 
     def read(self, commit: CommitId, path: str) -> bytes:
         """See Repository.read."""
         found = self._entries(commit).get(_checked(path))
-        if found is None or found.mode not in _REGULAR:
+        if found is None or found.mode not in REGULAR_MODES:
             raise NotFound(f"{path} at {commit[:12]}", "the commit has no regular file there")
         if found.size_bytes > self._settings.file_bytes_max:
             limit = self._settings.file_bytes_max
@@ -305,11 +305,6 @@ def _differs(there: _Entry | None, change: FileChange) -> bool:
     if there is None or change.content is None:
         return (there is None) != (change.content is None)
     return there.mode != "100644" or there.blob != _blob_name(change.content, len(there.blob))
-
-
-def _is_text(path: str) -> bool:
-    """Whether git's name of a file is UTF-8; others could be neither rendered for nor shown."""
-    return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def _blob_name(content: bytes, digits: int) -> str:

@@ -119,6 +119,38 @@ def test_roots_have_names_of_their_own_that_artifacts_may_have(tmp_path: Path) -
     assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,120}", name) for name in found)
 
 
+def test_odd_names_and_links_are_no_roots_and_stop_no_other(tmp_path: Path) -> None:
+    """One old file system's name would stop the pipeline of every cluster."""
+    repository = repository_of(tmp_path, a="cluster: one\n")
+    odd = repository / "clusters" / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    (odd / "sectors.yaml").write_text("cluster: two\n")
+    (repository / "clusters/linked").mkdir()
+    (repository / "clusters/linked/sectors.yaml").symlink_to("../a/sectors.yaml")
+    git(repository, "add", "--all")
+    git(repository, "commit", "-qm", "Odd ones")
+    assert [root["config"] for root in roots_of(repository)] == ["clusters/a/sectors.yaml"]
+
+
+def test_pattern_that_finds_nothing_is_said(tmp_path: Path) -> None:
+    """A mistyped pattern plans nothing, and everything is green."""
+    repository = repository_of(tmp_path, a="cluster: one\n")
+    done = ci("roots", "--config", "cluster/*/sectors.yaml", "--output", "json", cwd=repository)
+    assert (done.returncode, json.loads(done.stdout)["roots"]) == (0, [])
+    assert done.stderr == "warning: no sector config here is called cluster/*/sectors.yaml\n"
+
+
+def test_new_cluster_is_no_root_on_the_branch_before_it_is_rendered(tmp_path: Path) -> None:
+    """Every new cluster's first commit would end in a red pipeline: there is nothing to plan."""
+    repository = repository_of(tmp_path, a="cluster: one\n", b="cluster: two\n")
+    (repository / "clusters/a/terraform").mkdir()
+    (repository / "clusters/a/terraform/fleets.auto.tfvars.json").write_text("{}\n")
+    git(repository, "add", "--all")
+    git(repository, "commit", "-qm", "Render a")
+    assert [root["name"] for root in roots_of(repository, "--rendered")] == ["clusters.a.terraform"]
+    assert len(roots_of(repository)) == 2
+
+
 def test_config_that_was_removed_is_said_to_leave_its_fleets(tmp_path: Path) -> None:
     """A deleted folder is no removal: nothing plans these fleets any more, and they cost money."""
     repository = repository_of(tmp_path, a="cluster: one\n", b="cluster: two\n")

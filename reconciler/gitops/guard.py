@@ -4,9 +4,11 @@ Deletes, replacements and capacity belong to the capacity loop and to explicit a
 request must not smuggle other resources, providers or programs into a pipeline with credentials.
 """
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from reconciler.gitops.planned import (
     FLEET,
@@ -24,6 +26,7 @@ KNOWN_TYPES = frozenset({FLEET, LAUNCH_TEMPLATE, "terraform_data"})
 KNOWN_PROVIDERS = frozenset(
     {"registry.terraform.io/hashicorp/aws", "terraform.io/builtin/terraform"}
 )
+_WORD: Final = re.compile(r"\w+")
 IDENTITY_TAGS = ("cluster", "fleet")
 """The capacity loop finds fleets by these."""
 
@@ -56,6 +59,7 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
         *_whole_plan(plan),
         *_providers(plan),
         *_provisioners(plan),
+        *_actions(plan),
         *_checks(plan),
     ]
     for resource in resources(plan):
@@ -68,6 +72,32 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
 def refused(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings that forbid an apply."""
     return tuple(finding for finding in findings if finding.severity == "refused")
+
+
+def hidden_programs(sources: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Programs that Terraform would start while it destroys what left the configuration.
+
+    A plan's JSON does not show the provisioners of `removed` blocks. A file with both words is
+    refused, wherever they stand: what is a comment only Terraform knows for certain.
+
+    Args:
+        sources: Configuration files by name.
+    """
+    return tuple(
+        _refusal("resource/provisioner", name, "a `removed` block here could run programs")
+        for name, text in sorted(sources.items())
+        if {"removed", "provisioner"} <= set(_WORD.findall(_plain(name, text)))
+    )
+
+
+def _plain(name: str, text: str) -> str:
+    """The text without JSON's escapes, which could hide a word."""
+    if not name.endswith(".json"):
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except ValueError:
+        return text
 
 
 def _whole_plan(plan: TerraformPlanJson) -> Iterator[Finding]:
@@ -160,6 +190,18 @@ def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
             yield _refusal("provider/foreign", name, "no provider of a rendered root module")
         elif not has_version and "builtin" not in name:
             yield _refusal("provider/unpinned", name, "has no version constraint")
+
+
+def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
+    """What providers would do beside resources, since Terraform 1.14: end instances, say.
+
+    Source: https://developer.hashicorp.com/terraform/language/block/action, read 2026-11.
+    """
+    for key in ("action_invocations", "deferred_action_invocations"):
+        for entry in plan.get(key) or []:
+            action = as_mapping(as_mapping(entry).get("action_invocation") or entry)
+            where = str(action.get("address") or action.get("type") or "action")
+            yield _refusal("action/foreign", where, "no action is part of a rendered root module")
 
 
 def _provisioners(plan: TerraformPlanJson) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from reconciler.gitops.binding import Binding, essence
 from reconciler.gitops.carrying_out import Applied, CarryingOut, SetPools
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
-from reconciler.gitops.guard import Finding, GuardPolicy, guard
+from reconciler.gitops.guard import Finding, GuardPolicy, guard, hidden_programs
 from reconciler.gitops.leaving import Clouds, nodes_of
 from reconciler.gitops.left_behind import LeftBehind, clear_imports, imported, left_behind
 from reconciler.gitops.limits import ConfigFacts
@@ -102,6 +102,7 @@ class Pipeline:
                 sorted(
                     {
                         *guard(shown, self._settings.policy(nodes)),
+                        *hidden_programs(self._terraform.sources(saved.file)),
                         *blind,
                         *adopted,
                         *self._stale(),

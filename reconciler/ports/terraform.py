@@ -1,6 +1,6 @@
 """Terraform, limited to what a pipeline over saved plans needs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -86,6 +86,13 @@ class Terraform(Protocol):
 
     def show_json(self, file: str) -> TerraformPlanJson:
         """A saved plan, for reading."""
+        ...
+
+    def sources(self, file: str) -> Mapping[str, str]:
+        """Every configuration file that a saved plan was made from, modules included.
+
+        The plan's JSON leaves out what Terraform does while it destroys something.
+        """
         ...
 
     def apply(self, file: str) -> str:

@@ -91,6 +91,20 @@ class TestTerraform:
         saved = module(tmp_path / "root").plan(str(tmp_path / "plan"))
         assert Path(saved.file).stat().st_mode & 0o077 == 0
 
+    def test_configuration_of_a_saved_plan_is_shown(self, tmp_path: Path) -> None:
+        """What a plan's JSON leaves out must be judged from what the plan was really made from."""
+        folder = tmp_path / "root"
+        (folder / "inner").mkdir(parents=True)
+        (folder / "inner" / "x.tf.json").write_text("{}\n")
+        cli = module(folder, ROOT + 'module "inner" {\n  source = "./inner"\n}\n')
+        saved = cli.plan(str(tmp_path / "plan"))
+        sources = cli.sources(saved.file)
+        assert sources["m-/main.tf"].startswith(ROOT)
+        assert sources["m-inner/x.tf.json"] == "{}\n"
+        assert len(sources) == 2
+        with pytest.raises(ToolError, match="no saved plan"):
+            cli.sources(str(folder / "main.tf"))
+
     def test_half_made_resource_is_listed_and_taken_for_made(self, tmp_path: Path) -> None:
         """A fleet that an interrupted apply had made must not be replaced by the next one."""
         cli = module(tmp_path / "root")
@@ -101,7 +115,7 @@ class TestTerraform:
             cwd=tmp_path / "root",
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=240,
         )
         (found,) = cli.tainted()
         assert (found.address, found.type) == ("terraform_data.thing", "terraform_data")
@@ -133,10 +147,10 @@ class TestTerraform:
             stderr=subprocess.DEVNULL,
         ) as process:
             until = f"until [ -e {folder}/started ]; do sleep 0.1; done"
-            subprocess.run(["sh", "-c", until], timeout=60, check=True)
+            subprocess.run(["sh", "-c", until], timeout=240, check=True)
             process.kill()
         until = f"until grep -q terraform_data {folder}/terraform.tfstate 2>&-; do sleep 0.1; done"
-        subprocess.run(["sh", "-c", until], timeout=60, check=True)
+        subprocess.run(["sh", "-c", until], timeout=240, check=True)
         assert not cli.plan(str(tmp_path / "again")).changes
 
     def test_stale_plan_is_a_conflict(self, tmp_path: Path) -> None:
@@ -224,7 +238,7 @@ class TestTerraform:
 def _terminate_us_once(started: Path) -> None:
     """Send this process SIGTERM as soon as the apply is under way."""
     waiter = subprocess.run(
-        ["sh", "-c", f"until [ -e {started} ]; do sleep 0.1; done"], timeout=60, check=False
+        ["sh", "-c", f"until [ -e {started} ]; do sleep 0.1; done"], timeout=240, check=False
     )
     if waiter.returncode == 0:
         os.kill(os.getpid(), signal.SIGTERM)

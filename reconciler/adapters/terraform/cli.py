@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from reconciler.ports.terraform import (
 from reconciler.telemetry.scrub import scrub, secrets_of
 
 PROGRAM_VARIABLE = "RECONCILER_TERRAFORM"
+_SOURCES = "tfconfig/"
+"""Where a saved plan keeps the configuration, with a folder `m-…` for each module."""
 
 
 class TerraformCli:
@@ -98,6 +101,20 @@ class TerraformCli:
         """See Terraform.show_json."""
         out = self._run("show", self._settings.read_timeout_seconds, arguments=(file,), json=FLAG)
         return _parsed("show", out)
+
+    def sources(self, file: str) -> Mapping[str, str]:
+        """See Terraform.sources. A saved plan is a zip file; seen with Terraform 1.11."""
+        try:
+            with zipfile.ZipFile(file) as saved:
+                names = [n for n in saved.namelist() if n.startswith(_SOURCES)]
+                return {
+                    name.removeprefix(_SOURCES): saved.read(name).decode(errors="replace")
+                    for name in names
+                    if not name.endswith("/modules.json")
+                }
+        except (OSError, zipfile.BadZipFile) as error:
+            what = "is no saved plan whose configuration can be read"
+            raise ToolError(file, what, "plan again") from error
 
     def apply(self, file: str) -> str:
         """See Terraform.apply."""

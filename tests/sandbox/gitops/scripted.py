@@ -121,6 +121,10 @@ class ScriptedTerraform:
         shown: dict[str, Any] = json.loads(Path(file).read_text())
         return shown
 
+    def sources(self, file: str) -> dict[str, str]:
+        """Nothing odd."""
+        return {"m-/main.tf": "# rendered"}
+
     def apply(self, file: str) -> str:
         """Keep which target would have been sent to EC2."""
         after = self.show_json(file)["resource_changes"][0]["change"]["after"]

@@ -255,6 +255,21 @@ def test_refused_plan_leaves_nothing_to_apply(checkout: Path) -> None:
     assert "guard refused" in applied(checkout).stderr
 
 
+def test_program_that_would_run_at_a_removal_is_refused(checkout: Path) -> None:
+    """Terraform's plan shows a plain removal, and the apply runs it with the role that writes."""
+    planned(checkout)
+    assert applied(checkout).returncode == 0
+    (checkout / "terraform" / "main.tf").write_text(
+        "removed {\n  from = terraform_data.thing\n  lifecycle {\n    destroy = true\n  }\n"
+        '  provisioner "local-exec" {\n    when    = destroy\n    command = "touch ran"\n  }\n}\n'
+    )
+    git(checkout, "commit", "-qam", "Tidy up")
+    done = reconciler("ci", "plan", "--dir", "terraform", "--out", "../plan", cwd=checkout)
+    assert done.returncode == 1
+    assert "main.tf: resource/provisioner" in done.stderr
+    assert not (checkout.parent / "plan" / "plan.tfplan").exists()
+
+
 def test_invalid_module_fails_with_its_place(checkout: Path) -> None:
     """The author needs the line, not Terraform's whole output."""
     (checkout / "terraform" / "main.tf").write_text('resource "terraform_data" "x" {\n no = 1\n}\n')

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.guard import GuardPolicy, guard, refused
+from reconciler.gitops.guard import GuardPolicy, guard, hidden_programs, refused
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
 
 
@@ -118,6 +118,33 @@ def test_program_started_by_terraform_is_refused() -> None:
         "resource/provisioner",
         "module.inner.terraform_data.x",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("m-/x.tf", 'removed /**/ {\n from = a.b\n provisioner "local-exec" {}\n}\n'),
+        ("m-a/x.tf.json", '{"re\\u006doved": {"provi\\u0073ioner": {}}}'),
+    ],
+)
+def test_program_started_by_a_removed_block_is_refused(name: str, text: str) -> None:
+    """Terraform runs it with the role that applies, and its plan does not show it."""
+    (finding,) = hidden_programs({"m-/main.tf": "# provisioner, removed_", name: text})
+    assert (finding.severity, finding.code, finding.where) == (
+        "refused",
+        "resource/provisioner",
+        name,
+    )
+
+
+@pytest.mark.parametrize("key", ["action_invocations", "deferred_action_invocations"])
+def test_action_of_a_provider_is_refused(key: str) -> None:
+    """`aws_ec2_stop_instance` is no resource: nothing else of the guard would see it."""
+    invoked = {"address": "action.aws_ec2_stop_instance.x", "type": "aws_ec2_stop_instance"}
+    entry = invoked if key == "action_invocations" else {"action_invocation": invoked}
+    (finding,) = guard(plan(**{key: [entry]}), GuardPolicy())
+    assert (finding.severity, finding.code) == ("refused", "action/foreign")
+    assert finding.where == "action.aws_ec2_stop_instance.x"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import FleetSettings
 from tests.life.laws import Laws
+from tests.life.oscillation import oscillation
 from tests.life.stage import Stage
 
 QUIET_SECONDS = 2100.0
@@ -59,7 +60,7 @@ def settle(stage: Stage, laws: Laws) -> Iterator[str]:
             yield f"not settled after {process.cycles - cycles} cycles; it still does {last}"
             return
     process.plan_hooks.pop()
-    yield from _oscillation(stage, laws, served.since)
+    yield from oscillation(stage, laws, max(served.since, laws.replaced_at))
     yield from disorder(stage, laws)
 
 
@@ -68,32 +69,6 @@ def disorder(stage: Stage, laws: Laws) -> Iterator[str]:
     yield from _leftovers(stage)
     yield from _unbound(stage, laws)
     yield from _idle(stage, laws)
-
-
-def _oscillation(stage: Stage, laws: Laws, since: float) -> Iterator[str]:
-    """A fleet that went down and up again without any change of demand.
-
-    Consolidation raises one fleet to lower another. Even so no state of all targets comes back
-    once it was left. Counted from when the demand that had been waiting is served; what replaces
-    a broken machine is a change too.
-    """
-    since = max(since, laws.replaced_at)
-    consolidates = stage.process.settings.consolidation
-    lowered: set[str] = set()
-    targets = {fleet_id: record.target for fleet_id, record in stage.world.fleets.records.items()}
-    recent = [change for change in laws.changes if change[0] >= since]
-    targets |= {fleet: before for _, fleet, before, _ in reversed(recent)}
-    seen = [dict(targets)]
-    for at, fleet, before, after in recent:
-        if after > before and fleet in lowered and not consolidates:
-            yield f"{fleet} went down and up again ({before} to {after} at {at:.0f} s)"
-        if after < before:
-            lowered.add(fleet)
-        targets[fleet] = after
-        if targets in seen[:-1]:
-            yield f"the targets {sorted(targets.values())} come back at {at:.0f} s"
-        if targets != seen[-1]:
-            seen.append(dict(targets))
 
 
 def _leftovers(stage: Stage) -> Iterator[str]:

@@ -46,7 +46,7 @@ class Mark:
     """A moment to go back to."""
 
     journal: tuple[int, int]
-    moved: int
+    out: tuple[tuple[int, NodeName, set[int]], ...]
     staying: BoolArray
 
 
@@ -92,17 +92,17 @@ class Mover:
         """Remember this moment."""
         return Mark(
             journal=self._cycle.sim.fork(),
-            moved=len(self._out),
+            out=tuple(self._out),
             staying=self.staying.copy(),
         )
 
     def undo(self, mark: Mark) -> None:
         """Put back every node that was moved since, with its pods."""
         cycle = self._cycle
-        for row, name, _ in reversed(self._out[mark.moved :]):
+        for row, name, _ in reversed(self._out[len(mark.out) :]):
             cycle.sim.set_schedulable(row, _row(cycle.nodes[name], leaving=False))
         self.staying[: len(mark.staying)] = mark.staying
-        del self._out[mark.moved :]
+        self._out = list(mark.out)
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
 
@@ -188,7 +188,7 @@ class Mover:
     def spread(self, moves: Moves, groups: Sequence[Group], also: Sequence[int]) -> None:
         """Have the pods that were just moved go where kube-scheduler puts them, as far as they fit.
 
-        Undone with the mark before the move.
+        Undone with a mark from before.
 
         Args:
             moves: The last moves.
@@ -196,36 +196,50 @@ class Mover:
             also: Idle rows, to which the plan would not move them: kube-scheduler does.
         """
         self._stay([*moves.rows, *also])
-        self._spread([moves], [c for _, c in _as_evicted(groups)], self.staying)
+        rows = self._spread([moves], [c for _, c in _as_evicted(groups)], self.staying)
+        row, name, _ = self._out[-1]
+        self._out[-1] = (row, name, set(rows))
+        self.receiving = {row for _, _, rows in self._out for row in rows}
 
     def _fit_spread(self, moved: Sequence[Moves], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._cycle.sim
         mark = sim.fork()
-        fits = self._spread(moved, classes, self._with([r for m in moved for r in m.rows]))
+        rows = self._spread(moved, classes, self._with([r for m in moved for r in m.rows]))
         sim.revert(mark)
-        return fits
+        return len(rows) == len(classes)
 
     def _spread(
         self, moved: Sequence[Moves], classes: Sequence[PodClass], among: BoolArray
-    ) -> bool:
-        """Take what was moved off again, and place pods of these classes one after the other."""
+    ) -> list[int]:
+        """Take what was moved off again, and place pods of these classes one after the other.
+
+        Returns:
+            Where they went, up to the first that fits nowhere.
+        """
         sim = self._cycle.sim
         for moves in moved:
             for pod_class, row, amount in moves.taken:
                 sim.place(pod_class, np.array([row]), np.array([-amount]))
-        return all(self._spread_one(each, among) for each in classes)
+        rows: list[int] = []
+        for each in classes:
+            chosen = self._spread_one(each, among)
+            if chosen is None:
+                break
+            rows.append(chosen)
+        return rows
 
-    def _spread_one(self, pod_class: PodClass, among: BoolArray) -> bool:
-        """Place one pod on the row with the most room left; False when none takes it."""
+    def _spread_one(self, pod_class: PodClass, among: BoolArray) -> int | None:
+        """Place one pod on the row with the most room left; None when none takes it."""
         sim = self._cycle.sim
         open_rows = (np.where(among, sim.room(pod_class), 0) > 0).nonzero()[0]
         if not len(open_rows):
-            return False
+            return None
         offers = np.maximum(sim.offers[open_rows, :2], 1)
         share = (sim.free[open_rows, :2] / offers).mean(axis=1)
-        sim.place(pod_class, open_rows[[int(share.argmax())]], np.ones(1, dtype=np.int64))
-        return True
+        chosen = open_rows[[int(share.argmax())]]
+        sim.place(pod_class, chosen, np.ones(1, dtype=np.int64))
+        return int(chosen[0])
 
     def fits(
         self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False

@@ -12,9 +12,9 @@ from tests.builders import (
     HOME,
     capacity_error,
     make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
-    make_instance,
     make_node,
     make_pod,
     make_settings,
@@ -32,8 +32,7 @@ def planned(fleet: FleetSettings, *objects: Node, target: int | None) -> Plan:
     """The plan for nodes of one fleet; without a target nothing is known of EC2."""
     cloud = None
     if target is not None:
-        live = make_fleet(fleet, target)
-        cloud = make_cloud(live, instances=[make_instance(n, live) for n in objects])
+        cloud = make_cloud_of(objects, make_fleet(fleet, target))
     return plan(make_snapshot(*objects, cloud=cloud), make_settings(fleet))
 
 
@@ -80,8 +79,7 @@ def test_nodes_beyond_the_target_count_for_the_minimum() -> None:
     """Pods would be promised a node that EC2, holding enough, never launches."""
     fleet = make_fleet_settings(min_capacity=2)
     nodes = [make_node(n, fleet, unschedulable=True) for n in "abc"]
-    live = make_fleet(fleet, 1)
-    cloud = make_cloud(live, instances=[make_instance(n, live) for n in nodes])
+    cloud = make_cloud_of(nodes, make_fleet(fleet, 1))
     made = plan(make_snapshot(*nodes, make_pod(), cloud=cloud), make_settings(fleet))
     assert raises(made) == [4]
     assert [p.new_node for p in made.placements] == [0]
@@ -97,8 +95,7 @@ def test_raise_after_a_crashed_scale_in_ends_the_node_with_its_target() -> None:
         make_pod("waits", cpu=4, node_selector={"size": "small"}),
     ]
     tainted = make_node("old", fleet, draining=True, labels={"size": "other"})
-    live = make_fleet(fleet, 1)
-    cloud = make_cloud(live, instances=[make_instance(n, live) for n in nodes])
+    cloud = make_cloud_of(nodes, make_fleet(fleet, 1))
     made = plan(make_snapshot(nodes[0], tainted, *pods, cloud=cloud), make_settings(fleet))
     assert raises(made) == [3]
     assert [a.decrement for a in made.actions if isinstance(a, TerminateInstance)] == [True]

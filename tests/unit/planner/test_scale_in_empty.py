@@ -27,6 +27,7 @@ from tests.builders import (
     NOW,
     ago,
     make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
     make_instance,
@@ -50,8 +51,7 @@ def world(fleet: FleetSettings, *objects: Node | Pod, target: int | None = None)
     """Nodes of one fleet that EC2 runs, and pods."""
     nodes = [o for o in objects if isinstance(o, Node)]
     live = make_fleet(fleet, len(nodes) if target is None else target)
-    instances = [make_instance(n, live) for n in nodes if n.instance_id]
-    return make_snapshot(*objects, cloud=make_cloud(live, instances=instances))
+    return make_snapshot(*objects, cloud=make_cloud_of(nodes, live))
 
 
 def planned(fleet: FleetSettings, *objects: Node | Pod, **changed: Any) -> Plan:

@@ -20,11 +20,10 @@ from reconciler.planner.settings import FleetSettings, ScaleInSettings
 from tests.builders import (
     NOW,
     ago,
-    make_cloud,
+    make_cloud_of,
     make_daemon_set,
     make_fleet,
     make_fleet_settings,
-    make_instance,
     make_node,
     make_pod,
     make_settings,
@@ -50,7 +49,7 @@ def planned(fleet: FleetSettings, *objects: Node | Pod, **changed: Any) -> Plan:
     """The plan for nodes that EC2 runs, and pods."""
     nodes = [o for o in objects if isinstance(o, Node)]
     live = make_fleet(fleet, len(nodes))
-    cloud = make_cloud(live, instances=[make_instance(n, live) for n in nodes])
+    cloud = make_cloud_of(nodes, live)
     return plan(make_snapshot(*objects, cloud=cloud, **changed), make_settings(fleet))
 
 

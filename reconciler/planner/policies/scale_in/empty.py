@@ -66,6 +66,7 @@ def remove_empty(scene: Scene, ripe: RipeNodes, awaited: Mapping[NodeName, NodeN
         if node.name in ripe.spares:
             keep(cycle, node, "type-spares", "kept as a spare of its instance type")
             scene.leaving.add(node.name)  # no destination either: a spare is kept idle
+            scene.spares.add(node.name)
         elif node.name in awaited and scene.room.may_leave(status.key):
             source = awaited[node.name]
             keep(cycle, node, "consolidation", f"it costs less than {source}, whose pods can come")

@@ -32,6 +32,8 @@ class Scene:
     """Empty nodes that go, now or when their time has come: no destinations."""
     waiting: set[NodeName] = field(default_factory=set)
     """Those of them whose time has not come yet."""
+    spares: set[NodeName] = field(default_factory=set)
+    """Empty nodes that stay as spares; they leave for no plan, yet nothing is moved to them."""
     empty_begun: int = 0
     """Empty nodes that this plan begins to remove."""
     non_empty_begun: int = 0
@@ -39,6 +41,11 @@ class Scene:
     judges: dict[Terms, Judge] = field(default_factory=dict)
     _of_fleet: dict[int, Judge] = field(default_factory=dict)
     """By identity of a fleet's settings, which the cycle keeps alive."""
+
+    @property
+    def idle(self) -> set[NodeName]:
+        """Empty nodes that are open to pods: kube-scheduler knows nothing of what they wait for."""
+        return self.waiting | self.spares
 
     def judge(self, fleet: FleetSettings) -> Judge:
         """The rules as the fleet's sector sets them."""

@@ -81,6 +81,7 @@ class _Emptier:
         taken = {cycle.row_name(row) for row in moves.rows}
         scene.leaving -= taken
         scene.waiting -= taken
+        scene.spares -= taken
         scene.room.leave(candidate.status.key)
         scene.non_empty_begun += 1
         cycle.removals.append(_removal(cycle, candidate, moves))
@@ -110,7 +111,7 @@ class _Emptier:
         found = next((c for c in others if self._misses(c, key, arrived)), None)
         self._mover.undo(mark)
         if found is None:
-            idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.waiting)]
+            idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.idle)]
             self._mover.spread(moves, self._grouped(candidate), idle)
             found = next((c for c in others if self._misses(c, key, {})), None)
             self._mover.undo(mark)

@@ -1,10 +1,19 @@
 """Small clusters on their way down: words for what the tests are about."""
 
+from dataclasses import replace
 from typing import Any
 
-from reconciler.model.actions import DRAIN_STARTED, UNNEEDED_SINCE, AnyAction, EvictPod
+from reconciler.model.actions import (
+    DRAIN_STARTED,
+    UNNEEDED_SINCE,
+    AnnotateNode,
+    AnyAction,
+    EvictPod,
+)
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
@@ -12,6 +21,7 @@ from reconciler.planner.text import rfc3339
 from tests.builders import (
     ago,
     make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
     make_instance,
@@ -20,6 +30,9 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+
+FLEET = make_fleet_settings()
+"""Whose nodes most tests are about."""
 
 
 def make_scene_fleet(**changed: Any) -> FleetSettings:
@@ -67,13 +80,24 @@ def planned(
     for fleet in settings.fleets():
         own = [n for n in nodes if n.labels.get("fleet") == fleet.name]
         lives[fleet.name] = make_fleet(fleet, changed.pop("target", len(own)))
-    instances = [
-        make_instance(n, lives[n.labels["fleet"]])
-        for n in nodes
-        if n.labels.get("fleet") in lives and n.instance_id
-    ]
-    cloud = make_cloud(*lives.values(), instances=instances)
+    cloud = make_cloud_of(nodes, *lives.values())
     return plan(make_snapshot(*objects, cloud=changed.pop("cloud", cloud), **changed), settings)
+
+
+def instance(live: Fleet, name: str, seconds: float, **changed: Any) -> Instance:
+    """A running instance, launched some seconds ago, of which no node is known."""
+    return replace(
+        make_instance(make_node("x", FLEET), live, launched_at=ago(seconds), **changed),
+        id=InstanceId(name),
+    )
+
+
+def with_instances(count: int, seconds: float, *objects: Any, **changed: Any) -> Plan:
+    """The plan of a fleet with so many instances, none of them a node."""
+    live = make_fleet(FLEET, count)
+    found = [instance(live, f"i-{i}", seconds + i) for i in range(count)]
+    cloud = make_cloud(live, instances=found, instances_known=changed.pop("known", True))
+    return plan(make_snapshot(*objects, cloud=cloud, **changed), make_settings(FLEET))
 
 
 def told(made: Plan, kind: type[AnyAction]) -> list[str]:
@@ -87,8 +111,6 @@ def told(made: Plan, kind: type[AnyAction]) -> list[str]:
 
 def annotations_set(made: Plan) -> set[tuple[str, str, str | None]]:
     """Node, short key and value of every annotation that the plan sets."""
-    from reconciler.model.actions import AnnotateNode  # noqa: PLC0415 - only used here
-
     return {
         (str(a.node), a.key.rpartition("/")[2], a.value)
         for a in made.actions

@@ -10,10 +10,9 @@ from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings, ScaleInSettings
 from tests.builders import (
-    make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
-    make_instance,
     make_node,
     make_settings,
     make_snapshot,
@@ -37,9 +36,8 @@ def planned(
         first.name: make_fleet(first, small),
         second.name: make_fleet(second, sum(n.labels["fleet"] == second.name for n in nodes)),
     }
-    found = [make_instance(n, lives[n.labels["fleet"]]) for n in nodes]
     settings = make_settings(*fleets, consolidation=changed.pop("consolidation", True), **changed)
-    cloud = make_cloud(*lives.values(), instances=found)
+    cloud = make_cloud_of(nodes, *lives.values())
     return plan(make_snapshot(*objects, cloud=cloud), settings)
 
 
@@ -158,6 +156,17 @@ def test_node_is_not_emptied_whose_pods_would_take_the_place_of_a_dearer_ones() 
     assert told(made, TaintNode) == []
     assert kept(made)["s"] == "consolidation"
     assert "s" in told(planned(*nodes, *pods, *leaving, small=4), TaintNode)
+
+
+def test_node_is_not_emptied_whose_pods_will_go_to_a_spare() -> None:
+    """Moved to the dearer node they would keep it; kube-scheduler takes the spare for them."""
+    spares = ScaleInSettings(type_spares=1, type_idle_threshold_seconds=7200)
+    small = replace(SMALL, scale_in=spares)
+    nodes = [unneeded("s", small), unneeded("spare", small), unneeded("l", LARGE, 300)]
+    pods = [on("s", cpu="3"), on("l", cpu="3")]
+    made = planned(*nodes, *pods, small=2, fleets=(small, LARGE))
+    assert told(made, TaintNode) == []
+    assert [kept(made)[name] for name in ("s", "spare")] == ["consolidation", "type-spares"]
 
 
 @pytest.mark.parametrize("owner", ["ReplicaSet", "Job"])

@@ -8,10 +8,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from tests.builders import (
-    make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
-    make_instance,
     make_node,
     make_pod,
     make_settings,
@@ -32,9 +31,7 @@ def planned(*objects: Any, allowed: bool = True, target: int | None = None) -> P
         wanted = target if fleet is OLD and target is not None else count
         tags = FrozenMap({"sector": fleet.sector, "fleet": fleet.name})
         lives[fleet.name] = make_fleet(fleet, wanted, tags=tags)
-    cloud = make_cloud(
-        *lives.values(), instances=[make_instance(n, lives[n.labels["fleet"]]) for n in nodes]
-    )
+    cloud = make_cloud_of(nodes, *lives.values())
     destroy = frozenset({OLD.name, STAYS.name} if allowed else ())
     return plan(make_snapshot(*objects, cloud=cloud), make_settings(STAYS, allow_destroy=destroy))
 
@@ -87,9 +84,7 @@ def replaced(*objects: Any, spot_tag: str, allowed: bool = True) -> Plan:
         count = sum(n.labels["fleet"] == fleet.name for n in nodes)
         tags = FrozenMap({"sector": fleet.sector, "fleet": fleet.name, "Spot": tag})
         lives[fleet.name] = make_fleet(fleet, count, tags=tags)
-    cloud = make_cloud(
-        *lives.values(), instances=[make_instance(n, lives[n.labels["fleet"]]) for n in nodes]
-    )
+    cloud = make_cloud_of(nodes, *lives.values())
     destroy = frozenset({wanted.name} if allowed else ())
     settings = make_settings(STAYS, wanted, allow_destroy=destroy)
     return plan(make_snapshot(*objects, cloud=cloud), settings)

@@ -30,7 +30,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
 from tests.builders import (
     ago,
-    make_cloud,
+    make_cloud_of,
     make_fleet,
     make_fleet_settings,
     make_instance,
@@ -105,10 +105,7 @@ def worlds(draw: st.DrawFn) -> World:
     )
     nodes = [o for o in objects if isinstance(o, Node)]
     lives = [make_fleet(f, sum(n.labels["fleet"] == f.name for n in nodes)) for f in fleets]
-    found = [
-        make_instance(n, live) for n in nodes for live in lives if live.name == n.labels["fleet"]
-    ]
-    cloud = make_cloud(*lives, instances=found)
+    cloud = make_cloud_of(nodes, *lives)
     consolidation = draw(st.booleans())
     return World(
         snapshot=make_snapshot(*objects, cloud=cloud, budgets=budgets, relists=2),

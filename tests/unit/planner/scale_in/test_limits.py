@@ -12,6 +12,7 @@ from tests.unit.planner.scale_in.scene import (
     planned,
     told,
     unneeded,
+    with_instances,
 )
 
 
@@ -57,8 +58,6 @@ def test_three_nodes_may_always_go() -> None:
 
 def test_stuck_instances_count_for_the_safety_stop() -> None:
     """An empty node list would make every instance look stuck."""
-    from tests.unit.planner.scale_in.test_stuck_instances import with_instances  # noqa: PLC0415
-
     made = with_instances(4, 5000)
     assert told(made, TerminateInstance) == []
     assert [(h.node, h.instance) for h in made.held] == [("", f"i-{i}") for i in range(4)]

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from reconciler.model.actions import TerminateInstance
-from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.fleet import FleetMemory
 from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState
@@ -25,24 +24,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-
-FLEET = make_fleet_settings()
-
-
-def instance(live: Fleet, name: str, seconds: float, **changed: Any) -> Instance:
-    """A running instance, launched some seconds ago, of which no node is known."""
-    return replace(
-        make_instance(make_node("x", FLEET), live, launched_at=ago(seconds), **changed),
-        id=InstanceId(name),
-    )
-
-
-def with_instances(count: int, seconds: float, *objects: Any, **changed: Any) -> Plan:
-    """The plan of a fleet with so many instances, none of them a node."""
-    live = make_fleet(FLEET, count)
-    found = [instance(live, f"i-{i}", seconds + i) for i in range(count)]
-    cloud = make_cloud(live, instances=found, instances_known=changed.pop("known", True))
-    return plan(make_snapshot(*objects, cloud=cloud, **changed), make_settings(FLEET))
+from tests.unit.planner.scale_in.scene import FLEET, instance, with_instances
 
 
 def ended(made: Plan) -> list[str]:

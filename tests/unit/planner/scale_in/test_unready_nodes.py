@@ -9,19 +9,8 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
-from tests.builders import (
-    ago,
-    make_cloud,
-    make_fleet,
-    make_fleet_settings,
-    make_instance,
-    make_node,
-    make_settings,
-    make_snapshot,
-)
-from tests.unit.planner.scale_in.scene import on, told
-
-FLEET = make_fleet_settings()
+from tests.builders import ago, make_cloud_of, make_fleet, make_node, make_settings, make_snapshot
+from tests.unit.planner.scale_in.scene import FLEET, on, told
 
 
 def unready(name: str = "a", seconds: float = 600, **changed: Any) -> Node:
@@ -33,9 +22,9 @@ def unready(name: str = "a", seconds: float = 600, **changed: Any) -> Node:
 def planned(*objects: Node | Pod, gone: tuple[str, ...] = (), **changed: Any) -> Plan:
     """The plan; instances of the nodes in `gone` are not in EC2's answer."""
     nodes = [o for o in objects if isinstance(o, Node)]
+    shown = [n for n in nodes if n.name not in gone]
     live = make_fleet(FLEET, len(nodes))
-    found = [make_instance(n, live) for n in nodes if n.instance_id and n.name not in gone]
-    cloud = make_cloud(live, instances=found, instances_known=changed.pop("known", True))
+    cloud = make_cloud_of(shown, live, instances_known=changed.pop("known", True))
     return plan(make_snapshot(*objects, cloud=cloud), make_settings(FLEET))
 
 

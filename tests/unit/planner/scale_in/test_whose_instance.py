@@ -15,28 +15,23 @@ from reconciler.planner.planner import plan
 from tests.builders import (
     ago,
     make_cloud,
+    make_cloud_of,
     make_fleet,
-    make_fleet_settings,
     make_instance,
     make_node,
     make_pod,
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import drained, full, kept, on, told, unneeded
+from tests.unit.planner.scale_in.scene import FLEET, drained, full, kept, on, told, unneeded
 
-FLEET = make_fleet_settings()
 I1 = InstanceId("i-1")
 
 
 def planned(*objects: Node | Pod, target: int = 1, foreign: Instance | None = None) -> Plan:
     """The plan in a world where EC2 runs one instance per id; `foreign` replaces one of them."""
-    nodes = [o for o in objects if isinstance(o, Node)]
-    live = make_fleet(FLEET, target)
-    found = {n.instance_id: make_instance(n, live) for n in nodes if n.instance_id}
-    if foreign is not None:
-        found[foreign.id] = foreign
-    cloud = make_cloud(live, instances=found.values())
+    others = () if foreign is None else (foreign,)
+    cloud = make_cloud_of(objects, make_fleet(FLEET, target), others=others)
     return plan(make_snapshot(*objects, cloud=cloud), make_settings(FLEET))
 
 
@@ -167,8 +162,7 @@ def test_instance_that_carries_the_fleets_own_tag_is_the_fleets() -> None:
 
 def unseen(*objects: Node | Pod) -> Plan:
     """The plan while EC2 shows the instance of node `n` alone."""
-    live = make_fleet(FLEET, 2)
-    cloud = make_cloud(live, instances=[make_instance(make_node("n", FLEET), live)])
+    cloud = make_cloud_of([make_node("n", FLEET)], make_fleet(FLEET, 2))
     snapshot = make_snapshot(make_node("n", FLEET), full("n"), *objects, cloud=cloud)
     return plan(snapshot, make_settings(FLEET))
 
@@ -194,10 +188,9 @@ def test_draining_node_whose_instance_went_away_loses_its_object() -> None:
 
 def test_node_whose_instance_went_away_counts_for_nothing_in_its_fleets_target() -> None:
     """EC2 has replaced it: one node more than the target would mean that another may just end."""
-    live = make_fleet(FLEET, 2)
     shown = [drained("a", FLEET), make_node("n", FLEET)]
     silent = make_node("gone", FLEET, ready=False, ready_changed_at=ago(60))
-    cloud = make_cloud(live, instances=[make_instance(node, live) for node in shown])
+    cloud = make_cloud_of(shown, make_fleet(FLEET, 2))
     made = plan(make_snapshot(*shown, silent, full("n"), cloud=cloud), make_settings(FLEET))
     ended = [a for a in made.actions if isinstance(a, TerminateInstance)]
     assert [(a.node, a.decrement) for a in ended] == [("a", True)]

@@ -343,6 +343,22 @@ def make_cloud(*fleets: Fleet, instances: Iterable[Instance] = (), **changed: An
     )
 
 
+def make_cloud_of(
+    objects: Iterable[Pod | Node], *fleets: Fleet, others: Iterable[Instance] = (), **changed: Any
+) -> CloudState:
+    """EC2's answers where an instance runs behind each of these fleets' nodes.
+
+    `others` are shown too, in place of the instances with their ids.
+    """
+    lives = {each.name: each for each in fleets}
+    nodes = [o for o in objects if isinstance(o, Node) and o.labels.get("fleet") in lives]
+    found = {
+        n.instance_id: make_instance(n, lives[n.labels["fleet"]]) for n in nodes if n.instance_id
+    }
+    found |= {each.id: each for each in others}
+    return make_cloud(*fleets, instances=found.values(), **changed)
+
+
 def make_snapshot(
     *objects: Pod | Node, cloud: CloudState | None = None, at: datetime = NOW, **changed: Any
 ) -> Snapshot:

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from reconciler.planner.planner import plan
 from reconciler.records.plan import encode_plan
-from tests.properties.strategies import Case, cases
+from tests.properties.case import Case
+from tests.properties.strategies import cases
 
 
 def plans(count: int) -> list[bytes]:

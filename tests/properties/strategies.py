@@ -1,11 +1,7 @@
-"""Random clusters: fleets, nodes, bound and waiting pods, and what EC2 says of them.
-
-Apps stand for Deployments: replicas of one spec, some bound, some waiting. Names are short and
-zones few, so that constraints meet each other often.
-"""
+"""Random clusters: fleets, nodes, bound and waiting pods, and what EC2 says of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,29 +10,20 @@ from hypothesis import strategies as st
 from reconciler.model.actions import DO_NOT_DISRUPT, UNNEEDED_SINCE
 from reconciler.model.cluster import (
     CsiNode,
-    HostPort,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
-    PodPhase,
-    PodPreference,
-    Preference,
     StorageClass,
     Taint,
-    Toleration,
 )
 from reconciler.model.fleet import Fleet
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import NodeName, PodKey
-from reconciler.model.selectors import NodeSelectorTerm, Requirement
-from reconciler.model.snapshot import Snapshot
-from reconciler.planner.settings import FleetSettings, PlannerSettings
+from reconciler.model.ids import NodeName
+from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     AWAY,
     HOME,
-    HOSTNAME,
-    ZONE,
     ago,
     capacity_error,
     make_cloud,
@@ -45,91 +32,20 @@ from tests.builders import (
     make_fleet_settings,
     make_instance,
     make_node,
-    make_pod,
     make_settings,
     make_snapshot,
-    near,
     requiring,
-    spread,
 )
+from tests.properties.apps import app_pods
+from tests.properties.case import Case
+from tests.properties.mix import EVERYTHING, SIZES, TAINT, ZONES, Mix, rarely
 
-ZONES = ("us-west-2a", "us-west-2b")
-APPS = ("a", "b", "c")
 PROTECTIONS = (
     DO_NOT_DISRUPT,
     "cluster-autoscaler.kubernetes.io/scale-down-disabled",
     "karpenter.sh/do-not-disrupt",
 )
-SIZES = {
-    "small": {"cpu": 2, "memory": "8Gi", "pods": 5, "price": "0.10"},
-    "medium": {"cpu": 4, "memory": "16Gi", "pods": 10, "price": "0.19"},
-    "large": {"cpu": 8, "memory": "64Gi", "pods": 20, "price": "0.45"},
-}
-TAINT = Taint(key="dedicated", value="x", effect="NoSchedule")
 OPENING = Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
-TOLERATION = Toleration(key="dedicated", operator="Equal", value="x", effect="NoSchedule")
-
-
-class Case:
-    """What a plan is made from; shown without the fields that have their defaults."""
-
-    def __init__(self, snapshot: Snapshot, settings: PlannerSettings) -> None:
-        self.snapshot = snapshot
-        self.settings = settings
-
-    def __repr__(self) -> str:
-        return f"Case(\n{_shown(self.settings)}\n{_shown(self.snapshot)})"
-
-
-def _shown(value: Any, indent: int = 0) -> str:
-    """A value of the model in few lines."""
-    if isinstance(value, tuple) and value and is_dataclass(value[0]):
-        pad = "\n" + "  " * (indent + 1)
-        return pad + pad.join(_shown(each, indent + 1) for each in value)
-    if not is_dataclass(value) or isinstance(value, type):
-        return repr(value).removeprefix("FrozenMap")
-    kept = [
-        f"{f.name}={_shown(getattr(value, f.name), indent)}"
-        for f in fields(value)
-        if getattr(value, f.name) != f.default and getattr(value, f.name) not in ((), None)
-    ]
-    return f"{type(value).__name__}({', '.join(kept)})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mix:
-    """Which features a case may have."""
-
-    between_pods: bool = True
-    spread: bool = True
-    limits: bool = True
-    trouble: bool = True
-    """Nodes that are unready, cordoned, draining; fleets that fail."""
-    clouds: bool | None = None
-    """Whether EC2's answers are given; None: either."""
-    idle: bool = False
-    """Nodes with idle annotations and protections, fleets with short thresholds."""
-    volumes: bool = False
-    """Claims on every other pod, and few attachments on every node."""
-    balloons: bool = False
-    """Pods of low priority on nodes, pods that may or may not preempt them."""
-    crowded: bool = False
-    """Rules between pods on every other app, most replicas on nodes already."""
-    apps_max: int = 5
-    nodes_max: int = 5
-
-    @property
-    def dense(self) -> bool:
-        """One feature at a time: several apps of small pods that share a few nodes."""
-        return self.volumes or self.balloons or self.crowded
-
-
-EVERYTHING = Mix()
-
-
-def rarely(draw: st.DrawFn, chance: int = 5) -> bool:
-    """True once in so many."""
-    return draw(st.integers(0, chance - 1)) == chance - 1
 
 
 @st.composite
@@ -200,121 +116,6 @@ def nodes(draw: st.DrawFn, among: Sequence[FleetSettings], mix: Mix) -> list[Nod
             changed["annotations"] = draw(annotations())
         made.append(make_node(f"node-{number}", fleet, zone=zone, **changed))
     return made
-
-
-@st.composite
-def app_specs(
-    draw: st.DrawFn, app: str, among: Sequence[FleetSettings], mix: Mix
-) -> dict[str, Any]:
-    """Keywords of an app's pods."""
-    changed: dict[str, Any] = {
-        "cpu": draw(st.sampled_from(["100m", "500m", "1", "1500m", "3", "7"])),
-        "memory": draw(st.sampled_from(["0", "500Mi", "2Gi", "6Gi", "30Gi"])),
-        "labels": {"app": app},
-    }
-    if mix.dense:
-        changed["cpu"] = draw(st.sampled_from(["100m", "500m", "1500m"]))
-        changed["memory"] = draw(st.sampled_from(["0", "500Mi"]))
-        return changed | draw(priorities(mix)) | draw(rules_between_pods(app, mix))
-    if rarely(draw):
-        changed["sector"] = draw(st.sampled_from(["primary", "other", "absent"]))
-    if rarely(draw):
-        changed["node_selector"] = {"fleet": draw(st.sampled_from([f.name for f in among]))}
-    if rarely(draw):
-        changed["node_selector"] = {ZONE: draw(st.sampled_from(ZONES))}
-    if rarely(draw):
-        changed["node_affinity"] = requiring(
-            "size", draw(st.sampled_from(["In", "NotIn"])), "small"
-        )
-    if rarely(draw, 3):
-        changed["tolerations"] = (TOLERATION,)
-    if rarely(draw):
-        address = draw(st.sampled_from(["0.0.0.0", "10.0.0.1", "10.0.0.2"]))  # noqa: S104 - as pods name it
-        changed["host_ports"] = (HostPort(address=address, protocol="TCP", port=80),)
-    changed |= draw(priorities(mix))
-    if rarely(draw, 6):
-        changed["namespace"] = draw(st.sampled_from(["other-ns", "kube-system"]))
-    if rarely(draw, 4):
-        changed |= draw(soft_terms(app))
-    hard = draw(rules_between_pods(app, mix))
-    spreads = (*changed.get("topology_spread", ()), *hard.get("topology_spread", ()))
-    return changed | hard | ({"topology_spread": spreads} if spreads else {})
-
-
-@st.composite
-def priorities(draw: st.DrawFn, mix: Mix) -> dict[str, Any]:
-    """A balloon's priority or a high one; some pods evict nobody."""
-    if not rarely(draw, 2 if mix.balloons else 4):
-        return {}
-    priority = draw(st.sampled_from([-10, 100, 1000]))
-    return {"priority": priority, "preempts": not rarely(draw, 3)}
-
-
-@st.composite
-def soft_terms(draw: st.DrawFn, app: str) -> dict[str, Any]:
-    """Preferences for nodes and for other pods."""
-    key, other = draw(st.sampled_from([HOSTNAME, ZONE])), draw(st.sampled_from([app, *APPS]))
-    line = Requirement(key="size", operator="In", values=(draw(st.sampled_from(sorted(SIZES))),))
-    like = Preference(weight=draw(st.integers(1, 100)), term=NodeSelectorTerm(expressions=(line,)))
-    beside = PodPreference(weight=draw(st.sampled_from([-100, -1, 50])), term=near(key, app=other))
-    even = replace(spread(key, draw(st.integers(1, 2)), app=other), hard=False)
-    every: dict[str, Any] = {
-        "node_preferences": (like,),
-        "pod_preferences": (beside,),
-        "topology_spread": (even,),
-    }
-    wanted = draw(st.sets(st.sampled_from(sorted(every)), min_size=1))
-    return {name: every[name] for name in sorted(wanted)}
-
-
-@st.composite
-def rules_between_pods(draw: st.DrawFn, app: str, mix: Mix) -> dict[str, Any]:
-    """Affinity, anti-affinity and spread, with the app's own pods or another's."""
-    changed: dict[str, Any] = {}
-    if mix.between_pods:
-        for name in ("pod_affinity", "pod_anti_affinity"):
-            if rarely(draw, 2 if mix.crowded else 5):
-                key = draw(st.sampled_from([HOSTNAME, ZONE]))
-                changed[name] = (near(key, app=draw(st.sampled_from([app, *APPS]))),)
-    if mix.spread and rarely(draw, 2 if mix.crowded else 4):
-        keys = draw(st.sampled_from([(HOSTNAME,), (ZONE,), (HOSTNAME, ZONE)]))
-        changed["topology_spread"] = tuple(
-            spread(
-                key,
-                draw(st.integers(1, 2)),
-                min_domains=draw(st.sampled_from([1, 1, 2, 3])),
-                app=draw(st.sampled_from([app, app, *APPS])),
-            )
-            for key in keys
-        )
-    return changed
-
-
-@st.composite
-def app_pods(
-    draw: st.DrawFn, number: int, among: Sequence[FleetSettings], on: Sequence[Node], mix: Mix
-) -> list[Pod]:
-    """Replicas of one app."""
-    changed = draw(app_specs(draw(st.sampled_from(APPS)), among, mix))
-    first = make_pod(f"app{number}", **changed)
-    pods = []
-    for replica in range(draw(st.integers(1, 4))):
-        key = PodKey(
-            namespace=first.key.namespace, name=f"app{number}-{replica}", uid=f"{number}-{replica}"
-        )
-        pod = replace(first, key=key)
-        if on and rarely(draw, 2 if mix.crowded else 3):
-            node = draw(st.sampled_from(list(on)))
-            phases: list[PodPhase] = ["Running", "Running", "Succeeded"]
-            pod = replace(pod, node_name=node.name, phase=draw(st.sampled_from(phases)))
-            if pod.phase == "Succeeded":
-                pod = replace(pod, finished_at=ago(draw(st.sampled_from([30, 700]))))
-        elif mix.trouble:
-            pod = replace(
-                pod, gated=rarely(draw, 12), deleting=rarely(draw, 12), mirror=rarely(draw, 20)
-            )
-        pods.append(pod)
-    return pods
 
 
 @st.composite

@@ -23,8 +23,10 @@ from tests.builders import (
     near,
     spread,
 )
+from tests.properties.case import Case
 from tests.properties.checker import Replay
-from tests.properties.strategies import Case, Mix, cases
+from tests.properties.mix import Mix
+from tests.properties.strategies import cases
 
 EAGER = ScaleInSettings(
     unneeded_seconds=0,

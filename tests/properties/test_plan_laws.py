@@ -15,11 +15,13 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.records.plan import encode_plan
 from tests.builders import ZONE, make_node, make_pod
+from tests.properties.case import Case
 from tests.properties.checker import faults_of
 from tests.properties.completeness import needlessly_unplaceable
+from tests.properties.mix import Mix
 from tests.properties.reached import asked_for
 from tests.properties.scale_in_rules import scale_in_faults
-from tests.properties.strategies import Case, Mix, cases
+from tests.properties.strategies import cases
 
 
 @given(case=cases())

@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.config.faults import ALL_CODES
-from tests.unit.config.documents import COMPLETE, config_of, found, problems_of, with_fleets
+from tests.unit.config.documents import COMPLETE, config_of, found, with_fleets
 
 GPU_SIZE = "sizes: {big: {kind: gpu, cpu: 4, memory: 16Gi, instance_types: [g5.xlarge]}}\n"
 LONG = "x" * 64
@@ -266,114 +266,6 @@ def test_contract_example_loads_without_faults() -> None:
     ]
 
 
-def test_all_faults_come_in_one_go_in_file_order() -> None:
-    """Fixing a config one CI run per fault would cost an afternoon."""
-    text = (
-        "sleep_interval: -1\n"
-        "bogus: 1\n"
-        "default_sector: nowhere\n"
-        "terraform: {tags: {Name: x, Spot: y, name: z}}\n"
-        "sectors:\n"
-        "  a:\n"
-        "    fleets:\n"
-        "    - {size: huge, min_capacity: many}\n"
-        "  b c:\n"
-        "    kind: cpu\n"
-        "    labels: {fleet: x}\n"
-        "    fleets: []\n"
-        "  b c:\n"
-        "    kind: cpu\n"
-    )
-    assert [(code, line) for code, _, line, _ in found(text)] == [
-        ("config/range", 1),
-        ("config/unknown-key", 2),
-        ("default-sector/unknown", 3),
-        ("tags/reserved", 4),
-        ("tags/reserved", 4),
-        ("tags/reserved", 4),
-        ("sector/kind", 6),
-        ("sector/unknown-size", 8),
-        ("config/type", 8),
-        ("name/label", 9),
-        ("labels/reserved", 11),
-        ("config/syntax", 13),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "nearest"),
-    [
-        ("slep_interval: 1\n", "did you mean sleep_interval?"),
-        ("Cluster: a\n", "did you mean cluster?"),
-        ("scale_in: {idle_treshold: 1}\n", "did you mean idle_threshold?"),
-        (with_fleets("{size: small, max_capacty: 1}"), "did you mean max_capacity?"),
-        ("descheduler: {policies: {RemoveDuplicate: {}}}\n", "did you mean RemoveDuplicates?"),
-    ],
-)
-def test_unknown_key_message_names_the_nearest_known_key(text: str, nearest: str) -> None:
-    """A typo would take a look into the documentation instead of a glance."""
-    (problem,) = problems_of(text)
-    assert nearest in problem.message
-
-
-def test_tags_of_three_levels_count_together_where_the_limit_is_crossed() -> None:
-    """EC2 would refuse the fleet's 51st tag in the middle of an apply."""
-
-    def tags(prefix: str, count: int) -> str:
-        return "{tags: {" + ", ".join(f"{prefix}{n}: x" for n in range(count)) + "}}"
-
-    def text(top: int, sector: int, fleet: int) -> str:
-        return (
-            f"terraform: {tags('t', top)}\n"
-            "sectors:\n  a:\n    kind: cpu\n"
-            f"    terraform: {tags('s', sector)}\n"
-            f"    fleets:\n    - size: small\n      terraform: {tags('f', fleet)}\n"
-        )
-
-    assert found(text(20, 20, 2)) == []
-    path = "sectors.a.fleets[0].terraform.tags"
-    assert [(code, where) for code, where, _, _ in found(text(20, 20, 3))] == [("tags/limit", path)]
-    assert found(text(20, 23, 1))[0][1] == "sectors.a.terraform.tags"
-    assert found(text(43, 1, 1))[0][1] == "terraform.tags"
-
-
-def test_same_tag_key_on_three_levels_counts_once() -> None:
-    """An override must not be taken for one more tag."""
-    keys = "{tags: {" + ", ".join(f"k{n}: x" for n in range(42)) + "}}"
-    text = (
-        f"terraform: {keys}\nsectors:\n  a:\n    kind: cpu\n    terraform: {keys}\n"
-        f"    fleets:\n    - size: small\n      terraform: {keys}\n"
-    )
-    assert found(text) == []
-
-
-def test_cluster_name_from_command_line_makes_its_tag_reserved() -> None:
-    """A config without a cluster would smuggle the ownership tag past the check."""
-    text = "terraform: {tags: {kubernetes.io/cluster/prod: owned}}\n"
-    assert found(text) == []
-    assert [code for code, *_ in found(text, cluster_name="prod")] == ["tags/reserved"]
-
-
-def test_two_sectors_whose_fleets_share_a_full_name_are_duplicates() -> None:
-    """Two fleets with one `fleet` tag would be taken for one."""
-    size = "sizes: {b-small: {cpu: 1, memory: 1Gi, instance_types: [t3.small]}}\n"
-    text = size + (
-        "sectors: {a-b: {kind: cpu, fleets: [{size: small}]},"
-        " a: {kind: cpu, fleets: [{size: b-small}]}}\n"
-    )
-    assert [code for code, *_ in found(text)] == ["sector/duplicate-fleet"]
-
-
-def test_slack_hook_is_never_shown() -> None:
-    """A webhook in a CI log lets anyone post to the team's channel."""
-    (problem,) = problems_of("notifications: {slack_hook: secret-word}\n")
-    assert "secret-word" not in problem.message
-    config = config_of("notifications: {slack_hook: https://hooks.example/secret-word}\n")
-    assert "secret-word" not in repr(config)
-    hook = config.notifications.slack_hook.get_secret_value()
-    assert hook == "https://hooks.example/secret-word"
-
-
 def test_size_without_cpu_or_memory_is_out_of_range() -> None:
     """A node that offers nothing would be asked for again and again."""
     text = "sizes: {a: {cpu: 0, memory: 0, instance_types: [t3.small]}}\n"
@@ -386,33 +278,3 @@ def test_size_without_cpu_or_memory_is_out_of_range() -> None:
 def test_empty_default_sector_is_none() -> None:
     """Kluster Fleet Manager takes an empty name for none."""
     assert found('default_sector: ""\n') == []
-
-
-@pytest.mark.parametrize("key", ["aws:name", "AWS:name", "Aws:"])
-def test_aws_prefix_is_reserved_in_any_case(key: str) -> None:
-    """EC2 refuses it in any case, in the middle of an apply."""
-    text = f"terraform: {{tags: {{'{key}': x}}}}\n"
-    assert [code for code, *_ in found(text)] == ["tags/reserved"]
-
-
-def test_label_that_the_kubelet_refuses_is_reserved() -> None:
-    """Nodes with it never join: the kubelet ends at once."""
-    refused = "{size: small, labels: {node-role.kubernetes.io/batch: x}}"
-    assert [code for code, *_ in found(with_fleets(refused))] == ["labels/reserved"]
-    allowed = "{size: small, labels: {node.kubernetes.io/pool: x, team.io/a: ''}}"
-    assert found(with_fleets(allowed)) == []
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        "labels: {-bad: x}",
-        "labels: {good: bad value}",
-        "taints: [{key: 'a b', effect: NoSchedule}]",
-        "taints: [{key: a, value: 'b c', effect: NoSchedule}]",
-        "taints: [{key: fleet-reconciler.io/draining, effect: NoSchedule}]",
-    ],
-)
-def test_malformed_label_or_taint_is_a_name_fault(part: str) -> None:
-    """The API server would refuse the node."""
-    assert [c for c, *_ in found(with_fleets(f"{{size: small, {part}}}"))] == ["name/label"]

@@ -96,10 +96,10 @@ def merge_bomb() -> str:
 )
 def test_bomb_is_refused_at_once(text: str) -> None:
     """One commit must not take the second loop down for minutes."""
-    began = time.perf_counter()
+    began = time.process_time()
     faults = found(text)
     assert [code for code, *_ in faults] == ["config/syntax"]
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 @pytest.mark.parametrize("size", [1024 * 1024 - 1, 1024 * 1024])

@@ -1,0 +1,65 @@
+"""How faults are told: all in one go, with the key that was meant, without secrets."""
+
+import pytest
+
+from tests.unit.config.documents import config_of, found, problems_of, with_fleets
+
+
+def test_all_faults_come_in_one_go_in_file_order() -> None:
+    """Fixing a config one CI run per fault would cost an afternoon."""
+    text = (
+        "sleep_interval: -1\n"
+        "bogus: 1\n"
+        "default_sector: nowhere\n"
+        "terraform: {tags: {Name: x, Spot: y, name: z}}\n"
+        "sectors:\n"
+        "  a:\n"
+        "    fleets:\n"
+        "    - {size: huge, min_capacity: many}\n"
+        "  b c:\n"
+        "    kind: cpu\n"
+        "    labels: {fleet: x}\n"
+        "    fleets: []\n"
+        "  b c:\n"
+        "    kind: cpu\n"
+    )
+    assert [(code, line) for code, _, line, _ in found(text)] == [
+        ("config/range", 1),
+        ("config/unknown-key", 2),
+        ("default-sector/unknown", 3),
+        ("tags/reserved", 4),
+        ("tags/reserved", 4),
+        ("tags/reserved", 4),
+        ("sector/kind", 6),
+        ("sector/unknown-size", 8),
+        ("config/type", 8),
+        ("name/label", 9),
+        ("labels/reserved", 11),
+        ("config/syntax", 13),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("slep_interval: 1\n", "did you mean sleep_interval?"),
+        ("Cluster: a\n", "did you mean cluster?"),
+        ("scale_in: {idle_treshold: 1}\n", "did you mean idle_threshold?"),
+        (with_fleets("{size: small, max_capacty: 1}"), "did you mean max_capacity?"),
+        ("descheduler: {policies: {RemoveDuplicate: {}}}\n", "did you mean RemoveDuplicates?"),
+    ],
+)
+def test_unknown_key_message_names_the_nearest_known_key(text: str, nearest: str) -> None:
+    """A typo would take a look into the documentation instead of a glance."""
+    (problem,) = problems_of(text)
+    assert nearest in problem.message
+
+
+def test_slack_hook_is_never_shown() -> None:
+    """A webhook in a CI log lets anyone post to the team's channel."""
+    (problem,) = problems_of("notifications: {slack_hook: secret-word}\n")
+    assert "secret-word" not in problem.message
+    config = config_of("notifications: {slack_hook: https://hooks.example/secret-word}\n")
+    assert "secret-word" not in repr(config)
+    hook = config.notifications.slack_hook.get_secret_value()
+    assert hook == "https://hooks.example/secret-word"

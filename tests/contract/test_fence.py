@@ -11,8 +11,8 @@ from reconciler.adapters.kubernetes import connect
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.model.errors import Refused
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
+from tests.contract.kubernetes_api import kubeconfig
 from tests.contract.scripted import Answer, Request, json_answer, scripted_server
-from tests.contract.test_kubernetes_adapter import kubeconfig
 
 HOME = Region("us-west-2")
 POD = PodKey(namespace="web", name="api-1", uid="u")

@@ -4,17 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.model.errors import ObservationError
-from tests.contract.scripted import Answer, Request, scripted_server
-from tests.contract.test_kubernetes_adapter import (
-    ApiScript,
-    event,
-    kubeconfig,
-    pod_json,
-    until,
-    watching,
-)
+from tests.contract.kubernetes_api import ApiScript, event, pod_json, until, watching
+from tests.contract.scripted import Answer, Request
 
 
 @pytest.mark.parametrize(
@@ -46,13 +38,8 @@ def test_watch_that_cannot_go_on_from_a_version_lists_again(tmp_path: Path, line
 def test_machine_that_slept_makes_observations_fail(tmp_path: Path) -> None:
     """A laptop that wakes up would decide from what the cluster was last night."""
     script, hours = ApiScript(), [0.0]
-    with scripted_server(script) as url:
-        cluster = KubernetesCluster(
-            connect(kubeconfig(tmp_path, url)), awake_seconds=lambda: 3600.0 * hours[0]
-        )
+    with watching(tmp_path, script, awake_seconds=lambda: 3600.0 * hours[0]) as cluster:
         until(cluster, lambda _: script.watches > 0)
         hours[0] = 8.0
         with pytest.raises(ObservationError, match="not heard of for 28800 s"):
             cluster.observe()
-        script.hold.set()
-        cluster.close()

@@ -12,8 +12,8 @@ import pytest
 
 from reconciler.adapters.kubernetes import KubernetesEvents, connect
 from reconciler.ports.object_events import ObjectEvent
+from tests.contract.kubernetes_api import kubeconfig
 from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
-from tests.contract.test_kubernetes_adapter import kubeconfig
 
 PATIENCE_SECONDS = 40.0
 """Less than the pauses after seven failures in a row, and ample without them."""

@@ -2,6 +2,8 @@
 
 import itertools
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 
@@ -10,12 +12,55 @@ from reconciler.adapters.kubernetes.cache import Bell, Cache
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.adapters.kubernetes.reflector import BACKOFF_SECONDS, Reflector
 from reconciler.records.kubernetes import ObjectDecoder
-from tests.contract.scripted import Answer, Request, json_answer, scripted_server
-from tests.contract.test_kubernetes_adapter import kubeconfig
+from tests.contract.kubernetes_api import kubeconfig
+from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
+
+Clock = Callable[[], float]
 
 SLOW_SECONDS = 30.0
 LONG_SECONDS = 60.0
 """What no test waits for, however slow the machine."""
+
+
+@contextmanager
+def reflecting(
+    folder: Path, script: Script, *, cache: Clock = time.monotonic, lists: Clock = time.monotonic
+) -> Iterator[None]:
+    """Pods of a scripted server are followed; two clocks: for what was heard, and for lists."""
+    with scripted_server(script) as url:
+        transport = connect(kubeconfig(folder, url))
+        held = Cache("Pod", Bell(), cache)
+        reflector = Reflector(KINDS[0], transport, held, ObjectDecoder(), lists)
+        reflector.start()
+        try:
+            yield
+        finally:
+            reflector.stop()
+            reflector.join()
+            transport.close()
+
+
+def passing(step_seconds: float) -> Clock:
+    """A clock that so much time passes on between two looks."""
+    ticks = itertools.count(step=step_seconds)
+    return lambda: next(ticks)
+
+
+def asked_first(folder: Path, count: int, watches: Answer, clock: Clock) -> list[str]:
+    """What the first requests ask for, where lists work and watches are answered so."""
+    asked: Queue[str] = Queue()
+
+    def script(request: Request) -> Answer:
+        watching = "watch=" in request.path
+        asked.put("watch" if watching else "list")
+        return (
+            watches
+            if watching
+            else json_answer({"metadata": {"resourceVersion": "7"}, "items": []})
+        )
+
+    with reflecting(folder, script, cache=clock):
+        return [asked.get(timeout=LONG_SECONDS) for _ in range(count)]
 
 
 def test_list_that_fails_late_is_asked_for_less_and_less_often(tmp_path: Path) -> None:
@@ -26,61 +71,19 @@ def test_list_that_fails_late_is_asked_for_less_and_less_often(tmp_path: Path) -
         asked.put(time.monotonic())
         return json_answer({"message": "timed out"}, 504)
 
-    ticks = itertools.count(step=SLOW_SECONDS)
-    with scripted_server(overloaded) as url:
-        transport = connect(kubeconfig(tmp_path, url))
-        cache = Cache("Pod", Bell())
-        reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder(), lambda: next(ticks))
-        reflector.start()
+    with reflecting(tmp_path, overloaded, lists=passing(SLOW_SECONDS)):
         first, _, third = (asked.get(timeout=LONG_SECONDS) for _ in range(3))
-        reflector.stop()
-        reflector.join()
-        transport.close()
     assert third - first >= BACKOFF_SECONDS + 2 * BACKOFF_SECONDS
 
 
 def test_kind_that_cannot_be_watched_from_its_version_is_listed_anew(tmp_path: Path) -> None:
     """A server restored from a backup knows no such version: the program would stay blind."""
-    asked: Queue[str] = Queue()
-
-    def restored(request: Request) -> Answer:
-        watching = "watch=" in request.path
-        asked.put("watch" if watching else "list")
-        if watching:
-            return json_answer({"message": "Too large resource version"}, 504)
-        return json_answer({"metadata": {"resourceVersion": "7"}, "items": []})
-
-    ticks = itertools.count(step=LONG_SECONDS)
-    with scripted_server(restored) as url:
-        transport = connect(kubeconfig(tmp_path, url))
-        cache = Cache("Pod", Bell(), lambda: next(ticks))
-        reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder())
-        reflector.start()
-        found = [asked.get(timeout=LONG_SECONDS) for _ in range(4)]
-        reflector.stop()
-        reflector.join()
-        transport.close()
+    restored = json_answer({"message": "Too large resource version"}, 504)
+    found = asked_first(tmp_path, 4, restored, passing(LONG_SECONDS))
     assert found == ["list", "watch", "list", "watch"]
 
 
 def test_watch_goes_on_from_its_version_after_a_short_outage(tmp_path: Path) -> None:
     """Every replica of every controller would list at once when the server comes back."""
-    asked: Queue[str] = Queue()
-
-    def flapping(request: Request) -> Answer:
-        watching = "watch=" in request.path
-        asked.put("watch" if watching else "list")
-        if watching:
-            return json_answer({"message": "starting"}, 503)
-        return json_answer({"metadata": {"resourceVersion": "7"}, "items": []})
-
-    with scripted_server(flapping) as url:
-        transport = connect(kubeconfig(tmp_path, url))
-        cache = Cache("Pod", Bell(), lambda: 0.0)
-        reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder())
-        reflector.start()
-        found = [asked.get(timeout=LONG_SECONDS) for _ in range(3)]
-        reflector.stop()
-        reflector.join()
-        transport.close()
-    assert found == ["list", "watch", "watch"]
+    flapping = json_answer({"message": "starting"}, 503)
+    assert asked_first(tmp_path, 3, flapping, lambda: 0.0) == ["list", "watch", "watch"]

@@ -1,0 +1,70 @@
+"""Lists in pages: all of them count, and one that comes too late costs no pod."""
+
+from pathlib import Path
+
+from tests.contract.kubernetes_api import ApiScript, watching
+from tests.contract.scripted import Answer, Request, json_answer
+
+
+def lists_pods(request: Request) -> bool:
+    """Whether it asks for a page of pods, or for all of them."""
+    return request.path.startswith("/api/v1/pods") and "watch=1" not in request.path
+
+
+def of_no_interest(request: Request) -> Answer:
+    """Watches without events, and empty lists of the other kinds."""
+    return Answer(lines=()) if "watch=1" in request.path else ApiScript()(request)
+
+
+def page_of_two(request: Request) -> Answer:
+    """Two pages with one pod each, `a` and `b`."""
+    second = "continue=more" in request.path
+    pod = {"metadata": {"name": "b" if second else "a", "namespace": "web"}, "spec": {}}
+    metadata = {"resourceVersion": "7", **({} if second else {"continue": "more"})}
+    return json_answer({"metadata": metadata, "items": [pod]})
+
+
+def test_pages_of_a_list_add_up(tmp_path: Path) -> None:
+    """Only the first thousand pods would be seen."""
+
+    def script(request: Request) -> Answer:
+        if not lists_pods(request):
+            return of_no_interest(request)
+        return page_of_two(request)
+
+    with watching(tmp_path, script) as cluster:
+        assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
+
+
+def test_page_that_comes_too_late_is_made_up_by_a_whole_list(tmp_path: Path) -> None:
+    """A list that outlives its snapshot on the server would never be complete."""
+
+    def script(request: Request) -> Answer:
+        if not lists_pods(request):
+            return of_no_interest(request)
+        if "continue=" in request.path:
+            return json_answer({"kind": "Status", "code": 410}, 410)
+        pods = [{"metadata": {"name": name, "namespace": "web"}, "spec": {}} for name in "ab"]
+        paged = "limit=" in request.path
+        metadata = {"resourceVersion": "7", **({"continue": "more"} if paged else {})}
+        return json_answer({"metadata": metadata, "items": pods[:1] if paged else pods})
+
+    with watching(tmp_path, script) as cluster:
+        assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
+
+
+def test_list_that_expired_once_is_taken_in_pages_again(tmp_path: Path) -> None:
+    """A whole list of a large cluster, held at once, is more memory than the program may have."""
+    asked: list[str] = []
+
+    def script(request: Request) -> Answer:
+        if not lists_pods(request):
+            return of_no_interest(request)
+        asked.append(request.path)
+        if "continue=" in request.path and len(asked) == 2:
+            return json_answer({"kind": "Status", "code": 410}, 410)
+        return page_of_two(request)
+
+    with watching(tmp_path, script) as cluster:
+        assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
+    assert ["limit=" in path for path in asked[:4]] == [True] * 4

@@ -1,0 +1,102 @@
+"""Watches of the real Cluster adapter on bad days: expired, silent, forbidden, malformed."""
+
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from reconciler.adapters.kubernetes.cluster import STALE_SECONDS
+from reconciler.adapters.kubernetes.kinds import KINDS
+from reconciler.model.errors import ObservationError
+from tests.contract.kubernetes_api import LONG_SECONDS, ApiScript, event, pod_json, until, watching
+from tests.contract.scripted import Script, json_answer
+
+
+def test_expired_watch_lists_again(tmp_path: Path) -> None:
+    """A cache that misses what happened in between would stay wrong for good."""
+    script = ApiScript()
+    expired = {"kind": "Status", "code": 410, "message": "too old resource version"}
+    script.events = [(event("ERROR", expired),), (event("ADDED", pod_json("8")),)]
+    with watching(tmp_path, script) as cluster:
+        until(cluster, lambda state: len(state.pods) == 1)
+    assert script.lists >= 2
+
+
+def test_watch_goes_on_from_the_last_version_it_heard(tmp_path: Path) -> None:
+    """Starting over at the list's version would replay or miss events."""
+    script = ApiScript()
+    bookmark = {"kind": "Pod", "metadata": {"resourceVersion": "42"}}
+    script.events = [(event("BOOKMARK", bookmark),), (event("ADDED", pod_json("43")),)]
+    with watching(tmp_path, script) as cluster:
+        until(cluster, lambda state: len(state.pods) == 1)
+    assert "resourceVersion=7" in script.asked[0]
+    assert "resourceVersion=42" in script.asked[1]
+    assert "allowWatchBookmarks=true" in script.asked[1]
+
+
+def test_unreadable_pod_of_a_watch_keeps_its_node(tmp_path: Path) -> None:
+    """One malformed object must neither end the watch nor empty a node."""
+    script = ApiScript()
+    broken = {**pod_json("8"), "spec": {"nodeName": "n1", "priority": "high"}}
+    script.events = [(event("ADDED", broken),)]
+    with watching(tmp_path, script) as cluster:
+        state = until(cluster, lambda state: len(state.pods) == 1)
+    assert state.pods[0].unreadable
+    assert [(each.code, each.kind, each.name) for each in state.ignored] == [
+        ("unreadable", "Pod", "p")
+    ]
+
+
+def test_heartbeat_does_not_wake_the_loop(tmp_path: Path) -> None:
+    """A large cluster has hundreds of them a second."""
+    script = ApiScript()
+    script.pods = [pod_json("1")]
+    ready = [{"type": "Ready", "status": "True"}]
+    script.events = [(event("MODIFIED", pod_json("8", conditions=ready)),)]
+    with watching(tmp_path, script) as cluster:
+        until(cluster, lambda state: bool(state.pods) and state.pods[0].ready)
+        assert not cluster.wait_for_change(0.2)
+
+
+def test_deleted_pod_leaves_the_cache(tmp_path: Path) -> None:
+    """A pod that is remembered for ever holds its node for ever."""
+    script = ApiScript()
+    script.pods = [pod_json("1")]
+    script.events = [(event("DELETED", pod_json("8")),)]
+    with watching(tmp_path, script) as cluster:
+        until(cluster, lambda state: not state.pods and script.watches > 0)
+
+
+def test_silent_server_makes_observations_fail(tmp_path: Path) -> None:
+    """Deciding from an old picture removes nodes that are in use by now."""
+    script, seconds = ApiScript(), [0.0]
+    with watching(tmp_path, script, awake_seconds=lambda: seconds[0]) as cluster:
+        until(cluster, lambda _: script.watches > 0)
+        seconds[0] = STALE_SECONDS + 1
+        with pytest.raises(ObservationError, match="not heard of"):
+            cluster.observe()
+        assert not cluster.synced
+
+
+def test_forbidden_list_is_named_in_the_failure(tmp_path: Path) -> None:
+    """An operator with a missing right must read which one."""
+    refuse: Script = lambda _: json_answer({"message": "pods is forbidden"}, 403)  # noqa: E731 - a script
+    with watching(tmp_path, refuse, sync_seconds=0.1) as cluster:
+        said, end = "", time.monotonic() + LONG_SECONDS
+        while "forbidden" not in said and time.monotonic() < end:
+            with pytest.raises(ObservationError) as caught:
+                cluster.observe()
+            said = str(caught.value)
+    assert re.search("no list of Pod yet .*pods is forbidden", said), said
+
+
+def test_closed_cluster_leaves_no_thread(tmp_path: Path) -> None:
+    """A program that is asked to stop would hang on its watches."""
+    before = set(threading.enumerate())
+    with watching(tmp_path, ApiScript()) as cluster:
+        cluster.observe()
+        started = set(threading.enumerate()) - before
+        assert {thread.name for thread in started} >= {f"watch-{kind.name}" for kind in KINDS}
+    assert not [thread.name for thread in started if thread.is_alive()]

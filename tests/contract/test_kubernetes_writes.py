@@ -1,0 +1,177 @@
+"""Writes of the real Cluster adapter on bad days: refusals, conflicts, lost replies, nonsense."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.adapters.kubernetes import connect
+from reconciler.adapters.kubernetes.verbs import Verbs
+from reconciler.model.cluster import Taint
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    OutcomeUnknown,
+    PortError,
+    Refused,
+    Throttled,
+    Unavailable,
+)
+from reconciler.model.ids import InstanceId, NodeName, PodKey
+from tests.contract.kubernetes_api import kubeconfig
+from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
+
+NODE = NodeName("n1")
+POD = PodKey(namespace="web", name="api-1", uid="u")
+TAINT = Taint(key="fleet-reconciler.io/draining", value="scale-in", effect="NoSchedule")
+
+
+@pytest.fixture
+def verbs(tmp_path: Path) -> Iterator[Callable[[Script], Verbs]]:
+    """Makes the verbs of a server that follows a script."""
+    opened: list[Any] = []
+
+    def make(script: Script) -> Verbs:
+        server = scripted_server(script)
+        url = server.__enter__()
+        transport = connect(kubeconfig(tmp_path, url))
+        opened.append((server, transport))
+        return Verbs(transport, "ops")
+
+    yield make
+    for server, transport in opened:
+        transport.close()
+        server.__exit__(None, None, None)
+
+
+def living(request: Request) -> Answer | None:
+    """The pod lives; what else is asked is for the test's own answer."""
+    return json_answer({"metadata": {"uid": "u"}}) if request.method == "GET" else None
+
+
+def refusing(status: int, body: Any, **headers: str) -> Script:
+    """The pod lives, its eviction is answered so."""
+    return lambda request: living(request) or json_answer(body, status, **headers)
+
+
+BUDGET = {
+    "kind": "Status",
+    "message": "Cannot evict pod as it would violate the pod's disruption budget.",
+    "details": {"causes": [{"reason": "DisruptionBudget"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers", "error", "retry_after"),
+    [
+        (429, BUDGET, {}, Refused, None),
+        (429, BUDGET, {"Retry_After": "10"}, Refused, 10.0),
+        (429, {"message": "too many requests"}, {"Retry_After": "1"}, Throttled, 1.0),
+        (429, {"message": "slow", "details": {"retryAfterSeconds": 3}}, {}, Throttled, 3.0),
+        (
+            500,
+            {"message": "This pod has more than one PodDisruptionBudget, which is not supported"},
+            {},
+            Refused,
+            None,
+        ),
+    ],
+)
+def test_refused_eviction_tells_budget_from_throttling(
+    verbs: Callable[[Script], Verbs],
+    status: int,
+    body: Any,
+    headers: dict[str, str],
+    error: type[Refused | Throttled],
+    retry_after: float | None,
+) -> None:
+    """A budget's no is waited out for minutes, a busy server's for a second."""
+    with pytest.raises(error) as caught:
+        verbs(refusing(status, body, **headers)).evict_pod(POD, 5)
+    assert isinstance(caught.value, Refused | Throttled)
+    assert caught.value.retry_after_seconds == retry_after
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (401, Forbidden),
+        (403, Forbidden),
+        (422, Refused),
+        (500, OutcomeUnknown),
+        (503, Unavailable),
+        (504, OutcomeUnknown),
+    ],
+)
+def test_failed_write_says_whether_it_may_have_happened(
+    verbs: Callable[[Script], Verbs], status: int, error: type[PortError]
+) -> None:
+    """What may have been done must be looked at before it is done again."""
+    with pytest.raises(error):
+        verbs(refusing(status, {"message": "m"})).evict_pod(POD, 5)
+
+
+def test_lost_reply_to_a_write_is_an_unknown_outcome(verbs: Callable[[Script], Verbs]) -> None:
+    """Retrying blindly could act on what came after."""
+    with pytest.raises(OutcomeUnknown):
+        verbs(living).evict_pod(POD, 5)
+
+
+def test_lost_reply_to_a_read_changed_nothing(verbs: Callable[[Script], Verbs]) -> None:
+    """A read may be repeated at will."""
+    with pytest.raises(Unavailable):
+        verbs(lambda _: None).counted_pods_on(NODE)
+
+
+@pytest.mark.parametrize("body", [b"<html>please log in</html>", b"[]", b"{}", b""])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda verbs: verbs.taint_node(NODE, TAINT),
+        lambda verbs: verbs.evict_pod(POD, 5),
+        lambda verbs: verbs.counted_pods_on(NODE),
+        lambda verbs: verbs.joined([InstanceId("i-1")]),
+    ],
+)
+def test_answer_that_is_none_of_the_api_servers_is_no_answer(
+    verbs: Callable[[Script], Verbs], ask: Callable[[Verbs], object], body: bytes
+) -> None:
+    """A proxy's page with status 200 would end the program, or empty a node."""
+    with pytest.raises(Unavailable):
+        ask(verbs(lambda _: Answer(body=body)))
+
+
+def test_unreachable_server_changed_nothing(tmp_path: Path) -> None:
+    """Nothing was sent: the action can simply be tried again."""
+    with scripted_server(lambda _: None) as url:
+        config = kubeconfig(tmp_path, url)
+    transport = connect(config)
+    with pytest.raises(Unavailable):
+        Verbs(transport, "ops").annotate_node(NODE, {"a": "b"})
+    transport.close()
+
+
+@pytest.mark.parametrize(("conflicts", "succeeds"), [(1, True), (100, False)])
+def test_taint_is_tried_again_when_the_node_changed_meanwhile(
+    verbs: Callable[[Script], Verbs], conflicts: int, succeeds: bool
+) -> None:
+    """Kubelets write to their nodes all the time; the retries must end all the same."""
+    patches: list[dict[str, Any]] = []
+
+    def script(request: Request) -> Answer:
+        if request.method == "GET":
+            version = f"v{len(patches)}"
+            return json_answer({"metadata": {"resourceVersion": version}, "spec": {}})
+        patches.append(json.loads(request.body))
+        return json_answer({}, 409 if len(patches) <= conflicts else 200)
+
+    if succeeds:
+        assert verbs(script).taint_node(NODE, TAINT)
+        versions = [each["metadata"]["resourceVersion"] for each in patches]
+        assert versions == ["v0", "v1"]
+    else:
+        with pytest.raises(Conflict):
+            verbs(script).taint_node(NODE, TAINT)
+        assert len(patches) < 10

@@ -1,0 +1,80 @@
+"""`reconciler import` where fleets cannot be carried over: each is left out, and why is said."""
+
+import pytest
+
+from tests.cli.importing.desk import SUBNETS, Desk, Json, fleet, template
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (fleet("fleet-2", "small", tags={"sector": "my sector"}), "is no label value"),
+        (fleet("fleet-2", "small", tags={"sector": "gpu", "kind": "gpu"}), "built-in size"),
+        (fleet("fleet-2", "medium", tags={"sector": "x" * 60}), "at most 63 fit"),
+    ],
+)
+def test_fleet_that_breaks_a_rule_leaves_the_others_alone(
+    desk: Desk, odd: Json, reason: str
+) -> None:
+    """One oddly tagged fleet must not keep a cluster of fifty from being adopted."""
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), odd]}, template(), SUBNETS),
+    )
+    assert (code, err, answer["fleets"]) == (0, "", ["primary-small"])
+    assert reason in answer["left_out"]["fleet-2"]
+
+
+def test_fleet_that_counts_in_weights_is_left_out(desk: Desk) -> None:
+    """Its target counts units: taken for nodes it would be several times too large."""
+    weighted = fleet("fleet-2", "medium")
+    for override in weighted["LaunchTemplateConfigs"][0]["Overrides"]:
+        override["WeightedCapacity"] = 4
+    _, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), weighted]}, template(), SUBNETS),
+    )
+    assert answer["fleets"] == ["primary-small"]
+    assert "weights" in answer["left_out"]["fleet-2"]
+
+
+def test_fleet_of_several_launch_templates_is_left_out(desk: Desk) -> None:
+    """Types of one template launched from the other's image would never boot."""
+    mixed = fleet("fleet-2", "medium")
+    more = {"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-2"}, "Overrides": []}
+    mixed["LaunchTemplateConfigs"].append(more)
+    _, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), mixed]}, template(), SUBNETS),
+    )
+    assert answer["fleets"] == ["primary-small"]
+    assert "several launch templates" in answer["left_out"]["fleet-2"]
+
+
+def test_what_cannot_be_carried_over_is_left_out_with_its_reason(desk: Desk) -> None:
+    """A fleet that is silently missing from the config would be drained or forgotten."""
+    code, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers(
+            {
+                "Fleets": [
+                    fleet("fleet-1", "small"),
+                    fleet("fleet-2", "small"),
+                    fleet("fleet-3", "medium", tags={"kind": "cpu"}),
+                    fleet("fleet-4", "large", tags={"sector": ""}),
+                    fleet("fleet-5", "xlarge", FleetState="deleted-running"),
+                    fleet("fleet-6", "xlarge", tags={"cluster": "another"}),
+                    {"FleetId": "fleet-7", "TargetCapacitySpecification": None},
+                ]
+            },
+            template(),
+            SUBNETS,
+        ),
+    )
+    assert (code, answer["fleets"]) == (0, ["primary-small"])
+    assert set(answer["left_out"]) == {"fleet-2", "fleet-3", "fleet-4"}
+    assert answer["unreadable"] == [{"kind": "Fleet", "name": "fleet-7"}]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.install.test_manifest import CONFIG, ROLE, run
+from tests.unit.install.command import CONFIG, ROLE, run
 
 BACKEND = "terraform: {backend: {bucket: state, key: a/b.tfstate, region: us-west-2}}\n"
 

@@ -1,7 +1,5 @@
 """`reconciler manifest`: what the objects say, and what is refused."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,22 +17,7 @@ from reconciler.install.settings import (
     tolerations_of,
 )
 from reconciler.model.errors import UsageError
-
-ROLE = "arn:aws:iam::123456789012:role/analytics-reconciler"
-CONFIG = """\
-# The fleets of analytics: "quotes", {{ braces }} and ${dollars} stay what they are
-cluster: analytics
-sectors:
-  coordinate:
-    kind: memory
-    taints: [{key: dedicated, value: coordinate, effect: NoSchedule}]
-    fleets:
-    - {size: small, min_capacity: 2, spot: false}
-  primary:
-    kind: memory
-    fleets:
-    - {size: small}
-"""
+from tests.unit.install.command import CONFIG, ROLE, run
 
 
 def settings(**overrides: Any) -> InstallSettings:
@@ -51,19 +34,6 @@ def objects(made: InstallSettings) -> dict[str, Any]:
 def pod_of(made: InstallSettings) -> Any:
     """The Deployment's pod template."""
     return objects(made)["Deployment"]["spec"]["template"]
-
-
-def run(folder: Path, *arguments: str, config: str = CONFIG) -> subprocess.CompletedProcess[str]:
-    """The command as a user calls it."""
-    (folder / "sectors.yaml").write_text(config)
-    return subprocess.run(
-        [sys.executable, "-m", "reconciler", "manifest", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
 
 
 def test_kinds_come_in_the_order_in_which_they_can_be_applied() -> None:

@@ -8,7 +8,7 @@ from reconciler.model.ids import Region
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from tests.builders import HOME, NOW
-from tests.unit.loops.test_log_reporter import FREE
+from tests.unit.loops.reported import FREE
 
 AWAY = Region("us-east-1")
 PLAN = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)

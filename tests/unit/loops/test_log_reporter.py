@@ -8,15 +8,14 @@ from structlog.testing import capture_logs
 
 from reconciler.loops.log_reporter import LINES_MAX, SLOW_CYCLE_SECONDS, LogReporter
 from reconciler.loops.reconcile_loop import CycleReport
-from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import Unavailable
-from reconciler.model.ids import FleetId, NodeName, PodKey
+from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Cost, FleetPlan, Held, Plan, Reason, Unplaceable
+from reconciler.model.plan import Held, Plan
 from reconciler.model.snapshot import Snapshot
 from tests.builders import HOME, NOW
+from tests.unit.loops.reported import FREE, failing, homeless, raised
 
-FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
 SUMMARY_SECONDS = 120.0
 
 
@@ -57,28 +56,6 @@ def scene() -> Iterator[Scene]:
     """Captures the events of one reporter."""
     with capture_logs() as events:
         yield Scene(events)
-
-
-def raised(kind: OutcomeKind, detail: str = "", to: int = 5) -> Outcome:
-    """The end of a scale-up from 2."""
-    action = SetCapacity(
-        fleet="primary-small",
-        provider="ec2-fleet",
-        id=FleetId("fleet-1"),
-        region=HOME,
-        from_capacity=2,
-        to_capacity=to,
-        policy="scale-up",
-        because="11 pending pods need 3 more nodes",
-    )
-    return Outcome(action=action, kind=kind, detail=detail)
-
-
-def homeless(name: str, code: str = "insufficient-memory") -> Unplaceable:
-    """A pod that nothing can take."""
-    reason = Reason(fleet="primary-small", region=HOME, code=code, detail="requests 300Gi")
-    key = PodKey(namespace="ns", name=name, uid=f"uid-{name}")
-    return Unplaceable(pod=key, reasons=(reason,))
 
 
 def test_action_is_one_line_with_decision_reason_before_and_after(scene: Scene) -> None:
@@ -181,22 +158,6 @@ def test_held_node_is_reported(scene: Scene) -> None:
     scene.cycle(held=held)
     (event,) = scene.logged("node_held")
     assert (event["node"], event["code"]) == ("n-1", "safety-stop")
-
-
-def failing(reason: str) -> FleetPlan:
-    """A fleet that is asked for nothing."""
-    return FleetPlan(
-        fleet="primary-small",
-        region=HOME,
-        current=2,
-        joined=0,
-        launching=2,
-        target=2,
-        min=0,
-        max=None,
-        state="active",
-        unavailable=reason,
-    )
 
 
 def test_fleet_that_fails_and_recovers_is_said_once_each(scene: Scene) -> None:

@@ -10,7 +10,7 @@ from reconciler.model.plan import FleetPlan, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.telemetry.repeats import OBJECTS_MAX
 from tests.builders import HOME, NOW
-from tests.unit.loops.test_log_reporter import FREE, failing, homeless, raised
+from tests.unit.loops.reported import FREE, failing, homeless, raised
 
 
 class Scene:

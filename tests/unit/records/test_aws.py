@@ -12,52 +12,18 @@ from reconciler.model.errors import InputError
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Ignored
 from reconciler.records.aws import decode_cloud, decode_spot_prices, split_answers
+from tests.unit.records.aws_answers import (
+    STAMP,
+    Json,
+    fleet_json,
+    group_json,
+    instance_json,
+    reservations,
+    tags,
+)
 
 HOME = Region("us-west-2")
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
-STAMP = "2026-01-31T12:00:00Z"
-Json = dict[str, Any]
-
-
-def tags(**pairs: str) -> list[Json]:
-    """Tags as EC2 writes them."""
-    return [{"Key": key, "Value": value} for key, value in pairs.items()]
-
-
-def fleet_json(fleet_id: str = "fleet-1", **fields: Any) -> Json:
-    """A fleet of ours."""
-    return {
-        "FleetId": fleet_id,
-        "FleetState": "active",
-        "Type": "maintain",
-        "TargetCapacitySpecification": {"TotalTargetCapacity": 3},
-        "FulfilledCapacity": 2.0,
-        "CreateTime": STAMP,
-        "Tags": tags(fleet="primary-small", cluster="analytics"),
-        **fields,
-    }
-
-
-def instance_json(
-    instance_id: str = "i-1", fleet_id: str | None = "fleet-1", **fields: Any
-) -> Json:
-    """A running spot instance of the fleet."""
-    member = [{"Key": "aws:ec2:fleet-id", "Value": fleet_id}] if fleet_id else []
-    return {
-        "InstanceId": instance_id,
-        "State": {"Name": "running"},
-        "InstanceType": "r5.xlarge",
-        "Placement": {"AvailabilityZone": "us-west-2a"},
-        "LaunchTime": STAMP,
-        "InstanceLifecycle": "spot",
-        "Tags": [*member, {"Key": "aws:ec2launchtemplate:version", "Value": "4"}],
-        **fields,
-    }
-
-
-def reservations(*instances: Any) -> Json:
-    """A describe-instances answer."""
-    return {"Reservations": [{"Instances": list(instances)}]}
 
 
 def decode(*answers: Mapping[str, Any], **options: Any) -> CloudState:
@@ -236,30 +202,6 @@ def test_unreadable_instance_stands_for_itself(fields: Json) -> None:
 def test_same_fleet_twice_counts_once() -> None:
     """Two files of one answer would double the capacity."""
     assert len(decode({"Fleets": [fleet_json()]}, {"Fleets": [fleet_json()]}).fleets) == 1
-
-
-def group_json(name: str = "workers", **fields: Any) -> Json:
-    """An Auto Scaling group that Cluster Autoscaler would discover."""
-    return {
-        "AutoScalingGroupName": name,
-        "DesiredCapacity": 1,
-        "MinSize": 0,
-        "MaxSize": 5,
-        "CreatedTime": STAMP,
-        "Instances": [
-            {
-                "InstanceId": "i-1",
-                "LifecycleState": "InService",
-                "ProtectedFromScaleIn": True,
-                "AvailabilityZone": "us-west-2a",
-            }
-        ],
-        "Tags": [
-            {"Key": "k8s.io/cluster-autoscaler/enabled", "Value": "true"},
-            {"Key": "k8s.io/cluster-autoscaler/analytics", "Value": "owned"},
-        ],
-        **fields,
-    }
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""`reconciler manifest` as a user calls it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROLE = "arn:aws:iam::123456789012:role/analytics-reconciler"
+CONFIG = """\
+# The fleets of analytics: "quotes", {{ braces }} and ${dollars} stay what they are
+cluster: analytics
+sectors:
+  coordinate:
+    kind: memory
+    taints: [{key: dedicated, value: coordinate, effect: NoSchedule}]
+    fleets:
+    - {size: small, min_capacity: 2, spot: false}
+  primary:
+    kind: memory
+    fleets:
+    - {size: small}
+"""
+
+
+def run(folder: Path, *arguments: str, config: str = CONFIG) -> subprocess.CompletedProcess[str]:
+    """The command as a user calls it."""
+    (folder / "sectors.yaml").write_text(config)
+    return subprocess.run(
+        [sys.executable, "-m", "reconciler", "manifest", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )

@@ -26,7 +26,7 @@ AWAY = Region("us-east-1")
 FLEET = FleetId("fleet-1")
 GONE, ALIVE = InstanceId("i-00000000000000001"), InstanceId("i-00000000000000002")
 IMPATIENT = Config(
-    retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=2, read_timeout=2
+    retries={"mode": "standard", "total_max_attempts": 1}, connect_timeout=20, read_timeout=20
 )
 Ec2Script = Callable[[str, dict[str, list[str]]], Answer | None]
 

@@ -47,7 +47,7 @@ def port_to(server: ForgeState, kind: ForgeKind, token: str = TOKEN) -> Forge:
             api_url=server.address,
             repository=PROJECT,
             token=token,
-            timeout_seconds=2.0,
+            timeout_seconds=20.0,
         )
     )
 

@@ -23,7 +23,7 @@ def key(tmp_path: Path) -> Path:
     """A signing key, mounted as Kubernetes mounts Secrets: readable for the group."""
     file = tmp_path / "key"
     subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True, timeout=30
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True, timeout=120
     )
     file.chmod(0o440)
     return file

@@ -193,14 +193,14 @@ def test_late_answer_does_not_replace_a_newer_one(clock: Time) -> None:
             self, between_pages: Callable[[], object] = lambda: None
         ) -> list[dict[str, Any]]:
             answer = super().all_instances(between_pages)
-            go_on.wait(60)
+            go_on.wait(LONG_SECONDS)
             return answer
 
     known.read(HOME, [fleet(1)], late)
     clock.now += FRESH_SECONDS + 1
     slow = Background(a="running")
     known.read(HOME, [fleet(1)], slow)
-    assert slow.answered.wait(60)
+    assert slow.answered.wait(LONG_SECONDS)
     clock.now += FRESH_SECONDS
     known.read(HOME, [fleet(1)], Ec2(b="running"))
     go_on.set()
@@ -215,7 +215,7 @@ def test_older_answer_stands_while_a_new_one_is_fetched(
     clock.now += FRESH_SECONDS + 1
     ec2.answered.clear()
     before = states(known.read(HOME, [fleet(2)], ec2))
-    assert ec2.answered.wait(10)
+    assert ec2.answered.wait(LONG_SECONDS)
     known.close()
     assert before == {"a": "running", "b": "running"}
     ec2.states["b"] = "stopped"

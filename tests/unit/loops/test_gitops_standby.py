@@ -48,5 +48,5 @@ def test_standby_leaves_the_repository_alone_until_it_leads() -> None:
     assert turned.wait(60)
     assert repository.asked
     loop.stop()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()

@@ -17,6 +17,8 @@ QUICK = ElectionTiming(
     lease_duration_seconds=30.0, renew_deadline_seconds=20.0, retry_period_seconds=0.05
 )
 """Renewed often; nothing here waits for a Lease to run out."""
+LONG_SECONDS = 60.0
+"""What no test waits for, however slow the machine."""
 
 
 class Replica:
@@ -26,25 +28,33 @@ class Replica:
         clock = SystemClock()
         self.hindrance = ""
         self.gained = threading.Event()
+        self.steps = threading.Semaphore(0)
+        """Released before each step."""
         self.election = Election(
             MemoryLeases(lease=lease), name, QUICK, clock.now, clock.awake_seconds
         )
-        self.leadership = Leadership(self.election, lambda: self.hindrance, self.gained.set)
+        self.leadership = Leadership(self.election, self._hindered, self.gained.set)
         self.leadership.start()
+
+    def _hindered(self) -> str:
+        self.steps.release()
+        return self.hindrance
 
 
 def test_second_replica_leads_as_soon_as_the_first_ended() -> None:
     """The one that waits is told, and need not look."""
     lease = MemoryLease()
     first = Replica(lease, "first")
-    assert first.leadership.wait_until_leading(10)
-    assert first.gained.wait(60)
+    assert first.leadership.wait_until_leading(LONG_SECONDS)
+    assert first.gained.wait(LONG_SECONDS)
     second = Replica(lease, "second")
-    assert not second.leadership.wait_until_leading(0.2)
+    for _ in range(2):  # the first step has ended when the second one begins
+        assert second.steps.acquire(timeout=LONG_SECONDS)
+    assert not second.leadership.may_act()
     assert second.leadership.holder == "first"
     first.leadership.stop()
     assert not first.leadership.may_act()
-    assert second.leadership.wait_until_leading(10)
+    assert second.leadership.wait_until_leading(LONG_SECONDS)
     second.leadership.stop()
     assert lease.record is not None
     assert lease.record.holder == ""
@@ -54,10 +64,10 @@ def test_dry_run_never_takes_the_lease_and_lets_go_of_it() -> None:
     """A trial on a laptop must not stop the replicas in the cluster from acting."""
     lease = MemoryLease()
     trial = Replica(lease, "trial")
-    assert trial.leadership.wait_until_leading(10)
+    assert trial.leadership.wait_until_leading(LONG_SECONDS)
     trial.hindrance = "this is a dry run"
     other = Replica(lease, "other")
-    assert other.leadership.wait_until_leading(10)
+    assert other.leadership.wait_until_leading(LONG_SECONDS)
     assert not trial.leadership.may_act()
     assert trial.leadership.trouble == "this is a dry run"
     trial.leadership.stop()
@@ -77,7 +87,7 @@ def test_stop_ends_a_wait_for_the_lead() -> None:
     """SIGTERM during `--once` must not wait for another replica's Lease."""
     lease = MemoryLease()
     holder, waiting = Replica(lease, "holder"), Replica(lease, "waiting")
-    assert holder.leadership.wait_until_leading(10)
+    assert holder.leadership.wait_until_leading(LONG_SECONDS)
     ender = threading.Timer(0.1, waiting.leadership.stop)
     ender.start()
     began = time.monotonic()
@@ -119,8 +129,8 @@ def test_lead_that_lapsed_and_came_back_is_told_again() -> None:
     leadership = Leadership(election, days.hindrance, gained.release)
     with capture_logs() as logs:
         leadership.start()
-        assert gained.acquire(timeout=60)
-        assert gained.acquire(timeout=60)
+        assert gained.acquire(timeout=LONG_SECONDS)
+        assert gained.acquire(timeout=LONG_SECONDS)
         leadership.stop()
     told = [each["event"] for each in logs]
     assert told[:3] == [events.LEADING_BEGAN, events.LEADING_ENDED, events.LEADING_BEGAN]

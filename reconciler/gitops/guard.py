@@ -132,16 +132,17 @@ def _fleet(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
 
 
 def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
+    name = fleet.tags_before.get("fleet") or fleet.name  # the one that goes, not its successor
     verb = "destroyed" if fleet.step == "delete" else "replaced"
     code = "fleet/destroy" if fleet.step == "delete" else "fleet/replace"
     nodes = policy.nodes.get(fleet.fleet_id, ())
     size = f"target capacity {fleet.capacity_before or 0}"
     named = f"; nodes: {', '.join(nodes[:20])}" + (" …" if len(nodes) > 20 else "") if nodes else ""
     because = f" because of {', '.join(fleet.changed)}" if fleet.changed else ""
-    if fleet.name not in policy.allow_destroy:
+    if name not in policy.allow_destroy:
         yield _refusal(
             code,
-            fleet.name,
+            name,
             f"would be {verb}{because} ({size}{named});"
             f" undo the edit, or list it in the config's allow_destroy to approve that:"
             " the capacity loop then drains it before the apply",
@@ -149,14 +150,14 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
     elif nodes or fleet.capacity_before:
         yield _warning(
             "fleet/not-drained",
-            fleet.name,
+            name,
             f"approved to be {verb}, but not drained yet ({size}{named});"
             " the apply waits for the capacity loop",
         )
     if fleet.terminates_instances:
         yield _refusal(
             "fleet/terminates-instances",
-            fleet.name,
+            name,
             "terminate_instances is set: its nodes would be ended with their pods",
         )
 

@@ -31,6 +31,9 @@ class PlannedResource:
     """Attributes as planned, as far as they are known; empty when it goes."""
     reason: str = ""
     """Terraform's own reason, such as `replace_because_cannot_update`."""
+    deposed: str = ""
+    """Terraform's key of what a replacement left to be deleted, which has the address of its
+    successor; empty for the resource itself."""
     importing: str = ""
     """EC2's id, when the state is to learn of what exists already; empty when it is not."""
 
@@ -94,11 +97,11 @@ def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
 def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
     """The fleets of a plan, sorted by name and address."""
     found = resources(plan)
-    templates = {r.module: r for r in found if r.type == LAUNCH_TEMPLATE}
+    templates = {r.module: r for r in found if r.type == LAUNCH_TEMPLATE and not r.deposed}
     region = provider_region(plan)
     live = _refreshed(plan)
     planned = [
-        _fleet(r, templates.get(r.module), region, live.get(r.address) or r.before)
+        _fleet(r, templates.get(r.module), region, live.get((r.address, r.deposed)) or r.before)
         for r in found
         if r.type == FLEET
     ]
@@ -120,19 +123,20 @@ def provider_region(plan: TerraformPlanJson) -> str:
     return ""
 
 
-def _refreshed(plan: TerraformPlanJson) -> dict[str, Mapping[str, Any]]:
-    """Attributes by address as the plan's own refresh found them.
+def _refreshed(plan: TerraformPlanJson) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Attributes by address and deposed key as the plan's own refresh found them.
 
     `before` is not enough: of a resource that left the configuration Terraform plans the end from
     the state as it was stored, and a fleet that was drained since would still seem to be full.
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
     pending = [as_mapping(_at(plan, "prior_state", "values", "root_module"))]
     while pending:
         module = pending.pop()
         pending += [as_mapping(child) for child in module.get("child_modules", [])]
         for entry in module.get("resources", []):
-            found[str(entry.get("address", ""))] = as_mapping(entry.get("values"))
+            key = str(entry.get("address", "")), str(entry.get("deposed_key", ""))
+            found[key] = as_mapping(entry.get("values"))
     return found
 
 
@@ -146,6 +150,7 @@ def _resource(entry: Mapping[str, Any]) -> PlannedResource:
         before=as_mapping(change.get("before")),
         after=as_mapping(change.get("after")),
         reason=str(entry.get("action_reason", "")),
+        deposed=str(entry.get("deposed") or ""),
         importing=str(as_mapping(change.get("importing")).get("id") or ""),
     )
 

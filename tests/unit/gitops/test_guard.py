@@ -67,6 +67,32 @@ def test_fleet_drained_since_the_last_apply_counts_as_drained() -> None:
     assert codes(shown, policy) == []
 
 
+def test_rest_of_a_replacement_is_not_taken_for_the_fleet_that_took_over() -> None:
+    """Both have one address: the new one would seem to lose its capacity, for every later edit."""
+    tags = {"cluster": "analytics", "fleet": "primary-small", "a": "b"}
+    change = resource(
+        "aws_ec2_fleet",
+        ["update"],
+        fleet_attributes(target=5),
+        fleet_attributes(target=5, tags=tags),
+    )
+    left = resource("aws_ec2_fleet", ["delete"], fleet_attributes(target=3), None)
+    left |= {"deposed": "b0b1"}
+    now = {"address": change["address"], "values": fleet_attributes(target=5)}
+    old = {"address": left["address"], "deposed_key": "b0b1"}
+    state = {"resources": [now, old | {"values": fleet_attributes(target=0)}]}
+    shown = plan(change, left, prior_state={"values": {"root_module": state}})
+    assert codes(shown, GuardPolicy(allow_destroy=frozenset({"primary-small"}))) == []
+
+
+def test_replacement_under_another_name_needs_the_approval_of_the_old_one() -> None:
+    """The fleet that goes is the one that has the nodes, whatever its successor is called."""
+    new = {"cluster": "analytics", "fleet": "spare-small"}
+    shown = plan(fleet_change(["create", "delete"], tags=new))
+    policy = GuardPolicy(allow_destroy=frozenset({"spare-small"}))
+    assert ("refused", "fleet/replace") in codes(shown, policy)
+
+
 def test_approval_of_one_fleet_does_not_cover_another() -> None:
     """`allow_destroy` names fleets, not intentions."""
     policy = GuardPolicy(allow_destroy=frozenset({"primary-large"}))

@@ -23,17 +23,15 @@ _HEADINGS = (
 
 
 def summary(report: PlanReport) -> str:
-    """The whole summary, in Markdown, cut at a line when it would be too long."""
+    """The whole summary, in Markdown, cut at a line before cost and digest when it is too long."""
     lines = [
         *_head(report),
         *_findings("Refused", refused(report.findings)),
         *_findings("Warnings", tuple(f for f in report.findings if f.severity == "warning")),
         *_fleets(report),
         *_pods(report),
-        *_cost(report),
-        *_foot(report),
     ]
-    return _bounded(lines)
+    return _bounded(lines, [*_cost(report), *_foot(report)])
 
 
 def _head(report: PlanReport) -> list[str]:
@@ -192,11 +190,12 @@ def _code(text: str) -> str:
     return f"`{line if len(line) <= _CELL_MAX else line[: _CELL_MAX - 1] + '…'}`"
 
 
-def _bounded(lines: list[str]) -> str:
-    """As many whole lines as fit."""
-    text = "\n".join(lines).rstrip() + "\n"
-    if len(text.encode()) <= BYTES_MAX:
-        return text
-    note = "\n… cut: the whole plan is in report.json.\n"
-    kept = text.encode()[: BYTES_MAX - len(note.encode())].decode(errors="ignore")
-    return kept[: kept.rindex("\n")] + "\n" + note
+def _bounded(lines: list[str], last: list[str]) -> str:
+    """As many whole lines as fit before the last ones."""
+    end = "\n".join(last).rstrip() + "\n"
+    text = "\n".join([*lines, ""])
+    if len((text + end).encode()) <= BYTES_MAX:
+        return text + end
+    end = f"\n… cut: the whole plan is in report.json.\n\n{end}"
+    kept = text.encode()[: BYTES_MAX - len(end.encode())].decode(errors="ignore")
+    return kept[: kept.rindex("\n") + 1] + end

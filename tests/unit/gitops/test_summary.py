@@ -116,10 +116,22 @@ def test_foreign_text_cannot_shape_the_summary() -> None:
 def test_huge_plan_is_cut_at_a_line_and_says_so() -> None:
     """A forge refuses a comment that is too long, and then there is none."""
     changes = [fleet_change(["create"], f"sector-{n}-{'x' * 200}") for n in range(2000)]
-    text = summary(report(plan(*changes)))
+    made = report(plan(*changes))
+    text = summary(made)
     assert len(text.encode()) <= BYTES_MAX
     assert "more" in text
     assert "| fleet |" in text
+
+
+def test_plan_that_is_cut_keeps_its_cost_and_its_digest() -> None:
+    """What a reviewer approves by must not be what a hundred long rows push out."""
+    tags = {f"key-{n}": "v" * 200 for n in range(20)}
+    made = report(plan(*(fleet_change(["create"], f"a-{n}", tags=tags) for n in range(90))))
+    text = summary(made)
+    assert len(text.encode()) <= BYTES_MAX
+    assert "… cut: the whole plan is in report.json." in text
+    assert "Cost per hour of all fleets" in text
+    assert made.binding.digest() in text.splitlines()[-1]
 
 
 def test_report_reads_back_as_what_was_approved() -> None:

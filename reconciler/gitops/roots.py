@@ -6,8 +6,14 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from reconciler.config.document import read_document
-from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
-from reconciler.model.errors import ConfigError
+from reconciler.gitops.targets import (
+    DEFAULT_OUTPUT,
+    ONE_EACH,
+    RenderTarget,
+    find_targets,
+    shared_outputs,
+)
+from reconciler.model.errors import ConfigError, UsageError
 
 NAME_MAX: Final = 100
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_/-]+", re.ASCII)
@@ -29,9 +35,12 @@ def changed_roots(
         changed: Paths that changed, removed ones included; None: every target counts.
 
     Raises:
-        UsageError: A pattern makes no sense.
+        UsageError: A pattern makes no sense, or two configs would share an output.
     """
     targets = find_targets(files, patterns, output)
+    shared = shared_outputs(targets)
+    if shared:
+        raise UsageError("--config", next(iter(shared.values())), ONE_EACH)
     if changed is None:
         return targets
     return tuple(

@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 from reconciler.model.errors import UsageError
 
 DEFAULT_OUTPUT = "terraform"
+ONE_EACH = "one directory per cluster"
+"""What to do when configs share an output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -32,23 +34,37 @@ def find_targets(
         output: The output directory, relative to each config's own.
 
     Raises:
-        UsageError: A path leaves the repository, or two configs would share an output.
+        UsageError: A path leaves the repository, or two that are named would share an output.
     """
     found: set[str] = set()
+    named: set[str] = set()
     for pattern in patterns:
         plain = _inside(pattern)
         if any(c in pattern for c in "*?"):
             expression = re.compile(_within_directories(plain))
             found |= {file for file in files if expression.fullmatch(file)}
         else:
-            found.add(plain)
-    targets = tuple(sorted(_target(path, output) for path in found))
-    outputs = [target.output_dir for target in targets]
-    if len(set(outputs)) < len(outputs):
-        raise UsageError(
-            "--config", "two configs would share an output", "one directory per cluster"
-        )
-    return targets
+            named.add(plain)
+    shared = shared_outputs([_target(path, output) for path in named])
+    if shared:
+        raise UsageError("--config", next(iter(shared.values())), ONE_EACH)
+    return tuple(sorted(_target(path, output) for path in found | named))
+
+
+def shared_outputs(targets: Sequence[RenderTarget]) -> dict[RenderTarget, str]:
+    """Why targets cannot be rendered beside others: these would remove each other's files in turn.
+
+    Returns:
+        What is wrong, by target; those with an output of their own are left out.
+    """
+    configs: dict[str, list[str]] = {}
+    for target in sorted(targets):
+        configs.setdefault(target.output_dir, []).append(target.config_path)
+    return {
+        target: f"{', '.join(configs[target.output_dir])} would share {target.output_dir}"
+        for target in targets
+        if len(configs[target.output_dir]) > 1
+    }
 
 
 def _target(config_path: str, output: str) -> RenderTarget:

@@ -15,7 +15,13 @@ from reconciler.gitops.proposal import (
 )
 from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.status import ClusterState, ClusterStatus, GitopsReport
-from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget, find_targets
+from reconciler.gitops.targets import (
+    DEFAULT_OUTPUT,
+    ONE_EACH,
+    RenderTarget,
+    find_targets,
+    shared_outputs,
+)
 from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.loops.gitops_progress import GitopsProgress, IsLive
 from reconciler.loops.gitops_publishing import GitopsPublishing
@@ -194,7 +200,13 @@ class GitopsLoop:
     def _turn(self, tip: Commit) -> GitopsReport:
         files = {file.path: file.blob for file in self._repository.files(tip.id)}
         targets = find_targets(tuple(files), self._settings.configs, self._settings.output)
-        prepared = [self._prepared(tip, target, files) for target in targets]
+        shared = shared_outputs(targets)
+        prepared = [
+            _refused(target, UsageError("--config", shared[target], ONE_EACH))
+            if target in shared
+            else self._prepared(tip, target, files)
+            for target in targets
+        ]
         claimed: dict[str, list[str]] = {}
         for each in prepared:
             for claim in each.claims:
@@ -224,13 +236,16 @@ class GitopsLoop:
         known = self._unchanged.get(target)
         if known is not None and known.seen == seen:
             return known
-        blob = files[target.config_path]
         try:
             proposal = self._propose(tip, target, files)
         except (ConfigError, InputError, UsageError) as error:
-            return _Prepared(target=target, blob=blob, ended=_invalid(target, error))
+            return _refused(target, error)
         return _Prepared(
-            target=target, seen=seen, blob=blob, proposal=proposal, claims=proposal.claims
+            target=target,
+            seen=seen,
+            blob=files[target.config_path],
+            proposal=proposal,
+            claims=proposal.claims,
         )
 
     def _draft(
@@ -358,6 +373,11 @@ def _invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
     """Of this cluster alone: teams that share a repository must not wait for each other."""
     problems = error.problems if isinstance(error, ConfigError) else ()
     return ClusterStatus(target=target, state="invalid", detail=str(error), problems=problems)
+
+
+def _refused(target: RenderTarget, error: ReconcilerError) -> _Prepared:
+    """A config that nothing is rendered from."""
+    return _Prepared(target=target, ended=_invalid(target, error))
 
 
 def _own_files(target: RenderTarget, files: dict[str, str]) -> frozenset[tuple[str, str]]:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
-from tests.git_remote import write_and_push
-from tests.sandbox.gitops.loop_world import Loops, config, pulled
+from tests.git_remote import git, write_and_push
+from tests.sandbox.gitops.loop_world import Loops, RecordingForge, config, pulled
 
 pytestmark = pytest.mark.sandbox
 
@@ -57,6 +57,26 @@ def test_copied_folder_takes_no_other_clusters_fleets(
     assert "clusters/a/sectors.yaml" in refused.detail
     push(work, "b", written("two", subnet="subnet-2", key="b.tfstate"))
     assert states(loop) == {"a": "unchanged", "b": "committed"}
+
+
+def test_two_configs_in_one_directory_hold_up_no_other_cluster(loops: Loops, work: Path) -> None:
+    """A copy that somebody kept beside a config would stop every team of the repository."""
+    settings = GitopsSettings(version="1.0.0", configs=("clusters/*/*.yaml",))
+    push(work, "a", written("one", subnet="subnet-1", key="a.tfstate"))
+    push(work, "b", written("two", subnet="subnet-2", key="b.tfstate"))
+    copied = "clusters/b/sectors-old.yaml"
+    write_and_push(work, copied, written("two", subnet="subnet-2", key="b.tfstate"), "Keep it")
+    loop = loops(settings, forge=RecordingForge())
+    found = {each.target.config_path: each for each in loop.once().clusters}
+    assert found["clusters/a/sectors.yaml"].state == "committed"
+    for path in (copied, "clusters/b/sectors.yaml"):
+        assert found[path].state == "invalid"
+        assert "would share clusters/b/terraform" in found[path].detail
+    pulled(work)
+    git(work, "rm", "-q", copied)
+    git(work, "commit", "-qm", "Tidy up")
+    git(work, "push", "-q", "origin", "HEAD:main")
+    assert loop.once().clusters[1].state == "committed"
 
 
 def test_clusters_of_one_name_in_two_accounts_are_two(loops: Loops, work: Path) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from reconciler.gitops.roots import changed_roots, gone_configs
 from reconciler.gitops.targets import RenderTarget, find_targets
 from reconciler.model.errors import UsageError
 
@@ -50,5 +51,12 @@ def test_output_over_the_config_or_outside_is_refused(output: str) -> None:
 
 def test_configs_that_share_an_output_are_refused() -> None:
     """Two configs in one output would remove each other's files in turn."""
-    with pytest.raises(UsageError, match="share an output"):
+    with pytest.raises(UsageError, match=r"a\.yaml, b\.yaml would share terraform"):
         find_targets((), ["a.yaml", "b.yaml"])
+    with pytest.raises(UsageError, match=r"a\.yaml, b\.yaml would share terraform"):
+        changed_roots(("a.yaml", "b.yaml"), ["*.yaml"])
+
+
+def test_removed_configs_of_one_directory_are_named_all_the_same() -> None:
+    """The very commit that tidies such a directory up would stop every cluster's pipeline."""
+    assert gone_configs((), ["*.yaml"], {"a.yaml", "b.yaml"}) == ("a.yaml", "b.yaml")

@@ -202,9 +202,14 @@ def test_launch_delays_are_drawn_from_the_seed(
         aws.faults.clear()
         put(
             seed=3,
-            launches=[{"delay": {"min": 5, "max": 25, "distribution": "exponential"}}],
+            launches=[
+                {
+                    "fleet": "drawn",
+                    "delay": {"min": 5, "max": 25, "distribution": "exponential"},
+                }
+            ],
         )
-        fleet = make_fleet(6)
+        fleet = make_fleet(6, tags={"fleet": "drawn"})
         seen = []
         for _ in range(26):
             clock.advance(1)

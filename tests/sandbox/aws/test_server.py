@@ -23,6 +23,9 @@ from reconciler.sandbox.aws.process import AwsProcess
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
 
+LONG_SECONDS = 60.0
+"""What no test waits for, however slow the machine."""
+
 
 def client(service: str, url: str, keys: tuple[str, str] = ("test", "test")) -> Any:
     """A boto3 client, with dummy credentials unless told."""
@@ -45,7 +48,7 @@ def test_stop_leaves_no_thread_and_no_port() -> None:
         with urllib.request.urlopen(f"{url}/_sandbox/health", timeout=60) as answer:  # noqa: S310 - loopback
             assert json.load(answer) == {"status": "ok"}
         assert is_listening(url)
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before  # what ended meanwhile was another test's
     assert not is_listening(url)
 
 
@@ -60,7 +63,7 @@ def test_stop_does_not_wait_for_idle_or_waiting_clients() -> None:
         )
         stopper = threading.Thread(target=aws.stop)
         stopper.start()
-        stopper.join(20)
+        stopper.join(LONG_SECONDS)
         assert not stopper.is_alive()
 
 
@@ -84,14 +87,14 @@ def test_stop_ends_a_long_poll_of_the_queue() -> None:
     poller = threading.Thread(target=poll)
     poller.start()
     sqs.send_message(QueueUrl=queue, MessageBody="first")
-    poller.join(10)
+    poller.join(LONG_SECONDS)
     poller = threading.Thread(target=poll)
     poller.start()
     sqs.get_queue_url(QueueName="interruptions")
     stopper = threading.Thread(target=aws.stop)
     stopper.start()
-    stopper.join(10)
-    poller.join(10)
+    stopper.join(LONG_SECONDS)
+    poller.join(LONG_SECONDS)
     assert not stopper.is_alive()
     assert not poller.is_alive()
     assert len(seen) == 1
@@ -235,10 +238,10 @@ def test_time_passes_by_itself_on_the_system_clock() -> None:
                 "DefaultTargetCapacityType": "spot",
             },
         )
-        change, instances = aws.world.instances(since=0, wait_seconds=20)
+        change, instances = aws.world.instances(since=0, wait_seconds=LONG_SECONDS)
         while instances[0]["state"] != "running":
             last = change
-            change, instances = aws.world.instances(since=last, wait_seconds=20)
+            change, instances = aws.world.instances(since=last, wait_seconds=LONG_SECONDS)
             assert change > last
         ec2.close()
 
@@ -282,7 +285,7 @@ def test_process_dies_with_its_parent() -> None:
         watch = os.pidfd_open(int(pid))
         parent.send_signal(signal.SIGKILL)
     try:
-        assert select.select([watch], [], [], 20)[0]
+        assert select.select([watch], [], [], LONG_SECONDS)[0]
     finally:
         os.close(watch)
     assert not is_listening(url)

@@ -119,6 +119,15 @@ def add_node(kube: Kube, name: str, cpu: str = "4", **labels: str) -> Any:
     )
 
 
+def available(kube: Kube, name: str, replicas: int) -> None:
+    """Wait until so many replicas are available."""
+    kube.until(
+        kube.apps.list_namespaced_deployment,
+        lambda d: d.metadata.name == name and d.status.available_replicas == replicas,
+        "default",
+    )
+
+
 def pod_body(name: str, cpu: str = "100m", **spec: Any) -> dict[str, Any]:
     """A pod of one container."""
     container = {"name": "c", "image": "x:1", "resources": {"requests": {"cpu": cpu}}}

@@ -7,7 +7,7 @@ import pytest
 from reconciler.sandbox.cluster.eviction import evict as evict_inside
 from reconciler.sandbox.cluster.resources import BUDGETS
 from reconciler.sandbox.cluster.status import ApiError
-from tests.sandbox.cluster.kube import Answer, Kube, is_ready, pod_body, workload
+from tests.sandbox.cluster.kube import Answer, Kube, available, is_ready, pod_body, workload
 
 TERMINATION = "sandbox.fleet-reconciler.io/termination"
 
@@ -29,15 +29,6 @@ def run_deployment(kube: Kube, name: str, replicas: int) -> list[str]:
     available(kube, name, replicas)
     listed = kube.core.list_namespaced_pod("default", label_selector=f"app={name}")
     return [pod.metadata.name for pod in listed.items]
-
-
-def available(kube: Kube, name: str, replicas: int) -> None:
-    """Wait until so many replicas are available."""
-    kube.until(
-        kube.apps.list_namespaced_deployment,
-        lambda d: d.metadata.name == name and d.status.available_replicas == replicas,
-        "default",
-    )
 
 
 def make_budget(kube: Kube, name: str, allowed: int, app: str = "web", **spec: Any) -> Any:

@@ -116,7 +116,7 @@ class Wire:
         pem = config["clusters"][0]["cluster"]["certificate-authority-data"]
         context = ssl.create_default_context(cadata=base64.b64decode(pem).decode())
         host = kube.server.url.removeprefix("https://")
-        self.connection = HTTPSConnection(host, context=context, timeout=20)
+        self.connection = HTTPSConnection(host, context=context, timeout=60)
         self.connection.request(
             "GET", path, headers={"Authorization": f"Bearer {kube.server.token}"}
         )
@@ -134,7 +134,7 @@ class Wire:
 def watch_pods(kube: Kube) -> Iterator[Wire]:
     """A watch from now on."""
     version = kube.ask("GET", PODS).body["metadata"]["resourceVersion"]
-    wire = Wire(kube, f"{PODS}?watch=1&resourceVersion={version}&timeoutSeconds=15")
+    wire = Wire(kube, f"{PODS}?watch=1&resourceVersion={version}&timeoutSeconds=60")
     yield wire
     wire.close()
 
@@ -212,9 +212,10 @@ def test_delay_ends_with_the_server(cluster: Kube, control: KubeControlClient) -
     pem = config["clusters"][0]["cluster"]["certificate-authority-data"]
     context = ssl.create_default_context(cadata=base64.b64decode(pem).decode())
     host = cluster.server.url.removeprefix("https://")
-    waiting = HTTPSConnection(host, context=context, timeout=0.3)
+    waiting = HTTPSConnection(host, context=context, timeout=60)
     headers = {"Authorization": f"Bearer {cluster.server.token}"}
     waiting.request("GET", "/api/v1/configmaps", headers=headers)
+    waiting.sock.settimeout(0.3)
     with pytest.raises(socket.timeout):
         waiting.getresponse()
     waiting.close()

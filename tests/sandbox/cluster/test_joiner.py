@@ -1,7 +1,6 @@
 """User data and instances on their way to becoming nodes."""
 
 import base64
-import json
 
 import pytest
 
@@ -10,35 +9,8 @@ from reconciler.model.errors import InputError
 from reconciler.model.quantity import milli, whole
 from reconciler.sandbox.joiner.node_object import InstanceFacts, node_object
 from reconciler.sandbox.joiner.user_data import BootConfig, read_user_data
+from tests.sandbox.cluster.user_data import MIME, NODE_CONFIG
 
-NODE_CONFIG = json.dumps(
-    {
-        "apiVersion": "node.eks.aws/v1alpha1",
-        "kind": "NodeConfig",
-        "spec": {
-            "cluster": {"name": "analytics"},
-            "kubelet": {
-                "config": {
-                    "maxPods": 30,
-                    "kubeReserved": {"cpu": "100m", "memory": "1Gi"},
-                    "registerWithTaints": [
-                        {"key": "lifecycle", "value": "OnDemand", "effect": "PreferNoSchedule"}
-                    ],
-                },
-                "flags": ["--node-labels=sector=primary,fleet=primary-small"],
-            },
-        },
-    }
-)
-MIME = """MIME-Version: 1.0
-Content-Type: multipart/mixed; boundary="BOUNDARY"
-
---BOUNDARY
-Content-Type: {kind}
-
-{text}
---BOUNDARY--
-"""
 SCRIPT = """#!/bin/bash
 set -euo pipefail
 cat >/run/node-config.yaml <<'NODECONFIG'

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.sandbox.cluster.kube import Kube, workload
-from tests.sandbox.cluster.test_eviction import available
+from tests.sandbox.cluster.kube import Kube, available, workload
 
 pytestmark = pytest.mark.skipif(
     shutil.which("kubectl") is None, reason="needs kubectl; it is not on the PATH"
@@ -48,7 +47,7 @@ def test_apply_is_repeatable_in_both_kinds(cluster: Kube, tmp_path: Path) -> Non
     assert "configured" in kubectl(cluster, tmp_path, "apply", "-f", str(manifest))
     kubectl(cluster, tmp_path, "apply", "--server-side", "--force-conflicts", "-f", str(manifest))
     assert "successfully rolled out" in kubectl(
-        cluster, tmp_path, "rollout", "status", "deployment/web", "--timeout=20s"
+        cluster, tmp_path, "rollout", "status", "deployment/web", "--timeout=100s"
     )
 
 
@@ -61,7 +60,7 @@ def test_drain_moves_pods_within_their_budget(cluster: Kube, tmp_path: Path) -> 
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
     }
     cluster.policy.create_namespaced_pod_disruption_budget("default", budget)
-    assert "drained" in kubectl(cluster, tmp_path, "drain", "a", "--timeout=50s")
+    assert "drained" in kubectl(cluster, tmp_path, "drain", "a", "--timeout=100s")
     available(cluster, "web", 4)
     pods = cluster.core.list_namespaced_pod("default").items
     assert {pod.spec.node_name for pod in pods} == {"b"}
@@ -80,5 +79,5 @@ def test_get_prints_columns_and_describe_prints_events(cluster: Kube, tmp_path: 
     (pod,) = cluster.core.list_namespaced_pod("default").items
     assert "Scheduled" in kubectl(cluster, tmp_path, "describe", "pod", pod.metadata.name)
     kubectl(cluster, tmp_path, "wait", "--for=condition=Ready", f"pod/{pod.metadata.name}")
-    kubectl(cluster, tmp_path, "delete", "deployment", "web", "--timeout=20s")
+    kubectl(cluster, tmp_path, "delete", "deployment", "web", "--timeout=100s")
     assert "NotFound" not in kubectl(cluster, tmp_path, "get", "pods")

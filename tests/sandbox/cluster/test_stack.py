@@ -18,7 +18,7 @@ from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.cluster.kube import is_ready
-from tests.sandbox.cluster.test_joiner import MIME, NODE_CONFIG
+from tests.sandbox.cluster.user_data import MIME, NODE_CONFIG
 
 pytestmark = pytest.mark.sandbox
 DEADLINE_SECONDS = 120
@@ -177,7 +177,7 @@ def test_command_inside_gets_environment_and_gives_its_exit_code() -> None:
         [*UP, "--", sys.executable, "-c", READ_CLUSTER],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE_SECONDS,
         check=False,
     )
     assert done.returncode == 7, done.stderr
@@ -188,7 +188,9 @@ def test_command_inside_gets_environment_and_gives_its_exit_code() -> None:
 def test_missing_command_is_one_line_on_stderr() -> None:
     """A traceback tells nobody that a program is not installed."""
     argv = [*UP, "--", "no-such-program-anywhere"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("error: no-such-program-anywhere: ")
 

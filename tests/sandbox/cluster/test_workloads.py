@@ -3,8 +3,7 @@
 from typing import Any
 
 from tests.sandbox.cluster.conftest import MakeCluster
-from tests.sandbox.cluster.kube import Kube, add_node, is_ready, pod_body, workload
-from tests.sandbox.cluster.test_eviction import available
+from tests.sandbox.cluster.kube import Kube, add_node, available, is_ready, pod_body, workload
 
 
 def job(name: str, command: list[str], **spec: Any) -> dict[str, Any]:

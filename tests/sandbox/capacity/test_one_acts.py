@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.sandbox.capacity.world import Program, World
+from tests.sandbox.capacity.world import DEADLINE_SECONDS, Program, World
 
 pytestmark = pytest.mark.sandbox
 
@@ -25,10 +25,10 @@ def test_second_program_stands_by_and_single_cycle_is_refused(
     world.until_pods(lambda phases: phases["one"] == "Running")
     assert second.events("action_applied") == []
     once = program("--once")
-    assert once.process.wait(60) == 1
+    assert once.process.wait(DEADLINE_SECONDS) == 1
     assert "Lease fleet-reconciler: is held by" in once.log_text
     trial = program("--once", "--dry-run")
-    assert trial.process.wait(60) == 0
+    assert trial.process.wait(DEADLINE_SECONDS) == 0
     world.remove_pods()
     world.until_idle()
     assert first.end()[0] == 0

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,14 @@ from kubernetes import client
 from reconciler.sandbox.stack import Sandbox
 from tests.git_remote import make_remote
 from tests.sandbox.capacity.world import CONFIG, DEADLINE_SECONDS, Program, World, until
-from tests.unit.adapters.test_slack import Hook
+from tests.slack_hook import slack_hook
 
 pytestmark = pytest.mark.sandbox
 
 NOW = "2026-01-31T12:00:00Z"
 
-GRACE_SECONDS = 20
-"""A kubelet waits 30 s before it kills; how fast the test machine is must not matter."""
+GRACE_SECONDS = 30
+"""So long a kubelet waits before it kills; the program itself gives up a third of it earlier."""
 
 
 def reconciler(
@@ -37,7 +36,7 @@ def reconciler(
         env={**inherited, **sandbox.environment()},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE_SECONDS,
         check=False,
     )
     assert done.returncode == code, done.stderr
@@ -83,7 +82,7 @@ def test_invalid_config_at_start_is_refused_with_all_faults(
     sandbox.control.forget_calls()
     config_file.write_text("cluster: analytics\nsleep_intervall: 3\nregions: 5\n")
     running = program()
-    assert running.process.wait(30) == 2
+    assert running.process.wait(DEADLINE_SECONDS) == 2
     faults = running.log_text.splitlines()
     assert [line.startswith(f"error: {config_file}:") for line in faults] == [True, True]
     assert "config/unknown-key" in running.log_text
@@ -95,7 +94,7 @@ def test_taken_port_is_one_line_and_exit_code_1(program: Callable[..., Program])
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         running = program("--listen", f"127.0.0.1:{port}")
-        assert running.process.wait(30) == 1
+        assert running.process.wait(DEADLINE_SECONDS) == 1
     (line,) = running.log_text.splitlines()
     assert line.startswith(f"error: 127.0.0.1:{port}: cannot listen there: Address already in use")
 
@@ -227,23 +226,17 @@ def test_slack_hook_hears_of_new_capacity_and_is_never_logged(
     program: Callable[..., Program], world: World
 ) -> None:
     """A notification nobody gets is a promise broken; a hook in a log is a leak."""
-    with Hook() as hook:
-        thread = threading.Thread(target=hook.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            running = program("-vvv", RECONCILER_SLACK_HOOK=hook.url)
-            running.until_ready()
-            world.add_pods(["told"], cpu="1500m", seconds=1)
-            while "1 pending pod needs" not in hook.posted.get(timeout=DEADLINE_SECONDS):
-                pass  # of drift it may have told before
-            hook.status = 500
-            world.until_pods(lambda phases: phases["told"] == "Succeeded")
-            world.until_idle()
-            running.until_event("notification_failed", lambda _: True)
-            assert running.end()[0] == 0
-        finally:
-            hook.shutdown()
-            thread.join()
+    with slack_hook() as hook:
+        running = program("-vvv", RECONCILER_SLACK_HOOK=hook.url)
+        running.until_ready()
+        world.add_pods(["told"], cpu="1500m", seconds=1)
+        while "1 pending pod needs" not in hook.posted.get(timeout=DEADLINE_SECONDS):
+            pass  # of drift it may have told before
+        hook.status = 500
+        world.until_pods(lambda phases: phases["told"] == "Succeeded")
+        world.until_idle()
+        running.until_event("notification_failed", lambda _: True)
+        assert running.end()[0] == 0
     assert "services/T0" not in running.log_text
 
 

@@ -106,7 +106,7 @@ class Program:
         """Signal it; its exit code and how long it took."""
         began = time.monotonic()
         self.process.send_signal(number)
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=DEADLINE_SECONDS)
         return code, time.monotonic() - began
 
     def _until(self, look: Callable[[], Any], complaint: str) -> Any:

@@ -1,56 +1,23 @@
 """Slack's webhooks over a server on loopback."""
 
-import json
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from queue import Queue
 
 import pytest
 
 from reconciler.adapters.slack import QUEUE_MAX, SlackNotifier
 from reconciler.model.errors import PortError, Throttled, Unavailable
+from tests.slack_hook import Hook, slack_hook
 
 WAIT_SECONDS = 60
-
-
-class Hook(HTTPServer):
-    """A webhook that keeps what it is sent."""
-
-    def __init__(self) -> None:
-        self.posted: Queue[str] = Queue()
-        self.status = 200
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/services/T0/B0/secret"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Hook
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(self.server.status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-        self.server.posted.put(json.loads(body)["text"])
-
-    def log_message(self, *_args: object) -> None:
-        pass
 
 
 @pytest.fixture
 def hook() -> Iterator[Hook]:
     """A server that ends with the test."""
-    with Hook() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
+    with slack_hook() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def test_message_arrives_with_its_control_characters_as_text(hook: Hook) -> None:

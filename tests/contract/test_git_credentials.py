@@ -1,12 +1,14 @@
 """Tokens reach the remote through git's askpass, and nobody else."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from reconciler.adapters.git.process import askpass
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
-from reconciler.model.errors import Forbidden
+from reconciler.model.errors import Forbidden, UsageError
 from reconciler.ports.repository import FileChange
 from tests.git_http import git_over_http
 from tests.git_remote import git, make_remote
@@ -43,6 +45,50 @@ def test_token_file_is_read_anew_after_a_rotation(work: Path, tmp_path: Path) ->
         file.write_text(TOKEN)
         assert port.fetch().subject == "First config"
         port.close()
+
+
+def test_relative_paths_are_those_of_the_command(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git runs elsewhere: `cat: ./token` would look like a wrong token."""
+    (tmp_path / "token").write_text(TOKEN)
+    monkeypatch.chdir(tmp_path)
+    with git_over_http(work.parent, TOKEN) as url:
+        port = GitRepository(GitSettings(url=url, token_file=Path("token")))
+        assert port.fetch().subject == "First config"
+        port.close()
+    port = GitRepository(GitSettings(url="remote.git"))
+    assert port.fetch().subject == "First config"
+    port.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["ghp_0123456789abcdefghij", "github_pat_0123456789abcdef", "glpat-0123456789abcdef"]
+)
+def test_token_as_the_name_in_the_address_is_refused(name: str) -> None:
+    """Forges document it so, and every argument of git would show it."""
+    with pytest.raises(UsageError, match="RECONCILER_GIT_TOKEN") as caught:
+        GitSettings(url=f"https://{name}@example.com/x.git")
+    assert name not in str(caught.value)
+
+
+def test_token_is_for_its_host_alone(tmp_path: Path) -> None:
+    """A server that is called nearly alike, and is redirected to, must get no answer."""
+    settings = GitSettings(url="https://git.example.com/x.git", token=TOKEN)
+    environment = askpass(settings, tmp_path)
+    answers = [
+        subprocess.run(
+            [environment["GIT_ASKPASS"], prompt],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        ).stdout.strip()
+        for host in ("git.example.com", "git.example.com/team", "git.example.com.evil.example")
+        for prompt in (f"Username for 'https://{host}': ", f"Password for 'https://a@{host}': ")
+    ]
+    assert answers == ["x-access-token", TOKEN, "x-access-token", TOKEN, "", ""]
 
 
 @pytest.mark.parametrize("token", ["", "wr0ng-token-value"])

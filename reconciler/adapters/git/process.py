@@ -17,9 +17,9 @@ from reconciler.telemetry.scrub import scrub, secrets_of
 _ASKPASS = """#!/bin/sh
 # Answers git's questions for one host only; holds no secret itself.
 case "$1" in
-  "Username for 'https://$RECONCILER_GIT_HOST"*|"Username for 'http://$RECONCILER_GIT_HOST"*)
+  "Username for 'https://$RECONCILER_GIT_HOST"[\\'/]*|"Username for 'http://$RECONCILER_GIT_HOST"[\\'/]*)
     printf '%s\\n' "$RECONCILER_GIT_USERNAME" ;;
-  "Password for 'https://"*"@$RECONCILER_GIT_HOST"*|"Password for 'http://"*"@$RECONCILER_GIT_HOST"*)
+  "Password for 'https://"*"@$RECONCILER_GIT_HOST"[\\'/]*|"Password for 'http://"*"@$RECONCILER_GIT_HOST"[\\'/]*)
     if [ -n "$RECONCILER_GIT_TOKEN_FILE" ]; then exec cat "$RECONCILER_GIT_TOKEN_FILE"; fi
     printf '%s\\n' "$RECONCILER_GIT_TOKEN" ;;
   *) exit 1 ;;
@@ -194,11 +194,17 @@ def _environment(settings: GitSettings, private: Path) -> Mapping[str, str]:
     if "GIT_SSH_COMMAND" not in users and "GIT_SSH" not in users:
         environment["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes -o ConnectTimeout=15"
     if settings.host and (settings.token or settings.token_file):
-        environment |= _askpass(settings, private)
+        environment |= askpass(settings, private)
     return environment
 
 
-def _askpass(settings: GitSettings, private: Path) -> Mapping[str, str]:
+def askpass(settings: GitSettings, private: Path) -> Mapping[str, str]:
+    """Variables with which git asks a program of ours, and that program knows the answers.
+
+    Args:
+        settings: With a token and an http address.
+        private: A directory that nobody else reads, for the program.
+    """
     program = private / "askpass"
     program.write_text(_ASKPASS, encoding="utf-8")
     program.chmod(0o700)
@@ -207,5 +213,8 @@ def _askpass(settings: GitSettings, private: Path) -> Mapping[str, str]:
         "RECONCILER_GIT_HOST": settings.host,
         "RECONCILER_GIT_USERNAME": settings.username,
         "RECONCILER_GIT_TOKEN": settings.token,
-        "RECONCILER_GIT_TOKEN_FILE": str(settings.token_file or ""),
+        # git runs in its own directory.
+        "RECONCILER_GIT_TOKEN_FILE": str(settings.token_file.absolute())
+        if settings.token_file
+        else "",
     }

@@ -167,7 +167,7 @@ class GitRepository:
         target = branch or self._settings.branch
         refspec = f"{commit}:refs/heads/{target}"
         self._git.talk(
-            "push", "push", "--quiet", "--no-verify", "--", self._settings.url, refspec,
+            "push", "push", "--quiet", "--no-verify", "--", self._settings.address, refspec,
             branch=target,
         )  # fmt: skip
 
@@ -225,7 +225,7 @@ class GitRepository:
     def _talk_fetch(self, depth: int, refspec: str) -> None:
         self._git.talk(
             "fetch", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-            f"--depth={depth}", "--", self._settings.url, refspec,
+            f"--depth={depth}", "--", self._settings.address, refspec,
         )  # fmt: skip
 
     def _local(self, *arguments: str) -> bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from reconciler.model.errors import UsageError
+from reconciler.telemetry.scrubbing import Scrubber
 
 _BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock$|/$|\.$))[A-Za-z0-9][\w./-]{0,199}$")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -47,15 +48,21 @@ class GitSettings:
         if any(c in self.author_name + self.author_email for c in "<>\n\0"):
             raise UsageError("commit author", "name and address must not contain < > or newlines")
         parts = urlsplit(self.url)
-        if parts.password:
+        if parts.password or Scrubber().text(parts.username or "") != (parts.username or ""):
             raise UsageError(
                 "repository",
-                "the address carries a password",
+                "the address carries a password or token",
                 "give it in RECONCILER_GIT_TOKEN or RECONCILER_GIT_TOKEN_FILE",
             )
         has_token = bool(self.token) or self.token_file is not None
         if has_token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise UsageError("repository", "a token is never sent over plain http", "use https")
+
+    @property
+    def address(self) -> str:
+        """What git is told: it runs in a directory of its own."""
+        is_path = ":" not in self.url.split("/", 1)[0]
+        return str(Path(self.url).absolute()) if is_path else self.url
 
     @property
     def host(self) -> str:

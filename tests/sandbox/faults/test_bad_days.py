@@ -59,6 +59,13 @@ def living(sandbox: Sandbox) -> list[Any]:
     return [each for each in sandbox.control.instances()[1] if each["state"] == "running"]
 
 
+def noticed(sandbox: Sandbox) -> set[str]:
+    """Fleet instances that were told of their interruption, whatever became of them."""
+    return {
+        each["instance_id"] for each in sandbox.control.instances()[1] if each["interrupted_at"]
+    }
+
+
 def test_interrupted_and_dead_instances_are_replaced(
     program: Start, world: World, sandbox: Sandbox, put: Put
 ) -> None:
@@ -66,11 +73,9 @@ def test_interrupted_and_dead_instances_are_replaced(
     running = program()
     deploy(world, REPLICAS)
     until_running(world, REPLICAS)
+    before = noticed(sandbox)
     put(aws={"interruptions": [{"count": 1, "notice": "1s"}]})
-    taken = until(
-        lambda: {e["instance_id"] for e in living(sandbox) if e["interrupted_at"]},
-        lambda: "no notice",
-    )
+    taken = until(lambda: noticed(sandbox) - before, lambda: "no notice")
     until(
         lambda: not taken & {e["instance_id"] for e in living(sandbox)},
         lambda: "the interrupted instance runs on",

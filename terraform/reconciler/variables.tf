@@ -157,8 +157,11 @@ variable "pipelines" {
   }
 
   validation {
-    condition     = var.pipelines == null ? true : !contains(concat(var.pipelines.plan_subjects, var.pipelines.apply_subjects), "*")
-    error_message = "pipelines must not take every subject (\"*\"): any repository of the forge could assume the role."
+    condition = var.pipelines == null ? true : alltrue([
+      for subject in concat(var.pipelines.plan_subjects, var.pipelines.apply_subjects) :
+      !can(regex("[*?]", subject)) || can(regex("^[^*?:/]+:[^*?:/]+[:/]", subject))
+    ])
+    error_message = "pipelines must not take every subject (\"*\", \"repo:*\", \"repo:team*\"): name the owner before a wildcard, as in \"repo:team/fleets:*\", or any repository of the forge could assume the role."
   }
 
   validation {

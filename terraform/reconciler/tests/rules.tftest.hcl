@@ -137,6 +137,35 @@ run "rejects_pipelines_of_anybody" {
   }
 }
 
+run "rejects_pipelines_of_any_owner_with_a_like_name" {
+  command         = plan
+  expect_failures = [var.pipelines]
+
+  variables {
+    state_bucket = "analytics-state"
+    state_key    = "a"
+    pipelines = {
+      oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/gitlab.example"
+      plan_subjects     = ["repo:team/fleets:*"]
+      apply_subjects    = ["repo:team*"]
+    }
+  }
+}
+
+run "accepts_pipelines_of_one_owner" {
+  command = plan
+
+  variables {
+    state_bucket = "analytics-state"
+    state_key    = "a"
+    pipelines = {
+      oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/gitlab.example"
+      plan_subjects     = ["repo:team/*", "project_path:team/fleets:ref_type:branch:ref:*"]
+      apply_subjects    = ["repo:team/fleets:environment:fleets"]
+    }
+  }
+}
+
 run "rejects_pipelines_without_a_bucket" {
   command         = plan
   expect_failures = [var.pipelines]

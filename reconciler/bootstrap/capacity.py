@@ -23,7 +23,7 @@ from reconciler.config.environment import Flags
 from reconciler.config.loader import parse_config
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.sides import Sides
-from reconciler.gitops.live import LiveDrift, live_drift
+from reconciler.gitops.live import LiveDrift, is_live, live_drift
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.loops.event_reporter import EventReporter
 from reconciler.loops.leadership import Leadership
@@ -283,7 +283,7 @@ class Capacity:
         if self._cloud is None or cluster != self._source.settings.cluster:
             return None
         config = parse_config(content, cluster_name=cluster)
-        return not live_drift(config, self._source.settings.regions[0], self._cloud)
+        return is_live(config, self._source.settings.regions[0], self._cloud)
 
     def _kubernetes_events(self) -> KubernetesEvents:
         """Events over connections of their own: they hold nothing up."""

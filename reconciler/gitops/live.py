@@ -73,6 +73,11 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
     return tuple(sorted(found))
 
 
+def is_live(config: SectorConfig, home: Region, cloud: CloudState) -> bool | None:
+    """Whether EC2 has the fleets of a config; None: its home Region did not answer."""
+    return not live_drift(config, home, cloud) if home in cloud.regions else None
+
+
 def _several(fleets: list[Fleet]) -> LiveDrift:
     """An approved replacement aside, a second fleet is one that nobody sizes."""
     ids = ", ".join(sorted(fleet.id for fleet in fleets))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.live import LiveDrift, LiveDriftKind, fleet_tags, live_drift
+from reconciler.gitops.live import LiveDrift, LiveDriftKind, fleet_tags, is_live, live_drift
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
@@ -80,6 +80,18 @@ def test_missing_and_extra_fleets_are_named() -> None:
 def test_silent_region_is_not_missing() -> None:
     """An outage of an API must not look like a deleted fleet."""
     assert drift(regions=frozenset({AWAY})) == []
+
+
+@pytest.mark.parametrize(
+    ("fleets", "regions", "answer"),
+    [((SMALL, WIDE), {HOME}, True), ((SMALL,), {HOME}, False), ((SMALL, WIDE), {AWAY}, None)],
+)
+def test_config_is_live_only_where_ec2_answered(
+    fleets: tuple[Fleet, ...], regions: set[Region], answer: bool | None
+) -> None:
+    """A change would be called live, in the chain that people wait for, because nobody looked."""
+    cloud = CloudState(fleets=fleets, regions=frozenset(regions))
+    assert is_live(CONFIG, HOME, cloud) is answer
 
 
 @pytest.mark.parametrize(

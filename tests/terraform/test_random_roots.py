@@ -20,7 +20,8 @@ from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
 from tests.asked import rounds
 from tests.properties.rendering.configs import drawn
-from tests.properties.rendering.test_rendering_laws import STRING, hostile_documents
+from tests.properties.rendering.hcl import STRING
+from tests.properties.rendering.hostile import hostile_documents
 from tests.terraform.offline_root import OFFLINE_PROVIDER, make_offline_root
 from tests.terraform.program import TerraformProgram, find_terraform
 

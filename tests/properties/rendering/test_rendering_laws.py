@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +16,9 @@ from reconciler.gitops.render import TFVARS, render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.errors import ConfigError
 from tests.asked import rounds
-from tests.properties.rendering.configs import CODE, Document, drawn
+from tests.properties.rendering.configs import Document, drawn
+from tests.properties.rendering.hcl import STRING, read_hcl, skeleton
+from tests.properties.rendering.hostile import BASE, hostile_documents, places_of
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -109,137 +110,6 @@ def _merged(levels: list[Document], key: str) -> dict[str, str]:
     return merged
 
 
-PAYLOADS = (
-    *CODE,
-    "",
-    " ",
-    "../../../etc/passwd",
-    "/etc/passwd",
-    "..",
-    ".git/config",
-    "a/../../b",
-    "x" * 100_000,
-    "\x00",
-    "\x1b[31mred\x07",
-    "\ud800",
-    "-rf",
-    "--backend-config=x",
-    "a\nb: c\n- d",
-    "!!python/object/apply:os.system [id]",
-    "&a *a",
-    "aws:reserved",
-    "null",
-    "1e999999",
-)
-BASE: Document = {
-    "cluster": "analytics",
-    "regions": ["us-west-2"],
-    "sizes": {"own": {"cpu": "2", "memory": "16Gi", "instance_types": ["r5.large"]}},
-    "terraform": {
-        "ami": "ami-0aa",
-        "security_group_id": "sg-0aa",
-        "private_subnet_ids": {"us-west-2a": "subnet-0aa"},
-        "ssh_key_name": "key",
-        "instance_profile_name": "node",
-        "ebs_kms_key_id": "k",
-        "cluster_endpoint": "https://a.example",
-        "cluster_ca": "YQ==",
-        "service_cidr": "10.0.0.0/16",
-        "kube_reserved": {"cpu": "1"},
-        "node_labels": {"tier": "x"},
-        "node_taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}],
-        "tags": {"team": "data"},
-        "backend": {
-            "bucket": "state",
-            "key": "a/terraform.tfstate",
-            "region": "us-west-2",
-            "kms_key_id": "k",
-            "endpoint": "https://s3.example",
-        },
-    },
-    "sectors": {
-        "primary": {
-            "kind": "memory",
-            "labels": {"tier": "y"},
-            "fleets": [
-                {
-                    "size": "own",
-                    "zone": "us-west-2a",
-                    "instance_types": ["r5.large"],
-                    "labels": {"team": "z"},
-                    "taints": [{"key": "c", "value": "d", "effect": "NoExecute"}],
-                    "terraform": {"tags": {"unit": "u"}},
-                }
-            ],
-        }
-    },
-}
-
-
-def _places(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Every text of the document, and every key that people choose, as paths."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            if path and path[-1] in _FREE_KEYS:
-                yield (*path, key, "<key>")
-            yield from _places(value, (*path, key))
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            yield from _places(value, (*path, index))
-    elif isinstance(node, str):
-        yield path
-
-
-_FREE_KEYS = {
-    "sectors",
-    "sizes",
-    "tags",
-    "labels",
-    "node_labels",
-    "private_subnet_ids",
-    "kube_reserved",
-}
-
-
-def _with(node: Any, path: tuple[str | int, ...], payload: str) -> Any:
-    """A copy of the document with one text, or one key, replaced."""
-    if not path:
-        return payload
-    if path[1:] == ("<key>",):
-        return {payload if key == path[0] else key: value for key, value in node.items()}
-    if isinstance(node, dict):
-        return {k: _with(v, path[1:], payload) if k == path[0] else v for k, v in node.items()}
-    return [_with(v, path[1:], payload) if i == path[0] else v for i, v in enumerate(node)]
-
-
-def hostile_documents() -> list[tuple[tuple[str | int, ...], str, str]]:
-    """Place, payload and YAML of every hostile config."""
-    places = list(_places(BASE))
-    return [
-        # ASCII only, so that what YAML cannot hold as it is comes as an escape.
-        (place, payload, yaml.safe_dump(_with(BASE, place, payload), sort_keys=False))
-        for payload in PAYLOADS
-        for place in places
-    ]
-
-
-STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-
-
-def read_hcl(quoted: str) -> str:
-    """What an HCL quoted text means; fails on anything that HCL would evaluate."""
-    bare = quoted.replace("$${", "").replace("%%{", "")
-    assert "${" not in bare, quoted
-    assert "%{" not in bare, quoted
-    text: str = json.loads(f'"{quoted}"')
-    return text.replace("$${", "${").replace("%%{", "%{")
-
-
-def _skeleton(content: bytes) -> str:
-    """A file of HCL without what its quoted texts say."""
-    return STRING.sub('""', content.decode())
-
-
 def test_hostile_configs_are_refused_at_their_place_or_stay_literal(
     closing_lines: list[str],
 ) -> None:
@@ -259,13 +129,12 @@ def test_hostile_configs_are_refused_at_their_place_or_stay_literal(
         assert set(files) == set(base), place
         for path in ("main.tf", "outputs.tf", "versions.tf"):
             # An optional setting that is empty is left out.
-            assert payload == "" or _skeleton(files[path]) == _skeleton(base[path]), place
+            assert payload == "" or skeleton(files[path]) == skeleton(base[path]), place
         for path in files.keys() - {"main.tf", "versions.tf", TFVARS}:
             assert files[path] == base[path], (place, path)
         _assert_literal(files, place, payload)
-    closing_lines.append(
-        f"{sum(outcomes.values())} hostile configs at {len(list(_places(BASE)))} places: {outcomes}"
-    )
+    places = len(list(places_of(BASE)))
+    closing_lines.append(f"{sum(outcomes.values())} hostile configs at {places} places: {outcomes}")
     assert sum(outcomes.values()) >= 500
 
 

@@ -54,7 +54,7 @@ def test_interrupted_demo_leaves_no_process_and_no_folder(
         if re.search(r"CI plans it", line):
             break
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=200)
     assert process.returncode in {130, 143, 1}, errors
     assert "Traceback" not in errors
     assert descendants_of_session(mark) == []
@@ -73,7 +73,7 @@ def test_demo_without_terraform_says_what_is_missing(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=200,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("error: terraform: is not on the PATH")

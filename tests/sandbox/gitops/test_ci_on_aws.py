@@ -178,7 +178,7 @@ def test_sigterm_during_apply_leaves_no_lock_in_s3(
     thread.start()
     with pytest.raises(ToolError, match="interrupted by SIGTERM"):
         slow.apply(saved.file)
-    thread.join(timeout=60)
+    thread.join(timeout=240)
     assert "slow.tfstate.tflock" in seen
     assert "slow.tfstate.tflock" not in account.objects()
 
@@ -186,6 +186,6 @@ def test_sigterm_during_apply_leaves_no_lock_in_s3(
 def _interrupt(directory: Path, account: Account, seen: list[str]) -> None:
     """Look at the bucket while the apply is under way, then ask this process to stop."""
     waiting = f"until [ -e {directory}/started ]; do sleep 0.1; done"
-    subprocess.run(["sh", "-c", waiting], timeout=60, check=True)
+    subprocess.run(["sh", "-c", waiting], timeout=240, check=True)
     seen += account.objects()
     os.kill(os.getpid(), signal.SIGTERM)

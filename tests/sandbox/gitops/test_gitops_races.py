@@ -86,7 +86,7 @@ def test_two_loops_and_a_person_for_ten_rounds_lose_nothing(loops: Loops, work: 
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=60)
+            thread.join(timeout=240)
         assert not failures
     log = subjects(work)
     assert [s for s in log if s.startswith("Round")] == [f"Round {n}" for n in range(9, -1, -1)]
@@ -156,12 +156,12 @@ def test_watch_reports_failures_and_goes_on_when_woken(loops: Loops, work: Path)
 
     thread = threading.Thread(target=loop.watch, args=(report,))
     thread.start()
-    assert turned.acquire(timeout=60)
+    assert turned.acquire(timeout=240)
     hidden.rename(remote)
     loop.wake()
-    assert turned.acquire(timeout=60)
+    assert turned.acquire(timeout=240)
     loop.stop()
-    thread.join(timeout=60)
+    thread.join(timeout=240)
     assert not thread.is_alive()
     assert isinstance(seen[0], NotFound)
     assert isinstance(seen[1], GitopsReport)

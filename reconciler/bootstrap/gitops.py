@@ -220,7 +220,8 @@ def _impacts(
     file = _config_file(options)
     if file is None:
         raise UsageError("--cluster", "there is no sector config", "name it with --config")
-    config = parse_config(read_config_bytes(file), name=str(file))
+    content = read_config_bytes(file)
+    config = parse_config(content, name=str(file), cluster_name=_told_name(options, content))
     settings = planner_settings(config, load_catalogue(config.catalogue))
     cluster = FileCluster(options.cluster_files)
     snapshot = observe(cluster, None, settings.observed_regions, SystemClock())
@@ -332,11 +333,7 @@ def facts_of(options: CiOptions) -> ConfigFacts:
     if file is None:
         return ConfigFacts()
     content = read_config_bytes(file)
-    try:
-        return config_facts(content, name=str(file))
-    except UsageError:
-        # A config without a cluster's name: the render was told one.
-        return config_facts(content, name=str(file), cluster_name=_rendered_name(options.directory))
+    return config_facts(content, name=str(file), cluster_name=_told_name(options, content))
 
 
 def _config_file(options: CiOptions) -> Path | None:
@@ -345,10 +342,12 @@ def _config_file(options: CiOptions) -> Path | None:
     return options.config or (beside if beside.is_file() else None)
 
 
-def _rendered_name(directory: Path) -> str | None:
-    """The cluster's name in a rendered root module; None when there is none."""
+def _told_name(options: CiOptions, config: bytes) -> str | None:
+    """The cluster's name that the render was told for a config that names none, else None."""
+    if cluster_in(config):
+        return None
     try:
-        name = json.loads((directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
+        name = json.loads((options.directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return name if isinstance(name, str) else None

@@ -327,5 +327,7 @@ def test_config_without_a_cluster_takes_the_rendered_name(checkout: Path) -> Non
     text = "sectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
     (checkout / "sectors.yaml").write_text(text)
     (checkout / "terraform" / "fleets.auto.tfvars.json").write_text('{"cluster_name": "blue"}')
+    (checkout / "cluster.json").write_text('{"kind": "List", "apiVersion": "v1", "items": []}')
     set_text(checkout, "four")
-    assert planned(checkout)["cluster"] == "blue"
+    report = planned(checkout, "--cluster", "cluster.json")
+    assert (report["cluster"], report["pods"]) == ("blue", [])

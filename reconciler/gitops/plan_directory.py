@@ -15,6 +15,7 @@ REPLANNED = "replanned.tfplan"
 REPORT = "report.json"
 SUMMARY = "summary.md"
 LOCK = ".terraform.lock.hcl"
+_READ = (".tf", ".tf.json", ".tfvars", ".tfvars.json")
 _LEFT_OUT = {".terraform", ".git"}
 
 
@@ -120,7 +121,8 @@ def _files(module: Path, without: Path) -> list[Path]:
 
 
 def _is_terraforms(name: str) -> bool:
-    return name == LOCK or ".tfstate" in name
+    """Whether Terraform writes it; what it reads counts, whatever it is called."""
+    return name == LOCK or (".tfstate" in name and not name.endswith(_READ))
 
 
 def _write(file: Path, text: str) -> None:

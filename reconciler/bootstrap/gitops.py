@@ -119,6 +119,8 @@ class GitopsLog:
             return
         repeated = outcome.clusters == self._last
         self._last = outcome.clusters
+        if not outcome.clusters and not repeated:
+            self._log.warning(events.GITOPS_NO_CONFIG, tip=outcome.tip.short)
         for status in outcome.clusters:
             self._cluster(outcome, status, repeated=repeated)
         for reason in outcome.unshown:

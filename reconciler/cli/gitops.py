@@ -102,6 +102,9 @@ def command(
         rows = [(s.target.config_path, s.state, (s.commit or "")[:12]) for s in report.clusters]
         print_table(("config", "state", "commit"), rows)
     _print_faults(report_json(report)["clusters"])
+    if not report.clusters:
+        wanted_paths = ", ".join(options.configs)
+        sys.stderr.write(f"warning: no sector config there is called {wanted_paths}\n")
     for reason in report.unshown:
         sys.stderr.write(f"warning: {reason}\n")
     if report.exit_code:

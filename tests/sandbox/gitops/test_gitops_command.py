@@ -66,6 +66,13 @@ def test_config_that_cannot_be_rendered_says_why(work: Path) -> None:
     assert line.startswith("error: sectors.yaml: cluster: the config names no cluster")
 
 
+def test_pattern_that_finds_nothing_is_said(work: Path) -> None:
+    """A mistyped pattern renders nothing, for ever, and nothing is red."""
+    done = gitops(str(work.parent / "remote.git"), "--config", "clusters/*/sectors.yaml")
+    assert done.returncode == 0
+    assert done.stderr == "warning: no sector config there is called clusters/*/sectors.yaml\n"
+
+
 def test_missing_repository_is_one_line_and_exit_1(tmp_path: Path) -> None:
     """A mistyped address must not look like a bug."""
     done = gitops(str(tmp_path / "nowhere.git"))

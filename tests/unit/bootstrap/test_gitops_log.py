@@ -1,0 +1,19 @@
+"""What the second loop says of its turns."""
+
+from structlog.testing import capture_logs
+
+from reconciler.bootstrap.gitops import GitopsLog
+from reconciler.gitops.status import GitopsReport
+from reconciler.ports.repository import Commit, CommitId
+
+
+def test_pattern_that_finds_nothing_is_said_once() -> None:
+    """A mistyped pattern renders nothing, for ever, and nothing is red."""
+    log = GitopsLog()
+    report = GitopsReport(tip=Commit(id=CommitId("c" * 40), subject="First"), clusters=())
+    with capture_logs() as lines:
+        for _ in range(3):
+            log(report)
+    assert [(line["event"], line["log_level"]) for line in lines] == [
+        ("gitops_no_config", "warning")
+    ]

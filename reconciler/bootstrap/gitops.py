@@ -1,6 +1,5 @@
 """Wires the second loop and the pipeline stages to git, Terraform and EC2."""
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from reconciler.gitops.render import TFVARS
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
+from reconciler.gitops.write import rendered_cluster
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
 from reconciler.loops.gitops_progress import IsLive
 from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
@@ -346,13 +346,7 @@ def _config_file(options: CiOptions) -> Path | None:
 
 def _told_name(options: CiOptions, config: bytes) -> str | None:
     """The cluster's name that the render was told for a config that names none, else None."""
-    if cluster_in(config):
-        return None
-    try:
-        name = json.loads((options.directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return name if isinstance(name, str) else None
+    return None if cluster_in(config) else rendered_cluster(options.directory)
 
 
 def _backend_setting(value: str) -> str:

@@ -11,7 +11,7 @@ from reconciler.cli.output import Output, OutputOption, print_json, wanted
 from reconciler.config.loader import DEFAULT_FILE, load_config
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
-from reconciler.gitops.write import WrittenChanges, write_rendered
+from reconciler.gitops.write import WrittenChanges, rendered_cluster, write_rendered
 
 EXAMPLE = "reconciler render --config sectors.yaml --out infrastructure/fleets"
 
@@ -25,7 +25,11 @@ def command(
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
     ] = DEFAULT_FILE,
     cluster_name: Annotated[
-        str | None, typer.Option(help="EKS cluster; for a config that names none, wins over it.")
+        str | None,
+        typer.Option(
+            help="EKS cluster; wins over the config's. Default for a config that names none: the"
+            " one that DIR was rendered for."
+        ),
     ] = None,
     output: OutputOption = None,
 ) -> None:
@@ -33,7 +37,8 @@ def command(
 
     Files of an older render go, other files in the folder stay. Prints what changed.
     """
-    root = root_module_of(load_config(config, cluster_name=cluster_name), cluster_name=cluster_name)
+    read = load_config(config, cluster_name=cluster_name)
+    root = root_module_of(read, cluster_name=read.cluster or rendered_cluster(out))
     changes = write_rendered(render(root), out)
     if wanted(output) is Output.JSON:
         print_json({**asdict(changes), "left_out": dict(root.left_out)})

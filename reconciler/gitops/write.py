@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from reconciler.gitops.render import MANIFEST, RenderedFile, manifest
+from reconciler.gitops.render import MANIFEST, TFVARS, RenderedFile, manifest
 from reconciler.model.errors import ReconcilerError, UsageError
 
 
@@ -37,6 +37,15 @@ def write_rendered(files: Iterable[RenderedFile], directory: Path) -> WrittenCha
     except OSError as error:
         where = str(error.filename or directory)
         raise ReconcilerError(where, f"cannot be written: {error.strerror}") from error
+
+
+def rendered_cluster(directory: Path) -> str | None:
+    """The cluster that the folder was rendered for; None when there is no render."""
+    try:
+        name = json.loads((directory / TFVARS).read_text(encoding="utf-8"))["cluster_name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return name if isinstance(name, str) else None
 
 
 def _write(contents: dict[str, bytes], directory: Path) -> WrittenChanges:

@@ -55,6 +55,18 @@ def test_render_command_without_a_cluster_name_is_wrong_usage(
     assert not (tmp_path / "out").exists()
 
 
+def test_render_command_keeps_the_name_that_a_folder_was_rendered_with(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pipeline of every pull request renders so, and nobody there could give the name."""
+    call = ["render", "--config", str(config), "--out", str(tmp_path / "out")]
+    assert run([*call, "--cluster-name", "blue"]) == 0
+    capsys.readouterr()
+    assert run(call) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["updated"], told["created"]) == ([], [])
+
+
 def test_render_command_of_an_invalid_config_writes_nothing(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

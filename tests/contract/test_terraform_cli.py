@@ -244,6 +244,36 @@ def _terminate_us_once(started: Path) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+FINISHES = """#!/bin/sh
+case "$1" in
+  apply)
+    trap 'asked=1' INT
+    touch started
+    until [ -n "$asked" ]; do sleep 0.1; done
+    echo 'Apply complete! Resources: 1 added, 0 changed, 0 destroyed.' ;;
+  plan)
+    touch went-on ;;
+esac
+"""
+
+
+def test_nothing_is_begun_after_a_stop_that_an_apply_outran(tmp_path: Path) -> None:
+    """A cancelled job has seconds left: the next part would be killed with the lock in its hand."""
+    root, program = tmp_path / "root", tmp_path / "terraform"
+    root.mkdir()
+    program.write_text(FINISHES)
+    program.chmod(0o700)
+    cli = TerraformCli(TerraformSettings(directory=root, program=str(program)))
+    threading.Thread(target=_terminate_us_once, args=(root / "started",)).start()
+    assert "1 added" in cli.apply(str(tmp_path / "plan"))
+    assert cli.state_version().serial == 0
+    for begin in (lambda: cli.plan(str(tmp_path / "plan")), lambda: cli.apply("plan")):
+        with pytest.raises(ToolError, match="asked to stop by SIGTERM") as caught:
+            begin()
+        assert "plan again" in caught.value.hint
+    assert not (root / "went-on").exists()
+
+
 def test_missing_program_says_what_still_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

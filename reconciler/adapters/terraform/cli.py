@@ -23,6 +23,8 @@ from reconciler.ports.terraform import (
 from reconciler.telemetry.scrub import scrub, secrets_of
 
 PROGRAM_VARIABLE = "RECONCILER_TERRAFORM"
+_BEGINNING = {"plan", "apply"}
+"""What takes the state's lock; a process that was asked to stop has no time to give it back."""
 _SOURCES = "tfconfig/"
 """Where a saved plan keeps the configuration, with a folder `m-…` for each module."""
 
@@ -34,6 +36,8 @@ class TerraformCli:
         self._settings = settings
         self._users: Mapping[str, str] = os.environ  # noqa: TID251 - Terraform's own settings
         self._secrets = secrets_of(self._users)
+        self._asked_to_stop = ""
+        """Name of the signal that came while an apply finished all the same."""
         if not settings.directory.is_dir():
             raise ToolError(str(settings.directory), "no such directory", "reconciler render")
         self._program = Program(
@@ -186,13 +190,18 @@ class TerraformCli:
         arguments: tuple[str, ...] = (),
         **options: Any,
     ) -> Finished:
+        if self._asked_to_stop and command in _BEGINNING:
+            what = f"not begun: asked to stop by {self._asked_to_stop} during the part before"
+            raise ToolError(f"terraform {command}", what, "plan again for the rest")
         finished = self._program.run(
             command, *arguments, timeout_seconds=timeout_seconds, **options
         )
         # An apply that was finished all the same is done, whoever asked it to stop.
-        stopped = finished.interrupted_by and not (command == "apply" and finished.status == 0)
+        done = command == "apply" and finished.status == 0
+        stopped = finished.interrupted_by and not done
         if finished.status not in codes or stopped:
             raise failure(command, finished, scrub(finished.error, self._secrets))
+        self._asked_to_stop = self._asked_to_stop or finished.interrupted_by
         return finished
 
     def _diagnostic(self, entry: Mapping[str, Any]) -> TerraformDiagnostic:

@@ -44,6 +44,18 @@ def test_module_says_what_lives_in_it_and_leaves_nothing_for_later(path: Path) -
         assert marker not in text, marker
 
 
+@pytest.mark.parametrize("folder", sorted(p.parent.name for p in ROOT.glob("tests/*/__init__.py")))
+def test_tests_are_of_readable_size_and_share_what_is_no_test(folder: str) -> None:
+    """What is imported from a test module changes, or goes, with the tests of something else."""
+    for path in sorted((ROOT / "tests" / folder).rglob("*.py")):
+        text = path.read_text()
+        assert len(text.splitlines()) <= FILE_LINES_MAX, path
+        for node in ast.walk(ast.parse(text)):
+            source = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            name = source.rpartition(".")[2]
+            assert not name.startswith("test_"), f"{path} imports from {source}"
+
+
 def test_every_policy_folder_is_complete() -> None:
     """A reader who knows one policy's folder knows all."""
     folders = [

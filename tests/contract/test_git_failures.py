@@ -56,6 +56,29 @@ def test_failed_push_is_told_apart(text: str, expected: type[ReconcilerError]) -
     assert type(failure("push", "git push x", "main", text)) is expected
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ERROR: The key you are authenticating with has been marked as read only.",
+        "ERROR: Permission to team/fleets.git denied to deploy key",
+        "remote: error: GH013: Repository rule violations found for refs/heads/main.",
+        "remote: ERROR: You are not allowed to push code to this project.",
+    ],
+)
+def test_push_without_the_right_says_so(said: str) -> None:
+    """A deploy key without write access is the first thing that goes wrong in a new cluster."""
+    text = f"{said}\nfatal: Could not read from remote repository.\n\nPlease make sure you have…"
+    error = failure("push", "git push x", "main", text)
+    assert type(error) is Forbidden
+    assert said.partition(": ")[2][:30] in str(error)
+
+
+def test_full_disk_of_the_remote_is_not_ours() -> None:
+    """Freeing space here would help nobody."""
+    text = "remote: fatal: write error: No space left on device\nerror: failed to push some refs"
+    assert "--clone" not in str(failure("push", "git push x", "main", text))
+
+
 def finished(**parts: object) -> Finished:
     """A failed call of Terraform."""
     facts: dict[str, object] = {"status": 1, "out": "", "error": "", **parts}

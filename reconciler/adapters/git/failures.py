@@ -15,11 +15,14 @@ from reconciler.model.errors import (
 
 Doing = Literal["fetch", "push", "local"]
 
-_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+_FULL = re.compile(
+    r"^(?!remote:).*(?:no space left on device|disk quota exceeded)", re.IGNORECASE | re.MULTILINE
+)
 _DENIED = re.compile(
     r"authentication failed|could not read (?:username|password)|permission denied|access denied"
     r"|invalid credentials|returned error: 40[13]|host key verification failed|protected branch"
-    r"|hook declined|gh006|not allowed to (?:push|upload)|unable to read askpass",
+    r"|hook declined|gh006|gh013|rule violations|not allowed to (?:push|upload)"
+    r"|permission to .* denied|marked as read only|unable to read askpass",
     re.IGNORECASE,
 )
 _MISSING_BRANCH = re.compile(r"couldn't find remote ref", re.IGNORECASE)
@@ -42,6 +45,8 @@ _UNREACHED = re.compile(
     r"|connection (?:reset|closed)|rpc failed|temporary failure",
     re.IGNORECASE,
 )
+_TELLING = ("fatal:", "error:", "remote: error", "remote: fatal", "!")
+"""How lines begin that say what is wrong."""
 _TIMEOUT = re.compile(r"^Timeout: the command", re.MULTILINE)
 
 
@@ -81,9 +86,7 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
 
 
 def _last_words(text: str) -> str:
-    """The line that says most: git's last `fatal:` or `error:`, else the last one; bounded."""
+    """The first line that says what is wrong, else the first; bounded."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [
-        line for line in lines if line.startswith(("fatal:", "error:", "remote: error", "!"))
-    ]
+    telling = [line for line in lines if line.lower().startswith(_TELLING)]
     return (telling or lines or ["git failed without a word"])[0][:300]

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Literal
 
 from reconciler.gitops.commit_message import RenderSource, commit_message, why_not_again
@@ -340,7 +341,8 @@ class GitopsLoop:
         """Render one config; the name given to the loop makes no two clusters one."""
         manifest = manifest_path(target)
         config = self._repository.read(tip.id, target.config_path)
-        needed = self._settings.configs == (target.config_path,) or not cluster_in(config)
+        named = [str(PurePosixPath(path)) for path in self._settings.configs]
+        needed = named == [target.config_path] or not cluster_in(config)
         older = self._repository.read(tip.id, manifest) if manifest in files else None
         proposal = propose(
             target,

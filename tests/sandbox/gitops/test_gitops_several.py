@@ -93,3 +93,12 @@ def test_name_given_to_the_loop_makes_no_two_clusters_one(loops: Loops, work: Pa
     push(work, "b", config(5, "two").partition("\n")[2])
     named = {each.cluster for each in loops(settings).once().clusters}
     assert named == {"one", "mine"}
+
+
+@pytest.mark.parametrize("path", ["sectors.yaml", "./sectors.yaml"])
+def test_name_given_to_the_loop_is_the_only_configs_however_it_is_written(
+    loops: Loops, path: str
+) -> None:
+    """Fleets would be tagged with the name of another cluster, and be nobody's."""
+    settings = GitopsSettings(version="1.0.0", configs=(path,), cluster_name="mine")
+    assert [each.cluster for each in loops(settings).once().clusters] == ["mine"]

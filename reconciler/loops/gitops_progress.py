@@ -1,6 +1,7 @@
 """Follows the configs of the second loop through the pipeline and into EC2."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
 from typing import Final
 
 from reconciler.gitops.progress import progress_of, stage_context
@@ -12,8 +13,23 @@ from reconciler.ports.repository import CommitId, Repository
 COMMITS_MAX: Final = 10
 """Pipelines run for the last commit of a push; a render that is older than this many has ended."""
 
+EAGER_LOOKS: Final = 20
+SELDOM: Final = 20
+"""After so many looks without news only every 20th asks: forges count what they are asked, and a
+pipeline may wait for days for its approval, or have no token to show a status with."""
+
 IsLive = Callable[[bytes, str], bool | None]
 """Whether EC2 has what a config (its bytes, the cluster's name) says; None: not seen from here."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Heard:
+    """What the forge said of one render."""
+
+    render: CommitId
+    found: Mapping[str, StatusState] = field(default_factory=dict)
+    looks: int = 0
+    """Since the last news."""
 
 
 class GitopsProgress:
@@ -34,8 +50,8 @@ class GitopsProgress:
         self._tip: CommitId | None = None
         self._commits: dict[str, tuple[CommitId, ...]] = {}
         """By config: its render and what came after, newest first."""
-        self._ended: dict[str, tuple[CommitId, Mapping[str, StatusState]]] = {}
-        """By config: the render whose apply succeeded; nothing more can be heard of it."""
+        self._heard: dict[str, _Heard] = {}
+        """By config: what was heard of its render."""
 
     def look(self, report: GitopsReport) -> tuple[ClusterProgress, ...]:
         """Where each cluster stands now; what the forge does not answer counts as not there yet."""
@@ -62,18 +78,33 @@ class GitopsProgress:
             self._commits[config] = self._since_render(report.tip.id, output)
         commits = self._commits[config]
         render = commits[-1]
-        ended = self._ended.get(config)
-        if ended is not None and ended[0] == render:
-            return ended[1]
+        heard = self._heard.get(config)
+        if heard is None or heard.render != render:
+            heard = self._heard[config] = _Heard(render=render)
+        applied = stage_context("apply", output)
+        heard.looks += 1
+        if heard.found.get(applied) == "success":
+            return heard.found  # nothing more can be heard of it
+        if heard.looks > EAGER_LOOKS and heard.looks % SELDOM:
+            return heard.found
+        found = self._newest(commits, {stage_context("plan", output), applied}, asked)
+        if found != heard.found:
+            heard.found, heard.looks = found, 0
+        return found
+
+    def _newest(
+        self,
+        commits: Iterable[CommitId],
+        contexts: Set[str],
+        asked: dict[CommitId, Mapping[str, StatusState]],
+    ) -> Mapping[str, StatusState]:
+        """The newest status of each context on commits, newest first."""
         found: dict[str, StatusState] = {}
-        contexts = {stage_context("plan", output), stage_context("apply", output)}
         for commit in commits:
             if commit not in asked:
                 asked[commit] = self._statuses(commit)
             for context in contexts & asked[commit].keys():
                 found.setdefault(context, asked[commit][context])
-        if found.get(stage_context("apply", output)) == "success":
-            self._ended[config] = render, found
         return found
 
     def _since_render(self, tip: CommitId, output_dir: str) -> tuple[CommitId, ...]:

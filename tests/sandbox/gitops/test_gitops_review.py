@@ -1,5 +1,6 @@
 """The second loop and a forge: branches under review, statuses, how far a change has come."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -239,6 +240,35 @@ def test_progress_is_found_on_a_later_commit_of_the_same_push(loops: Loops, work
     context = "fleet-reconciler/apply/terraform"
     forge.set_status(later, CommitStatus(context=context, state="success", description=""))
     assert loop.once().progress[0].stage == "applied"
+
+
+class CountingForge(RecordingForge):
+    """A forge that counts how often it is asked."""
+
+    asked: int = 0
+
+    def statuses(self, commit: CommitId) -> Mapping[str, StatusState]:
+        """Count, and answer."""
+        self.asked += 1
+        return super().statuses(commit)
+
+
+def test_pipeline_that_says_nothing_is_asked_about_less_and_less(loops: Loops, work: Path) -> None:
+    """Fifty clusters, asked about at every poll, use up what a forge's token may ask in an hour."""
+    forge = CountingForge()
+    loop = loops(forge=forge)
+    loop.once()
+    for _ in range(20):
+        loop.once()
+    assert forge.asked >= 20  # whoever waits for the plan wants to see it
+    forge.asked = 0
+    for _ in range(100):
+        loop.once()
+    assert forge.asked <= 10
+    render = CommitId(git(work.parent / "remote.git", "rev-parse", "main"))
+    context = "fleet-reconciler/apply/terraform"
+    forge.set_status(render, CommitStatus(context=context, state="success", description=""))
+    assert "applied" in {loop.once().progress[0].stage for _ in range(20)}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Follows the configs of the second loop through the pipeline and into EC2."""
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -87,7 +87,7 @@ class GitopsProgress:
             return heard.found  # nothing more can be heard of it
         if heard.looks > EAGER_LOOKS and heard.looks % SELDOM:
             return heard.found
-        found = self._newest(commits, {stage_context("plan", output), applied}, asked)
+        found = self._newest(commits, frozenset({stage_context("plan", output), applied}), asked)
         if found != heard.found:
             heard.found, heard.looks = found, 0
         return found
@@ -95,7 +95,7 @@ class GitopsProgress:
     def _newest(
         self,
         commits: Iterable[CommitId],
-        contexts: Set[str],
+        contexts: frozenset[str],
         asked: dict[CommitId, Mapping[str, StatusState]],
     ) -> Mapping[str, StatusState]:
         """The newest status of each context on commits, newest first."""

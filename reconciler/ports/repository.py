@@ -95,6 +95,9 @@ class Repository(Protocol):
         Returns:
             None when it lies beyond the part of history that was fetched, or with `deep` beyond
             what the adapter's limits allow.
+
+        Raises:
+            PortError: With `deep`, as `fetch` does.
         """
         ...
 

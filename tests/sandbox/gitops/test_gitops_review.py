@@ -1,7 +1,7 @@
 """The second loop and a forge: branches under review, statuses, how far a change has come."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -13,7 +13,7 @@ from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.gitops_loop import GitopsSettings
 from reconciler.model.errors import ReconcilerError, Refused, ToolError, Unavailable
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
-from reconciler.ports.repository import CommitId
+from reconciler.ports.repository import Commit, CommitId
 from tests.git_remote import git, write_and_push
 from tests.sandbox.gitops.loop_world import (
     SETTINGS,
@@ -259,6 +259,29 @@ def test_progress_of_an_old_render_is_what_it_came_to(
     assert loop.once().progress[0].stage == "applied"
     again = GitRepository(GitSettings(url=f"file://{remote_of(work)}", depth=3))
     assert loops(repository=again, forge=forge).once().progress[0].stage == "applied"
+
+
+class ShortRepository(GitRepository):
+    """A repository whose remote gives no older history."""
+
+    def last_change(
+        self, commit: CommitId, paths: Sequence[str], *, deep: bool = False
+    ) -> Commit | None:
+        """Fail where the remote would be asked."""
+        found = super().last_change(commit, paths)
+        if deep and found is None:
+            raise Unavailable("git fetch", "no answer")
+        return found
+
+
+def test_progress_that_cannot_be_told_fails_no_turn(loops: Loops, work: Path) -> None:
+    """The commit is pushed by then, and would be reported as a failure."""
+    loops().once()
+    for number in range(4):
+        write_and_push(work_after_pull(work), "README.md", f"{number}\n", f"Unrelated {number}")
+    short = ShortRepository(GitSettings(url=f"file://{remote_of(work)}", depth=3))
+    report = loops(repository=short, forge=RecordingForge()).once()
+    assert (report.clusters[0].state, report.progress[0].stage) == ("unchanged", "rendered")
 
 
 class CountingForge(RecordingForge):

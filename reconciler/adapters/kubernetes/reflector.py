@@ -23,7 +23,8 @@ WATCH_SECONDS = 40
 """A watch ends by itself that often: the server's bookmarks come once a minute, too rarely to
 tell a quiet cluster from a dead connection within the 60 s that an observation may be old."""
 WATCH_SECONDS_MIN = 1.0
-"""A server or proxy that ends watches sooner than that is not asked again at once."""
+"""A server or proxy that ends watches sooner than that is not asked again at once, unless the
+watch brought something: API servers end those that a thousand events at once run over."""
 SILENCE_SECONDS = WATCH_SECONDS + 10.0
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 15.0
@@ -96,10 +97,11 @@ class Reflector(threading.Thread):
         pause_seconds = BACKOFF_SECONDS
         while not self._stopping.is_set():
             watched_from = float("inf")
+            version = ""
             try:
                 if not self._version or self._confirmation_due():
                     self._list()
-                watched_from = self._monotonic()
+                watched_from, version = self._monotonic(), self._version
                 self._watch()
             except Exception as error:  # noqa: BLE001 - a dead thread would be a cluster gone blind
                 self._give_way(error)
@@ -109,7 +111,8 @@ class Reflector(threading.Thread):
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
                 continue
             pause_seconds = BACKOFF_SECONDS
-            if self._monotonic() - watched_from < WATCH_SECONDS_MIN:
+            brought_nothing = self._version == version
+            if brought_nothing and self._monotonic() - watched_from < WATCH_SECONDS_MIN:
                 self._stopping.wait(pause_seconds)
 
     def _give_way(self, error: Exception) -> None:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 
+import orjson
+
 from reconciler.adapters.kubernetes import connect
 from reconciler.adapters.kubernetes.cache import Bell, Cache
 from reconciler.adapters.kubernetes.kinds import KINDS
@@ -87,3 +89,25 @@ def test_watch_goes_on_from_its_version_after_a_short_outage(tmp_path: Path) -> 
     """Every replica of every controller would list at once when the server comes back."""
     flapping = json_answer({"message": "starting"}, 503)
     assert asked_first(tmp_path, 3, flapping, lambda: 0.0) == ["list", "watch", "watch"]
+
+
+def test_watch_that_ended_after_bringing_something_goes_on_at_once(tmp_path: Path) -> None:
+    """The server ends it when a thousand pods come at once: half of them would be planned late."""
+    watches = 20
+    versions = itertools.count(8)
+    asked: Queue[None] = Queue()
+
+    def script(request: Request) -> Answer:
+        version = str(next(versions))
+        metadata = {"name": "p", "namespace": "ns", "uid": "u", "resourceVersion": version}
+        if "watch=" in request.path:
+            asked.put(None)
+            event = {"type": "BOOKMARK", "object": {"metadata": metadata}}
+            return Answer(200, orjson.dumps(event) + b"\n", {})
+        return json_answer({"metadata": {"resourceVersion": "7"}, "items": []})
+
+    began = time.monotonic()
+    with reflecting(tmp_path, script, lists=lambda: 0.0):
+        for _ in range(watches):
+            asked.get(timeout=LONG_SECONDS)
+    assert time.monotonic() - began < (watches - 1) * BACKOFF_SECONDS

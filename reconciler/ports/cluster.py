@@ -35,8 +35,9 @@ class Cluster(Protocol):
         """Let a burst of changes come in before it is planned for as one.
 
         Returns `window_seconds` after the first change since the last `observe`, later while
-        changes keep coming less than 0.2 s apart, after `longest_seconds` in any case; at once
-        when nothing changed or the program is asked to stop.
+        changes keep coming less than 0.2 s apart or what tells of them was cut off, after
+        `longest_seconds` in any case; at once when nothing changed or the program is asked to
+        stop.
         """
         ...
 

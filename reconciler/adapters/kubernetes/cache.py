@@ -20,6 +20,10 @@ QUIET_SECONDS = 0.2
 thousand pods pauses that long in between."""
 
 
+RESUMED_SECONDS = 0.5
+"""A watch that the server cut off tells of more within this time after it."""
+
+
 class Bell:
     """Wakes whoever waits for a change; rings between two waits are kept.
 
@@ -33,6 +37,7 @@ class Bell:
         self._rung = False
         self._first_at = 0.0
         self._last_at = 0.0
+        self._more_until = 0.0
         self._closed = False
 
     def ring(self) -> None:
@@ -43,6 +48,11 @@ class Bell:
                 self._first_at = self._last_at
             self._rung = True
             self._condition.notify_all()
+
+    def expect_more(self, seconds: float = RESUMED_SECONDS) -> None:
+        """A burst that is under way was cut off: what is left of it comes within this time."""
+        with self._condition:
+            self._more_until = self._monotonic() + seconds
 
     def close(self) -> None:
         """End all waits, now and later."""
@@ -65,8 +75,9 @@ class Bell:
         """Let a burst come in; see ports.cluster."""
         with self._condition:
             while self._rung and not self._closed:
-                quiet_at = max(self._first_at + window_seconds, self._last_at + QUIET_SECONDS)
-                left = min(quiet_at, self._first_at + longest_seconds) - self._monotonic()
+                quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
+                end = max(self._first_at + window_seconds, quiet_at)
+                left = min(end, self._first_at + longest_seconds) - self._monotonic()
                 if left <= 0:
                     return
                 self._condition.wait_for(lambda: self._closed, left)
@@ -108,6 +119,10 @@ class Cache:
         self._lists_agreeing = 0
         self._trouble = ""
         self._listed = threading.Event()
+
+    def cut_off(self) -> None:
+        """The server ended a watch that was telling of changes; it goes on at once."""
+        self._bell.expect_more()
 
     def heard(self) -> None:
         """The server said something, if only that nothing changed."""

@@ -111,8 +111,9 @@ class Reflector(threading.Thread):
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
                 continue
             pause_seconds = BACKOFF_SECONDS
-            brought_nothing = self._version == version
-            if brought_nothing and self._monotonic() - watched_from < WATCH_SECONDS_MIN:
+            if self._version != version:
+                self.cache.cut_off()
+            elif self._monotonic() - watched_from < WATCH_SECONDS_MIN:
                 self._stopping.wait(pause_seconds)
 
     def _give_way(self, error: Exception) -> None:

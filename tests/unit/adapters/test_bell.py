@@ -69,6 +69,16 @@ def test_gather_of_an_endless_burst_ends_at_the_limit() -> None:
     assert SHORT_SECONDS - 0.05 <= taken < LONG_SECONDS
 
 
+def test_gather_waits_for_the_rest_of_a_burst_that_was_cut_off() -> None:
+    """The first of 5,000 pods would be planned alone while the watch is begun again."""
+    bell = Bell()
+    bell.ring()
+    bell.expect_more(2 * SHORT_SECONDS)
+    assert gathered_seconds(bell, 0.0) >= 2 * SHORT_SECONDS - 0.05
+    bell.expect_more(LONG_SECONDS)
+    assert gathered_seconds(bell, 0.0, SHORT_SECONDS) < LONG_SECONDS
+
+
 def test_closed_bell_gathers_no_longer() -> None:
     """A stop must not wait for a burst."""
     bell = Bell()

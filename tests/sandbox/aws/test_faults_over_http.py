@@ -210,6 +210,7 @@ def test_launch_delays_are_drawn_from_the_seed(
             ],
         )
         fleet = make_fleet(6, tags={"fleet": "drawn"})
+        states(ec2, fleet)  # the launches begin now, not with the first request a second later
         seen = []
         for _ in range(26):
             clock.advance(1)

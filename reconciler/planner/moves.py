@@ -175,7 +175,11 @@ class Mover:
         fit. Pods of one class always do: each node takes as many of them in any order. Pods of
         moves that were begun before are spread along with them, up to some hundreds.
         """
-        every = [*_latest(self._begun), (moves, groups)]
+        return self.survive_spreading([(moves, groups)])
+
+    def survive_spreading(self, made: Sequence[Begun]) -> bool:
+        """The same for the moves of several nodes, the last that were made."""
+        every = [*_latest(self._begun), *made]
         if len({c.number for _, parts in every for c, _ in parts}) < 2:
             return True
         evicted = [each for _, parts in every for each in _as_evicted(parts)]

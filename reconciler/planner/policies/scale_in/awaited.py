@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from reconciler.model.ids import NodeName
-from reconciler.planner.drains import rests_until
 from reconciler.planner.moves import Mover, grouped
-from reconciler.planner.policies.scale_in.candidates import Candidate, examined
+from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.empty import RipeNodes
 from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.together import Unifier
 
 
 def find_awaited(
@@ -32,22 +32,22 @@ def find_awaited(
     mover = Mover(scene.cycle, idle, [c.node.name for c in candidates[::-1]])
     consolidator = Consolidator(scene, mover)
     found: dict[NodeName, NodeName] = {}
+    cannot_go_alone: list[Candidate] = []
     begin = mover.mark()
     for candidate in examined(scene, candidates):
         if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
-            for name in _destinations(scene, mover, consolidator, candidate, removable):
+            names = _destinations(scene, mover, consolidator, candidate, removable)
+            if names is None:
+                cannot_go_alone.append(candidate)
+            for name in names or ():
                 found.setdefault(name, candidate.node.name)
+    unifier = Unifier(scene, mover, consolidator, lambda c: grouped(scene.cycle, c.moving))
+    union = unifier.find(cannot_go_alone, scene.waiting | removable - found.keys(), buy=False)
     mover.undo(begin)
+    if union is not None and union.place.row is not None:
+        name = scene.cycle.row_name(union.place.row)
+        found.setdefault(name, union.members[0].node.name)
     return found
-
-
-def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
-    """Whether it is only time, or its turn, that keeps the node from being emptied."""
-    return (
-        scene.room.may_leave(candidate.status.key)
-        and rests_until(scene.cycle, candidate.node) is None
-        and not scene.cycle.budgets.refusal(candidate.moving)
-    )
 
 
 def _destinations(
@@ -56,8 +56,10 @@ def _destinations(
     consolidator: Consolidator,
     candidate: Candidate,
     removable: frozenset[NodeName],
-) -> frozenset[NodeName]:
+) -> frozenset[NodeName] | None:
     """Which of the removable nodes its pods need; none when they fit on others, or may not go.
+
+    None where they could go, but have no place.
 
     Its pods take their places all the same, as they do when timers are looked after: else two
     nodes could wait for each other.
@@ -70,6 +72,8 @@ def _destinations(
     rows += consolidator.cheaper_rows(candidate, removable)
     rows += consolidator.coming_rows(candidate)
     moves = mover.move(candidate.node, groups, rows) if rows else None
+    if moves is None and may_go:
+        return None
     if (
         moves is None
         or not may_go

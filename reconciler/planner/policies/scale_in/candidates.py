@@ -96,6 +96,15 @@ def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
     return [*timed, *fresh[turn:], *fresh[:turn]][:most]
 
 
+def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
+    """Whether it is only time, or its turn, that keeps the node from being emptied."""
+    return (
+        scene.room.may_leave(candidate.status.key)
+        and rests_until(scene.cycle, candidate.node) is None
+        and not scene.cycle.budgets.refusal(candidate.moving)
+    )
+
+
 def _candidate(
     scene: Scene, utilisation: Utilisation, node: Node, key: FleetKey
 ) -> Candidate | None:

@@ -1,4 +1,4 @@
-"""Consolidation: a node's pods on cheaper capacity, at most one new node, when that saves 5 %.
+"""Consolidation: pods on cheaper capacity, at most one new node, when that saves 5 %.
 
 The new node is asked for first. The drain begins in a later plan, when it is there: a drain is
 only begun with its end in sight (behaviour, section 5).
@@ -33,7 +33,7 @@ class Consolidator:
         return [
             cycle.row_of[name]
             for name in sorted(idle)
-            if self._saves(candidate, cycle.inventory.fleet_of_node[name])
+            if self.saves([candidate], cycle.inventory.fleet_of_node[name])
         ]
 
     def is_coming(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
@@ -58,25 +58,26 @@ class Consolidator:
         """Cheaper capacity that is launching, and promised to nobody."""
         if not self._on:
             return []
+        seats = self._scene.cycle.seats
+        return [row for row in self.unpromised_rows() if self.saves([candidate], seats[row].key)]
+
+    def unpromised_rows(self) -> list[int]:
+        """Capacity that is launching, and promised to nobody."""
         cycle = self._scene.cycle
-        return [
-            row
-            for row, seat in cycle.seats.items()
-            if row not in cycle.used_rows and self._saves(candidate, seat.key)
-        ]
+        return [row for row in cycle.seats if row not in cycle.used_rows]
 
     def replacement(self, candidate: Candidate, groups: Sequence[Group]) -> FleetKey | None:
         """The cheapest fleet of which one more node would do in the candidate's place."""
         if not self._on:
             return None
         cycle = self._scene.cycle
-        cheaper = [s for s in cycle.inventory.fleets if self._may_grow(candidate, s)]
+        cheaper = [s for s in cycle.inventory.fleets if self.may_grow([candidate], s)]
         cheaper.sort(key=lambda s: (cycle.offers[s.key].nano_usd_per_hour, s.key))
         return next((s.key for s in cheaper if self._would_do(candidate, groups, s.key)), None)
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether consolidation would rather have a node of the fleet than the candidate."""
-        return self._on and self._saves(candidate, key)
+        return self._on and self.saves([candidate], key)
 
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         """Whether one more node of the fleet would do in its place, once that is to be had."""
@@ -96,29 +97,40 @@ class Consolidator:
         Its pods keep their places, on the new node and on others: what another node's pods took of
         them meanwhile would make the purchase vain.
         """
+        row = self._mover.add_row(self._scene.cycle.offers[key].row)
+        self._mover.move(candidate.node, groups, [row])
+        self.raise_target([candidate], key)
+
+    def raise_target(self, candidates: Sequence[Candidate], key: FleetKey) -> None:
+        """By one node, in which the pods of all these have their places."""
         cycle = self._scene.cycle
-        self._mover.move(candidate.node, groups, [self._mover.add_row(cycle.offers[key].row)])
         cycle.targets[key] = max(cycle.targets[key], cycle.statuses[key].joined) + 1
         cycle.replacements[key] = cycle.replacements.get(key, 0) + 1
-        old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
-        because = f"a node at {new} USD/h can take the pods of {candidate.node.name} at {old}"
+        old, new = usd(self._cost(candidates)), usd(cycle.offers[key].nano_usd_per_hour)
+        names = ", ".join(c.node.name for c in candidates)
+        because = f"a node at {new} USD/h can take the pods of {names} at {old}"
         cycle.raises[key] = ("consolidation", because)
         self._scene.non_empty_begun += 1
 
-    def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
+    def saves(self, candidates: Sequence[Candidate], key: FleetKey) -> bool:
+        """Whether one node of the fleet costs at least 5 % less than all these."""
         offers = self._scene.cycle.offers
-        old, new = offers[candidate.status.key], offers[key]
-        if not (old.priced and new.priced):
+        if not (offers[key].priced and all(offers[c.status.key].priced for c in candidates)):
             return False
-        most = old.nano_usd_per_hour * (100 - SAVING_PERCENT_MIN)
-        return new.nano_usd_per_hour * 100 <= most
+        most = self._cost(candidates) * (100 - SAVING_PERCENT_MIN)
+        return offers[key].nano_usd_per_hour * 100 <= most
 
-    def _may_grow(self, candidate: Candidate, status: FleetStatus) -> bool:
+    def _cost(self, candidates: Sequence[Candidate]) -> int:
+        offers = self._scene.cycle.offers
+        return sum(offers[c.status.key].nano_usd_per_hour for c in candidates)
+
+    def may_grow(self, candidates: Sequence[Candidate], status: FleetStatus) -> bool:
+        """Whether the fleet may have one more node, and it would cost less than all these."""
         cycle = self._scene.cycle
         target = max(cycle.targets[status.key], status.joined)
         return (
             not status.unavailable
-            and self._saves(candidate, status.key)
+            and self.saves(candidates, status.key)
             and (status.max is None or target < status.max)
             and self._affordable(status)
         )

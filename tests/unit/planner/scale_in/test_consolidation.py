@@ -26,15 +26,25 @@ SMALL = make_fleet_settings("small", price="0.10")
 def planned(
     *objects: Any,
     small: int = 0,
+    launching: int = 0,
     fleets: tuple[FleetSettings, ...] = (SMALL, LARGE),
     **changed: Any,
 ) -> Plan:
-    """The plan with consolidation on; `small` is the target of the first fleet."""
+    """The plan with consolidation on.
+
+    Args:
+        objects: What the cluster has.
+        small: The target of the first fleet.
+        launching: Nodes that the second fleet's target asks for beside those that are there.
+        fleets: The two.
+        changed: Keywords of PlannerSettings.
+    """
     first, second = fleets
     nodes = [o for o in objects if hasattr(o, "allocatable")]
+    there = sum(n.labels["fleet"] == second.name for n in nodes)
     lives = {
         first.name: make_fleet(first, small),
-        second.name: make_fleet(second, sum(n.labels["fleet"] == second.name for n in nodes)),
+        second.name: make_fleet(second, there + launching),
     }
     settings = make_settings(*fleets, consolidation=changed.pop("consolidation", True), **changed)
     cloud = make_cloud_of(nodes, *lives.values())

@@ -1,0 +1,160 @@
+"""Several nodes whose pods only one larger node could take in, which costs less than all of them.
+
+Asked about when none of them can go alone. The larger node is asked for first; when it has come,
+its members are drained onto it one after the other, as any node is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.moves import Begun, Mover
+from reconciler.planner.placement.classes import Group
+from reconciler.planner.policies.scale_in.candidates import Candidate, may_go_in_time
+from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.scene import Scene
+
+ASKED_MAX = 20
+"""Nodes that are asked about; fewer of them mostly do."""
+FLEETS_MAX = 8
+"""Fleets of which one more node is tried, the cheapest first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """The one node that would take the pods."""
+
+    key: FleetKey
+    row: int | None
+    """None for one that would have to be asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Union:
+    """Nodes that may go together."""
+
+    members: tuple[Candidate, ...]
+    place: Place
+
+
+class Unifier:
+    """Finds unions; changes nothing but where it says so.
+
+    Args:
+        scene: The run.
+        mover: Its state counts: what has been moved so far has its places.
+        consolidator: What saves enough.
+        grouped: The pods of a candidate, by class.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        mover: Mover,
+        consolidator: Consolidator,
+        grouped: Callable[[Candidate], list[Group]],
+    ) -> None:
+        self._scene = scene
+        self._mover = mover
+        self._consolidator = consolidator
+        self._grouped = grouped
+
+    def find(
+        self, candidates: Sequence[Candidate], idle: Iterable[NodeName], *, buy: bool
+    ) -> Union | None:
+        """The first nodes, in their order, that may go when one larger node takes their pods.
+
+        As few as it needs to save enough. A node that is there or launching is taken before one
+        is asked for, and of each the cheapest that will do.
+
+        Args:
+            candidates: Nodes that cannot go alone.
+            idle: Empty nodes that could stay instead.
+            buy: Whether one more node of a fleet may be asked for.
+        """
+        if not self._scene.cycle.settings.consolidation:
+            return None
+        by_sector: dict[str, list[Candidate]] = {}
+        for candidate in candidates:
+            by_sector.setdefault(candidate.status.settings.sector, []).append(candidate)
+        unions = (
+            self._union(asked, place)
+            for sector, members in by_sector.items()
+            for asked in [members[:ASKED_MAX]]
+            if len(asked) > 1
+            for place in self._places(sector, asked, idle, buy=buy)
+        )
+        return next(filter(None, unions), None)
+
+    def keep_places(self, union: Union) -> None:
+        """The pods have their places from now on: whoever comes later finds them taken."""
+        row = union.place.row
+        if row is None:
+            row = self._mover.add_row(self._scene.cycle.offers[union.place.key].row)
+        for member in union.members:
+            self._mover.move(member.node, self._grouped(member), [row])
+
+    def _places(
+        self, sector: str, asked: Sequence[Candidate], idle: Iterable[NodeName], *, buy: bool
+    ) -> Iterator[Place]:
+        cycle = self._scene.cycle
+        own = [s for s in cycle.inventory.fleets if s.settings.sector == sector]
+        keys = {status.key for status in own if self._is_larger(asked, status.key)}
+        there = [
+            Place(cycle.inventory.fleet_of_node[name], cycle.row_of[name]) for name in sorted(idle)
+        ]
+        coming = [Place(cycle.seats[r].key, r) for r in self._consolidator.unpromised_rows()]
+        for places in (there, coming):
+            useful = [p for p in places if p.key in keys and self._consolidator.saves(asked, p.key)]
+            yield from sorted(useful, key=self._price)
+        if buy:
+            growing = [
+                Place(status.key, None)
+                for status in own
+                if status.key in keys and self._consolidator.may_grow(asked, status)
+            ]
+            yield from islice(sorted(growing, key=self._price), FLEETS_MAX)
+
+    def _price(self, place: Place) -> tuple[int, FleetKey, int]:
+        """The order of places; a list has all of one kind, so the row only breaks ties."""
+        offer = self._scene.cycle.offers[place.key]
+        return offer.nano_usd_per_hour, place.key, place.row or 0
+
+    def _is_larger(self, asked: Sequence[Candidate], key: FleetKey) -> bool:
+        """Whether one costs more than any of the nodes: what costs less was asked about alone."""
+        offers = self._scene.cycle.offers
+        least = min(offers[c.status.key].nano_usd_per_hour for c in asked)
+        return offers[key].nano_usd_per_hour > least
+
+    def _union(self, asked: Sequence[Candidate], place: Place) -> Union | None:
+        """Take the nodes in one after the other until that saves enough; all is undone."""
+        cycle, room = self._scene.cycle, self._scene.room
+        mark = self._mover.mark()
+        row = place.row if place.row is not None else cycle.sim.add_row(cycle.offers[place.key].row)
+        members: list[Candidate] = []
+        made: list[Begun] = []
+        for candidate in asked:
+            if not self._mover.staying_alone(candidate.node):
+                continue
+            if not may_go_in_time(self._scene, candidate):
+                continue
+            groups = self._grouped(candidate)
+            moves = self._mover.move(candidate.node, groups, [row])
+            if moves is None:
+                continue
+            members.append(candidate)
+            made.append((moves, groups))
+            room.leave(candidate.status.key)
+            if len(members) > 1 and self._consolidator.saves(members, place.key):
+                break
+        holds = (
+            len(members) > 1
+            and self._consolidator.saves(members, place.key)
+            and self._mover.survive_spreading(made)
+            and self._scene.reserve.holds(members[0].status.settings.sector, self._mover.staying)
+        )
+        for member in members:
+            room.stay(member.status.key)
+        self._mover.undo(mark)
+        return Union(tuple(members), place) if holds else None

@@ -79,6 +79,7 @@ class Mover:
             if not is_draining(node) and name not in gone:
                 self.staying[cycle.row_of[name]] = True
         self._order = self._filling_order([cycle.row_of[name] for name in last])
+        self._rows_at_first = cycle.sim.rows
         self.room_at_first = RoomAtFirst(cycle.sim, self.staying)
 
     def _filling_order(self, last: list[int]) -> IntArray:
@@ -101,7 +102,7 @@ class Mover:
         cycle = self._cycle
         for row, name, _ in reversed(self._out[len(mark.out) :]):
             cycle.sim.set_schedulable(row, _row(cycle.nodes[name], leaving=False))
-        self.staying[: len(mark.staying)] = mark.staying
+        self.staying = mark.staying.copy()
         self._out = list(mark.out)
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
@@ -164,7 +165,7 @@ class Mover:
     def _stay(self, rows: Sequence[int]) -> None:
         """Idle nodes among these stay as well."""
         self.staying[rows] = True
-        self.room_at_first.stays(rows)
+        self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
 
     def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
@@ -175,11 +176,7 @@ class Mover:
         fit. Pods of one class always do: each node takes as many of them in any order. Pods of
         moves that were begun before are spread along with them, up to some hundreds.
         """
-        return self.survive_spreading([(moves, groups)])
-
-    def survive_spreading(self, made: Sequence[Begun]) -> bool:
-        """The same for the moves of several nodes, the last that were made."""
-        every = [*_latest(self._begun), *made]
+        every = [*_latest(self._begun), (moves, groups)]
         if len({c.number for _, parts in every for c, _ in parts}) < 2:
             return True
         evicted = [each for _, parts in every for each in _as_evicted(parts)]

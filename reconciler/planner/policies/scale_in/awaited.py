@@ -4,9 +4,11 @@ from collections.abc import Mapping
 
 from reconciler.model.ids import NodeName
 from reconciler.planner.moves import Mover, grouped
+from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.empty import RipeNodes
+from reconciler.planner.policies.scale_in.missed import Misses
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.together import Unifier
 
@@ -34,14 +36,20 @@ def find_awaited(
     found: dict[NodeName, NodeName] = {}
     cannot_go_alone: list[Candidate] = []
     begin = mover.mark()
-    for candidate in examined(scene, candidates):
+    looked_at = examined(scene, candidates)
+    for candidate in looked_at:
         if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
             names = _destinations(scene, mover, consolidator, candidate, removable)
             if names is None:
                 cannot_go_alone.append(candidate)
             for name in names or ():
                 found.setdefault(name, candidate.node.name)
-    unifier = Unifier(scene, mover, consolidator, lambda c: grouped(scene.cycle, c.moving))
+
+    def grouped_of(candidate: Candidate) -> list[Group]:
+        return grouped(scene.cycle, candidate.moving)
+
+    misses = Misses(scene, mover, consolidator, looked_at, grouped_of)
+    unifier = Unifier(scene, mover, consolidator, misses, grouped_of)
     union = unifier.find(cannot_go_alone, scene.waiting | removable - found.keys(), buy=False)
     mover.undo(begin)
     if union is not None and union.place.row is not None:

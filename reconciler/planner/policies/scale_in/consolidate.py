@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_of_targets, nano_usd, usd
-from reconciler.planner.moves import Mover
+from reconciler.planner.moves import Mover, Moves
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.scene import Scene
@@ -35,6 +35,23 @@ class Consolidator:
             for name in sorted(idle)
             if self.saves([candidate], cycle.inventory.fleet_of_node[name])
         ]
+
+    def move(
+        self, candidate: Candidate, groups: Sequence[Group], also: Sequence[int] = ()
+    ) -> Moves | None:
+        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well.
+
+        Args:
+            candidate: The node that leaves.
+            groups: Its pods.
+            also: Further idle rows, whatever they cost.
+        """
+        found = self._mover.move(candidate.node, groups)
+        if found is None:
+            cheaper = self.cheaper_rows(candidate, self._scene.waiting)
+            idle = [*cheaper, *(row for row in also if row not in cheaper)]
+            found = self._mover.move(candidate.node, groups, idle) if idle else None
+        return found
 
     def is_coming(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
         """Whether cheaper capacity that is launching, and promised to nobody, would do."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.planner.moves import Begun, Mover
+from reconciler.planner.moves import Mover
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.missed import Misses
 from reconciler.planner.policies.scale_in.scene import Scene
 
 ASKED_MAX = 20
@@ -45,6 +46,7 @@ class Unifier:
         scene: The run.
         mover: Its state counts: what has been moved so far has its places.
         consolidator: What saves enough.
+        misses: Who would miss a node.
         grouped: The pods of a candidate, by class.
     """
 
@@ -53,11 +55,13 @@ class Unifier:
         scene: Scene,
         mover: Mover,
         consolidator: Consolidator,
+        misses: Misses,
         grouped: Callable[[Candidate], list[Group]],
     ) -> None:
         self._scene = scene
         self._mover = mover
         self._consolidator = consolidator
+        self._misses = misses
         self._grouped = grouped
 
     def find(
@@ -89,9 +93,7 @@ class Unifier:
 
     def keep_places(self, union: Union) -> None:
         """The pods have their places from now on: whoever comes later finds them taken."""
-        row = union.place.row
-        if row is None:
-            row = self._mover.add_row(self._scene.cycle.offers[union.place.key].row)
+        row = self._row(union.place)
         for member in union.members:
             self._mover.move(member.node, self._grouped(member), [row])
 
@@ -128,33 +130,68 @@ class Unifier:
         return offers[key].nano_usd_per_hour > least
 
     def _union(self, asked: Sequence[Candidate], place: Place) -> Union | None:
-        """Take the nodes in one after the other until that saves enough; all is undone."""
-        cycle, room = self._scene.cycle, self._scene.room
+        """As few of the nodes as it needs to save enough, if they can go one after the other."""
+        offers = self._scene.cycle.offers
+        most = offers[place.key].nano_usd_per_hour
+        smaller = [c for c in asked if offers[c.status.key].nano_usd_per_hour < most]
+        members = self._fitting(smaller, place)
+        if members and self._can_go_in_turn(members, place):
+            return Union(tuple(members), place)
+        return None
+
+    def _fitting(self, asked: Sequence[Candidate], place: Place) -> list[Candidate]:
+        """Take nodes in until that saves enough; none if it never does. All is undone."""
+        room = self._scene.room
         mark = self._mover.mark()
-        row = place.row if place.row is not None else cycle.sim.add_row(cycle.offers[place.key].row)
+        row = self._row(place)
         members: list[Candidate] = []
-        made: list[Begun] = []
         for candidate in asked:
             if not self._mover.staying_alone(candidate.node):
                 continue
             if not may_go_in_time(self._scene, candidate):
                 continue
-            groups = self._grouped(candidate)
-            moves = self._mover.move(candidate.node, groups, [row])
-            if moves is None:
+            if self._mover.move(candidate.node, self._grouped(candidate), [row]) is None:
                 continue
             members.append(candidate)
-            made.append((moves, groups))
             room.leave(candidate.status.key)
             if len(members) > 1 and self._consolidator.saves(members, place.key):
                 break
-        holds = (
-            len(members) > 1
-            and self._consolidator.saves(members, place.key)
-            and self._mover.survive_spreading(made)
-            and self._scene.reserve.holds(members[0].status.settings.sector, self._mover.staying)
-        )
         for member in members:
             room.stay(member.status.key)
         self._mover.undo(mark)
-        return Union(tuple(members), place) if holds else None
+        enough = len(members) > 1 and self._consolidator.saves(members, place.key)
+        return members if enough else []
+
+    def _can_go_in_turn(self, members: Sequence[Candidate], place: Place) -> bool:
+        """Whether each could still be drained after the ones before it; all is undone.
+
+        Their pods are then where kube-scheduler has put them. A node bought for several of which
+        only the first can go would be bought again and again.
+        """
+        mark = self._mover.mark()
+        row = self._row(place)
+        can = all(self._goes(member, row) for member in members)
+        self._mover.undo(mark)
+        return can
+
+    def _goes(self, member: Candidate, row: int) -> bool:
+        """Whether its drain could begin; its pods go where kube-scheduler puts them."""
+        if not self._mover.staying_alone(member.node):
+            return False
+        groups, receiving = self._grouped(member), frozenset(self._mover.receiving)
+        moves = self._mover.move(member.node, groups, [row])
+        if (
+            moves is None
+            or not self._mover.survives_spreading(moves, groups)
+            or not self._scene.reserve.holds(member.status.settings.sector, self._mover.staying)
+            or self._misses.who_misses(member, moves, receiving) is not None
+        ):
+            return False
+        self._mover.spread(moves, groups, [row])
+        return True
+
+    def _row(self, place: Place) -> int:
+        """The row of the place; a new one for a node that would have to be asked for."""
+        if place.row is not None:
+            return place.row
+        return self._mover.add_row(self._scene.cycle.offers[place.key].row)

@@ -1,17 +1,17 @@
 """Nodes with pods that are not needed: emptied when every pod fits elsewhere."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
-from reconciler.model.cluster import Pod
-from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
-from reconciler.planner.moves import Mover, Moves, arrivals_of, grouped, placements_of
+from reconciler.planner.moves import Mover, Moves, grouped, placements_of
 from reconciler.planner.placement.classes import Group
-from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
+from reconciler.planner.policies.scale_in.candidates import Candidate, examined
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.missed import Misses
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import start_timer, stop_timer
 from reconciler.planner.policies.scale_in.together import Unifier, Union
@@ -37,7 +37,8 @@ class _Emptier:
         self._mover = Mover(scene.cycle, scene.leaving, last, scene.under_way)
         self._consolidator = Consolidator(scene, self._mover)
         self._groups: dict[NodeName, list[Group]] = {}
-        self._unifier = Unifier(scene, self._mover, self._consolidator, self._grouped)
+        self._misses = Misses(scene, self._mover, self._consolidator, self._examined, self._grouped)
+        self._unifier = Unifier(scene, self._mover, self._consolidator, self._misses, self._grouped)
 
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
@@ -94,7 +95,7 @@ class _Emptier:
             return False
         groups = self._grouped(candidate)
         mark, receiving = mover.mark(), frozenset(mover.receiving)
-        moves = self._move(candidate, groups, also)
+        moves = self._consolidator.move(candidate, groups, also)
         if moves is None:
             return not also and self._replace(candidate, groups)
         if not mover.survives_spreading(moves, groups):
@@ -106,7 +107,7 @@ class _Emptier:
             mover.undo(mark)
             keep(cycle, node, "demand", "demand with its over-subscription would need it back")
             return False
-        dearer = self._would_be_missed_by(candidate, moves, receiving)
+        dearer = self._misses.who_misses(candidate, moves, receiving)
         if dearer is not None:
             mover.undo(mark)
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
@@ -124,70 +125,12 @@ class _Emptier:
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True
 
-    def _would_be_missed_by(
-        self, candidate: Candidate, moves: Moves, receiving: Container[int]
-    ) -> Candidate | None:
-        """A node that is to go, and for whose pods the like of the candidate would be bought then.
-
-        The candidate's pods have been moved, it is gone as far as the simulation knows. The others
-        take their places one after the other: beside where its pods are best kept, with those of
-        them that come to the other node, and beside where kube-scheduler will put them, which knows
-        nothing of what an idle node waits for.
-
-        Args:
-            candidate: The node that would go.
-            moves: Where its pods go.
-            receiving: Rows to which pods of nodes before it come.
-        """
-        key = candidate.status.key
-        others = [c for c in self._examined if c is not candidate]
-        if not any(self._consolidator.is_dearer(c, key) for c in others):
-            return None
-        mark = self._mover.mark()
-        arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
-        found = next((c for c in others if self._misses(c, key, arrived)), None)
-        self._mover.undo(mark)
-        if found is None:
-            idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.idle)]
-            self._mover.spread(moves, self._grouped(candidate), idle)
-            found = next((c for c in others if self._misses(c, key, {})), None)
-            self._mover.undo(mark)
-        return found
-
-    def _misses(
-        self, candidate: Candidate, key: FleetKey, arrived: Mapping[int, list[Pod]]
-    ) -> bool:
-        """Whether its pods have no place, and would have one on a cheaper node of that fleet.
-
-        With those that have just come to it; nodes to which others come as well stay.
-        """
-        cycle = self._scene.cycle
-        come = arrived.get(cycle.row_of[candidate.node.name], [])
-        alone = bool(come) or self._mover.staying_alone(candidate.node)
-        if not (alone and may_go_in_time(self._scene, candidate)):
-            return False
-        groups = grouped(cycle, [*candidate.moving, *come]) if come else self._grouped(candidate)
-        return self._move(candidate, groups) is None and self._consolidator.would_buy(
-            candidate, groups, key
-        )
-
     def _grouped(self, candidate: Candidate) -> list[Group]:
         """Its pods by class: a ripe candidate is asked about twice."""
         name = candidate.node.name
         if name not in self._groups:
             self._groups[name] = grouped(self._scene.cycle, candidate.moving)
         return self._groups[name]
-
-    def _move(
-        self, candidate: Candidate, groups: list[Group], also: Sequence[int] = ()
-    ) -> Moves | None:
-        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well."""
-        found = self._mover.move(candidate.node, groups)
-        if found is None:
-            cheaper = self._consolidator.cheaper_rows(candidate, self._scene.waiting)
-            idle = [*cheaper, *(row for row in also if row not in cheaper)]
-            found = self._mover.move(candidate.node, groups, idle) if idle else None
-        return found
 
     def _replace(self, candidate: Candidate, groups: list[Group]) -> bool:
         """Ask for the cheaper node that could take its pods, once; whether one is to be had."""
@@ -224,7 +167,7 @@ class _Emptier:
         if not self._scene.room.may_leave(candidate.status.key):
             return "its fleet is at its min_capacity"
         groups = self._grouped(candidate)
-        if self._move(candidate, groups) is not None:
+        if self._consolidator.move(candidate, groups) is not None:
             return ""
         if self._consolidator.is_coming(candidate, groups):
             return ""

@@ -1,0 +1,83 @@
+"""Nodes that would be missed: their like would be bought for the pods of a dearer one."""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.moves import Mover, Moves, arrivals_of, grouped
+from reconciler.planner.placement.classes import Group
+from reconciler.planner.policies.scale_in.candidates import Candidate, may_go_in_time
+from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.scene import Scene
+
+
+class Misses:
+    """Asks the other candidates about one that goes.
+
+    Args:
+        scene: The run.
+        mover: Its state counts.
+        consolidator: What may replace a node.
+        candidates: All that are looked at.
+        grouped_of: The pods of a candidate, by class.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        mover: Mover,
+        consolidator: Consolidator,
+        candidates: Sequence[Candidate],
+        grouped_of: Callable[[Candidate], list[Group]],
+    ) -> None:
+        self._scene = scene
+        self._mover = mover
+        self._consolidator = consolidator
+        self._candidates = candidates
+        self._grouped = grouped_of
+
+    def who_misses(
+        self, candidate: Candidate, moves: Moves, receiving: Container[int]
+    ) -> Candidate | None:
+        """A node that is to go, and for whose pods the like of the candidate would be bought then.
+
+        The candidate's pods have been moved, it is gone as far as the simulation knows. The others
+        take their places one after the other: beside where its pods are best kept, with those of
+        them that come to the other node, and beside where kube-scheduler will put them, which knows
+        nothing of what an idle node waits for.
+
+        Args:
+            candidate: The node that would go.
+            moves: Where its pods go.
+            receiving: Rows to which pods of nodes before it come.
+        """
+        key = candidate.status.key
+        others = [c for c in self._candidates if c is not candidate]
+        if not any(self._consolidator.is_dearer(c, key) for c in others):
+            return None
+        mark = self._mover.mark()
+        arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
+        found = next((c for c in others if self._does(c, candidate, arrived)), None)
+        self._mover.undo(mark)
+        if found is None:
+            idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.idle)]
+            self._mover.spread(moves, self._grouped(candidate), idle)
+            found = next((c for c in others if self._does(c, candidate, {})), None)
+            self._mover.undo(mark)
+        return found
+
+    def _does(
+        self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]
+    ) -> bool:
+        """Whether its pods have no place, and would have one on a cheaper node of that fleet.
+
+        With those that have just come to it; nodes to which others come as well stay.
+        """
+        cycle = self._scene.cycle
+        come = arrived.get(cycle.row_of[other.node.name], [])
+        alone = bool(come) or self._mover.staying_alone(other.node)
+        if not (alone and may_go_in_time(self._scene, other)):
+            return False
+        groups = grouped(cycle, [*other.moving, *come]) if come else self._grouped(other)
+        return self._consolidator.move(other, groups) is None and self._consolidator.would_buy(
+            other, groups, candidate.status.key
+        )

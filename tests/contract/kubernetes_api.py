@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS
 from reconciler.model.snapshot import ClusterState
 from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
 
@@ -80,6 +81,7 @@ def watching(
     script: Script,
     *,
     sync_seconds: float = 60,
+    confirm_seconds: float = CONFIRM_SECONDS,
     awake_seconds: Callable[[], float] = time.monotonic,
 ) -> Iterator[KubernetesCluster]:
     """A cluster that watches a scripted server."""
@@ -87,6 +89,7 @@ def watching(
         cluster = KubernetesCluster(
             connect(kubeconfig(folder, url)),
             sync_seconds=sync_seconds,
+            confirm_seconds=confirm_seconds,
             awake_seconds=awake_seconds,
         )
         try:

@@ -1,7 +1,7 @@
 """An HTTP server that answers as a test says: for what no well-behaved server can be made to do."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class Answer(NamedTuple):
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = {}
-    lines: tuple[bytes, ...] | None = None
+    lines: Iterable[bytes] | None = None
     hold: threading.Event | None = None
 
 

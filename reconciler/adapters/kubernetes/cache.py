@@ -3,13 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from reconciler.adapters.kubernetes.changes import matters
+from reconciler.adapters.kubernetes.comparison import Comparison, Held, Key
 from reconciler.records.kubernetes import ClusterObject, Decoded
-
-Key = tuple[str, str]
-"""Namespace and name."""
 
 SHRUNK_TO = 0.7
 """A list with less than this part of what was known is confirmed by another one."""
@@ -83,23 +80,16 @@ class Bell:
                 self._condition.wait_for(lambda: self._closed, left)
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """One object as it was decoded last."""
-
-    version: str
-    decoded: Decoded | None
-    """None: an object that planning does not use (a Lease of someone else)."""
-
-
 class Cache:
-    """The objects of one kind. One thread writes, any thread reads.
+    """The objects of one kind. One thread watches and writes, any thread reads.
+
+    Another one may settle with it a list that was taken beside the watch.
 
     Args:
         kind: Its name.
         bell: Rung at changes that matter to planning.
         monotonic: A clock that never jumps.
-        touched: Called at any change, by the thread that writes.
+        touched: Called at any change, by whichever thread writes.
     """
 
     def __init__(
@@ -116,6 +106,7 @@ class Cache:
         self._lock = threading.Lock()
         self._held: dict[Key, Held] = {}
         self._heard_at: float | None = None
+        self._comparison: Comparison | None = None
         self._lists_agreeing = 0
         self._trouble = ""
         self._listed = threading.Event()
@@ -166,11 +157,17 @@ class Cache:
         """What is known of one object."""
         return self._held.get(key)
 
+    def knows(self, key: Key, version: str) -> bool:
+        """Whether an object is held in this very version; versions may be missing."""
+        known = self._held.get(key)
+        return known is not None and bool(version) and known.version == version
+
     def put(self, key: Key, held: Held) -> None:
         """An object was added or changed."""
         with self._lock:
             before = self._held.get(key)
             self._held[key] = held
+            self._tell(key)
         self._touched()
         if matters(_value(before), _value(held)):
             self._bell.ring()
@@ -179,17 +176,17 @@ class Cache:
         """An object was deleted."""
         with self._lock:
             before = self._held.pop(key, None)
+            self._tell(key)
         self._touched()
         if _value(before) is not None:
             self._bell.ring()
 
     def replace(self, found: dict[Key, Held]) -> None:
-        """A full list was taken."""
+        """A full list was taken; one that is being compared is void, it may be older."""
         with self._lock:
             before, self._held = self._held, found
-        lost = len(before) - len(found)
-        shrunk = lost > 3 and len(found) < SHRUNK_TO * len(before)
-        self._lists_agreeing = 1 if shrunk else self._lists_agreeing + 1
+            self._comparison = None
+            self._count(len(before), len(found))
         self._listed.set()
         self._touched()
         if before.keys() != found.keys() or any(
@@ -197,10 +194,49 @@ class Cache:
         ):
             self._bell.ring()
 
-    def decoded(self) -> list[Decoded]:
-        """All objects that planning uses."""
+    def compare(self) -> Comparison:
+        """Begin to compare with a full list, which is asked for after this; see `settle`."""
         with self._lock:
-            return [held.decoded for held in self._held.values() if held.decoded is not None]
+            self._comparison = Comparison(self._held)
+            return self._comparison
+
+    def settle(self, comparison: Comparison) -> bool:
+        """A full list was taken beside the watch: hold what it says otherwise.
+
+        Returns:
+            Whether it agrees, so far as to confirm the list before; True also when it is void.
+        """
+        with self._lock:
+            if self._comparison is not comparison:
+                return True
+            self._comparison = None
+            other, missing = comparison.other(), comparison.missing()
+            before = {key: self._held.get(key) for key in other.keys() | missing}
+            held = len(self._held)
+            self._held.update(other)
+            for key in missing:
+                self._held.pop(key, None)
+            self._count(held, len(self._held))
+            agreed = self._lists_agreeing > 1
+        self._touched()
+        if any(matters(_value(was), _value(other.get(key))) for key, was in before.items()):
+            self._bell.ring()
+        return agreed
+
+    def _tell(self, key: Key) -> None:
+        if self._comparison is not None:
+            self._comparison.told(key)
+
+    def _count(self, before: int, found: int) -> None:
+        """A full list has so many objects instead of those that were held."""
+        shrunk = before - found > 3 and found < SHRUNK_TO * before
+        self._lists_agreeing = 1 if shrunk else self._lists_agreeing + 1
+
+    def read(self) -> tuple[list[Decoded], int]:
+        """All objects that planning uses, and `lists_agreeing` of the same moment."""
+        with self._lock:
+            found = [held.decoded for held in self._held.values() if held.decoded is not None]
+            return found, self._lists_agreeing
 
 
 def _value(held: Held | None) -> ClusterObject | None:

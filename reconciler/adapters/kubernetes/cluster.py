@@ -5,8 +5,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from reconciler.adapters.kubernetes.cache import Bell, Cache
+from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS, LEASE
-from reconciler.adapters.kubernetes.reflector import PAGE_OBJECTS, Reflector
+from reconciler.adapters.kubernetes.listing import PAGE_OBJECTS
+from reconciler.adapters.kubernetes.reflector import Reflector
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.model.cluster import Taint
@@ -32,6 +34,7 @@ class KubernetesCluster:
         stale_seconds: How long the server may be silent about any kind.
         sync_seconds: How long the first observation waits for the first lists.
         lease_touched: Called when any Lease `fleet-reconciler` changed; must return at once.
+        confirm_seconds: From the first full list of a kind to the second one.
         awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
             was heard before is old then.
     """
@@ -43,6 +46,7 @@ class KubernetesCluster:
         namespace: str | Callable[[], str] = "kube-system",
         stale_seconds: float = STALE_SECONDS,
         sync_seconds: float = SYNC_SECONDS,
+        confirm_seconds: float = CONFIRM_SECONDS,
         lease_touched: Callable[[], None] = lambda: None,
         awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -55,7 +59,8 @@ class KubernetesCluster:
         caches = {kind: Cache(kind.name, self._bell, awake_seconds) for kind in KINDS}
         caches[LEASE] = Cache(LEASE.name, self._bell, awake_seconds, touched=lease_touched)
         self._reflectors = [
-            Reflector(kind, transport, cache, decoder) for kind, cache in caches.items()
+            Reflector(kind, transport, cache, decoder, confirm_seconds=confirm_seconds)
+            for kind, cache in caches.items()
         ]
         self._closed = False
         for reflector in self._reflectors:
@@ -83,11 +88,12 @@ class KubernetesCluster:
         self._bell.silence()
         caches = [reflector.cache for reflector in self._reflectors]
         with garbage_collection_paused():
-            decoded = [each for cache in caches for each in cache.decoded()]
+            read = {cache.kind: cache.read() for cache in caches}
+            decoded = [each for found, _ in read.values() for each in found]
             return assemble(
                 (each.value for each in decoded if each.value is not None),
                 [each.ignored for each in decoded if each.ignored is not None],
-                relists=min(c.lists_agreeing for c in caches if c.kind in COUNTED_TWICE),
+                relists=min(lists for kind, (_, lists) in read.items() if kind in COUNTED_TWICE),
             )
 
     def wait_for_change(self, timeout_seconds: float) -> bool:

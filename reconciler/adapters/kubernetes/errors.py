@@ -104,6 +104,12 @@ def pause_asked_seconds(status: int, body: bytes, headers: Mapping[str, str]) ->
     return None if is_budget_refusal(answer) else retry_after_seconds(answer, headers)
 
 
+def busy_seconds(error: Exception, longest_seconds: float) -> float:
+    """The pause that a busy server asked for by this error, within reason; 0 when it did not."""
+    asked = error.retry_after_seconds if isinstance(error, Throttled) else None
+    return min(asked or 0.0, longest_seconds)
+
+
 def is_budget_refusal(answer: Mapping[str, Any]) -> bool:
     """Whether a refused eviction was refused by a budget, and not by request throttling."""
     details = answer.get("details")

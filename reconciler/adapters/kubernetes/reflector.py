@@ -6,19 +6,20 @@ from collections.abc import Callable
 from typing import Literal
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Raw, Struct
 
-from reconciler.adapters.kubernetes.cache import Cache, Held, Key
-from reconciler.adapters.kubernetes.errors import Gone
+from reconciler.adapters.kubernetes.cache import Cache
+from reconciler.adapters.kubernetes.comparison import Held, Key
+from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS, Confirmation
+from reconciler.adapters.kubernetes.errors import Gone, busy_seconds
+from reconciler.adapters.kubernetes.headers import header_of
 from reconciler.adapters.kubernetes.kinds import Kind
+from reconciler.adapters.kubernetes.listing import read_list, selection
 from reconciler.adapters.kubernetes.transport import Stream, Transport
 from reconciler.model.errors import Throttled, Unavailable
 from reconciler.records.interning import garbage_collection_paused
-from reconciler.records.kubernetes import ObjectDecoder, decode_page
+from reconciler.records.kubernetes import ObjectDecoder
 
-PAGE_OBJECTS = 1000
-EXPIRED_MAX = 3
-"""How often a list may outlive what the server keeps of it."""
 WATCH_SECONDS = 40
 """A watch ends by itself that often: the server's bookmarks come once a minute, too rarely to
 tell a quiet cluster from a dead connection within the 60 s that an observation may be old."""
@@ -28,21 +29,6 @@ watch brought something: API servers end those that a thousand events at once ru
 SILENCE_SECONDS = WATCH_SECONDS + 10.0
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 15.0
-CONFIRM_SECONDS = 30.0
-"""A second full list is taken so long after the first, and after one that shrank: the planner
-ends many nodes at once only when two lists agree."""
-
-
-class _MetadataWire(Struct, rename="camel"):
-    name: str = ""
-    namespace: str | None = None
-    resource_version: str = ""
-
-
-class _HeaderWire(Struct, rename="camel"):
-    metadata: _MetadataWire = field(default_factory=_MetadataWire)
-    code: int | None = None
-    message: str | None = None
 
 
 class _EventWire(Struct):
@@ -50,7 +36,6 @@ class _EventWire(Struct):
     object: Raw
 
 
-_HEADER = msgspec.json.Decoder(_HeaderWire)
 _EVENT = msgspec.json.Decoder(_EventWire)
 
 
@@ -69,6 +54,8 @@ class Reflector(threading.Thread):
         transport: How to reach the server.
         cache: What to feed.
         decoder: Shared by all kinds, so that specs are.
+        monotonic: A clock that never jumps.
+        confirm_seconds: From the first full list to the second one.
     """
 
     def __init__(
@@ -78,6 +65,7 @@ class Reflector(threading.Thread):
         cache: Cache,
         decoder: ObjectDecoder,
         monotonic: Callable[[], float] = time.monotonic,
+        confirm_seconds: float = CONFIRM_SECONDS,
     ) -> None:
         super().__init__(name=f"watch-{kind.name}", daemon=True)
         self.kind = kind
@@ -88,7 +76,8 @@ class Reflector(threading.Thread):
         self._stopping = threading.Event()
         self._stream: Stream | None = None
         self._stream_lock = threading.Lock()
-        self._listed_at = 0.0
+        self._confirm_seconds = confirm_seconds
+        self._confirmation: Confirmation | None = None
         self._version = ""
         """From where to watch on; empty: a list is needed."""
 
@@ -99,7 +88,7 @@ class Reflector(threading.Thread):
             watched_from = float("inf")
             version = ""
             try:
-                if not self._version or self._confirmation_due():
+                if not self._version:
                     self._list()
                 watched_from, version = self._monotonic(), self._version
                 self._watch()
@@ -107,7 +96,7 @@ class Reflector(threading.Thread):
                 self._give_way(error)
                 if self._monotonic() - watched_from >= WATCH_SECONDS_MIN:
                     pause_seconds = BACKOFF_SECONDS  # it broke, but it had worked
-                self._stopping.wait(max(pause_seconds, _asked_seconds(error)))
+                self._stopping.wait(max(pause_seconds, busy_seconds(error, BACKOFF_MAX_SECONDS)))
                 pause_seconds = min(2 * pause_seconds, BACKOFF_MAX_SECONDS)
                 continue
             pause_seconds = BACKOFF_SECONDS
@@ -115,6 +104,9 @@ class Reflector(threading.Thread):
                 self.cache.cut_off()
             elif self._monotonic() - watched_from < WATCH_SECONDS_MIN:
                 self._stopping.wait(pause_seconds)
+        if self._confirmation is not None:
+            self._confirmation.stop()
+            self._confirmation.join()
 
     def _give_way(self, error: Exception) -> None:
         """Note a failure; unless the server is only out of reach or busy, it is listed anew.
@@ -136,60 +128,40 @@ class Reflector(threading.Thread):
             if self._stream is not None:
                 self._stream.interrupt()
 
-    def _confirmation_due(self) -> bool:
-        waited = self._monotonic() - self._listed_at
-        return self.cache.lists_agreeing == 1 and waited >= CONFIRM_SECONDS
-
-    def _watch_seconds(self) -> int:
-        """Until the watch must end: sooner when a list is to be confirmed."""
-        if self.cache.lists_agreeing != 1:
-            return WATCH_SECONDS
-        left = CONFIRM_SECONDS - (self._monotonic() - self._listed_at)
-        return max(1, min(WATCH_SECONDS, round(left)))
-
     def _list(self) -> None:
-        """Take a full list, page by page; in one piece when pages come too late again and again.
-
-        One piece of 30,000 pods is 250 MB to hold.
-        """
+        """Take a full list; a first one, and one that shrank, is to be confirmed."""
         found: dict[Key, Held] = {}
-        first = {"limit": str(PAGE_OBJECTS), **self._selection()}
-        query, expired = dict(first), 0
-        while True:
-            try:
-                reply = self._transport.expect("GET", self.kind.path, query=query)
-            except Gone:
-                if "continue" not in query:
-                    raise
-                expired += 1
-                found = {}
-                query = dict(first) if expired < EXPIRED_MAX else self._selection()
-                continue
+
+        def take(page: list[Raw]) -> None:
             self.cache.heard()
-            try:
-                page = decode_page(reply.body)
-            except (ValueError, RecursionError) as error:
-                raise Unavailable(self.kind.path, f"the list cannot be read: {error}") from error
             with garbage_collection_paused():
-                for item in page.items:
-                    self._take(item, found)
-            if not page.continue_token:
-                self.cache.replace(found)
-                self._listed_at = self._monotonic()
-                self._version = page.resource_version
-                return
-            query["continue"] = page.continue_token
+                for raw in page:
+                    self._take(raw, found)
+
+        version = read_list(self._transport, self.kind, found.clear, take)
+        self.cache.replace(found)
+        self._version = version
+        self._confirm()
+
+    def _confirm(self) -> None:
+        """Have another list taken beside the watch, where one is needed; an older one is void."""
+        if self._confirmation is not None:
+            self._confirmation.stop()
+        if self.cache.lists_agreeing == 1:
+            self._confirmation = Confirmation(
+                self.kind, self._transport, self.cache, self._decoder, self._confirm_seconds
+            )
+            self._confirmation.start()
 
     def _take(self, raw: Raw, found: dict[Key, Held]) -> None:
         """Decode a listed object, unless it is known in this very version."""
-        header = _header(raw)
-        key = header.metadata.namespace or "", header.metadata.name
-        known = self.cache.get(key)
-        version = header.metadata.resource_version
+        metadata = header_of(raw).metadata
+        known = self.cache.get(metadata.key)
+        version = metadata.resource_version
         if known is not None and version and known.version == version:
-            found[key] = known
+            found[metadata.key] = known
         else:
-            found[key] = Held(version, self._decoder.decode(self.kind.name, raw))
+            found[metadata.key] = Held(version, self._decoder.decode(self.kind.name, raw))
 
     def _watch(self) -> None:
         """Follow changes until the watch ends."""
@@ -197,8 +169,8 @@ class Reflector(threading.Thread):
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
-            "timeoutSeconds": str(self._watch_seconds()),
-            **self._selection(),
+            "timeoutSeconds": str(WATCH_SECONDS),
+            **selection(self.kind),
         }
         stream = self._transport.stream(self.kind.path, query, SILENCE_SECONDS)
         with self._stream_lock:
@@ -224,13 +196,13 @@ class Reflector(threading.Thread):
             event = _EVENT.decode(line)
         except (ValueError, RecursionError) as error:
             raise _Broken(self.kind.path, f"unreadable event: {error}"[:300]) from error
-        header = _header(event.object)
+        header = header_of(event.object)
         metadata = header.metadata
         if event.type == "ERROR":
             if header.code == 410:
                 raise Gone(self.kind.path, header.message or "too old")
             raise _Broken(self.kind.path, f"{header.code} {header.message}"[:300])
-        key = metadata.namespace or "", metadata.name
+        key = metadata.key
         match event.type:
             case "ADDED" | "MODIFIED":
                 decoded = self._decoder.decode(self.kind.name, event.object)
@@ -240,21 +212,3 @@ class Reflector(threading.Thread):
             case _:
                 pass
         return metadata.resource_version
-
-    def _selection(self) -> dict[str, str]:
-        selector = self.kind.field_selector
-        return {"fieldSelector": selector} if selector else {}
-
-
-def _asked_seconds(error: Exception) -> float:
-    """The pause that a busy server asks for, within reason."""
-    asked = error.retry_after_seconds if isinstance(error, Throttled) else None
-    return min(asked or 0.0, BACKOFF_MAX_SECONDS)
-
-
-def _header(raw: Raw) -> _HeaderWire:
-    """An object's metadata; an object without any has none that is of use."""
-    try:
-        return _HEADER.decode(raw)
-    except (ValueError, RecursionError):
-        return _HeaderWire()

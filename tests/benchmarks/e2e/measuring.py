@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 
-from reconciler.adapters.kubernetes.reflector import CONFIRM_SECONDS
 from reconciler.model.errors import ReconcilerError
 from tests.benchmarks.e2e.bursts import SINGLE, WARM_UP, Burst, Reacted, bursts, measure
 from tests.benchmarks.e2e.churn import Churn
@@ -24,8 +23,6 @@ _TURNOVER_SECONDS = 12.0
 _WARM_SECONDS = 15.0
 """For caches and the interpreter's memory to fill, before growth is looked for."""
 _LOOK_SECONDS = 30.0
-_CONFIRMED_SECONDS = CONFIRM_SECONDS + 20.0
-"""From the start until the second full lists have been taken."""
 _CALM_SECONDS = 5.0
 """For the cycle that the last of the churn sets off."""
 _TAIL_CHARACTERS = 1500
@@ -124,8 +121,6 @@ def _churned(
 
 
 def _latency(world: World, running: Reconciler, options: Namespace, found: Findings) -> None:
-    # What comes while 30,000 pods are listed once more waits for it; said on the page.
-    pause(max(0.0, running.started + _CONFIRMED_SECONDS - time.monotonic()))
     wanted = (*[SINGLE] * WARM_UP, *bursts(options.singles, options.largest))
     for number, reacted in enumerate(measure(world, running, wanted), 1):
         if number > WARM_UP:

@@ -39,8 +39,8 @@ class Candidate:
     """Its pods may bounce: no timer is needed, they have run for long."""
     since: datetime | None
     """Since when it has been unneeded; None when that begins now."""
-    failures_rank: int
-    """1 after a failed drain: others go first."""
+    kept_rank: int
+    """1 when a failed drain or a budget keeps it: others go first, and take what room there is."""
     policy: PolicyName
     because: str
 
@@ -54,7 +54,7 @@ class Candidate:
     def order(self) -> tuple[object, ...]:
         """Unneeded longest first, so that the choice stays the same from cycle to cycle."""
         waited = self.since is None, self.since.timestamp() if self.since else 0.0
-        return (self.failures_rank, *waited, self.share, self.node.name)
+        return (self.kept_rank, *waited, self.share, self.node.name)
 
 
 def find_candidates(scene: Scene) -> list[Candidate]:
@@ -134,7 +134,7 @@ def _candidate(
         share=share,
         bounces=bounces,
         since=unneeded_since(cycle, node),
-        failures_rank=int(rests_until(cycle, node) is not None),
+        kept_rank=int(rests_until(cycle, node) is not None or bool(cycle.budgets.refusal(moving))),
         policy="scale-in" if little_used or bounces else "consolidation",
         because=because,
     )

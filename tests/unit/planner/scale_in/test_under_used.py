@@ -226,6 +226,15 @@ def test_budget_refusal_leaves_the_timer_as_it_is() -> None:
     assert annotations_set(made) == set()
 
 
+def test_node_that_a_budget_keeps_holds_no_place_that_another_could_use() -> None:
+    """The budget may forbid its end for ever, and the other's time would never begin."""
+    fleet = make_scene_fleet()
+    nodes = [unneeded("a", fleet, 30), make_node("b", fleet), make_node("c", fleet)]
+    pods = [on("a", "w1", "1", labels={"app": "web"}), on("b", cpu="1"), full("c")]
+    made = planned(fleet, *nodes, *pods, budgets=(web_budget(0),))
+    assert ("b", "unneeded-since") in {(name, key) for name, key, value in annotations_set(made)}
+
+
 def test_budget_is_shared_by_all_drains_of_a_plan() -> None:
     """Two nodes would each use the one disruption that there is."""
     fleet = make_scene_fleet(non_empty_at_once_max=10)

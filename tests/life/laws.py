@@ -39,6 +39,8 @@ class Laws:
         self.endings: list[tuple[float, InstanceId]] = []
         self.replaced_at = 0.0
         """When an instance that never joined, or does not answer, was last ended to be replaced."""
+        self._given_back: set[NodeName] = set()
+        """Nodes that carried our taint when it was taken off."""
         self._laws: dict[str, Callable[[Call], None]] = {
             "evict_pod": self._evicting,
             "delete_pod": self._deleting,
@@ -46,7 +48,7 @@ class Laws:
             "terminate_instances": self._terminating,
             "delete_node": self._deleting_node,
             "taint_node": self._touching_node,
-            "untaint_node": self._touching_node,
+            "untaint_node": self._untainting_node,
             "annotate_node": self._touching_node,
         }
         self._world.log.watchers.append(self._watch)
@@ -158,8 +160,18 @@ class Laws:
 
     # Nodes -------------------------------------------------------------------------------------
 
+    def _untainting_node(self, call: Call) -> None:
+        """Our own taint may come off any node, and what we noted there with it."""
+        node = self._world.node(NodeName(call.subject))
+        if node is not None and _is_tainted(node):
+            self._given_back.add(node.name)
+        self._touching_node(call)
+
     def _touching_node(self, call: Call) -> None:
         node = self._world.node(NodeName(call.subject))
+        given_back = node is not None and node.name in self._given_back
+        if given_back and call.operation in {"untaint_node", "annotate_node"}:
+            return
         if node is not None and not self._may_touch(self._fleet_of(node)):
             self._break(f"{call.operation} on {node.name}, which is not ours")
 

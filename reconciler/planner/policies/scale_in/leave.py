@@ -23,6 +23,7 @@ from reconciler.planner.drains import (
 )
 from reconciler.planner.idleness import counted, counts, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.planner.moves import Begun, Mover, grouped, placements_of, waits_for_its_end
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
@@ -42,8 +43,8 @@ def finish_leaving(cycle: Cycle) -> list[Begun]:
     for node in cycle.nodes.values():
         key = cycle.inventory.fleet_of_node.get(node.name)
         if key is None:
-            continue
-        if node.name in cycle.inventory.leaving:
+            _let_alone(cycle, node)
+        elif node.name in cycle.inventory.leaving:
             _delete_if_terminated(cycle, node, key)
         elif node.name in taken_back:
             stop_timer(cycle, node, "demand came back")
@@ -59,6 +60,32 @@ def finish_leaving(cycle: Cycle) -> list[Begun]:
         if drain_reasons(node) <= VOLUNTARY_DRAINS:
             leaver.finish(node, key)
     return leaver.begun
+
+
+def _let_alone(cycle: Cycle, node: Node) -> None:
+    """Give a node back whose fleet lives, but is not, or no more, to be emptied."""
+    begun = is_draining(node) and drain_reasons(node) <= VOLUNTARY_DRAINS
+    if not (begun or DRAIN_STARTED in node.annotations) or not _is_of_unnamed_fleet(cycle, node):
+        return
+    because = "allow_destroy does not list its fleet any more"
+    if begun:
+        cycle.actions += give_back(node, "scale-in", because)
+    else:
+        cycle.actions += end_of_drain(cycle, node, "scale-in", because)
+
+
+def _is_of_unnamed_fleet(cycle: Cycle, node: Node) -> bool:
+    """Whether its instance runs in a fleet that lives and that the config does not name."""
+    instance, cloud = cycle.inventory.instance_of_node.get(node.name), cycle.snapshot.cloud
+    if instance is None or instance.gone or cloud is None:
+        return False
+    known = {fleet.name for fleet in cycle.settings.fleets()}
+    return any(
+        (fleet.region, fleet.id) == (instance.region, instance.fleet_id)
+        and fleet.state in LIVE_STATES
+        and fleet.name not in known
+        for fleet in cloud.fleets
+    )
 
 
 def _delete_if_terminated(cycle: Cycle, node: Node, key: FleetKey) -> None:

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from reconciler.model.actions import EvictPod, SetCapacity, TaintNode, TerminateInstance
+from reconciler.model.actions import (
+    EvictPod,
+    SetCapacity,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
 from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
@@ -60,6 +66,15 @@ def test_empty_node_of_an_allowed_fleet_goes_at_once() -> None:
     assert told(planned(make_node("o", OLD), make_node("s", STAYS), full("s")), TaintNode) == ["o"]
     made = planned(make_node("o", OLD, draining=True), make_node("s", STAYS), full("s"))
     assert told(made, TerminateInstance) == ["o"]
+
+
+def test_node_is_given_back_when_the_approval_is_withdrawn() -> None:
+    """Nobody would ever end it or take our taint off: it would cost money and take no pods."""
+    made = planned(
+        make_node("o", OLD, draining=True), make_node("s", STAYS), full("s"), allowed=False
+    )
+    assert told(made, UntaintNode) == ["o"]
+    assert told(made, TerminateInstance) == []
 
 
 def test_allowed_fleet_takes_no_new_capacity() -> None:

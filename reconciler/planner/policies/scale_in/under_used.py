@@ -9,7 +9,7 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
 from reconciler.planner.moves import Mover, Moves, grouped, placements_of
 from reconciler.planner.placement.classes import Group
-from reconciler.planner.policies.scale_in.candidates import Candidate, examined
+from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.missed import Misses
 from reconciler.planner.policies.scale_in.scene import Scene
@@ -141,9 +141,35 @@ class _Emptier:
         key = self._consolidator.replacement(candidate, groups)
         if key is None:
             return False
+        comes = next((c for c in self._examined if self._may_come(c, candidate)), None)
+        if comes is not None:
+            keep(cycle, node, "in-use", f"the pods of {comes.node.name} can come here")
+            return False
         self._consolidator.ask_for(candidate, groups, key)
         keep(cycle, node, "consolidation", f"it goes when a node of {key.name} has come for it")
         return True
+
+    def _may_come(self, other: Candidate, candidate: Candidate) -> bool:
+        """Whether the other node could go with pods of its own coming to the candidate.
+
+        That saves a whole node, and nothing is bought: replaced by a smaller one the candidate
+        would be missed, one that was bought for several when the first of them has gone.
+        """
+        mover, row = self._mover, self._scene.cycle.row_of[candidate.node.name]
+        if other is candidate or not mover.staying_alone(other.node):
+            return False
+        if not may_go_in_time(self._scene, other):
+            return False
+        mark, receiving, groups = mover.mark(), frozenset(mover.receiving), self._grouped(other)
+        moves = self._consolidator.move(other, groups)
+        comes = (
+            moves is not None
+            and row in moves.rows
+            and mover.survives_spreading(moves, groups)
+            and self._misses.who_misses(other, moves, receiving) is None
+        )
+        mover.undo(mark)
+        return comes
 
     def _tend_timer(self, candidate: Candidate, needed: str) -> None:
         """A node is unneeded while its pods fit elsewhere, with those of the ones before it.

@@ -127,3 +127,14 @@ def test_limit_of_nodes_that_are_emptied_at_once_counts_them_as_one() -> None:
     fleets = (replace(SMALL, scale_in=twice), DOUBLE)
     made = planned(*smalls, *pods(), *alone, *stays, small=5, fleets=fleets)
     assert raised(made) == [("primary-double", 1, "consolidation")]
+
+
+def test_larger_node_is_not_replaced_again_while_the_others_can_follow() -> None:
+    """Its timer may be the older one: it would go, and be bought again, for as long as it lasts."""
+    left = [unneeded(name, SMALL, 30) for name in NAMES[1:]]
+    there = [unneeded("d", DOUBLE), on("d", "first", "2500m")]
+    made = planned(*left, *pods()[1:], *there, small=2, fleets=(SMALL, DOUBLE))
+    assert raised(made) == []
+    assert kept(made)["d"] == "in-use"
+    alone = planned(*there, fleets=(SMALL, DOUBLE))
+    assert raised(alone) == [("primary-small", 1, "consolidation")]

@@ -35,6 +35,8 @@ class CycleReport:
     error: ReconcilerError | None = None
     unkept: PortError | None = None
     """Why what must outlive a restart could not be kept; None when it was, or nothing was to be."""
+    gathered_seconds: float = 0.0
+    """How long the batching window before it was; 0 when no change began it."""
     observe_seconds: float = 0.0
     plan_seconds: float = 0.0
     act_seconds: float = 0.0
@@ -79,8 +81,8 @@ class Changes(Protocol):
         """Block until something changed since the last observation; False after the time."""
         ...
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> None:
-        """Let the burst that began come in, see ports.cluster."""
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+        """Let the burst that began come in, see ports.cluster; the window's length, seconds."""
         ...
 
 
@@ -108,6 +110,7 @@ class ReconcileLoop:
     """Keeps annotations where they survive a restart; not called in a dry run."""
     _memory: OwnMemory = field(default_factory=OwnMemory)
     _cycles: int = field(default=0)
+    _gathered_seconds: float = field(default=0.0)
     _errors_in_a_row: int = field(default=0)
     _troubled_in_a_row: int = field(default=0)
 
@@ -166,6 +169,7 @@ class ReconcileLoop:
             outcomes=outcomes,
             acted=acted,
             unkept=unkept,
+            gathered_seconds=self._gathered_seconds,
             observe_seconds=observed - began,
             plan_seconds=planned - observed,
             act_seconds=now() - planned,
@@ -183,6 +187,7 @@ class ReconcileLoop:
 
     def _pause(self, report: CycleReport) -> None:
         """Wait for the next event and let its burst gather; not long after trouble."""
+        self._gathered_seconds = 0.0
         longest = self.sleep_seconds()
         if report.error is not None:
             self.clock.wait_seconds(self._backoff(longest))
@@ -192,7 +197,7 @@ class ReconcileLoop:
         elif report.awaits_launches:
             longest = min(longest, AWAIT_SECONDS)
         if self.changes.wait_for_change(longest) and not self.stopping():
-            self.changes.gather(BATCH_SECONDS, BATCH_MAX_SECONDS)
+            self._gathered_seconds = self.changes.gather(BATCH_SECONDS, BATCH_MAX_SECONDS)
 
     def _backoff(self, longest: float) -> float:
         """1 s, doubling with each cycle in a row that had trouble, up to the usual pause."""

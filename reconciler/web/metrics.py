@@ -127,6 +127,8 @@ class Metrics:
             self._cycles.labels("failed").inc()
             return
         self._cycles.labels("succeeded" if report.settled else "troubled").inc()
+        if report.gathered_seconds:
+            self._seconds.labels("gather").observe(report.gathered_seconds)
         self._seconds.labels("observe").observe(report.observe_seconds)
         self._seconds.labels("plan").observe(report.plan_seconds)
         self._seconds.labels("act").observe(report.act_seconds)

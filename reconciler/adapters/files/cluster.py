@@ -38,8 +38,9 @@ class FileCluster:
         """Files do not change: False at once."""
         return False
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:  # noqa: ARG002 - part of the port
         """Files do not change: returns at once."""
+        return 0.0
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:  # noqa: ARG002 - part of the port
         """Refused."""

@@ -68,16 +68,20 @@ class Bell:
             self._condition.wait_for(lambda: self._rung or self._closed, max(0.0, timeout_seconds))
             return self._rung and not self._closed
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """Let a burst come in; see ports.cluster."""
+        began: float | None = None
         with self._condition:
             while self._rung and not self._closed:
+                now = self._monotonic()
+                began = now if began is None else began
                 quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
                 end = max(self._first_at + window_seconds, quiet_at)
-                left = min(end, self._first_at + longest_seconds) - self._monotonic()
+                left = min(end, self._first_at + longest_seconds) - now
                 if left <= 0:
-                    return
+                    return min(began - self._first_at, window_seconds) + now - began
                 self._condition.wait_for(lambda: self._closed, left)
+        return 0.0
 
 
 class Cache:

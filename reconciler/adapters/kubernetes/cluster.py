@@ -100,9 +100,9 @@ class KubernetesCluster:
         """Block until something that matters changed since the last `observe`."""
         return self._bell.wait(timeout_seconds)
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> None:
-        """Let a burst of changes come in."""
-        self._bell.gather(window_seconds, longest_seconds)
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+        """Let a burst of changes come in; how long its window was, in seconds."""
+        return self._bell.gather(window_seconds, longest_seconds)
 
     def nudge(self) -> None:
         """End one wait: something outside of the cluster changed."""

@@ -82,10 +82,12 @@ class MemoryCluster:
             left -= due
         return self._objects.changed and not self._closed
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> None:  # noqa: ARG002 - part of the port
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:  # noqa: ARG002 - part of the port
         """Let the window pass: a burst in virtual time ends by itself."""
-        if self._objects.changed and not self._closed:
-            self._world.clock.advance(window_seconds)
+        if not self._objects.changed or self._closed:
+            return 0.0
+        self._world.clock.advance(window_seconds)
+        return window_seconds
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node, leaving all others."""

@@ -1,6 +1,5 @@
 """Bursts of pending pods: from the creation of each to the accepted ModifyFleet that serves it."""
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -8,12 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from reconciler.adapters.kubernetes.cache import QUIET_SECONDS
-from reconciler.loops.reconcile_loop import BATCH_MAX_SECONDS, BATCH_SECONDS
 from tests.benchmarks.e2e.objects import PODS_PATH, pod_body, pod_key, uid
 from tests.benchmarks.e2e.process import Reconciler
 from tests.benchmarks.e2e.waiting import until
-from tests.benchmarks.e2e.watching import Watcher
+from tests.benchmarks.e2e.windows import cycles, window_of
 from tests.benchmarks.e2e.world import BULK, SOLO, World
 
 _SERVED_SECONDS = 240.0
@@ -62,11 +59,11 @@ class Reacted:
 
     burst: Burst
     beyond_window: tuple[float, ...]
-    """Per pod, from the end of its batching window to the accepted call."""
+    """Per pod, what is left of `from_creation` without the window of the cycle that served it."""
     from_creation: tuple[float, ...]
     """Per pod, from its creation to the accepted call."""
-    arrival_seconds: float
-    """From the moment at which watchers are told of the first pod to that of the last one."""
+    window_seconds: float
+    """The longest batching window of the cycles that served it, as the reconciler logged it."""
     raises: int
     """Accepted calls that it took: one when it was planned in one cycle."""
 
@@ -74,14 +71,13 @@ class Reacted:
 def measure(world: World, running: Reconciler, wanted: Sequence[Burst]) -> Iterator[Reacted]:
     """One burst after the other; all of their pods stay pending."""
     pending = 0
-    with Watcher(world.api) as watcher:
-        for burst in wanted:
-            names = [f"burst-{number:06d}" for number in range(pending, pending + burst.pods)]
-            with world.others_held() if burst.at_once else nullcontext():
-                created = _create(world, burst, names)
-                pending += burst.pods
-                until(f"{pending} pods have a place", _placing(running, pending), _SERVED_SECONDS)
-            yield _served(world, burst, created, watcher.moments(names))
+    for burst in wanted:
+        names = [f"burst-{number:06d}" for number in range(pending, pending + burst.pods)]
+        with world.others_held() if burst.at_once else nullcontext():
+            created = _create(world, burst, names)
+            pending += burst.pods
+            until(f"{pending} pods have a place", _placing(running, pending), _SERVED_SECONDS)
+        yield _served(world, running, burst, created)
 
 
 def _placing(running: Reconciler, pods: int) -> Callable[[], bool]:
@@ -112,7 +108,7 @@ def _put_at_once(world: World, pod: Mapping[str, Any], names: Sequence[str]) -> 
     """Straight into etcd while the API server is held: they are there when it goes on."""
     with world.encoder() as encoder:
         pattern = encoder.created(PODS_PATH, pod)
-    with world.api_server_held(), closing(world.etcd()) as etcd:
+    with closing(world.etcd()) as etcd, world.api_server_held():
         etcd.put((pod_key(name), pattern.copy(name, uid())) for name in names)
         moment = time.time()  # noqa: TID251 - compared with EC2's log of calls
     return [moment] * len(names)
@@ -124,7 +120,7 @@ def _writable(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {**body["spec"], "serviceAccountName": "default"}}
 
 
-def _served(world: World, burst: Burst, created: Sequence[float], told: Sequence[float]) -> Reacted:
+def _served(world: World, running: Reconciler, burst: Burst, created: Sequence[float]) -> Reacted:
     """Wait until the fleet has been raised for every pod, and match pods with calls.
 
     Pods are equal: the share of a raise in all raises of the burst is its share of the pods.
@@ -132,18 +128,18 @@ def _served(world: World, burst: Burst, created: Sequence[float], told: Sequence
     raises = _all_raises(world, burst, created[0])
     start = raises[0].before
     whole = raises[-1].target - start
-    windows = _windows(told)
+    windows = _windows(running, raises)
     beyond, since = [], []
     for number, moment in enumerate(created):
         share = (number + 1) / len(created)
         served = next(r for r in raises if r.target - start >= share * whole - 1e-9)
-        beyond.append(served.at - windows[number])
         since.append(served.at - moment)
+        beyond.append(since[-1] - windows[served.at])
     return Reacted(
         burst=burst,
         beyond_window=tuple(beyond),
         from_creation=tuple(since),
-        arrival_seconds=told[-1] - told[0],
+        window_seconds=max(windows.values()),
         raises=len(raises),
     )
 
@@ -155,6 +151,19 @@ class _Raise:
     at: float
     before: int
     target: int
+
+
+def _windows(running: Reconciler, raises: Sequence[_Raise]) -> dict[float, float]:
+    """The batching window before each raise, by its moment; waits until all are logged."""
+    found: dict[float, float | None] = {}
+
+    def logged() -> bool:
+        known = cycles(running.events("cycle_ended"))
+        found.update((each.at, window_of(known, each.at)) for each in raises)
+        return None not in found.values()
+
+    until("the cycles of all raises are logged", logged, _SERVED_SECONDS)
+    return {at: window for at, window in found.items() if window is not None}
 
 
 def _all_raises(world: World, burst: Burst, since: float) -> list[_Raise]:
@@ -185,19 +194,3 @@ def _raises(world: World, fleet: str) -> list[_Raise]:
             found.append(_Raise(at=at, before=before, target=target))
         before = target
     return found
-
-
-def _windows(told: Sequence[float]) -> list[float]:
-    """When the batching window of each pod ends at the latest (behaviour, section 1)."""
-    ends: list[float] = []
-    first = last = -math.inf
-    end = -math.inf
-    opened = 0
-    for number, moment in enumerate(told):
-        if moment > end:
-            ends.extend([end] * (number - opened))
-            opened, first = number, moment
-        last = moment
-        end = min(max(first + BATCH_SECONDS, last + QUIET_SECONDS), first + BATCH_MAX_SECONDS)
-    ends.extend([end] * (len(told) - opened))
-    return ends

@@ -131,8 +131,8 @@ def _latency(world: World, running: Reconciler, options: Namespace, found: Findi
 
 def _tell(number: int, wanted: tuple[Burst, ...], reacted: Reacted) -> None:
     say(
-        f"burst {number} of {len(wanted)}: {reacted.burst.pods} pods in"
-        f" {reacted.arrival_seconds:.2f} s: {max(reacted.beyond_window):.2f} s beyond the window,"
+        f"burst {number} of {len(wanted)}: {reacted.burst.pods} pods:"
+        f" {max(reacted.beyond_window):.2f} s beyond the window of {reacted.window_seconds:.2f} s,"
         f" {reacted.raises} calls"
     )
 

@@ -15,7 +15,7 @@ _PROMISES = ("what", "promised", "measured")
 _BURSTS = (
     "burst",
     "times",
-    "pods arrive in",
+    "longest window",
     "beyond the window p50",
     "p99",
     "from creation p50",
@@ -121,7 +121,7 @@ def _burst_row(pods: int, found: Sequence[Reacted]) -> tuple[str, ...]:
     return (
         f"{pods:,} pod{'s' if pods > 1 else ''}",
         str(len(found)),
-        _seconds(max(each.arrival_seconds for each in found)),
+        _seconds(max(each.window_seconds for each in found)),
         _seconds(percentile(beyond, 0.5)),
         _seconds(percentile(beyond, 0.99)),
         _seconds(percentile(since, 0.5)),

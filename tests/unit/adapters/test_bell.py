@@ -79,6 +79,29 @@ def test_gather_waits_for_the_rest_of_a_burst_that_was_cut_off() -> None:
     assert gathered_seconds(bell, 0.0, SHORT_SECONDS) < LONG_SECONDS
 
 
+def test_gathering_tells_how_long_the_window_was() -> None:
+    """Time spent on the cycle before would pass for batching, and its slowness be hidden."""
+    now = [0.0]
+    bell = Bell(monotonic=lambda: now[0])
+    assert bell.gather(0.5, 2.0) == 0.0
+    for busy_seconds, window_seconds in ((1.25, 1.0), (5.0, 1.0)):
+        bell.silence()
+        bell.ring()
+        now[0] += busy_seconds
+        assert bell.gather(window_seconds, 2.0) == window_seconds
+
+
+def test_window_of_a_burst_is_what_was_waited() -> None:
+    """Half a second would be taken off where two were waited, and look like a slow cycle."""
+    bell = Bell()
+    bell.ring()
+    bell.expect_more(2 * SHORT_SECONDS)
+    began = time.monotonic()
+    window_seconds = bell.gather(SHORT_SECONDS, LONG_SECONDS)
+    assert window_seconds >= 2 * SHORT_SECONDS - 0.05
+    assert window_seconds <= SHORT_SECONDS + time.monotonic() - began
+
+
 def test_closed_bell_gathers_no_longer() -> None:
     """A stop must not wait for a burst."""
     bell = Bell()

@@ -50,6 +50,8 @@ def test_pending_pod_wakes_the_loop_after_the_batching_window() -> None:
     (applied,) = [each for each in scene.recorder.outcomes if each.kind == "applied"]
     assert applied.action.policy == "scale-up"
     assert scene.pauses[0] == 5 + BATCH_SECONDS
+    windows = [each.gathered_seconds for each in scene.recorder.reports]
+    assert windows[:2] == [0.0, BATCH_SECONDS]
 
 
 @pytest.mark.parametrize(
@@ -191,8 +193,9 @@ class NoBell:
         self._clock.advance(timeout_seconds)
         return False
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> None:
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """There is no burst."""
+        return 0.0
 
 
 def dearer(scene: Scene) -> FleetId:

@@ -66,6 +66,7 @@ class Scene:
         *outcomes: Outcome,
         pods: tuple[Pod, ...] = (),
         error: ReconcilerError | None = None,
+        gathered_seconds: float = 0.0,
         **plan: Any,
     ) -> None:
         """One cycle as the loop reports it."""
@@ -81,7 +82,12 @@ class Scene:
             self.board.action_ended(outcome)
             self.metrics.action_ended(outcome)
         report = CycleReport(
-            number=1, snapshot=snapshot, plan=made, outcomes=outcomes, plan_seconds=0.04
+            number=1,
+            snapshot=snapshot,
+            plan=made,
+            outcomes=outcomes,
+            gathered_seconds=gathered_seconds,
+            plan_seconds=0.04,
         )
         self._ended(report)
 

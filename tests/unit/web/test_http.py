@@ -148,6 +148,16 @@ def test_metrics_tell_fleets_pods_and_cost(scene: Scene) -> None:
     assert scene.metric("fleet_reconciler_reaction_seconds_sum") == pytest.approx(0.6)
 
 
+def test_batching_window_counts_only_before_cycles_that_had_one() -> None:
+    """Cycles that the clock began would make windows look shorter than they are."""
+    samples = 'fleet_reconciler_cycle_seconds_{}{{phase="gather"}}'
+    with Scene() as scene:
+        scene.cycle()
+        scene.cycle(gathered_seconds=0.75)
+        assert scene.metric(samples.format("sum")) == 0.75
+        assert scene.metric(samples.format("count")) == 1
+
+
 def test_reaction_of_a_pod_is_measured_once(scene: Scene) -> None:
     """A pod that waits for its node would otherwise make the reaction look slow."""
     pod = make_pod("new", created_at=scene.clock.now())

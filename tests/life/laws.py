@@ -41,7 +41,10 @@ class Laws:
         """When an instance that never joined, or does not answer, was last ended to be replaced."""
         self._given_back: set[NodeName] = set()
         """Nodes that carried our taint when it was taken off."""
+        self._waiting_when_seen = 0
+        """Pods that waited in the last picture of the cluster."""
         self._laws: dict[str, Callable[[Call], None]] = {
+            "observe_cluster": self._observing,
             "evict_pod": self._evicting,
             "delete_pod": self._deleting,
             "set_target_capacity": self._setting_target,
@@ -207,9 +210,17 @@ class Laws:
             self._break(f"{name} lowered to {target} while {needed} of its nodes hold pods")
         self._raising(name, len(self._world.fleets.members(record)), before, target, least)
 
+    def _waiting(self) -> int:
+        return sum(p.node_name is None and not p.deleting for p in self._world.pods())
+
+    def _observing(self, _call: Call) -> None:
+        """A plan serves the pods of its picture, though some are gone when it is carried out."""
+        if self._stage.process.frozen_at is None:
+            self._waiting_when_seen = self._waiting()
+
     def _raising(self, name: str, members: int, before: int, target: int, least: int) -> None:
         """No launch storm: never more new nodes than pods that wait."""
-        waiting = sum(p.node_name is None and not p.deleting for p in self._world.pods())
+        waiting = max(self._waiting(), self._waiting_when_seen)
         consolidating = int(self._stage.process.settings.consolidation) * 3
         if target > max(before, members, least) + waiting + consolidating + 1:
             self._break(f"{name} raised from {before} to {target} for {waiting} pods")

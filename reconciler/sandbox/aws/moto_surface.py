@@ -1,4 +1,4 @@
-"""All that touches moto's state, which is untyped: beside `moto_http` nothing else imports moto.
+"""All that touches moto's state, which is untyped; else only `moto_*` beside it imports moto.
 
 Only translation lives here: an instance of moto behind `InstanceHandle`, a Region behind
 `MotoRegion`.
@@ -16,17 +16,13 @@ from moto.core.base_backend import BackendDict
 from moto.core.exceptions import ServiceException
 from moto.core.model_instances import reset_model_data
 from moto.ec2.models import ec2_backends
-from moto.ec2.utils import (
-    EC2_PREFIX_TO_RESOURCE,
-    get_prefix,
-    random_fleet_id,
-    random_spot_request_id,
-)
+from moto.ec2.utils import random_fleet_id, random_spot_request_id
 from moto.events.models import events_backends
 from moto.sqs.models import sqs_backends
 
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState
+from reconciler.sandbox.aws.moto_lookups import look_instead
 from reconciler.sandbox.aws.values import LaunchTemplateRef, Lifecycle, Pool
 
 _CODES: Mapping[InstanceState, int] = MappingProxyType(
@@ -119,36 +115,12 @@ class MotoInstance:
         self._instance.state_reason.message = f"{code}: {words}"
 
 
-class _QuickTags:
-    """Moto's `describe_tags`, with the tags of one resource looked up instead of searched for.
-
-    Moto matches every tag of the account for each resource it shows: minutes for 1,000 instances.
-    """
-
-    def __init__(self, backend: Any) -> None:
-        self._tags = backend.tags
-        self._search = backend.describe_tags
-
-    def __call__(self, filters: Mapping[str, Sequence[str]] | None = None) -> Any:
-        """The tags that match, as moto answers them."""
-        if filters is None or set(filters) != {"resource-id"}:
-            return self._search(filters=filters)
-        keys = filters["resource-id"]
-        if len(keys) != 1 or set(keys[0]) & set("*?"):
-            return self._search(filters=filters)
-        kind = EC2_PREFIX_TO_RESOURCE.get(get_prefix(keys[0]), "")
-        return [
-            {"resource_id": keys[0], "key": name, "value": value, "resource_type": kind}
-            for name, value in self._tags.get(keys[0], {}).items()
-        ]
-
-
 class MotoRegion:
     """EC2 of one account and Region, as moto keeps it."""
 
     def __init__(self, account_id: str, region_name: str) -> None:
         backend: Any = ec2_backends[account_id][region_name]
-        backend.describe_tags = _QuickTags(backend)
+        look_instead(backend)
         self._backend = backend
         self.name = region_name
         self._numbers: dict[str, int] = {}

@@ -128,10 +128,11 @@ def _is_free(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     if action.node is None or action.policy == "stuck-instance":
         return True
     try:
-        remaining = sides.cluster.counted_pods_on(action.node)
+        counted = sides.cluster.counted_pods_on(action.node)
     except PortError as error:
         ends[action] = _of(error)
         return False
+    remaining = [pod for pod in counted if pod not in action.hanging]
     if remaining:
         ends[action] = _refused(f"{action.node}: {remaining[0]} runs there now")
     return not remaining

@@ -113,6 +113,8 @@ class TerminateInstance(Action):
     another by now has been lowered for this very instance, perhaps."""
     orphan: bool = False
     """Its fleet is gone: it is ended only while EC2 still says so."""
+    hanging: tuple[PodKey, ...] = ()
+    """Pods that stay in deletion long after their grace period: they do not keep the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -194,6 +194,8 @@ class Pod:
     deleting: bool = False
     ready: bool = False
     created_at: datetime | None = None
+    deletion_at: datetime | None = None
+    """When it is deleted: the end of its grace period (metadata.deletionTimestamp)."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
     unreadable: bool = False

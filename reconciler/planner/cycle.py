@@ -10,7 +10,7 @@ from datetime import datetime
 
 from reconciler.model.actions import AnyAction, PolicyName
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.ids import FleetKey, NodeName, Region
+from reconciler.model.ids import FleetKey, NodeName, PodKey, Region
 from reconciler.model.memory import DemandMemory
 from reconciler.model.placements import Destination
 from reconciler.model.plan import Held, Kept, Placement, Unplaceable
@@ -87,7 +87,9 @@ class Cycle:
     running: tuple[PodGroup, ...]
     """Bound pods that are not finished, in groups."""
     pods_on: dict[NodeName, list[Pod]]
-    """The same by node."""
+    """The same by node, less those that hang in deletion: they keep no node."""
+    hanging_on: dict[NodeName, list[Pod]]
+    """Those."""
     finished_on: dict[NodeName, list[Pod]]
     statuses: dict[FleetKey, FleetStatus]
     targets: dict[FleetKey, int]
@@ -127,6 +129,10 @@ class Cycle:
     def at(self) -> datetime:
         """The clock."""
         return self.snapshot.at
+
+    def hanging(self, node: NodeName) -> tuple[PodKey, ...]:
+        """The pods that hang in deletion on a node, by name."""
+        return tuple(sorted(pod.key for pod in self.hanging_on.get(node, ())))
 
     def row_name(self, row: int) -> NodeName:
         """The node of a row."""

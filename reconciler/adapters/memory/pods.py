@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.scheduling import admits, free_of, holds, pushed_out, score
@@ -134,7 +135,8 @@ class MemoryObjects:
         On a node that does not answer nobody says that it has stopped.
         """
         if not pod.deleting:
-            self._put(replace(pod, deleting=True))
+            end = self._clock.now() + timedelta(seconds=grace_seconds)
+            self._put(replace(pod, deleting=True, deletion_at=end))
             self._replace_at_once(pod)
         if pod.node_name is None:
             self._stopped(pod.key)

@@ -191,6 +191,7 @@ class PodDecoder:
             deleting=metadata.deletion_timestamp is not None,
             ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
             created_at=utc(metadata.creation_timestamp),
+            deletion_at=utc(metadata.deletion_timestamp),
             started_at=utc(status.start_time),
             finished_at=_finished_at(status) if phase in {"Succeeded", "Failed"} else None,
         )

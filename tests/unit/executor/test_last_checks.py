@@ -20,6 +20,15 @@ def test_node_with_a_pod_that_came_late_is_not_ended(scene: Scene) -> None:
     assert "late" in scene.reported[0].detail
 
 
+def test_pod_that_hangs_in_deletion_does_not_keep_its_node(scene: Scene) -> None:
+    """A finalizer that nobody takes off would keep the node, and every cycle refuse its end."""
+    hangs = [scene.world.add_pod(make_pod(f"h{n}", node=scene.nodes[n].name)) for n in (0, 1)]
+    scene.world.add_pod(make_pod("late", node=scene.nodes[1].name))
+    first, second = (replace(scene.ended(n), hanging=(hangs[n],)) for n in (0, 1))
+    assert scene.run(first, second) == ["applied", "refused"]
+    assert "late" in scene.reported[-1].detail
+
+
 def test_instance_that_never_joined_is_a_subject_of_its_own(scene: Scene) -> None:
     """Two instances without a node must not be taken for one."""
     known = scene.ended(0, decrement=False)

@@ -203,6 +203,7 @@ def test_gated_deleting_and_nominated_are_seen() -> None:
         status={"nominatedNodeName": "n1"},
     )
     assert (pod.gated, pod.deleting, pod.nominated_node_name) == (True, True, "n1")
+    assert pod.deletion_at == datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

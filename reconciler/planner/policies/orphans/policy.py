@@ -15,7 +15,7 @@ from reconciler.model.actions import (
     TerminateInstance,
 )
 from reconciler.model.cluster import Node
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, PodKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import annotate, give_back, keep, taint, terms_of
 from reconciler.planner.idleness import idle_for, is_empty, kept_by_twin
@@ -62,7 +62,8 @@ def _tend(cycle: Cycle, orphan: Orphan, node: Node) -> None:
             cycle.actions.append(annotate(node, UNNEEDED_SINCE, None, "scale-in", because))
     elif draining:
         because = f"its fleet {orphan.fleet_id} is gone, and it is still empty"
-        cycle.actions.append(_termination(orphan, "scale-in", because))
+        hanging = cycle.hanging(node.name)
+        cycle.actions.append(_termination(orphan, "scale-in", because, hanging))
     elif not is_draining(node):
         _begin(cycle, orphan, node)
 
@@ -112,7 +113,9 @@ def _bar(cycle: Cycle, node: Node) -> str:
     return ""
 
 
-def _termination(orphan: Orphan, policy: PolicyName, because: str) -> TerminateInstance:
+def _termination(
+    orphan: Orphan, policy: PolicyName, because: str, hanging: tuple[PodKey, ...] = ()
+) -> TerminateInstance:
     """Without lowering any target: there is none."""
     return TerminateInstance(
         instance=orphan.instance.id,
@@ -123,6 +126,7 @@ def _termination(orphan: Orphan, policy: PolicyName, because: str) -> TerminateI
         region=orphan.instance.region,
         decrement=False,
         orphan=True,
+        hanging=hanging,
         policy=policy,
         because=because,
     )

@@ -218,6 +218,7 @@ def _end(cycle: Cycle, node: Node, key: FleetKey) -> None:
                 region=key.region,
                 decrement=not lowered,
                 from_capacity=status.current,
+                hanging=cycle.hanging(node.name),
                 policy="scale-in",
                 because="drained and still empty",
             )

@@ -1,0 +1,51 @@
+"""Pods that stay in deletion long after their grace period (a finalizer, a lost volume)."""
+
+import pytest
+
+from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
+from tests.builders import ago, make_node
+from tests.unit.planner.scale_in.scene import (
+    drained,
+    full,
+    kept,
+    make_scene_fleet,
+    moves,
+    on,
+    planned,
+    told,
+    unneeded,
+)
+
+FLEET = make_scene_fleet()
+
+
+@pytest.mark.parametrize(("seconds", "goes"), [(-30, []), (59, []), (61, ["a"])])
+def test_node_on_which_only_hanging_pods_are_is_empty(seconds: float, goes: list[str]) -> None:
+    """One pod with a finalizer that nobody takes off would keep its node for ever."""
+    pod = on("a", deleting=True, deletion_at=ago(seconds))
+    made = planned(FLEET, unneeded("a", FLEET), make_node("b", FLEET), pod, full("b"))
+    assert told(made, TaintNode) == goes
+    assert kept(made).get("a") == (None if goes else "deleting")
+
+
+def test_hanging_pod_is_neither_evicted_nor_moved() -> None:
+    """It has been deleted already; its place elsewhere would stay empty."""
+    pods = [on("a", "hangs", deleting=True, deletion_at=ago(600)), on("a", "runs")]
+    made = planned(FLEET, unneeded("a", FLEET), make_node("b", FLEET), *pods, full("b"))
+    assert told(made, EvictPod) == ["runs"]
+    assert moves(made) == {"runs": "b"}
+
+
+def test_drained_node_is_ended_with_the_pods_that_hang_there() -> None:
+    """The check right before the end would find them and refuse."""
+    pod = on("a", "hangs", deleting=True, deletion_at=ago(600))
+    made = planned(FLEET, drained("a", FLEET), make_node("b", FLEET), pod, full("b"))
+    ends = [action for action in made.actions if isinstance(action, TerminateInstance)]
+    assert [(end.node, end.hanging) for end in ends] == [("a", (pod.key,))]
+
+
+def test_what_a_hanging_pod_asks_for_is_not_free() -> None:
+    """kube-scheduler counts it until its object is gone."""
+    hangs = on("b", "hangs", "3", deleting=True, deletion_at=ago(600))
+    made = planned(FLEET, unneeded("a", FLEET), make_node("b", FLEET), hangs, on("a", cpu="2"))
+    assert told(made, TaintNode) == []

@@ -41,6 +41,8 @@ class Asking(Protocol):
 class _Known:
     at: float
     """When the full answer was asked for."""
+    newest_at: float
+    """When those that were launched since were asked for last."""
     fleets: frozenset[tuple[Any, ...]]
     reservations: Reservations
 
@@ -52,9 +54,9 @@ class KnownInstances:
     much for every pod that comes. DescribeFleets is asked each time, and EC2 counts an instance
     there from its launch to its end: while it says the same of every fleet, and nothing is on its
     way in or out, the last answer holds. Otherwise only instances in motion and those launched
-    since are asked for, and the result is used when it adds up to what the fleets count. A full
-    answer is fetched beside the cycle once the last one is 30 s old, and waited for when it is
-    60 s old.
+    since the last time are asked for, and the result is used when it adds up to what the fleets
+    count. A full answer is fetched beside the cycle once the last one is 30 s old, and waited for
+    when it is 60 s old.
 
     Args:
         monotonic: A clock that never jumps.
@@ -119,7 +121,7 @@ class KnownInstances:
         with self._lock:
             newest = self._known.get(region)
             if ends == self._ends[region] and (newest is None or newest.at <= asked_at):
-                self._known[region] = _Known(asked_at, _said_of(fleets), found)
+                self._known[region] = _Known(asked_at, asked_at, _said_of(fleets), found)
         return found
 
     def _read_moving(
@@ -128,13 +130,16 @@ class KnownInstances:
         said, moving = _said_of(fleets), _moving_ids(known.reservations)
         if said == known.fleets and not moving and not any(map(_waits, fleets)):
             return known.reservations
-        age = self._monotonic() - known.at
-        merged = _merged(known.reservations, ask.newer_instances(age, moving))
+        asked_at = self._monotonic()
+        newer = ask.newer_instances(asked_at - known.newest_at, moving)
+        merged = _merged(known.reservations, newer)
         if not _adds_up(fleets, merged):
             return self._read_all(region, fleets, ask)
         with self._lock:
             if self._known.get(region) is known:  # else a full answer came in between
-                self._known[region] = replace(known, fleets=said, reservations=merged)
+                self._known[region] = replace(
+                    known, newest_at=asked_at, fleets=said, reservations=merged
+                )
         return merged
 
     def _refresh(self, region: Region, fleets: Fleets, ask: Asking) -> None:

@@ -35,6 +35,7 @@ class Ec2:
         self.first = set(states)
         """What ran before the tests began."""
         self.asked: list[str] = []
+        self.ages_seconds: list[float] = []
         self.answered = threading.Event()
         self.complete = threading.Event()
 
@@ -51,6 +52,7 @@ class Ec2:
     def newer_instances(self, age_seconds: float, ids: Sequence[str]) -> list[dict[str, Any]]:
         """What was launched since, and these."""
         self.asked.append("newer")
+        self.ages_seconds.append(age_seconds)
         return self._answer((set(self.states) - self.first) | set(ids))
 
     def _answer(self, names: Any) -> list[dict[str, Any]]:
@@ -119,6 +121,31 @@ def test_launch_is_followed_by_asking_for_what_moves(known: KnownInstances, ec2:
     assert states(known.read(HOME, [fleet(3)], ec2)) == ec2.states
     known.read(HOME, [fleet(3)], ec2)
     assert ec2.asked == ["all", "newer", "newer"]
+
+
+def test_launches_are_asked_for_since_they_were_last_asked_for(
+    known: KnownInstances, ec2: Ec2, clock: Time
+) -> None:
+    """After a thousand launches each pod that comes would have all of them read once more."""
+    for name, ran_seconds in (("c", 20.0), ("d", 5.0)):
+        clock.now += ran_seconds
+        ec2.states[name] = "running"
+        known.read(HOME, [fleet(len(ec2.states))], ec2)
+    assert ec2.ages_seconds == [20.0, 5.0]
+
+
+def test_launches_count_since_the_last_answer_that_added_up(
+    known: KnownInstances, ec2: Ec2, clock: Time
+) -> None:
+    """An answer that was thrown away has told of nothing."""
+    clock.now += 20.0
+    ec2.states |= {"c": "running", "d": "running"}
+    ec2.first |= {"c"}  # EC2 counts it before it shows it
+    known.read(HOME, [fleet(4)], ec2)
+    assert ec2.asked == ["all", "newer", "all"]
+    clock.now += 5.0
+    known.read(HOME, [fleet(5)], ec2)
+    assert ec2.ages_seconds == [20.0, 5.0]
 
 
 def test_launch_that_the_fleet_does_not_count_yet_is_no_contradiction(

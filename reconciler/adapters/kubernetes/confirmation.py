@@ -18,7 +18,7 @@ CONFIRM_SECONDS = 30.0
 """A second full list is taken so long after the first, and after one that shrank: the planner
 ends many nodes at once only when two lists agree."""
 PAGE_OBJECTS = 250
-PAGE_PAUSE_SECONDS = 0.05
+PAGE_PAUSE_SECONDS = 0.1
 """Reading a page takes some hundredths of a second of CPU, here and in the API server: a pod that
 comes meanwhile would wait for all of them at once."""
 LAG_SECONDS = 1.0

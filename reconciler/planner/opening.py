@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import chain, islice
 from operator import attrgetter, lt
 
@@ -14,7 +13,7 @@ from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.cycle import Cycle, Seat, WaitingClass
 from reconciler.planner.demand import Wish, find_demand
-from reconciler.planner.hanging import hangs
+from reconciler.planner.hanging import parted_by_hanging
 from reconciler.planner.inventory import Inventory, take_inventory
 from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
 from reconciler.planner.placement.attach_limits import least_ebs_limit
@@ -62,7 +61,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     )
     row_of = {name: row for row, name in enumerate(nodes)}
     sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
-    alive, hanging = _parted_by_deletion(bound, snapshot.at)
+    alive, hanging = parted_by_hanging(bound, nodes, snapshot.at)
     daemons = daemon_specs(cluster.daemon_sets, groups)
     cycle = Cycle(
         snapshot=snapshot,
@@ -174,22 +173,6 @@ def _by_node(groups: Iterable[PodGroup], nodes: dict[NodeName, Node]) -> dict[No
             if pod.node_name is not None:
                 found[pod.node_name].append(pod)
     return {name: pods for name, pods in found.items() if name in nodes}
-
-
-def _parted_by_deletion(
-    groups: Iterable[PodGroup], at: datetime
-) -> tuple[list[PodGroup], list[PodGroup]]:
-    """The pods that run or end in time, and those that hang in deletion."""
-    alive: list[PodGroup] = []
-    hanging: list[PodGroup] = []
-    for group in groups:
-        hang = [p for p in group.pods if hangs(p, at)] if group.traits.deleting else []
-        if not hang:
-            alive.append(group)
-            continue
-        hanging.append(PodGroup(group.traits, hang))
-        alive.append(PodGroup(group.traits, [p for p in group.pods if not hangs(p, at)]))
-    return alive, hanging
 
 
 def _offers(

@@ -28,6 +28,14 @@ def test_node_on_which_only_hanging_pods_are_is_empty(seconds: float, goes: list
     assert kept(made).get("a") == (None if goes else "deleting")
 
 
+def test_pod_on_a_node_that_does_not_answer_may_still_run() -> None:
+    """Kubernetes has given it up, but nobody has seen its containers end."""
+    pod = on("a", deleting=True, deletion_at=ago(600))
+    node = drained("a", FLEET, ready=False)
+    made = planned(FLEET, node, make_node("b", FLEET), pod, full("b"))
+    assert told(made, TerminateInstance) == []
+
+
 def test_hanging_pod_is_neither_evicted_nor_moved() -> None:
     """It has been deleted already; its place elsewhere would stay empty."""
     pods = [on("a", "hangs", deleting=True, deletion_at=ago(600)), on("a", "runs")]

@@ -9,10 +9,9 @@ from reconciler.model.actions import EvictPod, TaintNode
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import ScaleInSettings
 from tests.builders import make_fleet_settings, make_node
+from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
 from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
-from tests.unit.planner.scale_in.test_consolidation import planned, raised
 
-SMALL = make_fleet_settings("small", price="0.10")
 DOUBLE = make_fleet_settings("double", cpu=8, memory="32Gi", price="0.21")
 NAMES = ("a", "b", "c")
 

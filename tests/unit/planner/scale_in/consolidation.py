@@ -1,0 +1,51 @@
+"""Clusters of two fleets, with consolidation on."""
+
+from typing import Any
+
+from reconciler.model.actions import SetCapacity
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
+from tests.builders import (
+    make_cloud_of,
+    make_fleet,
+    make_fleet_settings,
+    make_settings,
+    make_snapshot,
+)
+
+LARGE = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.40")
+SMALL = make_fleet_settings("small", price="0.10")
+
+
+def planned(
+    *objects: Any,
+    small: int = 0,
+    launching: int = 0,
+    fleets: tuple[FleetSettings, ...] = (SMALL, LARGE),
+    **changed: Any,
+) -> Plan:
+    """The plan with consolidation on.
+
+    Args:
+        objects: What the cluster has.
+        small: The target of the first fleet.
+        launching: Nodes that the second fleet's target asks for beside those that are there.
+        fleets: The two.
+        changed: Keywords of PlannerSettings.
+    """
+    first, second = fleets
+    nodes = [o for o in objects if hasattr(o, "allocatable")]
+    there = sum(n.labels["fleet"] == second.name for n in nodes)
+    lives = {
+        first.name: make_fleet(first, small),
+        second.name: make_fleet(second, there + launching),
+    }
+    settings = make_settings(*fleets, consolidation=changed.pop("consolidation", True), **changed)
+    cloud = make_cloud_of(nodes, *lives.values())
+    return plan(make_snapshot(*objects, cloud=cloud), settings)
+
+
+def raised(made: Plan) -> list[tuple[str, int, str]]:
+    """Fleet, target and policy of every raise."""
+    return [(a.fleet, a.to_capacity, a.policy) for a in made.actions if isinstance(a, SetCapacity)]

@@ -79,6 +79,8 @@ def _settle(world: World) -> None:
         world.settle()
     except TimeoutError as error:
         say(f"measuring all the same: {error}")
+    say("the nodes' instances grow older than what EC2 calls new")
+    world.age()
 
 
 def _watched(running: Reconciler, what: str, seconds: float) -> Stretch:

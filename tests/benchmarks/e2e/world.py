@@ -2,6 +2,7 @@
 
 import signal
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, contextmanager
@@ -38,6 +39,7 @@ BULK = "large"
 _CALM_SECONDS = 5.0
 _CALM_CORES = 0.5
 _SETTLED_SECONDS = 300.0
+_AGE_SECONDS = 180.0
 _POD_START_SECONDS = 3.0
 """Churned pods are written as running before that: KWOK has no part in them."""
 _PROGRESS_PODS = 5000
@@ -74,6 +76,8 @@ class World:
     nodes: tuple[str, ...]
     fleets: Mapping[str, str]
     """Fleet ids by size."""
+    launched_at: float
+    """When the nodes' instances ran, by the monotonic clock."""
 
     def environment(self) -> dict[str, str]:
         """What the reconciler needs to find both sides."""
@@ -103,6 +107,14 @@ class World:
             return self._cpu_seconds() - before < _CALM_CORES * _CALM_SECONDS
 
         until("the control plane is calm", calm, _SETTLED_SECONDS, 0)
+
+    def age(self) -> None:
+        """Wait until the nodes' instances are no new ones.
+
+        EC2's filter by launch time knows minutes, and the adapter allows for a minute's skew: of a
+        thousand instances that have just been launched it would read all for each pod.
+        """
+        pause(max(0.0, self.launched_at + _AGE_SECONDS - time.monotonic()))
 
     def others_held(self) -> AbstractContextManager[None]:
         """Hold all of the control plane but what carries objects to their watchers."""
@@ -141,6 +153,7 @@ def make_world(programs: Path, nodes: int, pods_per_node: int) -> Iterator[World
             FULL: create_fleet(aws.url, FULL, nodes),
         }
         instances = _instances(aws, nodes)
+        launched_at = time.monotonic()
         say(f"{len(instances)} instances run")
         names: list[str] = []
 
@@ -163,6 +176,7 @@ def make_world(programs: Path, nodes: int, pods_per_node: int) -> Iterator[World
                     config=config,
                     nodes=tuple(names),
                     fleets=fleets,
+                    launched_at=launched_at,
                 )
             finally:
                 api.close()

@@ -254,11 +254,17 @@ class Mover:
 
     def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:
         """The rows that may take pods, and the order in which they do."""
+        added = range(self._rows_at_first, self._cycle.sim.rows)
+        also = [*also, *(row for row in added if row not in also and self._stays(row))]
         if not also:
             return self.staying, self._order
         more = np.array(also, dtype=np.int64)
         others = self._order[~np.isin(self._order, more)]
         return self._with(also), np.concatenate([others, more])
+
+    def _stays(self, row: int) -> bool:
+        """Whether a row that may have been added since takes pods."""
+        return row < len(self.staying) and bool(self.staying[row])
 
     def _with(self, also: Sequence[int]) -> BoolArray:
         """The rows that stay and these, which may have been added since."""
@@ -269,7 +275,8 @@ class Mover:
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether resources alone say that the pods find no place: most nodes are asked in vain."""
-        if not also and self.room_at_first.lacks(row, groups):
+        nothing_added = not self.staying[self._rows_at_first :].any()
+        if not also and nothing_added and self.room_at_first.lacks(row, groups):
             return True
         return self._lacks_resources(row, groups, also)
 

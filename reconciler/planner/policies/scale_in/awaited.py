@@ -37,22 +37,23 @@ def find_awaited(
     cannot_go_alone: list[Candidate] = []
     begin = mover.mark()
     looked_at = examined(scene, candidates)
-    for candidate in looked_at:
-        if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
-            names = _destinations(scene, mover, consolidator, candidate, removable)
-            if names is None:
-                cannot_go_alone.append(candidate)
-            for name in names or ():
-                found.setdefault(name, candidate.node.name)
 
     def grouped_of(candidate: Candidate) -> list[Group]:
         return grouped(scene.cycle, candidate.moving)
 
     misses = Misses(scene, mover, consolidator, looked_at, grouped_of)
+    for candidate in looked_at:
+        if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
+            names = _destinations(scene, mover, consolidator, misses, candidate, removable)
+            if names is None:
+                cannot_go_alone.append(candidate)
+            for name in names or ():
+                found.setdefault(name, candidate.node.name)
+
     unifier = Unifier(scene, mover, consolidator, misses, grouped_of)
     union = unifier.find(cannot_go_alone, scene.waiting | removable - found.keys(), buy=False)
     mover.undo(begin)
-    if union is not None and union.place.row is not None:
+    if union is not None and union.place.row is not None and unifier.can_begin(union):
         name = scene.cycle.row_name(union.place.row)
         found.setdefault(name, union.members[0].node.name)
     return found
@@ -62,6 +63,7 @@ def _destinations(
     scene: Scene,
     mover: Mover,
     consolidator: Consolidator,
+    misses: Misses,
     candidate: Candidate,
     removable: frozenset[NodeName],
 ) -> frozenset[NodeName] | None:
@@ -74,18 +76,26 @@ def _destinations(
     """
     may_go = may_go_in_time(scene, candidate)
     groups = grouped(scene.cycle, candidate.moving)
-    if mover.move(candidate.node, groups) is not None:
+    mark = mover.mark()
+    alone = mover.move(candidate.node, groups)
+    if alone is not None:
+        if not mover.survives_spreading(alone, groups):
+            mover.undo(mark)
         return frozenset()
     rows = consolidator.cheaper_rows(candidate, scene.waiting)
     rows += consolidator.cheaper_rows(candidate, removable)
     rows += consolidator.coming_rows(candidate)
+    receiving = frozenset(mover.receiving)
     moves = mover.move(candidate.node, groups, rows) if rows else None
     if moves is None and may_go:
         return None
+    if moves is not None and not mover.survives_spreading(moves, groups):
+        mover.undo(mark)  # it cannot go like this: others may have the places
+        moves = None
     if (
         moves is None
         or not may_go
-        or not mover.survives_spreading(moves, groups)
+        or misses.who_misses(candidate, moves, receiving) is not None
         or not scene.reserve.holds(candidate.status.settings.sector, mover.staying)
     ):
         return frozenset()

@@ -90,10 +90,11 @@ def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
     most = max(most, at_once)
     if len(candidates) <= most:
         return candidates
-    timed = [c for c in candidates if c.since is not None]
-    fresh = [c for c in candidates if c.since is None]
+    kept = [c for c in candidates if c.kept_rank]
+    timed = [c for c in candidates if c.since is not None and not c.kept_rank]
+    fresh = [c for c in candidates if c.since is None and not c.kept_rank]
     turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(fresh))
-    return [*timed, *fresh[turn:], *fresh[:turn]][:most]
+    return [*timed, *fresh[turn:], *fresh[:turn], *kept][:most]
 
 
 def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
@@ -102,6 +103,7 @@ def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
         scene.room.may_leave(candidate.status.key)
         and rests_until(scene.cycle, candidate.node) is None
         and not scene.cycle.budgets.refusal(candidate.moving)
+        and candidate.status.settings.scale_in.non_empty_at_once_max > 0
     )
 
 

@@ -33,8 +33,14 @@ class Consolidator:
         return [
             cycle.row_of[name]
             for name in sorted(idle)
-            if self.saves([candidate], cycle.inventory.fleet_of_node[name])
+            if self.may_stay(cycle.inventory.fleet_of_node[name])
+            and self.saves([candidate], cycle.inventory.fleet_of_node[name])
         ]
+
+    def may_stay(self, key: FleetKey) -> bool:
+        """Whether the fleet may keep all its nodes: one that departs is no place for anything."""
+        status = self._scene.cycle.statuses[key]
+        return status.max is None or status.joined <= status.max
 
     def move(
         self, candidate: Candidate, groups: Sequence[Group], also: Sequence[int] = ()
@@ -84,11 +90,13 @@ class Consolidator:
         return [row for row in cycle.seats if row not in cycle.used_rows]
 
     def replacement(self, candidate: Candidate, groups: Sequence[Group]) -> FleetKey | None:
-        """The cheapest fleet of which one more node would do in the candidate's place."""
+        """The cheapest fleet of its region of which one more node would do in its place."""
         if not self._on:
             return None
         cycle = self._scene.cycle
-        cheaper = [s for s in cycle.inventory.fleets if self.may_grow([candidate], s)]
+        region = candidate.status.key.region
+        near = (s for s in cycle.inventory.fleets if s.key.region == region)
+        cheaper = [status for status in near if self.may_grow([candidate], status)]
         cheaper.sort(key=lambda s: (cycle.offers[s.key].nano_usd_per_hour, s.key))
         return next((s.key for s in cheaper if self._would_do(candidate, groups, s.key)), None)
 
@@ -135,7 +143,7 @@ class Consolidator:
         if not (offers[key].priced and all(offers[c.status.key].priced for c in candidates)):
             return False
         most = self._cost(candidates) * (100 - SAVING_PERCENT_MIN)
-        return offers[key].nano_usd_per_hour * 100 <= most
+        return most > 0 and offers[key].nano_usd_per_hour * 100 <= most
 
     def _cost(self, candidates: Sequence[Candidate]) -> int:
         offers = self._scene.cycle.offers

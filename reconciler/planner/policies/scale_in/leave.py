@@ -21,6 +21,7 @@ from reconciler.planner.drains import (
     give_up,
     terms_of,
 )
+from reconciler.planner.hanging import HANGS_AFTER
 from reconciler.planner.idleness import counted, counts, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.live_fleets import LIVE_STATES
@@ -137,6 +138,8 @@ class _Leaver:
             return  # gone, or an answer that is late: there is nothing to end
         elif counted(pods):
             self._drain_on(node, key, pods, judge)
+        elif _evicted_lately(cycle, node):
+            return
         elif node.instance_id is not None and not status.out_of_reach:
             _end(cycle, node, key)
 
@@ -174,6 +177,18 @@ class _Leaver:
             "its drain goes on",
         )
         cycle.placements += [move for move in placements_of(cycle, moves) if move.pod in now]
+
+
+def _evicted_lately(cycle: Cycle, node: Node) -> bool:
+    """Whether pods that seem to hang have not had their time by our clock.
+
+    Their deletion is dated by the API server's, which may be far behind ours.
+    """
+    graces = [p.spec.termination_grace_seconds for p in cycle.hanging_on.get(node.name, ())]
+    started = drain_started(cycle, node)
+    if not graces or started is None:
+        return False
+    return cycle.at - started <= timedelta(seconds=max(graces)) + HANGS_AFTER
 
 
 def _to_come_again(rulings: list[tuple[Pod, Ruling]]) -> list[Pod]:

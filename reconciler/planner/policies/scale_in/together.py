@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.planner.moves import Mover
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate, may_go_in_time
@@ -69,8 +69,8 @@ class Unifier:
     ) -> Union | None:
         """The first nodes, in their order, that may go when one larger node takes their pods.
 
-        As few as it needs to save enough. A node that is there or launching is taken before one
-        is asked for, and of each the cheapest that will do.
+        All of one sector and region, and as few as it needs to save enough. A node that is there or
+        launching is taken before one is asked for, and of each the cheapest that will do.
 
         Args:
             candidates: Nodes that cannot go alone.
@@ -79,17 +79,23 @@ class Unifier:
         """
         if not self._scene.cycle.settings.consolidation:
             return None
-        by_sector: dict[str, list[Candidate]] = {}
+        by_place: dict[tuple[str, Region], list[Candidate]] = {}
         for candidate in candidates:
-            by_sector.setdefault(candidate.status.settings.sector, []).append(candidate)
+            status = candidate.status
+            where = status.settings.sector, status.key.region
+            by_place.setdefault(where, []).append(candidate)
         unions = (
             self._union(asked, place)
-            for sector, members in by_sector.items()
+            for (sector, region), members in by_place.items()
             for asked in [members[:ASKED_MAX]]
             if len(asked) > 1
-            for place in self._places(sector, asked, idle, buy=buy)
+            for place in self._places(sector, region, asked, idle, buy=buy)
         )
         return next(filter(None, unions), None)
+
+    def can_begin(self, union: Union) -> bool:
+        """Whether its members can go, one after the other, as things are when it is asked."""
+        return self._can_go_in_turn(union.members, union.place)
 
     def keep_places(self, union: Union) -> None:
         """The pods have their places from now on: whoever comes later finds them taken."""
@@ -98,10 +104,22 @@ class Unifier:
             self._mover.move(member.node, self._grouped(member), [row])
 
     def _places(
-        self, sector: str, asked: Sequence[Candidate], idle: Iterable[NodeName], *, buy: bool
+        self,
+        sector: str,
+        region: Region,
+        asked: Sequence[Candidate],
+        idle: Iterable[NodeName],
+        *,
+        buy: bool,
     ) -> Iterator[Place]:
         cycle = self._scene.cycle
-        own = [s for s in cycle.inventory.fleets if s.settings.sector == sector]
+        own = [
+            s
+            for s in cycle.inventory.fleets
+            if s.settings.sector == sector
+            and s.key.region == region
+            and self._consolidator.may_stay(s.key)
+        ]
         keys = {status.key for status in own if self._is_larger(asked, status.key)}
         there = [
             Place(cycle.inventory.fleet_of_node[name], cycle.row_of[name]) for name in sorted(idle)
@@ -111,10 +129,12 @@ class Unifier:
             useful = [p for p in places if p.key in keys and self._consolidator.saves(asked, p.key)]
             yield from sorted(useful, key=self._price)
         if buy:
+            # Where one of a fleet stands idle or is coming and will not do, another will not.
+            known = {p.key for p in (*there, *coming)}
             growing = [
                 Place(status.key, None)
                 for status in own
-                if status.key in keys and self._consolidator.may_grow(asked, status)
+                if status.key in keys - known and self._consolidator.may_grow(asked, status)
             ]
             yield from islice(sorted(growing, key=self._price), FLEETS_MAX)
 

@@ -51,6 +51,8 @@ class _Emptier:
         cannot_go_alone = [c for c, why in zip(rest, needed, strict=True) if why == _NOWHERE]
         union = self._unifier.find(cannot_go_alone, self._scene.waiting, buy=True)
         self._mover.undo(mark)
+        if union is not None and not self._unifier.can_begin(union):
+            union = None
         members = union.members if union is not None else ()
         for candidate, why in zip(rest, needed, strict=True):
             self._tend_timer(candidate, "" if candidate in members else why)
@@ -193,7 +195,11 @@ class _Emptier:
         if not self._scene.room.may_leave(candidate.status.key):
             return "its fleet is at its min_capacity"
         groups = self._grouped(candidate)
-        if self._consolidator.move(candidate, groups) is not None:
+        mark = self._mover.mark()
+        moves = self._consolidator.move(candidate, groups)
+        if moves is not None:
+            if not self._mover.survives_spreading(moves, groups):
+                self._mover.undo(mark)  # it cannot go like this: others may have the places
             return ""
         if self._consolidator.is_coming(candidate, groups):
             return ""

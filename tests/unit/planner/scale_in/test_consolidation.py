@@ -4,9 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.model.actions import EvictPod, TaintNode
+from reconciler.model.actions import EvictPod, SetCapacity, TaintNode
+from reconciler.planner.planner import plan
 from reconciler.planner.settings import ScaleInSettings
-from tests.builders import make_fleet_settings, make_node
+from tests.builders import (
+    AWAY,
+    HOME,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
 from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
 
@@ -233,3 +244,28 @@ def test_fleet_at_its_maximum_is_not_asked() -> None:
     """max_capacity would be exceeded."""
     small = replace(SMALL, max_capacity=0)
     assert raised(planned(unneeded("l", LARGE), on("l", cpu="3"), fleets=(small, LARGE))) == []
+
+
+def test_replacement_is_asked_for_in_the_region_of_the_node() -> None:
+    """Fleets of equal price: the alphabet would choose a region that nobody prefers."""
+    regions = (HOME, AWAY)
+    small, large = (replace(fleet, regions=regions) for fleet in (SMALL, LARGE))
+    lives = [
+        make_fleet(fleet, int(fleet is large and region == HOME), region=region)
+        for fleet in (small, large)
+        for region in regions
+    ]
+    node = unneeded("l", large)
+    cloud = make_cloud(*lives, instances=[make_instance(node, lives[2])])
+    settings = make_settings(small, large, regions=regions, consolidation=True)
+    made = plan(make_snapshot(node, on("l", cpu="3"), cloud=cloud), settings)
+    assert [(a.region, a.to_capacity) for a in made.actions if isinstance(a, SetCapacity)] == [
+        (HOME, 1)
+    ]
+
+
+def test_node_that_costs_nothing_is_not_replaced() -> None:
+    """Nothing is 5 % less than nothing."""
+    free, other = (make_fleet_settings(size, price="0") for size in ("free", "small"))
+    made = planned(unneeded("l", free), on("l", cpu="3"), fleets=(other, free))
+    assert raised(made) == []

@@ -47,9 +47,17 @@ def test_hanging_pod_is_neither_evicted_nor_moved() -> None:
 def test_drained_node_is_ended_with_the_pods_that_hang_there() -> None:
     """The check right before the end would find them and refuse."""
     pod = on("a", "hangs", deleting=True, deletion_at=ago(600))
-    made = planned(FLEET, drained("a", FLEET), make_node("b", FLEET), pod, full("b"))
+    nodes = [drained("a", FLEET, 120), make_node("b", FLEET)]
+    made = planned(FLEET, *nodes, pod, full("b"))
     ends = [action for action in made.actions if isinstance(action, TerminateInstance)]
     assert [(end.node, end.hanging) for end in ends] == [("a", (pod.key,))]
+
+
+def test_pod_that_was_just_evicted_does_not_hang_whatever_the_other_clock_says() -> None:
+    """The API server's clock may be minutes behind ours: its grace period would be cut short."""
+    pod = on("a", deleting=True, deletion_at=ago(600))
+    made = planned(FLEET, drained("a", FLEET, 30), make_node("b", FLEET), pod, full("b"))
+    assert told(made, TerminateInstance) == []
 
 
 def test_what_a_hanging_pod_asks_for_is_not_free() -> None:

@@ -7,8 +7,20 @@ import pytest
 
 from reconciler.model.actions import EvictPod, TaintNode
 from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
 from reconciler.planner.settings import ScaleInSettings
-from tests.builders import make_fleet_settings, make_node
+from tests.builders import (
+    AWAY,
+    HOME,
+    make_cloud,
+    make_cloud_of,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
 from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
 from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told, unneeded
 
@@ -137,3 +149,45 @@ def test_larger_node_is_not_replaced_again_while_the_others_can_follow() -> None
     assert kept(made)["d"] == "in-use"
     alone = planned(*there, fleets=(SMALL, DOUBLE))
     assert raised(alone) == [("primary-small", 1, "consolidation")]
+
+
+def test_node_that_is_launching_and_will_not_do_is_not_bought_again() -> None:
+    """The target would climb with every cycle, without end."""
+    small = make_fleet_settings("small", price="0.104")
+    mid = make_fleet_settings("mid", cpu=6, memory="24Gi", price="0.16")
+    large = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.37")
+    nodes = [unneeded("s", small), *(unneeded(name, mid) for name in NAMES)]
+    sizes = {"s": ("3600m",), "a": ("2500m", "2500m"), "b": ("1700m", "3100m")}
+    sizes["c"] = ("3100m", "2500m")
+    movable = [on(n, f"{n}-{i}", cpu) for n, each in sizes.items() for i, cpu in enumerate(each)]
+    targets = {small: 1, mid: 3}
+    for launching in (1, 2, 5):
+        lives = [make_fleet(fleet, count) for fleet, count in {**targets, large: launching}.items()]
+        cloud = make_cloud_of(nodes, *lives)
+        settings = make_settings(small, mid, large, consolidation=True)
+        made = plan(make_snapshot(*nodes, *movable, cloud=cloud), settings)
+        assert [a for a in raised(made) if a[0] == large.name] == []
+
+
+def test_fleet_that_has_to_get_rid_of_nodes_is_no_place() -> None:
+    """The fleet would be filled anew, and never leave."""
+    full_up = replace(DOUBLE, max_capacity=0)
+    made = planned_for(*pods(), unneeded("d", DOUBLE), fleets=(SMALL, full_up))
+    assert told(made, TaintNode) == ["d"]
+
+
+def test_nodes_of_two_regions_do_not_become_one() -> None:
+    """A node of one region is asked for there, where its pods have their volumes."""
+    regions = (HOME, AWAY)
+    small, double = (replace(fleet, regions=regions) for fleet in (SMALL, DOUBLE))
+    lives = [
+        make_fleet(fleet, count, region=region)
+        for fleet, counts in ((small, (2, 1)), (double, (0, 0)))
+        for region, count in zip(regions, counts, strict=True)
+    ]
+    nodes = [unneeded("a", small), unneeded("b", small), unneeded("c", small, region=AWAY)]
+    owners = [lives[0], lives[0], lives[1]]
+    instances = [make_instance(node, live) for node, live in zip(nodes, owners, strict=True)]
+    settings = make_settings(small, double, regions=regions, consolidation=True)
+    cloud = make_cloud(*lives, instances=instances)
+    assert raised(plan(make_snapshot(*nodes, *pods(), cloud=cloud), settings)) == []

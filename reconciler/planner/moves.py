@@ -78,6 +78,7 @@ class Mover:
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[cycle.row_of[name]] = True
+        self._last = len(last)
         self._order = self._filling_order([cycle.row_of[name] for name in last])
         self._rows_at_first = cycle.sim.rows
         self.room_at_first = RoomAtFirst(cycle.sim, self.staying)
@@ -254,13 +255,16 @@ class Mover:
 
     def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:
         """The rows that may take pods, and the order in which they do."""
-        added = range(self._rows_at_first, self._cycle.sim.rows)
-        also = [*also, *(row for row in added if row not in also and self._stays(row))]
-        if not also:
-            return self.staying, self._order
+        order = self._order
+        added = [r for r in range(self._rows_at_first, self._cycle.sim.rows) if self._stays(r)]
+        if added:
+            # Where it would be if it had been there: it is as empty as one that is launching.
+            order = np.insert(order, len(order) - self._last, np.array(added, dtype=np.int64))
+        if not (also or added):
+            return self.staying, order
         more = np.array(also, dtype=np.int64)
-        others = self._order[~np.isin(self._order, more)]
-        return self._with(also), np.concatenate([others, more])
+        others = order[~np.isin(order, more)]
+        return self._with([*also, *added]), np.concatenate([others, more])
 
     def _stays(self, row: int) -> bool:
         """Whether a row that may have been added since takes pods."""

@@ -38,7 +38,9 @@ class Laws:
         self.evictions: list[tuple[float, PodKey, str]] = []
         self.endings: list[tuple[float, InstanceId]] = []
         self.replaced_at = 0.0
-        """When an instance that never joined, or does not answer, was last ended to be replaced."""
+        """When an instance that never joined, or does not answer, was last ended to be replaced, or
+        the node of one was deleted, whose pods then wait."""
+        self._replaced: set[InstanceId | None] = set()
         self._given_back: set[NodeName] = set()
         """Nodes that carried our taint when it was taken off."""
         self._waiting_when_seen = 0
@@ -181,6 +183,8 @@ class Laws:
     def _deleting_node(self, call: Call) -> None:
         self._touching_node(call)
         node = self._world.node(NodeName(call.subject))
+        if node is not None and node.instance_id in self._replaced:
+            self.replaced_at = self._now()
         instances = self._world.fleets.instances
         instance = instances.get(node.instance_id) if node and node.instance_id else None
         if node is not None and instance is not None and instance.state != "terminated":
@@ -269,6 +273,7 @@ class Laws:
                 yield f"it is {age:g} s old and may still join"
         if not all(node.ready for node in nodes) or not nodes:
             self.replaced_at = self._now()
+            self._replaced.add(instance.id)
         for node in nodes:
             if self._was_guarded(node.name):
                 yield f"{node.name} is protected"

@@ -8,6 +8,7 @@ from reconciler.model.cluster import Owner, Pod
 from reconciler.model.errors import Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
+from reconciler.planner.settings import FleetSettings
 from tests.builders import HOME, make_spec
 from tests.life.happenings import Happenings
 from tests.life.laws import Laws
@@ -22,10 +23,18 @@ ENDS_WITHIN_SECONDS = 3600.0
 
 
 class Scene:
-    """A scenario's world and the program on it."""
+    """A scenario's world and the program on it.
 
-    def __init__(self, config: Config, *, departed: bool) -> None:
-        self.stage = Stage(config)
+    Args:
+        config: The config.
+        departed: Whether EC2 has a fleet that the config does not name.
+        fleets: The config's fleets; else those of `stage.fleet_settings`.
+    """
+
+    def __init__(
+        self, config: Config, *, departed: bool, fleets: tuple[FleetSettings, ...] = ()
+    ) -> None:
+        self.stage = Stage(config, fleets)
         self.world = self.stage.world
         if not departed:
             self._end_departed_fleet()

@@ -23,15 +23,18 @@ class Served:
     """Since when every pod is served that can be: what had been waiting while faults lasted, too.
 
     A pod that nothing could serve (a fleet at its maximum, of which a node is cordoned by hand) and
-    that is served later is a change of demand.
+    that is served later is a change of demand. So are the pods of a node that is replaced.
     """
 
     def __init__(self, begun_at: float) -> None:
         self.since = begun_at
         self._unplaceable: int | None = None
+        self._replaced_at = 0.0
 
-    def note(self, stage: Stage, plan: Plan) -> None:
+    def note(self, stage: Stage, laws: Laws, plan: Plan) -> None:
         """Look at one plan."""
+        if laws.replaced_at > self._replaced_at:
+            self._replaced_at, self._unplaceable = laws.replaced_at, None
         waiting = sum(pod.node_name is None for pod in stage.world.pods())
         unplaceable = len(plan.unplaceable)
         if waiting <= unplaceable and (
@@ -46,7 +49,7 @@ def settle(stage: Stage, laws: Laws) -> Iterator[str]:
     begun_at, cycles = process.now, process.cycles
     process.active_at = process.now
     served = Served(begun_at)
-    process.plan_hooks.append(lambda _snapshot, plan: served.note(stage, plan))
+    process.plan_hooks.append(lambda _snapshot, plan: served.note(stage, laws, plan))
     process.sleep_seconds = lambda: (
         BUSY_SLEEP_SECONDS if process.now - process.active_at < 120 else QUIET_SLEEP_SECONDS
     )

@@ -52,11 +52,12 @@ class Stage:
 
     Args:
         config: The config that it starts with.
+        fleets: The config's fleets; else those of `fleet_settings`.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, fleets: tuple[FleetSettings, ...] = ()) -> None:
         self.world = MemoryWorld(cluster="c", delays=DELAYS, scoring="least-allocated")
-        fleets = fleet_settings(config)
+        fleets = fleets or fleet_settings(config)
         self.fleets: dict[tuple[str, Region], FleetId] = {}
         for fleet in fleets:
             for region in fleet.regions:

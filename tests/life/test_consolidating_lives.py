@@ -1,0 +1,126 @@
+"""Random clusters of many sizes under consolidation: each comes to rest, and stays there."""
+
+import os
+from dataclasses import replace
+from functools import partial
+from random import Random  # noqa: TID251 - seeded
+
+import pytest
+
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.settings import FleetSettings, ScaleInSettings
+from tests.builders import HOME, make_fleet_settings
+from tests.life.oscillation import oscillation
+from tests.life.programs import Config
+from tests.life.scenarios import Scene
+
+LIVES = int(os.environ.get("RECONCILER_CONSOLIDATING_LIVES", "12"))  # noqa: TID251 - how many
+FOUND = (112, 203)
+"""Lives in which a node was bought in vain again and again, and one was kept idle for ever."""
+SIZES = (
+    ("small", 4, "0.10"),
+    ("small2", 4, "0.104"),
+    ("mid", 6, "0.16"),
+    ("large", 8, "0.19"),
+    ("xl", 16, "0.37"),
+)
+"""Name, CPU and price: larger ones are a little cheaper per CPU, as spot prices can be."""
+REQUESTS_MILLI = (400, 900, 1300, 1700, 2100, 2500, 3100, 3600)
+DEMAND_ENDS_SECONDS = 1000.0
+"""By then the last pods that go have gone, and what they leave has been served."""
+LASTS_SECONDS = 4000.0
+RESTS_SECONDS = 600.0
+"""Longer than any timer of these lives."""
+
+
+class Life:
+    """One cluster, drawn from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._draw = Random(seed)
+        config = Config(
+            unhurried=True,
+            consolidation=True,
+            non_empty_at_once=self._draw.choice([1, 1, 2, 5]),
+            spares=self._draw.choice([0, 0, 0, 1]),
+            threshold=self._draw.choice([0.3, 0.5]),
+        )
+        sizes = [size for size in SIZES if self._draw.random() < 0.75]
+        self.scene = Scene(config, departed=False, fleets=self._fleets(config, sizes or SIZES))
+        self.kept: dict[NodeName, str] = {}
+        self.scene.stage.process.plan_hooks.append(self._planned)
+        self._begin()
+
+    def _fleets(
+        self, config: Config, sizes: list[tuple[str, int, str]] | tuple[tuple[str, int, str], ...]
+    ) -> tuple[FleetSettings, ...]:
+        usual = ScaleInSettings(
+            idle_threshold_seconds=self._draw.choice([60, 120, 300]),
+            idle_threshold_explicit=True,
+            unneeded_seconds=self._draw.choice([60, 120, 300]),
+            utilization_threshold=config.threshold,
+            non_empty_at_once_max=config.non_empty_at_once,
+            type_spares=config.spares,
+            type_idle_threshold_seconds=300,
+        )
+        return tuple(
+            replace(
+                make_fleet_settings(name, cpu=cpu, memory=f"{4 * cpu}Gi", price=price, pods=20),
+                min_capacity=self._draw.choice([0, 0, 0, 1]),
+                max_capacity=self._draw.choice([None, None, None, 3]),
+                scale_in=usual,
+            )
+            for name, cpu, price in sizes
+        )
+
+    def _begin(self) -> None:
+        """Nodes of several sizes, applications on them, and some pods that go."""
+        for fleet in self.scene.stage.process.settings.fleets()[:3]:
+            most = 7 if fleet.max_capacity is None else fleet.max_capacity
+            target = self._draw.randint(fleet.min_capacity, most)
+            record = self.scene.world.fleets.records[self.scene.stage.fleets[fleet.name, HOME]]
+            self.scene.world.fleets.set_target(record, target)
+        self.scene.world.advance(90)
+        for number in range(self._draw.randint(3, 9)):
+            kind = self._draw.choice(["ReplicaSet", "ReplicaSet", "StatefulSet"])
+            cpu = f"{self._draw.choice(REQUESTS_MILLI)}m"
+            pods = self.scene.pods(f"w{number}", cpu, self._draw.randint(1, 5), kind)
+            if self._draw.random() < 0.4:
+                gone = pods[: self._draw.randint(1, len(pods))]
+                at = self._draw.choice([200, 500, 700])
+                self.scene.later(at, partial(self.scene.remove, gone))
+
+    def _planned(self, _snapshot: Snapshot, plan: Plan) -> None:
+        self.kept = {each.node: each.code for each in plan.kept}
+
+    def run(self) -> None:
+        """To the end."""
+        process = self.scene.stage.process
+        process.sleep_seconds = lambda: 60.0
+        process.run_for(LASTS_SECONDS)
+
+    def idle(self) -> dict[NodeName, str]:
+        """Nodes of ours without a pod, and why they stay, when neither minimum nor spares do."""
+        world = self.scene.world
+        found = {
+            node.name: self.kept.get(node.name, "")
+            for node in world.nodes()
+            if node.instance_id is not None and not world.objects.pods_on(node.name)
+        }
+        return {n: code for n, code in found.items() if code not in {"min-capacity", "type-spares"}}
+
+
+@pytest.mark.parametrize("seed", [*range(LIVES), *FOUND])
+def test_it_comes_to_rest_and_wastes_nothing(seed: int) -> None:
+    """Nodes bought in vain, thrown away and bought again cost more than consolidation saves."""
+    life = Life(seed)
+    life.run()
+    laws, stage = life.scene.laws, life.scene.stage
+    assert laws.broken == []
+    end = stage.process.now
+    assert [change for change in laws.changes if change[0] > end - RESTS_SECONDS] == []
+    since = end - LASTS_SECONDS + DEMAND_ENDS_SECONDS
+    assert list(oscillation(stage, laws, since)) == []
+    assert life.idle() == {}

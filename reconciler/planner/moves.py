@@ -78,9 +78,7 @@ class Mover:
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[cycle.row_of[name]] = True
-        self._last = len(last)
         self._order = self._filling_order([cycle.row_of[name] for name in last])
-        self._rows_at_first = cycle.sim.rows
         self.room_at_first = RoomAtFirst(cycle.sim, self.staying)
 
     def _filling_order(self, last: list[int]) -> IntArray:
@@ -103,7 +101,7 @@ class Mover:
         cycle = self._cycle
         for row, name, _ in reversed(self._out[len(mark.out) :]):
             cycle.sim.set_schedulable(row, _row(cycle.nodes[name], leaving=False))
-        self.staying = mark.staying.copy()
+        self.staying[: len(mark.staying)] = mark.staying
         self._out = list(mark.out)
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
@@ -166,7 +164,7 @@ class Mover:
     def _stay(self, rows: Sequence[int]) -> None:
         """Idle nodes among these stay as well."""
         self.staying[rows] = True
-        self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
+        self.room_at_first.stays(rows)
 
     def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
@@ -255,20 +253,11 @@ class Mover:
 
     def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:
         """The rows that may take pods, and the order in which they do."""
-        order = self._order
-        added = [r for r in range(self._rows_at_first, self._cycle.sim.rows) if self._stays(r)]
-        if added:
-            # Where it would be if it had been there: it is as empty as one that is launching.
-            order = np.insert(order, len(order) - self._last, np.array(added, dtype=np.int64))
-        if not (also or added):
-            return self.staying, order
+        if not also:
+            return self.staying, self._order
         more = np.array(also, dtype=np.int64)
-        others = order[~np.isin(order, more)]
-        return self._with([*also, *added]), np.concatenate([others, more])
-
-    def _stays(self, row: int) -> bool:
-        """Whether a row that may have been added since takes pods."""
-        return row < len(self.staying) and bool(self.staying[row])
+        others = self._order[~np.isin(self._order, more)]
+        return self._with(also), np.concatenate([others, more])
 
     def _with(self, also: Sequence[int]) -> BoolArray:
         """The rows that stay and these, which may have been added since."""
@@ -279,8 +268,7 @@ class Mover:
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether resources alone say that the pods find no place: most nodes are asked in vain."""
-        nothing_added = not self.staying[self._rows_at_first :].any()
-        if not also and nothing_added and self.room_at_first.lacks(row, groups):
+        if not also and self.room_at_first.lacks(row, groups):
             return True
         return self._lacks_resources(row, groups, also)
 

@@ -241,13 +241,6 @@ def _consolidation(scene: Scene) -> None:
     scene.pods("batch", "1", 1)
 
 
-def _together(scene: Scene) -> None:
-    """Three nodes, each little more than half used: a larger one takes the pods of all."""
-    scene.set_target("primary-small", 3)
-    scene.world.advance(60)
-    scene.pods("web", "2500m", 3)
-
-
 def _maximum(scene: Scene) -> None:
     """The maximum falls while EC2 still owes nodes, and a Job runs."""
     scene.set_target("primary-small", 1)
@@ -292,9 +285,6 @@ SCENARIOS = (
     Scenario("an instance is interrupted", _interruption, 300),
     Scenario(
         "consolidation", _consolidation, 420, replace(_USUAL, consolidation=True), evicts=True
-    ),
-    Scenario(
-        "several nodes become one", _together, 900, replace(_USUAL, consolidation=True), evicts=True
     ),
     Scenario("the maximum is lowered", _maximum, 300),
     Scenario(

@@ -4,13 +4,10 @@ from collections.abc import Mapping
 
 from reconciler.model.ids import NodeName
 from reconciler.planner.moves import Mover, grouped
-from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.empty import RipeNodes
-from reconciler.planner.policies.scale_in.missed import Misses
 from reconciler.planner.policies.scale_in.scene import Scene
-from reconciler.planner.policies.scale_in.together import Unifier
 
 
 def find_awaited(
@@ -34,28 +31,12 @@ def find_awaited(
     mover = Mover(scene.cycle, idle, [c.node.name for c in candidates[::-1]])
     consolidator = Consolidator(scene, mover)
     found: dict[NodeName, NodeName] = {}
-    cannot_go_alone: list[Candidate] = []
     begin = mover.mark()
-    looked_at = examined(scene, candidates)
-
-    def grouped_of(candidate: Candidate) -> list[Group]:
-        return grouped(scene.cycle, candidate.moving)
-
-    misses = Misses(scene, mover, consolidator, looked_at, grouped_of)
-    for candidate in looked_at:
+    for candidate in examined(scene, candidates):
         if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
-            names = _destinations(scene, mover, consolidator, misses, candidate, removable)
-            if names is None:
-                cannot_go_alone.append(candidate)
-            for name in names or ():
+            for name in _destinations(scene, mover, consolidator, candidate, removable):
                 found.setdefault(name, candidate.node.name)
-
-    unifier = Unifier(scene, mover, consolidator, misses, grouped_of)
-    union = unifier.find(cannot_go_alone, scene.waiting | removable - found.keys(), buy=False)
     mover.undo(begin)
-    if union is not None and union.place.row is not None and unifier.can_begin(union):
-        name = scene.cycle.row_name(union.place.row)
-        found.setdefault(name, union.members[0].node.name)
     return found
 
 
@@ -63,16 +44,13 @@ def _destinations(
     scene: Scene,
     mover: Mover,
     consolidator: Consolidator,
-    misses: Misses,
     candidate: Candidate,
     removable: frozenset[NodeName],
-) -> frozenset[NodeName] | None:
+) -> frozenset[NodeName]:
     """Which of the removable nodes its pods need; none when they fit on others, or may not go.
 
-    None where they could go, but have no place.
-
-    Its pods take their places all the same, as they do when timers are looked after: else two
-    nodes could wait for each other.
+    Its pods take their places all the same, if they can, as they do when timers are looked after:
+    else two nodes could wait for each other.
     """
     may_go = may_go_in_time(scene, candidate)
     groups = grouped(scene.cycle, candidate.moving)
@@ -80,22 +58,18 @@ def _destinations(
     alone = mover.move(candidate.node, groups)
     if alone is not None:
         if not mover.survives_spreading(alone, groups):
-            mover.undo(mark)
+            mover.undo(mark)  # it cannot go like this: others may have the places
         return frozenset()
     rows = consolidator.cheaper_rows(candidate, scene.waiting)
     rows += consolidator.cheaper_rows(candidate, removable)
     rows += consolidator.coming_rows(candidate)
-    receiving = frozenset(mover.receiving)
     moves = mover.move(candidate.node, groups, rows) if rows else None
-    if moves is None and may_go:
-        return None
     if moves is not None and not mover.survives_spreading(moves, groups):
-        mover.undo(mark)  # it cannot go like this: others may have the places
-        moves = None
+        mover.undo(mark)
+        return frozenset()
     if (
         moves is None
         or not may_go
-        or misses.who_misses(candidate, moves, receiving) is not None
         or not scene.reserve.holds(candidate.status.settings.sector, mover.staying)
     ):
         return frozenset()

@@ -1,4 +1,4 @@
-"""Consolidation: pods on cheaper capacity, at most one new node, when that saves 5 %.
+"""Consolidation: a node's pods on cheaper capacity, at most one new node, when that saves 5 %.
 
 The new node is asked for first. The drain begins in a later plan, when it is there: a drain is
 only begun with its end in sight (behaviour, section 5).
@@ -33,29 +33,20 @@ class Consolidator:
         return [
             cycle.row_of[name]
             for name in sorted(idle)
-            if self.may_stay(cycle.inventory.fleet_of_node[name])
-            and self.saves([candidate], cycle.inventory.fleet_of_node[name])
+            if self._may_stay(cycle.inventory.fleet_of_node[name])
+            and self._saves(candidate, cycle.inventory.fleet_of_node[name])
         ]
 
-    def may_stay(self, key: FleetKey) -> bool:
+    def _may_stay(self, key: FleetKey) -> bool:
         """Whether the fleet may keep all its nodes: one that departs is no place for anything."""
         status = self._scene.cycle.statuses[key]
         return status.max is None or status.joined <= status.max
 
-    def move(
-        self, candidate: Candidate, groups: Sequence[Group], also: Sequence[int] = ()
-    ) -> Moves | None:
-        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well.
-
-        Args:
-            candidate: The node that leaves.
-            groups: Its pods.
-            also: Further idle rows, whatever they cost.
-        """
+    def move(self, candidate: Candidate, groups: Sequence[Group]) -> Moves | None:
+        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well."""
         found = self._mover.move(candidate.node, groups)
         if found is None:
-            cheaper = self.cheaper_rows(candidate, self._scene.waiting)
-            idle = [*cheaper, *(row for row in also if row not in cheaper)]
+            idle = self.cheaper_rows(candidate, self._scene.waiting)
             found = self._mover.move(candidate.node, groups, idle) if idle else None
         return found
 
@@ -81,13 +72,12 @@ class Consolidator:
         """Cheaper capacity that is launching, and promised to nobody."""
         if not self._on:
             return []
-        seats = self._scene.cycle.seats
-        return [row for row in self.unpromised_rows() if self.saves([candidate], seats[row].key)]
-
-    def unpromised_rows(self) -> list[int]:
-        """Capacity that is launching, and promised to nobody."""
         cycle = self._scene.cycle
-        return [row for row in cycle.seats if row not in cycle.used_rows]
+        return [
+            row
+            for row, seat in cycle.seats.items()
+            if row not in cycle.used_rows and self._saves(candidate, seat.key)
+        ]
 
     def replacement(self, candidate: Candidate, groups: Sequence[Group]) -> FleetKey | None:
         """The cheapest fleet of its region of which one more node would do in its place."""
@@ -96,13 +86,13 @@ class Consolidator:
         cycle = self._scene.cycle
         region = candidate.status.key.region
         near = (s for s in cycle.inventory.fleets if s.key.region == region)
-        cheaper = [status for status in near if self.may_grow([candidate], status)]
+        cheaper = [status for status in near if self._may_grow(candidate, status)]
         cheaper.sort(key=lambda s: (cycle.offers[s.key].nano_usd_per_hour, s.key))
         return next((s.key for s in cheaper if self._would_do(candidate, groups, s.key)), None)
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether consolidation would rather have a node of the fleet than the candidate."""
-        return self._on and self.saves([candidate], key)
+        return self._on and self._saves(candidate, key)
 
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         """Whether one more node of the fleet would do in its place, once that is to be had."""
@@ -122,40 +112,29 @@ class Consolidator:
         Its pods keep their places, on the new node and on others: what another node's pods took of
         them meanwhile would make the purchase vain.
         """
-        row = self._mover.add_row(self._scene.cycle.offers[key].row)
-        self._mover.move(candidate.node, groups, [row])
-        self.raise_target([candidate], key)
-
-    def raise_target(self, candidates: Sequence[Candidate], key: FleetKey) -> None:
-        """By one node, in which the pods of all these have their places."""
         cycle = self._scene.cycle
+        self._mover.move(candidate.node, groups, [self._mover.add_row(cycle.offers[key].row)])
         cycle.targets[key] = max(cycle.targets[key], cycle.statuses[key].joined) + 1
         cycle.replacements[key] = cycle.replacements.get(key, 0) + 1
-        old, new = usd(self._cost(candidates)), usd(cycle.offers[key].nano_usd_per_hour)
-        names = ", ".join(c.node.name for c in candidates)
-        because = f"a node at {new} USD/h can take the pods of {names} at {old}"
+        old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
+        because = f"a node at {new} USD/h can take the pods of {candidate.node.name} at {old}"
         cycle.raises[key] = ("consolidation", because)
         self._scene.non_empty_begun += 1
 
-    def saves(self, candidates: Sequence[Candidate], key: FleetKey) -> bool:
-        """Whether one node of the fleet costs at least 5 % less than all these."""
+    def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
         offers = self._scene.cycle.offers
-        if not (offers[key].priced and all(offers[c.status.key].priced for c in candidates)):
+        old, new = offers[candidate.status.key], offers[key]
+        if not (old.priced and new.priced):
             return False
-        most = self._cost(candidates) * (100 - SAVING_PERCENT_MIN)
-        return most > 0 and offers[key].nano_usd_per_hour * 100 <= most
+        most = old.nano_usd_per_hour * (100 - SAVING_PERCENT_MIN)
+        return most > 0 and new.nano_usd_per_hour * 100 <= most
 
-    def _cost(self, candidates: Sequence[Candidate]) -> int:
-        offers = self._scene.cycle.offers
-        return sum(offers[c.status.key].nano_usd_per_hour for c in candidates)
-
-    def may_grow(self, candidates: Sequence[Candidate], status: FleetStatus) -> bool:
-        """Whether the fleet may have one more node, and it would cost less than all these."""
+    def _may_grow(self, candidate: Candidate, status: FleetStatus) -> bool:
         cycle = self._scene.cycle
         target = max(cycle.targets[status.key], status.joined)
         return (
             not status.unavailable
-            and self.saves(candidates, status.key)
+            and self._saves(candidate, status.key)
             and (status.max is None or target < status.max)
             and self._affordable(status)
         )

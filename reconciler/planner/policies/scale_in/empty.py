@@ -69,7 +69,7 @@ def remove_empty(scene: Scene, ripe: RipeNodes, awaited: Mapping[NodeName, NodeN
             scene.spares.add(node.name)
         elif node.name in awaited and scene.room.may_leave(status.key):
             source = awaited[node.name]
-            keep(cycle, node, "consolidation", f"the pods of {source} can come to it, for less")
+            keep(cycle, node, "consolidation", f"it costs less than {source}, whose pods can come")
             scene.leaving.add(node.name)
             scene.waiting.add(node.name)
         else:

@@ -72,8 +72,6 @@ class Misses:
 
         With those that have just come to it; nodes to which others come as well stay.
         """
-        if not self._consolidator.is_dearer(other, candidate.status.key):
-            return False
         cycle = self._scene.cycle
         come = arrived.get(cycle.row_of[other.node.name], [])
         alone = bool(come) or self._mover.staying_alone(other.node)

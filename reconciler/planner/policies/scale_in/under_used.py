@@ -1,6 +1,5 @@
 """Nodes with pods that are not needed: emptied when every pod fits elsewhere."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
@@ -9,16 +8,13 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
 from reconciler.planner.moves import Mover, Moves, grouped, placements_of
 from reconciler.planner.placement.classes import Group
-from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
+from reconciler.planner.policies.scale_in.candidates import Candidate, examined
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.missed import Misses
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import start_timer, stop_timer
-from reconciler.planner.policies.scale_in.together import Unifier, Union
 from reconciler.planner.removal import Removal
 from reconciler.planner.text import counted_noun, duration
-
-_NOWHERE = "its pods fit on no other node"
 
 
 def remove_under_used(scene: Scene, candidates: list[Candidate]) -> None:
@@ -38,7 +34,6 @@ class _Emptier:
         self._consolidator = Consolidator(scene, self._mover)
         self._groups: dict[NodeName, list[Group]] = {}
         self._misses = Misses(scene, self._mover, self._consolidator, self._examined, self._grouped)
-        self._unifier = Unifier(scene, self._mover, self._consolidator, self._misses, self._grouped)
 
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
@@ -47,48 +42,12 @@ class _Emptier:
         self._mover.room_at_first.expect(leaving)
         rest = [c for c in self._examined if not self._begin(c)]
         mark = self._mover.mark()
-        needed = [self._needed(candidate) for candidate in rest]
-        cannot_go_alone = [c for c, why in zip(rest, needed, strict=True) if why == _NOWHERE]
-        union = self._unifier.find(cannot_go_alone, self._scene.waiting, buy=True)
+        for candidate in rest:
+            self._tend_timer(candidate)
         self._mover.undo(mark)
-        if union is not None and not self._unifier.can_begin(union):
-            union = None
-        members = union.members if union is not None else ()
-        for candidate, why in zip(rest, needed, strict=True):
-            self._tend_timer(candidate, "" if candidate in members else why)
-        if union is not None:
-            self._begin_together(union)
 
-    def _begin_together(self, union: Union) -> None:
-        """Begin with a union's drains, or see to it that the node for its pods comes."""
-        scene, cycle, key = self._scene, self._scene.cycle, union.place.key
-        row = union.place.row
-        if row is not None and row not in cycle.seats:
-            for member in union.members:
-                self._begin(member, [row])
-            return
-        for member in union.members:
-            if not member.ripe(cycle.at):
-                return
-            if not _another_may_begin(scene, member):
-                return
-        self._unifier.keep_places(union)
-        if row is None:
-            self._consolidator.raise_target(union.members, key)
-        else:
-            scene.non_empty_begun += 1
-        together = counted_noun(len(union.members), "node")
-        for member in union.members:
-            because = f"{together} go when one of {key.name} has come for the pods of all"
-            keep(cycle, member.node, "consolidation", because)
-
-    def _begin(self, candidate: Candidate, also: Sequence[int] = ()) -> bool:
-        """Begin the drain if everything allows it now; why not is noted.
-
-        Args:
-            candidate: The node that would go.
-            also: Idle rows that may take its pods as well: they stay for several nodes.
-        """
+    def _begin(self, candidate: Candidate) -> bool:
+        """Begin the drain if everything allows it now; why not is noted."""
         scene, mover, node = self._scene, self._mover, candidate.node
         cycle = scene.cycle
         why = _limit(scene, mover, candidate)
@@ -97,9 +56,9 @@ class _Emptier:
             return False
         groups = self._grouped(candidate)
         mark, receiving = mover.mark(), frozenset(mover.receiving)
-        moves = self._consolidator.move(candidate, groups, also)
+        moves = self._consolidator.move(candidate, groups)
         if moves is None:
-            return not also and self._replace(candidate, groups)
+            return self._replace(candidate, groups)
         if not mover.survives_spreading(moves, groups):
             mover.undo(mark)
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
@@ -143,46 +102,14 @@ class _Emptier:
         key = self._consolidator.replacement(candidate, groups)
         if key is None:
             return False
-        comes = next((c for c in self._examined if self._may_come(c, candidate)), None)
-        if comes is not None:
-            keep(cycle, node, "in-use", f"the pods of {comes.node.name} can come here")
-            return False
         self._consolidator.ask_for(candidate, groups, key)
         keep(cycle, node, "consolidation", f"it goes when a node of {key.name} has come for it")
         return True
 
-    def _may_come(self, other: Candidate, candidate: Candidate) -> bool:
-        """Whether the other node could go with pods of its own coming to the candidate.
-
-        That saves a whole node, and nothing is bought: replaced by a smaller one the candidate
-        would be missed, one that was bought for several when the first of them has gone.
-        """
-        mover, row = self._mover, self._scene.cycle.row_of[candidate.node.name]
-        if other is candidate or not mover.staying_alone(other.node):
-            return False
-        if not may_go_in_time(self._scene, other):
-            return False
-        mark, receiving, groups = mover.mark(), frozenset(mover.receiving), self._grouped(other)
-        moves = self._consolidator.move(other, groups)
-        comes = (
-            moves is not None
-            and row in moves.rows
-            and mover.survives_spreading(moves, groups)
-            and self._misses.who_misses(other, moves, receiving) is None
-        )
-        mover.undo(mark)
-        return comes
-
-    def _tend_timer(self, candidate: Candidate, needed: str) -> None:
-        """A node is unneeded while its pods fit elsewhere, with those of the ones before it.
-
-        Args:
-            candidate: It stays for now.
-            needed: Why it is needed after all; empty when it is not.
-        """
+    def _tend_timer(self, candidate: Candidate) -> None:
+        """A node is unneeded while its pods fit elsewhere, with those of the ones before it."""
         cycle, node = self._scene.cycle, candidate.node
-        if needed == _NOWHERE:
-            keep(cycle, node, "no-destination", needed)
+        needed = self._needed(candidate)
         if needed:
             stop_timer(cycle, node, needed)
         elif UNNEEDED_SINCE not in node.annotations or candidate.since is None:
@@ -190,7 +117,8 @@ class _Emptier:
 
     def _needed(self, candidate: Candidate) -> str:
         """Why the node is needed after all; empty when it is not."""
-        if self._scene.cycle.row_of[candidate.node.name] in self._mover.receiving:
+        cycle, node = self._scene.cycle, candidate.node
+        if cycle.row_of[node.name] in self._mover.receiving:
             return "pods of nodes that leave come here"
         if not self._scene.room.may_leave(candidate.status.key):
             return "its fleet is at its min_capacity"
@@ -205,7 +133,9 @@ class _Emptier:
             return ""
         if self._consolidator.replacement(candidate, groups) is not None:
             return ""
-        return _NOWHERE
+        why = "its pods fit on no other node"
+        keep(cycle, node, "no-destination", why)
+        return why
 
 
 def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> tuple[str, str] | None:
@@ -224,18 +154,12 @@ def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> tuple[str, str] 
         found = "drain-cool-off", f"its last drain failed: not again before {rests:%H:%M:%S}"
     elif not scene.room.may_leave(status.key):
         found = "min-capacity", f"the fleet is at its min_capacity of {status.min}"
-    elif not _another_may_begin(scene, candidate):
+    elif scene.non_empty_draining + scene.non_empty_begun >= settings.non_empty_at_once_max:
         found = "max-non-empty-at-once", "enough nodes with pods are being emptied"
     else:
         refusal = cycle.budgets.refusal(candidate.moving)
         found = ("budget", refusal) if refusal else None
     return found
-
-
-def _another_may_begin(scene: Scene, candidate: Candidate) -> bool:
-    """Whether fewer nodes with pods are being emptied than may be at once."""
-    most = candidate.status.settings.scale_in.non_empty_at_once_max
-    return scene.non_empty_draining + scene.non_empty_begun < most
 
 
 def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:

@@ -269,3 +269,11 @@ def test_node_that_costs_nothing_is_not_replaced() -> None:
     free, other = (make_fleet_settings(size, price="0") for size in ("free", "small"))
     made = planned(unneeded("l", free), on("l", cpu="3"), fleets=(other, free))
     assert raised(made) == []
+
+
+def test_idle_node_of_a_fleet_that_has_to_get_rid_of_nodes_is_no_place() -> None:
+    """The fleet would be filled anew, and never leave."""
+    departing = replace(SMALL, max_capacity=0)
+    nodes = [unneeded("l", LARGE), on("l", cpu="3"), unneeded("s", SMALL)]
+    made = planned(*nodes, small=1, fleets=(departing, LARGE))
+    assert told(made, TaintNode) == ["s"]

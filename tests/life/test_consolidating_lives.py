@@ -17,7 +17,7 @@ from tests.life.programs import Config
 from tests.life.scenarios import Scene
 
 LIVES = int(os.environ.get("RECONCILER_CONSOLIDATING_LIVES", "12"))  # noqa: TID251 - how many
-FOUND = (30, 78, 96, 191, 237)
+FOUND = (30, 78, 191)
 """Lives in which a node was bought in vain again and again, or one was kept idle for ever."""
 SIZES = (
     ("small", 4, "0.10"),

@@ -49,27 +49,21 @@ def _destinations(
 ) -> frozenset[NodeName]:
     """Which of the removable nodes its pods need; none when they fit on others, or may not go.
 
-    Its pods take their places all the same, if they can, as they do when timers are looked after:
-    else two nodes could wait for each other.
+    Its pods take their places all the same, as they do when timers are looked after: else two
+    nodes could wait for each other.
     """
     may_go = may_go_in_time(scene, candidate)
     groups = grouped(scene.cycle, candidate.moving)
-    mark = mover.mark()
-    alone = mover.move(candidate.node, groups)
-    if alone is not None:
-        if not mover.survives_spreading(alone, groups):
-            mover.undo(mark)  # it cannot go like this: others may have the places
+    if mover.move(candidate.node, groups) is not None:
         return frozenset()
     rows = consolidator.cheaper_rows(candidate, scene.waiting)
     rows += consolidator.cheaper_rows(candidate, removable)
     rows += consolidator.coming_rows(candidate)
     moves = mover.move(candidate.node, groups, rows) if rows else None
-    if moves is not None and not mover.survives_spreading(moves, groups):
-        mover.undo(mark)
-        return frozenset()
     if (
         moves is None
         or not may_go
+        or not mover.survives_spreading(moves, groups)
         or not scene.reserve.holds(candidate.status.settings.sector, mover.staying)
     ):
         return frozenset()

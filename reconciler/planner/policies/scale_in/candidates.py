@@ -39,8 +39,8 @@ class Candidate:
     """Its pods may bounce: no timer is needed, they have run for long."""
     since: datetime | None
     """Since when it has been unneeded; None when that begins now."""
-    kept_rank: int
-    """1 when a failed drain or a budget keeps it: others go first, and take what room there is."""
+    failures_rank: int
+    """1 after a failed drain: others go first."""
     policy: PolicyName
     because: str
 
@@ -54,7 +54,7 @@ class Candidate:
     def order(self) -> tuple[object, ...]:
         """Unneeded longest first, so that the choice stays the same from cycle to cycle."""
         waited = self.since is None, self.since.timestamp() if self.since else 0.0
-        return (self.kept_rank, *waited, self.share, self.node.name)
+        return (self.failures_rank, *waited, self.share, self.node.name)
 
 
 def find_candidates(scene: Scene) -> list[Candidate]:
@@ -90,11 +90,10 @@ def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
     most = max(most, at_once)
     if len(candidates) <= most:
         return candidates
-    kept = [c for c in candidates if c.kept_rank]
-    timed = [c for c in candidates if c.since is not None and not c.kept_rank]
-    fresh = [c for c in candidates if c.since is None and not c.kept_rank]
+    timed = [c for c in candidates if c.since is not None]
+    fresh = [c for c in candidates if c.since is None]
     turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(fresh))
-    return [*timed, *fresh[turn:], *fresh[:turn], *kept][:most]
+    return [*timed, *fresh[turn:], *fresh[:turn]][:most]
 
 
 def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
@@ -136,7 +135,7 @@ def _candidate(
         share=share,
         bounces=bounces,
         since=unneeded_since(cycle, node),
-        kept_rank=int(rests_until(cycle, node) is not None or bool(cycle.budgets.refusal(moving))),
+        failures_rank=int(rests_until(cycle, node) is not None),
         policy="scale-in" if little_used or bounces else "consolidation",
         because=because,
     )

@@ -123,11 +123,7 @@ class _Emptier:
         if not self._scene.room.may_leave(candidate.status.key):
             return "its fleet is at its min_capacity"
         groups = self._grouped(candidate)
-        mark = self._mover.mark()
-        moves = self._consolidator.move(candidate, groups)
-        if moves is not None:
-            if not self._mover.survives_spreading(moves, groups):
-                self._mover.undo(mark)  # it cannot go like this: others may have the places
+        if self._consolidator.move(candidate, groups) is not None:
             return ""
         if self._consolidator.is_coming(candidate, groups):
             return ""

@@ -226,24 +226,6 @@ def test_budget_refusal_leaves_the_timer_as_it_is() -> None:
     assert annotations_set(made) == set()
 
 
-def test_node_that_a_budget_keeps_holds_no_place_that_another_could_use() -> None:
-    """The budget may forbid its end for ever, and the other's time would never begin."""
-    fleet = make_scene_fleet()
-    nodes = [unneeded("a", fleet, 30), make_node("b", fleet), make_node("c", fleet)]
-    pods = [on("a", "w1", "1", labels={"app": "web"}), on("b", cpu="1"), full("c")]
-    made = planned(fleet, *nodes, *pods, budgets=(web_budget(0),))
-    assert ("b", "unneeded-since") in {(name, key) for name, key, value in annotations_set(made)}
-
-
-def test_nodes_that_a_budget_keeps_do_not_use_up_what_one_plan_looks_at() -> None:
-    """Sixty of them, and no other node would ever be looked at."""
-    fleet = make_scene_fleet()
-    nodes = [unneeded(f"kept-{n:02}", fleet, 7200) for n in range(60)] + [make_node("free", fleet)]
-    pods = [on(f"kept-{n:02}", cpu="500m", labels={"app": "web"}) for n in range(60)] + [on("free")]
-    made = planned(fleet, *nodes, *pods, budgets=(web_budget(0),))
-    assert ("free", "unneeded-since") in {(name, key) for name, key, value in annotations_set(made)}
-
-
 def test_budget_is_shared_by_all_drains_of_a_plan() -> None:
     """Two nodes would each use the one disruption that there is."""
     fleet = make_scene_fleet(non_empty_at_once_max=10)

@@ -24,14 +24,14 @@ def parted_by_hanging(
     alive: list[PodGroup] = []
     hanging: list[PodGroup] = []
     for group in groups:
-        hang = [p for p in group.pods if _hangs(p, nodes, at)] if group.traits.deleting else []
-        if not hang:
+        if not group.traits.deleting:
             alive.append(group)
             continue
-        hanging.append(PodGroup(group.traits, hang))
-        rest = [pod for pod in group.pods if not _hangs(pod, nodes, at)]
-        if rest:
-            alive.append(PodGroup(group.traits, rest))
+        parts: dict[bool, list[Pod]] = {}
+        for pod in group.pods:
+            parts.setdefault(_hangs(pod, nodes, at), []).append(pod)
+        for hang, pods in parts.items():
+            (hanging if hang else alive).append(PodGroup(group.traits, pods))
     return alive, hanging
 
 

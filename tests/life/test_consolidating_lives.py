@@ -1,6 +1,7 @@
 """Random clusters of many sizes under consolidation: each comes to rest, and stays there."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random  # noqa: TID251 - seeded
@@ -19,6 +20,8 @@ from tests.life.scenarios import Scene
 LIVES = int(os.environ.get("RECONCILER_CONSOLIDATING_LIVES", "12"))  # noqa: TID251 - how many
 FOUND = (30, 78, 191)
 """Lives in which a node was bought in vain again and again, or one was kept idle for ever."""
+STILL_IDLE = (96, 237)
+"""Lives in which one still is: a known fault, said in docs/scale-in.md."""
 SIZES = (
     ("small", 4, "0.10"),
     ("small2", 4, "0.104"),
@@ -54,7 +57,7 @@ class Life:
         self._begin()
 
     def _fleets(
-        self, config: Config, sizes: list[tuple[str, int, str]] | tuple[tuple[str, int, str], ...]
+        self, config: Config, sizes: Sequence[tuple[str, int, str]]
     ) -> tuple[FleetSettings, ...]:
         usual = ScaleInSettings(
             idle_threshold_seconds=self._draw.choice([60, 120, 300]),
@@ -112,7 +115,17 @@ class Life:
         return {n: code for n, code in found.items() if code not in {"min-capacity", "type-spares"}}
 
 
-@pytest.mark.parametrize("seed", [*range(LIVES), *FOUND])
+_KNOWN = pytest.mark.xfail(reason="an idle node waits for good for a dearer one that never goes")
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *(seed for seed in range(LIVES) if seed not in {*FOUND, *STILL_IDLE}),
+        *FOUND,
+        *(pytest.param(seed, marks=_KNOWN) for seed in STILL_IDLE),
+    ],
+)
 def test_it_comes_to_rest_and_wastes_nothing(seed: int) -> None:
     """Nodes bought in vain, thrown away and bought again cost more than consolidation saves."""
     life = Life(seed)

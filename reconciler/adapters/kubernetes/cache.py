@@ -157,14 +157,10 @@ class Cache:
         heard_at = self._heard_at
         return float("inf") if heard_at is None else self._monotonic() - heard_at
 
-    def get(self, key: Key) -> Held | None:
-        """What is known of one object."""
-        return self._held.get(key)
-
-    def knows(self, key: Key, version: str) -> bool:
-        """Whether an object is held in this very version; versions may be missing."""
+    def held_in(self, key: Key, version: str) -> Held | None:
+        """An object, if it is held in this very version; versions may be missing."""
         known = self._held.get(key)
-        return known is not None and bool(version) and known.version == version
+        return known if known is not None and version and known.version == version else None
 
     def put(self, key: Key, held: Held) -> None:
         """An object was added or changed."""

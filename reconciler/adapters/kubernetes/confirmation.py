@@ -97,7 +97,7 @@ class Confirmation(threading.Thread):
                 if not self._comparison.counts(metadata.key):
                     continue
                 version = metadata.resource_version
-                if not self._cache.knows(metadata.key, version):
+                if self._cache.held_in(metadata.key, version) is None:
                     held = Held(version, self._decoder.decode(self._kind.name, raw))
                     self._comparison.differs(metadata.key, held)
         self._pause(PAGE_PAUSE_SECONDS)

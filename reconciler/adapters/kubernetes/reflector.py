@@ -156,12 +156,10 @@ class Reflector(threading.Thread):
     def _take(self, raw: Raw, found: dict[Key, Held]) -> None:
         """Decode a listed object, unless it is known in this very version."""
         metadata = header_of(raw).metadata
-        known = self.cache.get(metadata.key)
         version = metadata.resource_version
-        if known is not None and version and known.version == version:
-            found[metadata.key] = known
-        else:
-            found[metadata.key] = Held(version, self._decoder.decode(self.kind.name, raw))
+        found[metadata.key] = self.cache.held_in(metadata.key, version) or Held(
+            version, self._decoder.decode(self.kind.name, raw)
+        )
 
     def _watch(self) -> None:
         """Follow changes until the watch ends."""

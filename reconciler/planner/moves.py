@@ -70,6 +70,7 @@ class Mover:
         """
         self._cycle = cycle
         self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
+        self._rows_at_first = cycle.sim.rows
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._begun = list(begun)
@@ -101,7 +102,7 @@ class Mover:
         cycle = self._cycle
         for row, name, _ in reversed(self._out[len(mark.out) :]):
             cycle.sim.set_schedulable(row, _row(cycle.nodes[name], leaving=False))
-        self.staying[: len(mark.staying)] = mark.staying
+        self.staying = mark.staying.copy()
         self._out = list(mark.out)
         self.receiving = {row for _, _, rows in self._out for row in rows}
         cycle.sim.revert(mark.journal)
@@ -164,7 +165,7 @@ class Mover:
     def _stay(self, rows: Sequence[int]) -> None:
         """Idle nodes among these stay as well."""
         self.staying[rows] = True
-        self.room_at_first.stays(rows)
+        self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
 
     def survives_spreading(self, moves: Moves, groups: Sequence[Group]) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
@@ -268,7 +269,8 @@ class Mover:
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether resources alone say that the pods find no place: most nodes are asked in vain."""
-        if not also and self.room_at_first.lacks(row, groups):
+        as_at_first = not (also or self.staying[self._rows_at_first :].any())
+        if as_at_first and self.room_at_first.lacks(row, groups):
             return True
         return self._lacks_resources(row, groups, also)
 

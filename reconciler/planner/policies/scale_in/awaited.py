@@ -1,11 +1,12 @@
 """Idle nodes that a consolidation is about to fill: ended now, they would be bought again."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from reconciler.model.ids import NodeName
-from reconciler.planner.moves import Mover, grouped
+from reconciler.planner.moves import Mover, Moves
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
-from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.empty import RipeNodes
 from reconciler.planner.policies.scale_in.scene import Scene
 
@@ -27,44 +28,21 @@ def find_awaited(
     removable = ripe.removable
     if not (scene.cycle.settings.consolidation and candidates and removable):
         return {}
-    idle = scene.leaving | removable | ripe.spares
-    mover = Mover(scene.cycle, idle, [c.node.name for c in candidates[::-1]])
-    consolidator = Consolidator(scene, mover)
+    open_to_pods = removable | ripe.spares
+    seen = replace(scene, spares={*scene.spares, *open_to_pods})
+    last = [c.node.name for c in reversed(candidates)]
+    mover = Mover(scene.cycle, scene.leaving | open_to_pods, last, scene.under_way)
+    looked_at = examined(scene, candidates)
+    departures = Departures(seen, mover, looked_at)
     found: dict[NodeName, NodeName] = {}
     begin = mover.mark()
-    for candidate in examined(scene, candidates):
+    for candidate in looked_at:
         if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
-            for name in _destinations(scene, mover, consolidator, candidate, removable):
-                found.setdefault(name, candidate.node.name)
+            coming = departures.consolidator.coming_rows(candidate)
+            idle = departures.consolidator.cheaper_rows(candidate, removable)
+            moves = departures.leave(candidate, [*idle, *coming])
+            if isinstance(moves, Moves) and may_go_in_time(scene, candidate):
+                for row in set(moves.rows).intersection(idle):
+                    found.setdefault(scene.cycle.row_name(row), candidate.node.name)
     mover.undo(begin)
     return found
-
-
-def _destinations(
-    scene: Scene,
-    mover: Mover,
-    consolidator: Consolidator,
-    candidate: Candidate,
-    removable: frozenset[NodeName],
-) -> frozenset[NodeName]:
-    """Which of the removable nodes its pods need; none when they fit on others, or may not go.
-
-    Its pods take their places all the same, as they do when timers are looked after: else two
-    nodes could wait for each other.
-    """
-    may_go = may_go_in_time(scene, candidate)
-    groups = grouped(scene.cycle, candidate.moving)
-    if mover.move(candidate.node, groups) is not None:
-        return frozenset()
-    rows = consolidator.cheaper_rows(candidate, scene.waiting)
-    rows += consolidator.cheaper_rows(candidate, removable)
-    rows += consolidator.coming_rows(candidate)
-    moves = mover.move(candidate.node, groups, rows) if rows else None
-    if (
-        moves is None
-        or not may_go
-        or not mover.survives_spreading(moves, groups)
-        or not scene.reserve.holds(candidate.status.settings.sector, mover.staying)
-    ):
-        return frozenset()
-    return removable & {scene.cycle.row_name(row) for row in moves.rows}

@@ -42,31 +42,21 @@ class Consolidator:
         status = self._scene.cycle.statuses[key]
         return status.max is None or status.joined <= status.max
 
-    def move(self, candidate: Candidate, groups: Sequence[Group]) -> Moves | None:
-        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well."""
+    def move(
+        self, candidate: Candidate, groups: Sequence[Group], more: Sequence[int] = ()
+    ) -> Moves | None:
+        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well.
+
+        Args:
+            candidate: The node that leaves.
+            groups: Its pods.
+            more: Further rows that may take them, after all others.
+        """
         found = self._mover.move(candidate.node, groups)
         if found is None:
-            idle = self.cheaper_rows(candidate, self._scene.waiting)
-            found = self._mover.move(candidate.node, groups, idle) if idle else None
+            rows = [*self.cheaper_rows(candidate, self._scene.waiting), *more]
+            found = self._mover.move(candidate.node, groups, rows) if rows else None
         return found
-
-    def is_coming(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
-        """Whether cheaper capacity that is launching, and promised to nobody, would do."""
-        rows = self._rows_in_time(candidate)
-        return bool(rows) and self._mover.fits(candidate.node, groups, rows)
-
-    def wait_for(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
-        """Keep the places of its pods until the capacity that is launching has come, if it does."""
-        rows = self._rows_in_time(candidate)
-        if not rows or self._mover.move(candidate.node, groups, rows) is None:
-            return False
-        self._scene.non_empty_begun += 1
-        return True
-
-    def _rows_in_time(self, candidate: Candidate) -> list[int]:
-        """Cheaper capacity that is launching and, when there is any, idle nodes beside it."""
-        coming = self.coming_rows(candidate)
-        return [*self.cheaper_rows(candidate, self._scene.waiting), *coming] if coming else []
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
         """Cheaper capacity that is launching, and promised to nobody."""
@@ -79,16 +69,15 @@ class Consolidator:
             if row not in cycle.used_rows and self._saves(candidate, seat.key)
         ]
 
-    def replacement(self, candidate: Candidate, groups: Sequence[Group]) -> FleetKey | None:
-        """The cheapest fleet of its region of which one more node would do in its place."""
+    def cheaper_fleets(self, candidate: Candidate) -> list[FleetKey]:
+        """Fleets of its region that may grow by a node that costs less, the cheapest first."""
         if not self._on:
-            return None
+            return []
         cycle = self._scene.cycle
         region = candidate.status.key.region
         near = (s for s in cycle.inventory.fleets if s.key.region == region)
-        cheaper = [status for status in near if self._may_grow(candidate, status)]
-        cheaper.sort(key=lambda s: (cycle.offers[s.key].nano_usd_per_hour, s.key))
-        return next((s.key for s in cheaper if self._would_do(candidate, groups, s.key)), None)
+        cheaper = [status.key for status in near if self._may_grow(candidate, status)]
+        return sorted(cheaper, key=lambda key: (cycle.offers[key].nano_usd_per_hour, key))
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether consolidation would rather have a node of the fleet than the candidate."""
@@ -96,9 +85,8 @@ class Consolidator:
 
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         """Whether one more node of the fleet would do in its place, once that is to be had."""
-        return self.is_dearer(candidate, key) and self._would_do(candidate, groups, key)
-
-    def _would_do(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
+        if not self.is_dearer(candidate, key):
+            return False
         cycle = self._scene.cycle
         mark = cycle.sim.fork()
         row = cycle.sim.add_row(cycle.offers[key].row)
@@ -106,14 +94,9 @@ class Consolidator:
         cycle.sim.revert(mark)
         return fits
 
-    def ask_for(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> None:
-        """Raise the fleet's target by the one node; the candidate counts as one that leaves.
-
-        Its pods keep their places, on the new node and on others: what another node's pods took of
-        them meanwhile would make the purchase vain.
-        """
+    def ask_for(self, candidate: Candidate, key: FleetKey) -> None:
+        """Raise the fleet's target by the one node; the candidate counts as one that leaves."""
         cycle = self._scene.cycle
-        self._mover.move(candidate.node, groups, [self._mover.add_row(cycle.offers[key].row)])
         cycle.targets[key] = max(cycle.targets[key], cycle.statuses[key].joined) + 1
         cycle.replacements[key] = cycle.replacements.get(key, 0) + 1
         old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))

@@ -3,14 +3,12 @@
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
-from reconciler.planner.moves import Mover, Moves, grouped, placements_of
-from reconciler.planner.placement.classes import Group
+from reconciler.planner.moves import Mover, Moves, placements_of
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined
-from reconciler.planner.policies.scale_in.consolidate import Consolidator
-from reconciler.planner.policies.scale_in.missed import Misses
+from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import start_timer, stop_timer
 from reconciler.planner.removal import Removal
@@ -31,14 +29,12 @@ class _Emptier:
         self._examined = examined(scene, candidates)
         last = [c.node.name for c in reversed(candidates)]
         self._mover = Mover(scene.cycle, scene.leaving, last, scene.under_way)
-        self._consolidator = Consolidator(scene, self._mover)
-        self._groups: dict[NodeName, list[Group]] = {}
-        self._misses = Misses(scene, self._mover, self._consolidator, self._examined, self._grouped)
+        self._departures = Departures(scene, self._mover, self._examined)
 
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
         row_of = self._scene.cycle.row_of
-        leaving = [(row_of[c.node.name], self._grouped(c)) for c in self._examined]
+        leaving = [(row_of[c.node.name], self._departures.grouped(c)) for c in self._examined]
         self._mover.room_at_first.expect(leaving)
         rest = [c for c in self._examined if not self._begin(c)]
         mark = self._mover.mark()
@@ -54,27 +50,13 @@ class _Emptier:
         if why is not None:
             keep(cycle, node, *why)
             return False
-        groups = self._grouped(candidate)
-        mark, receiving = mover.mark(), frozenset(mover.receiving)
-        moves = self._consolidator.move(candidate, groups)
+        moves = self._departures.leave(candidate)
         if moves is None:
-            return self._replace(candidate, groups)
-        if not mover.survives_spreading(moves, groups):
-            mover.undo(mark)
-            tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
-            keep(cycle, node, "no-destination", tight)
+            return self._replace(candidate)
+        if not isinstance(moves, Moves):
+            keep(cycle, node, *moves)
             return False
-        if not scene.reserve.holds(candidate.status.settings.sector, mover.staying):
-            mover.undo(mark)
-            keep(cycle, node, "demand", "demand with its over-subscription would need it back")
-            return False
-        dearer = self._misses.who_misses(candidate, moves, receiving)
-        if dearer is not None:
-            mover.undo(mark)
-            because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
-            keep(cycle, node, "consolidation", because)
-            return False
-        mover.begin(moves, groups)
+        mover.begin(moves, self._departures.grouped(candidate))
         cycle.budgets.take(candidate.moving)
         cycle.used_rows.update(moves.rows)
         taken = {cycle.row_name(row) for row in moves.rows}
@@ -86,25 +68,24 @@ class _Emptier:
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True
 
-    def _grouped(self, candidate: Candidate) -> list[Group]:
-        """Its pods by class: a ripe candidate is asked about twice."""
-        name = candidate.node.name
-        if name not in self._groups:
-            self._groups[name] = grouped(self._scene.cycle, candidate.moving)
-        return self._groups[name]
-
-    def _replace(self, candidate: Candidate, groups: list[Group]) -> bool:
+    def _replace(self, candidate: Candidate) -> bool:
         """Ask for the cheaper node that could take its pods, once; whether one is to be had."""
-        cycle, node = self._scene.cycle, candidate.node
-        if self._consolidator.wait_for(candidate, groups):
+        cycle, node, departures = self._scene.cycle, candidate.node, self._departures
+        found = departures.leave_in_time(candidate)
+        if isinstance(found, Moves):
+            # Its pods keep their places until the capacity has come.
+            self._scene.non_empty_begun += 1
             keep(cycle, node, "consolidation", "the cheaper node that replaces it is launching")
             return True
-        key = self._consolidator.replacement(candidate, groups)
-        if key is None:
-            return False
-        self._consolidator.ask_for(candidate, groups, key)
-        keep(cycle, node, "consolidation", f"it goes when a node of {key.name} has come for it")
-        return True
+        key = found or departures.leave_for_new(candidate)
+        if isinstance(key, FleetKey):
+            # What another node's pods took of its places meanwhile would make the purchase vain.
+            departures.consolidator.ask_for(candidate, key)
+            keep(cycle, node, "consolidation", f"it goes when a node of {key.name} has come for it")
+            return True
+        if key is not None:
+            keep(cycle, node, *key)
+        return False
 
     def _tend_timer(self, candidate: Candidate) -> None:
         """A node is unneeded while its pods fit elsewhere, with those of the ones before it."""
@@ -116,18 +97,18 @@ class _Emptier:
             start_timer(cycle, node, f"unneeded from now: {candidate.because}")
 
     def _needed(self, candidate: Candidate) -> str:
-        """Why the node is needed after all; empty when it is not."""
-        cycle, node = self._scene.cycle, candidate.node
+        """Why the node is needed after all; empty when it is not, or only others object."""
+        cycle, node, departures = self._scene.cycle, candidate.node, self._departures
         if cycle.row_of[node.name] in self._mover.receiving:
             return "pods of nodes that leave come here"
         if not self._scene.room.may_leave(candidate.status.key):
             return "its fleet is at its min_capacity"
-        groups = self._grouped(candidate)
-        if self._consolidator.move(candidate, groups) is not None:
+        if departures.leave(candidate) is not None:
             return ""
-        if self._consolidator.is_coming(candidate, groups):
-            return ""
-        if self._consolidator.replacement(candidate, groups) is not None:
+        mark = self._mover.mark()
+        in_time = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+        self._mover.undo(mark)
+        if in_time is not None:
             return ""
         why = "its pods fit on no other node"
         keep(cycle, node, "no-destination", why)

@@ -1,0 +1,110 @@
+"""Whether a node could go now but for its time and its turn.
+
+One answer for three who ask: what begins a drain or asks for a cheaper node, the timer, and idle
+nodes that wait for the pods of a dearer one. Answers that differ would let one wait for another
+for ever, or buy in vain.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.moves import Mover, Moves, grouped
+from reconciler.planner.placement.classes import Group
+from reconciler.planner.policies.scale_in.bars import Bar
+from reconciler.planner.policies.scale_in.candidates import Candidate
+from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.missed import Misses
+from reconciler.planner.policies.scale_in.scene import Scene
+
+
+class Departures:
+    """Takes candidates out of the what-if cluster, each seeing what the ones before it took.
+
+    Args:
+        scene: The run.
+        mover: The what-if cluster.
+        candidates: All that are looked at.
+    """
+
+    def __init__(self, scene: Scene, mover: Mover, candidates: Sequence[Candidate]) -> None:
+        self._scene = scene
+        self._mover = mover
+        self.consolidator = Consolidator(scene, mover)
+        self._misses = Misses(scene, mover, self.consolidator, candidates, self.grouped)
+        self._groups: dict[NodeName, list[Group]] = {}
+
+    def grouped(self, candidate: Candidate) -> list[Group]:
+        """Its pods by class: a candidate is asked about more than once."""
+        name = candidate.node.name
+        if name not in self._groups:
+            self._groups[name] = grouped(self._scene.cycle, candidate.moving)
+        return self._groups[name]
+
+    def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Moves | Bar | None:
+        """Take the candidate out, with its pods to nodes that stay or to cheaper idle ones.
+
+        Args:
+            candidate: The node that leaves.
+            more: Further rows that may take its pods, after all others.
+
+        Returns:
+            Where its pods go. Or why it stays though they fit, or None when they do not fit:
+            nothing is changed then.
+        """
+        groups = self.grouped(candidate)
+        return self._checked(candidate, partial(self.consolidator.move, candidate, groups, more))
+
+    def leave_in_time(self, candidate: Candidate) -> Moves | Bar | None:
+        """As `leave`, with cheaper capacity that is launching and promised to nobody."""
+        coming = self.consolidator.coming_rows(candidate)
+        return self.leave(candidate, coming) if coming else None
+
+    def leave_for_new(self, candidate: Candidate) -> FleetKey | Bar | None:
+        """As `leave`, with one new node, which takes pods after all others.
+
+        Returns:
+            The cheapest fleet of which one more node will do. Or what speaks against it, or None
+            when none would do: nothing is changed then.
+        """
+        groups, offers = self.grouped(candidate), self._scene.cycle.offers
+        bar: Bar | None = None
+        for key in self.consolidator.cheaper_fleets(candidate):
+            mark = self._mover.mark()
+            row = self._mover.add_row(offers[key].row)
+            move = partial(self._mover.move, candidate.node, groups, [row])
+            found = self._checked(candidate, move)
+            if isinstance(found, Moves):
+                return key
+            self._mover.undo(mark)
+            bar = bar or found
+        return bar
+
+    def _checked(
+        self, candidate: Candidate, move: Callable[[], Moves | None]
+    ) -> Moves | Bar | None:
+        """The moves, unless something speaks against them: they are undone then."""
+        mark, receiving = self._mover.mark(), frozenset(self._mover.receiving)
+        moves = move()
+        if moves is None:
+            return None
+        why = self._objection(candidate, moves, receiving)
+        if why is None:
+            return moves
+        self._mover.undo(mark)
+        return why
+
+    def _objection(
+        self, candidate: Candidate, moves: Moves, receiving: frozenset[int]
+    ) -> Bar | None:
+        """What speaks against the moves that were just made."""
+        if not self._mover.survives_spreading(moves, self.grouped(candidate)):
+            tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
+            return "no-destination", tight
+        if not self._scene.reserve.holds(candidate.status.settings.sector, self._mover.staying):
+            return "demand", "demand with its over-subscription would need it back"
+        dearer = self._misses.who_misses(candidate, moves, receiving)
+        if dearer is not None:
+            because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
+            return "consolidation", because
+        return None

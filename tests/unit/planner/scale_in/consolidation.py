@@ -1,4 +1,4 @@
-"""Clusters of two fleets, with consolidation on."""
+"""Clusters of two fleets or more, with consolidation on."""
 
 from typing import Any
 
@@ -30,17 +30,16 @@ def planned(
     Args:
         objects: What the cluster has.
         small: The target of the first fleet.
-        launching: Nodes that the second fleet's target asks for beside those that are there.
-        fleets: The two.
+        launching: Nodes that the other fleets' targets ask for beside those that are there.
+        fleets: All of them.
         changed: Keywords of PlannerSettings.
     """
-    first, second = fleets
+    first, *others = fleets
     nodes = [o for o in objects if hasattr(o, "allocatable")]
-    there = sum(n.labels["fleet"] == second.name for n in nodes)
-    lives = {
-        first.name: make_fleet(first, small),
-        second.name: make_fleet(second, there + launching),
-    }
+    lives = {first.name: make_fleet(first, small)}
+    for fleet in others:
+        there = sum(n.labels["fleet"] == fleet.name for n in nodes)
+        lives[fleet.name] = make_fleet(fleet, there + launching)
     settings = make_settings(*fleets, consolidation=changed.pop("consolidation", True), **changed)
     cloud = make_cloud_of(nodes, *lives.values())
     return plan(make_snapshot(*objects, cloud=cloud), settings)

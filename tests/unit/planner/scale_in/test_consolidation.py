@@ -155,6 +155,33 @@ def test_cheaper_node_is_not_emptied_onto_a_dearer_one_that_is_to_go(owner: str)
     assert kept(made).get("s") == (None if owner == "Job" else "consolidation")
 
 
+DEAR = make_fleet_settings("dear", price="0.50")
+SEVEN = make_fleet_settings("seven", cpu=7, memory="28Gi", price="0.20")
+MISSED = (
+    *(unneeded("l", SEVEN), on("l", "l-a", "3400m"), on("l", "l-b", "3400m")),
+    *(unneeded("d", DEAR, 300), on("d", cpu="300m")),
+)
+"""The node of seven CPU would be missed: the pods that came to the dear one would need its like."""
+
+
+def test_nothing_is_bought_for_a_node_that_would_stay_when_it_has_come() -> None:
+    """It would be ended as idle, and bought again every few minutes."""
+    made = planned(*MISSED, fleets=(SMALL, SEVEN, DEAR))
+    assert raised(made) == []
+    assert kept(made)["l"] == "consolidation"
+    dear_stays = on("d", "job", "10m", owner="Job")
+    stays = planned(*MISSED, dear_stays, fleets=(SMALL, SEVEN, DEAR))
+    assert raised(stays) == [("primary-small", 1, "consolidation")]
+
+
+def test_idle_node_waits_for_no_node_that_is_kept_for_a_third() -> None:
+    """It would wait for ever, and keep the third, whose pods could come, from having its time."""
+    made = planned(*MISSED, unneeded("s", SMALL), small=1, fleets=(SMALL, SEVEN, DEAR))
+    assert told(made, TaintNode) == []
+    assert annotations_set(made) == set()
+    assert "it costs less than d" in next(k.detail for k in made.kept if k.node == "s")
+
+
 def test_nothing_is_replaced_unless_the_config_asks_for_it() -> None:
     """Users would see nodes change that they did not ask to be changed."""
     made = planned(unneeded("l", LARGE), on("l", cpu="3"), consolidation=False)

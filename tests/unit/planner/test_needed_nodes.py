@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reconciler.model.actions import SetCapacity
+from reconciler.model.actions import DO_NOT_DISRUPT, SetCapacity
 from reconciler.model.ids import InstanceId
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
@@ -35,7 +35,16 @@ def test_target_below_the_nodes_in_use_is_raised_to_them() -> None:
     )
     assert targets(made) == [2]
     (raised,) = [a for a in made.actions if isinstance(a, SetCapacity)]
-    assert raised.because == "2 nodes of it hold pods, its target is 1"
+    assert raised.because == "2 nodes of it hold pods or are protected, its target is 1"
+
+
+def test_silent_node_that_somebody_protected_counts_as_in_use() -> None:
+    """Nobody ends it, so the target would stay below what is there for good."""
+    silent = make_node("b", FLEET, ready=False, annotations={DO_NOT_DISRUPT: "true"})
+    made = planned(FLEET, make_node("a", FLEET), full("a"), silent, target=1)
+    assert targets(made) == [2]
+    mortal = make_node("b", FLEET, ready=False)
+    assert targets(planned(FLEET, make_node("a", FLEET), full("a"), mortal, target=1)) == []
 
 
 def test_target_below_nodes_that_are_idle_is_left() -> None:

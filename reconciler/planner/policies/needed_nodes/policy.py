@@ -1,4 +1,4 @@
-"""A target below the nodes in use is raised to them (behaviour, section 5: needed + draining).
+"""A target below the nodes that stay is raised to them (behaviour, section 5: needed + draining).
 
 It comes to that when a person lowers it, or when a drain was interrupted after the target went
 down and its node is used again. EC2 ends none of them at once, but it would replace none either,
@@ -11,6 +11,7 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.idleness import is_empty
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.rules import forbidding
 from reconciler.planner.text import counted_noun
 
 
@@ -28,11 +29,15 @@ def propose(cycle: Cycle) -> None:
 
 
 def _in_use(cycle: Cycle, node: Node) -> bool:
-    """Whether a living node holds pods that count, or gets some in this plan."""
+    """Whether a living node holds pods that count, gets some in this plan, or is to be kept."""
     instance = cycle.inventory.instance_of_node.get(node.name)
-    return instance is not None and node.ready and not is_empty(cycle, node)
+    if instance is None or instance.gone:
+        return False
+    protected = instance.protected or forbidding(node.annotations)
+    return bool(protected) or (node.ready and not is_empty(cycle, node))
 
 
 def _because(status: FleetStatus, in_use: int) -> str:
-    verb = "holds" if in_use == 1 else "hold"
-    return f"{counted_noun(in_use, 'node')} of it {verb} pods, its target is {status.current}"
+    verbs = "holds pods or is" if in_use == 1 else "hold pods or are"
+    nodes = counted_noun(in_use, "node")
+    return f"{nodes} of it {verbs} protected, its target is {status.current}"

@@ -223,9 +223,11 @@ class Laws:
             self._waiting_when_seen = self._waiting()
 
     def _raising(self, name: str, members: int, before: int, target: int, least: int) -> None:
-        """No launch storm: never more new nodes than pods that wait."""
+        """No launch storm: never more new nodes than pods that wait, or nodes that they replace."""
         waiting = max(self._waiting(), self._waiting_when_seen)
-        consolidating = int(self._stage.process.settings.consolidation) * 3
+        settings = self._stage.process.settings
+        at_once = max(f.scale_in.non_empty_at_once_max for f in settings.fleets())
+        consolidating = at_once if settings.consolidation else 0
         if target > max(before, members, least) + waiting + consolidating + 1:
             self._break(f"{name} raised from {before} to {target} for {waiting} pods")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 
 from reconciler.model.actions import DRAIN_STARTED, PolicyName
 from reconciler.model.cluster import Node, Pod
@@ -82,7 +83,11 @@ def find_candidates(scene: Scene) -> list[Candidate]:
 
 
 def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
-    """As many candidates as one plan has time for, those without a timer taking turns."""
+    """As many candidates as one plan has time for, those without a timer taking turns.
+
+    Those that may not go whatever the answer come after all others: however many a budget keeps,
+    the rest have their turn.
+    """
     at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
     most = max(EXAMINED_MIN, len(scene.cycle.nodes) // EXAMINED_SHARE)
     if scene.cycle.pods_on_new:
@@ -93,7 +98,11 @@ def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
     timed = [c for c in candidates if c.since is not None]
     fresh = [c for c in candidates if c.since is None]
     turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(fresh))
-    return [*timed, *fresh[turn:], *fresh[:turn]][:most]
+    in_turn = [*timed, *fresh[turn:], *fresh[:turn]]
+    able = list(islice((c for c in in_turn if may_go_in_time(scene, c)), most))
+    chosen = {c.node.name for c in able}
+    others = (c for c in in_turn if c.node.name not in chosen)
+    return [*able, *islice(others, most - len(able))]
 
 
 def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:

@@ -7,12 +7,15 @@ from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import begin_drain, keep, rests_until
 from reconciler.planner.moves import Mover, Moves, placements_of
+from reconciler.planner.policies.scale_in.bars import Bar
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined
 from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import start_timer, stop_timer
 from reconciler.planner.removal import Removal
 from reconciler.planner.text import counted_noun, duration
+
+_IN_USE: Bar = ("in-use", "pods of nodes that leave come here")
 
 
 def remove_under_used(scene: Scene, candidates: list[Candidate]) -> None:
@@ -91,38 +94,39 @@ class _Emptier:
         """A node is unneeded while its pods fit elsewhere, with those of the ones before it."""
         cycle, node = self._scene.cycle, candidate.node
         needed = self._needed(candidate)
-        if needed:
-            stop_timer(cycle, node, needed)
+        if needed is not None:
+            keep(cycle, node, *needed)
+            stop_timer(cycle, node, needed[1])
         elif UNNEEDED_SINCE not in node.annotations or candidate.since is None:
             start_timer(cycle, node, f"unneeded from now: {candidate.because}")
 
-    def _needed(self, candidate: Candidate) -> str:
-        """Why the node is needed after all; empty when it is not, or only others object."""
-        cycle, node, departures = self._scene.cycle, candidate.node, self._departures
-        if cycle.row_of[node.name] in self._mover.receiving:
-            return "pods of nodes that leave come here"
-        if not self._scene.room.may_leave(candidate.status.key):
-            return "its fleet is at its min_capacity"
-        if departures.leave(candidate) is not None:
-            return ""
-        mark = self._mover.mark()
-        in_time = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
-        self._mover.undo(mark)
-        if in_time is not None:
-            return ""
-        why = "its pods fit on no other node"
-        keep(cycle, node, "no-destination", why)
-        return why
+    def _needed(self, candidate: Candidate) -> Bar | None:
+        """Why the node is needed after all; None when it is not, or only in this very plan."""
+        cycle, status, departures = self._scene.cycle, candidate.status, self._departures
+        if cycle.row_of[candidate.node.name] in self._mover.receiving:
+            return _IN_USE
+        if not self._scene.room.may_leave(status.key):
+            return "min-capacity", f"the fleet is at its min_capacity of {status.min}"
+        found: Moves | FleetKey | Bar | None = departures.leave(candidate)
+        if found is None:
+            mark = self._mover.mark()
+            found = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+            self._mover.undo(mark)
+        if found is None:
+            return "no-destination", "its pods fit on no other node"
+        if isinstance(found, Moves | FleetKey) or found[0] == "demand":
+            return None
+        return found
 
 
-def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> tuple[str, str] | None:
+def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> Bar | None:
     """What keeps a candidate from being drained in this plan, for now."""
     cycle, node, status = scene.cycle, candidate.node, candidate.status
     settings = status.settings.scale_in
     rests = rests_until(cycle, node)
-    found: tuple[str, str] | None = None
+    found: Bar | None = None
     if cycle.row_of[node.name] in mover.receiving:
-        found = "in-use", "pods of nodes that leave come here"
+        found = _IN_USE
     elif not candidate.ripe(cycle.at):
         waits = timedelta(seconds=settings.unneeded_seconds)
         waits -= cycle.at - (candidate.since or cycle.at)

@@ -226,6 +226,17 @@ def test_budget_refusal_leaves_the_timer_as_it_is() -> None:
     assert annotations_set(made) == set()
 
 
+def test_nodes_that_a_budget_keeps_do_not_use_up_the_time_of_the_others() -> None:
+    """Sixty nodes whose budget never allows anything would be all that a plan ever looks at."""
+    fleet = make_scene_fleet()
+    guarded = [unneeded(f"g{n:02}", fleet, 7200) for n in range(60)]
+    pods = [on(f"g{n:02}", cpu="400m", labels={"app": "web"}) for n in range(60)]
+    nodes = [*guarded, unneeded("y", fleet), make_node("z", fleet)]
+    pods += [on("y", cpu="600m"), full("z", "3")]
+    made = planned(fleet, *nodes, *pods, budgets=(web_budget(0),))
+    assert told(made, TaintNode) == ["y"]
+
+
 def test_budget_is_shared_by_all_drains_of_a_plan() -> None:
     """Two nodes would each use the one disruption that there is."""
     fleet = make_scene_fleet(non_empty_at_once_max=10)

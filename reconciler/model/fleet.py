@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from reconciler.model.cluster import Resources
+from reconciler.model.cluster import NO_RESOURCES, Resources
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetId, InstanceId, Region
 
@@ -128,3 +128,9 @@ class FleetMemory:
     stuck_in_a_row: int = 0
     last_stuck_launched_at: datetime | None = None
     """Launch of the last instance counted in `stuck_in_a_row`, so that none counts twice."""
+    learned: Resources = NO_RESOURCES
+    """The least that Ready nodes offered while the fleet was of `learned_version`."""
+    learned_version: str = ""
+    """What its nodes were made from then, as in `DemandMemory.version`."""
+    unseen_since: datetime | None = None
+    """Since when none of them is left; None while one is."""

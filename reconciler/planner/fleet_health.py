@@ -133,11 +133,13 @@ def _not_ahead(memory: FleetMemory, at: datetime) -> FleetMemory:
     A fleet would stay closed, or no new error be counted, until the clock has caught up.
     """
     ends, error, silent = memory.unavailable_until, memory.last_error_at, memory.silent_since
+    unseen = memory.unseen_since
     return replace(
         memory,
         unavailable_until=None if ends is None else min(ends, at + COOL_OFF_MAX),
         last_error_at=None if error is None else min(error, at),
         silent_since=None if silent is None else min(silent, at),
+        unseen_since=None if unseen is None else min(unseen, at),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAINING_TAINT
-from reconciler.model.cluster import Node
+from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, FleetMemory, Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.snapshot import CloudState, Snapshot
@@ -50,6 +50,10 @@ class FleetStatus:
     """Instances of it that EC2 has launched, as far as anything shows them."""
     silent_since: datetime | None = None
     """When its region ceased to answer; None while it does."""
+    seen: Resources | None = None
+    """The least that its Ready nodes of the present launch template offer; None without any."""
+    remembered: Resources = NO_RESOURCES
+    """What such nodes offered, of what they state from their start."""
 
     @property
     def launching(self) -> int:

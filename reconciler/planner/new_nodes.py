@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import chain, product
 
 from reconciler.model.cluster import DaemonSet, PodSpec, Resources
-from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.ids import FleetKey
 from reconciler.planner.census import PodGroup
 from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.learned import least_of
 from reconciler.planner.placement.filters import node_affinity, taints
 from reconciler.planner.placement.kinds import (
     ARCH,
@@ -75,12 +75,6 @@ def _lands(spec: PodSpec, kind: NodeKind) -> bool:
     )
 
 
-def _least(amounts: Sequence[Resources]) -> Resources:
-    """Per resource the least of all; a resource that one lacks is not offered."""
-    names = set(amounts[0]).intersection(*amounts[1:])
-    return FrozenMap((name, min(a[name] for a in amounts)) for name in sorted(names))
-
-
 def _minus(offered: Resources, taken: Mapping[str, int]) -> Resources:
     return FrozenMap(
         (name, max(0, amount - taken.get(name, 0))) for name, amount in offered.items()
@@ -123,36 +117,20 @@ def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
     )
 
 
-def _learned(status: FleetStatus, instances: Mapping[NodeName, Instance]) -> Resources | None:
-    """The smallest allocatable among Ready nodes of the present launch template, when any."""
-    version = status.live.launch_template_version if status.live else ""
-    known: list[Resources] = []
-    for node in status.nodes:
-        instance = instances.get(node.name)
-        own = instance.launch_template_version if instance else ""
-        present = not (version.isdigit() and own.isdigit()) or version == own
-        if node.ready and not node.unreadable and present and node.allocatable:
-            known.append(node.allocatable)
-    return _least(known) if known else None
-
-
-def _offered(
-    status: FleetStatus,
-    instances: Mapping[NodeName, Instance],
-    reserved: Resources,
-    daemons: Sequence[PodSpec],
-) -> Resources:
+def _offered(status: FleetStatus, reserved: Resources, daemons: Sequence[PodSpec]) -> Resources:
+    """As the config states it, else as its nodes show it or have shown it, else estimated."""
     fleet = status.settings
     if fleet.allocatable is not None:
         return fleet.allocatable
     taken = _total(daemons)
-    learned = _learned(status, instances)
-    if learned is not None:
-        return _minus(learned, taken)
-    least = dict(_least([option.resources for option in fleet.options]))
+    if status.seen is not None:
+        return _minus(status.seen, taken)
+    least = dict(least_of([option.resources for option in fleet.options]))
     if fleet.ephemeral_storage_bytes:
         least["ephemeral-storage"] = fleet.ephemeral_storage_bytes
     larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
+    for name, amount in status.remembered.items():
+        least[name], larger[name] = amount, taken.get(name, 0)
     return _minus(FrozenMap(least), larger)
 
 
@@ -161,7 +139,7 @@ def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
     fleet = status.settings
     if fleet.usd_per_hour is not None:
         return int(fleet.usd_per_hour * NANO), True
-    resources = _least([option.resources for option in fleet.options])
+    resources = least_of([option.resources for option in fleet.options])
     guess = (
         resources.get("cpu", 0) / 1000 * _USUAL_USD_PER_CPU
         + resources.get("memory", 0) / 2**30 * _USUAL_USD_PER_GIB
@@ -178,7 +156,6 @@ def _without_hostname(labels: Labels) -> Labels:
 
 def new_node(
     status: FleetStatus,
-    instances: Mapping[NodeName, Instance],
     reserved: Resources,
     daemons: Sequence[PodSpec],
     volume_limits: Mapping[str, int | None],
@@ -198,7 +175,7 @@ def new_node(
             variants=tuple(map(_without_hostname, variants)),
             taints=fleet.taints,
             schedulable=True,
-            allocatable=_offered(status, instances, reserved, landing),
+            allocatable=_offered(status, reserved, landing),
             volume_limits=volume_limits,
             taken_ports=tuple(port for spec in landing for port in spec.host_ports),
             imagined=True,

@@ -15,6 +15,7 @@ from reconciler.planner.cycle import Cycle, Seat, WaitingClass
 from reconciler.planner.demand import Wish, find_demand
 from reconciler.planner.hanging import parted_by_hanging
 from reconciler.planner.inventory import Inventory, take_inventory
+from reconciler.planner.learned import with_learned
 from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
 from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass
@@ -32,7 +33,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         also: Pods that get a class, but neither run nor wait: for questions about them.
     """
     cluster = snapshot.cluster
-    inventory = take_inventory(snapshot, settings)
+    inventory = with_learned(take_inventory(snapshot, settings), snapshot.at)
     groups = take_census(cluster.pods)
     demand = find_demand(groups, settings)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
@@ -193,9 +194,7 @@ def _offers(
         if EBS_DRIVER not in known:
             types = (option.instance_type for option in status.settings.options)
             known[EBS_DRIVER] = least_ebs_limit(types)
-        found[status.key] = new_node(
-            status, inventory.instance_of_node, settings.reserved, daemons, known
-        )
+        found[status.key] = new_node(status, settings.reserved, daemons, known)
     return found
 
 

@@ -16,6 +16,7 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import DemandMemory
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.digests import digest_of
+from reconciler.planner.fleet_version import version_of
 from reconciler.planner.idleness import is_empty
 from reconciler.planner.inventory import FleetStatus, is_draining, is_joining
 from reconciler.planner.text import counted_noun
@@ -189,11 +190,3 @@ def note_purchases(cycle: Cycle) -> None:
                     bought_at=cycle.at,
                     version=versions[key],
                 )
-
-
-def version_of(status: FleetStatus) -> str:
-    """What a fleet's nodes are made from; prices and limits have no part in it."""
-    live, fleet = status.live, status.settings
-    template = (live.launch_template_id, live.launch_template_version) if live else ()
-    options = sorted((o.instance_type, o.arch) for o in fleet.options)
-    return digest_of(template, options, fleet.labels, fleet.taints, fleet.zone, fleet.allocatable)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, Raw, Struct, field
@@ -10,7 +11,8 @@ from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN
 from reconciler.model.fleet import FleetMemory
-from reconciler.model.ids import FleetId, Region
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId, Region, ResourceName
 from reconciler.model.memory import DemandMemory, LostFleet
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
@@ -24,15 +26,18 @@ LEASE_NAME = "fleet-reconciler"
 
 VERSION = 1
 """Of the shape of `fleet-state`; a value of another version is not guessed at."""
-FLEETS_MAX = 400
+FLEETS_MAX = 300
 DEMANDS_MAX = 100
 LOST_FLEETS_MAX = 100
-"""What is written of each at most, some 130 KiB together: the API server takes 256 KiB of
+"""What is written of each at most, 200 KiB together: the API server takes 256 KiB of
 annotations per object. The latest are kept."""
 TEXT_MAX = 1 << 18
 """Longer values are not read."""
 
+RESOURCES_MAX = 8
+"""Names that are read of one fleet at most."""
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
+Amount = Annotated[int, Meta(ge=0, lt=2**62)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +76,9 @@ class _FleetMemoryWire(Struct, gc=False, omit_defaults=True):
     silent_since: datetime | None = None
     stuck_in_a_row: Count = 0
     last_stuck_launched_at: datetime | None = None
+    learned: dict[ResourceName, Amount] = field(default_factory=dict)
+    learned_version: str = ""
+    unseen_since: datetime | None = None
 
 
 class _DemandWire(Struct, gc=False, omit_defaults=True):
@@ -162,6 +170,9 @@ def _fleet(each: _FleetMemoryWire) -> FleetMemory:
         silent_since=utc(each.silent_since),
         stuck_in_a_row=each.stuck_in_a_row,
         last_stuck_launched_at=utc(each.last_stuck_launched_at),
+        learned=FrozenMap(islice(sorted(each.learned.items()), RESOURCES_MAX)),
+        learned_version=printable(each.learned_version),
+        unseen_since=utc(each.unseen_since),
     )
 
 
@@ -231,6 +242,9 @@ def _fleet_wire(each: FleetMemory) -> _FleetMemoryWire:
         silent_since=each.silent_since,
         stuck_in_a_row=each.stuck_in_a_row,
         last_stuck_launched_at=each.last_stuck_launched_at,
+        learned=dict(each.learned),
+        learned_version=each.learned_version,
+        unseen_since=each.unseen_since,
     )
 
 

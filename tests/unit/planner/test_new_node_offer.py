@@ -1,5 +1,7 @@
 """What a new node of a fleet is planned to have (behaviour, section 3)."""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ from reconciler.model.cluster import (
     Taint,
     Toleration,
 )
-from reconciler.model.fleet import Instance
+from reconciler.model.fleet import FleetMemory, Instance
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
+    NOW,
     amounts,
     make_cloud,
     make_daemon_set,
@@ -132,6 +135,81 @@ def test_daemons_are_taken_off_what_was_learned() -> None:
     fleet = make_fleet_settings()
     node = make_node("n", fleet, allocatable=amounts(cpu=4, memory="15Gi", pods=58))
     assert offered(fleet, node, daemon_sets=(make_daemon_set(memory="1Gi"),)) == "14Gi"
+
+
+FLEET = make_fleet_settings()
+
+
+def remembered_from(
+    fleet: FleetSettings, *nodes: Node, before: tuple[FleetMemory, ...] = ()
+) -> Any:
+    """What a cycle that sees these nodes of a fleet keeps on the Lease."""
+    live = make_fleet(fleet, len(nodes))
+    cloud = make_cloud(live, instances=[make_instance(node, live) for node in nodes])
+    return plan(make_snapshot(*nodes, cloud=cloud, memories=before), make_settings(fleet)).memories
+
+
+def offered_later(
+    memories: tuple[FleetMemory, ...],
+    fleet: FleetSettings = FLEET,
+    hours: float = 1,
+    **changed: Any,
+) -> str:
+    """What is offered some time after the last node was seen to be gone."""
+    cloud = make_cloud(make_fleet(fleet, **changed))
+    gone = plan(make_snapshot(cloud=cloud, memories=memories), make_settings(fleet)).memories
+    at = NOW + timedelta(hours=hours)
+    return offered(fleet, cloud=cloud, memories=gone, at=at, reserved=amounts(memory="4Gi"))
+
+
+def smaller(memory: str = "15Gi", **more: Any) -> Node:
+    """A node of the fleet that offers less than its instance type has."""
+    return make_node("n", FLEET, allocatable=amounts(cpu=4, memory=memory, pods=58, **more))
+
+
+def test_what_the_last_node_offered_is_remembered() -> None:
+    """It would be bought for pods that do not fit on it, again and again."""
+    assert offered_later(remembered_from(FLEET, smaller())) == "15Gi"
+    assert offered_later(()) == "12Gi"
+
+
+def test_daemons_are_taken_off_what_is_remembered() -> None:
+    """A new node would be filled with pods where its daemons have to go."""
+    memories = remembered_from(FLEET, smaller())
+    daemon = make_daemon_set(memory="1Gi")
+    assert offered(FLEET, memories=memories, daemon_sets=(daemon,)) == "14Gi"
+
+
+def test_least_that_was_seen_is_remembered() -> None:
+    """Of two machines that EC2 may launch the larger may be the last to go."""
+    first = remembered_from(FLEET, smaller("14Gi"))
+    assert offered_later(remembered_from(FLEET, smaller("15Gi"), before=first)) == "14Gi"
+
+
+def test_what_was_remembered_is_forgotten_after_a_day() -> None:
+    """An image with more room, tagged as the old one was, would never be tried."""
+    memories = remembered_from(FLEET, smaller())
+    assert offered_later(memories, hours=24) == "15Gi"
+    assert offered_later(memories, hours=24.1) == "12Gi"
+
+
+def test_what_was_remembered_is_forgotten_when_the_fleet_launches_something_else() -> None:
+    """Kubelet's reservations are in the launch template: what it changes has to be seen anew."""
+    memories = remembered_from(FLEET, smaller())
+    assert offered_later(memories, launch_template_version="2") == "12Gi"
+    other = replace(FLEET, options=(make_option("other.type"),))
+    assert offered_later(memories, other) == "12Gi"
+
+
+def test_devices_are_not_remembered() -> None:
+    """A node whose device plugin had not started would hide the devices of all that follow."""
+    fleet = make_fleet_settings(options=(make_option(nvidia__gpu=1),))
+    bare = make_node("n", fleet, allocatable=amounts(cpu=4, memory="15Gi", pods=58))
+    (memory,) = remembered_from(fleet, bare)
+    assert set(memory.learned) == {"cpu", "memory", "pods"}
+    wants = make_pod(cpu="1m", memory="1Mi", requests={"nvidia/gpu": 1})
+    snapshot = make_snapshot(wants, cloud=make_cloud(make_fleet(fleet)), memories=(memory,))
+    assert plan(snapshot, make_settings(fleet)).fleets[0].target == 1
 
 
 @pytest.mark.parametrize(

@@ -253,6 +253,9 @@ def test_lease_gives_back_what_was_remembered() -> None:
             failures=2,
             last_error_at=AT,
             stuck_in_a_row=1,
+            learned=FrozenMap({"cpu": 3920, "memory": 28 * 1024**3, "pods": 58}),
+            learned_version="fedcba9876543210",
+            unseen_since=AT,
         ),
     )
     state = decode(
@@ -309,6 +312,11 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
             unavailable_until=AT + timedelta(seconds=n),
             last_error_at=AT,
             below_target_since=AT,
+            silent_since=AT,
+            last_stuck_launched_at=AT,
+            learned=FrozenMap(dict.fromkeys(("cpu", "ephemeral-storage", "memory", "pods"), 2**40)),
+            learned_version=f"{n:016x}",
+            unseen_since=AT,
         )
         for n in range(5000)
     ]

@@ -1,0 +1,81 @@
+"""What a fleet's nodes really offer: seen on its nodes, and remembered when the last is gone.
+
+An image, a kubelet's reservations or a smaller machine may leave less than the config lets expect.
+Forgotten with the last node, that would be found out again and again: consolidation would buy a
+node that the pods of a dearer one do not fit on, and end it as idle.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from reconciler.model.cluster import NO_RESOURCES, Resources
+from reconciler.model.fleet import FleetMemory, Instance
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName
+from reconciler.planner.fleet_version import version_of
+from reconciler.planner.inventory import FleetStatus, Inventory
+
+REMEMBERED: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
+"""What kubelet states from its start; devices come later, and may be away for a while."""
+REMEMBERED_FOR: Final = timedelta(days=1)
+"""Then the estimate counts again: reservations can change with nothing to show for it here."""
+
+
+def with_learned(inventory: Inventory, at: datetime) -> Inventory:
+    """The inventory with what was seen and what is remembered of each fleet's nodes.
+
+    Memories change only where EC2 shows the fleet.
+    """
+    memories = {(m.fleet, m.region): m for m in inventory.memories}
+    fleets: list[FleetStatus] = []
+    for status in inventory.fleets:
+        seen = _seen(status, inventory.instance_of_node)
+        place = (status.key.name, status.key.region)
+        before = memories.get(place, FleetMemory(fleet=place[0], region=place[1]))
+        after = before
+        if status.live is not None:
+            after = _learning(before, seen, version_of(status), at)
+        if after != before:
+            memories[place] = after
+        fleets.append(replace(status, seen=seen, remembered=after.learned))
+    return replace(
+        inventory,
+        fleets=tuple(fleets),
+        memories=tuple(memories[place] for place in sorted(memories)),
+    )
+
+
+def least_of(amounts: Sequence[Resources]) -> Resources:
+    """Per resource the least of all; a resource that one lacks is not offered."""
+    names = set(amounts[0]).intersection(*amounts[1:])
+    return FrozenMap((name, min(a[name] for a in amounts)) for name in sorted(names))
+
+
+def _seen(status: FleetStatus, instances: Mapping[NodeName, Instance]) -> Resources | None:
+    """The smallest allocatable among Ready nodes of the present launch template, when any."""
+    version = status.live.launch_template_version if status.live else ""
+    known: list[Resources] = []
+    for node in status.nodes:
+        instance = instances.get(node.name)
+        own = instance.launch_template_version if instance else ""
+        present = not (version.isdigit() and own.isdigit()) or version == own
+        if node.ready and not node.unreadable and present and node.allocatable:
+            known.append(node.allocatable)
+    return least_of(known) if known else None
+
+
+def _learning(
+    memory: FleetMemory, seen: Resources | None, version: str, at: datetime
+) -> FleetMemory:
+    """What is known after this snapshot; the least counts, so that it comes to rest."""
+    valid = bool(memory.learned) and memory.learned_version == version
+    if seen is not None:
+        lasting = FrozenMap((name, seen[name]) for name in sorted(REMEMBERED.intersection(seen)))
+        least = least_of([memory.learned, lasting]) if valid else lasting
+        return replace(memory, learned=least, learned_version=version, unseen_since=None)
+    since = memory.unseen_since
+    if valid and (since is None or at - since <= REMEMBERED_FOR):
+        return replace(memory, unseen_since=at if since is None else since)
+    return replace(memory, learned=NO_RESOURCES, learned_version="", unseen_since=None)

@@ -21,7 +21,7 @@ from reconciler.planner.demand import Demand
 from reconciler.planner.inventory import FleetStatus, Inventory
 from reconciler.planner.new_nodes import NewNode
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.removal import Removal
 from reconciler.planner.settings import PlannerSettings
 
@@ -189,14 +189,3 @@ class Cycle:
         self.new_nodes[key] = first + len(rows)
         for number, row in enumerate(rows, first):
             self.seats[row] = Seat(key=key, number=number, launching=False)
-
-
-def node_row(node: Node, taints_left_out: frozenset[str]) -> RowSpec:
-    """The row of a node as it would be without some taints."""
-    return RowSpec(
-        name=node.name,
-        variants=(node.labels,),
-        taints=tuple(t for t in node.taints if t.key not in taints_left_out),
-        schedulable=node.ready and not node.unschedulable and not node.unreadable,
-        allocatable=node.allocatable,
-    )

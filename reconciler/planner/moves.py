@@ -12,6 +12,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Placement
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.inventory import is_draining
+from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
@@ -101,7 +102,7 @@ class Mover:
         """Put back every node that was moved since, with its pods."""
         cycle = self._cycle
         for row, name, _ in reversed(self._out[len(mark.out) :]):
-            cycle.sim.set_schedulable(row, _row(cycle.nodes[name], leaving=False))
+            cycle.sim.set_schedulable(row, node_row(cycle.nodes[name]))
         self.staying = mark.staying.copy()
         self._out = list(mark.out)
         self.receiving = {row for _, _, rows in self._out for row in rows}
@@ -135,7 +136,8 @@ class Mover:
         before = self.mark()
         for pod_class, pods in groups:
             cycle.sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
-        cycle.sim.set_schedulable(row, _row(node, leaving=True))
+        tainted = (*node.taints, _DRAINING)
+        cycle.sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
         self.staying[row] = False
         self._out.append((row, node.name, set()))
         among, order = self._open_to(also)
@@ -363,13 +365,3 @@ def _hardest_first(group: Group) -> tuple[object, ...]:
     requests = group[0].spec.requests
     size = max(requests.get("cpu", 0) / 1000, requests.get("memory", 0) / 2**32)
     return (-group[0].spec.priority, -size, group[1][0].key)
-
-
-def _row(node: Node, *, leaving: bool) -> RowSpec:
-    return RowSpec(
-        name=node.name,
-        variants=(node.labels,),
-        taints=(*node.taints, _DRAINING) if leaving else node.taints,
-        schedulable=node.ready and not (leaving or node.unschedulable or node.unreadable),
-        allocatable=node.allocatable,
-    )

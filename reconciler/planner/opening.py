@@ -17,9 +17,10 @@ from reconciler.planner.hanging import parted_by_hanging
 from reconciler.planner.inventory import Inventory, take_inventory
 from reconciler.planner.learned import with_learned
 from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec, Simulation
+from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.settings import PlannerSettings
 
@@ -56,7 +57,11 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     sim.add_rows(
         [
-            _row(node, leaving=name in inventory.leaving, limits=limits.get(name, NO_LIMITS))
+            node_row(
+                node,
+                closed=name in inventory.leaving,
+                volume_limits=limits.get(name, NO_LIMITS),
+            )
             for name, node in nodes.items()
         ]
     )
@@ -85,18 +90,6 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     )
     _seat_launching(cycle)
     return cycle
-
-
-def _row(node: Node, *, leaving: bool, limits: Mapping[str, int | None]) -> RowSpec:
-    usable = node.ready and not (node.unschedulable or node.unreadable or node.deleting or leaving)
-    return RowSpec(
-        name=node.name,
-        variants=(node.labels,),
-        taints=node.taints,
-        schedulable=usable,
-        allocatable=node.allocatable,
-        volume_limits=limits,
-    )
 
 
 def _distinct(groups: Iterable[PodGroup]) -> Iterable[Pod]:

@@ -22,12 +22,9 @@ from reconciler.planner.idleness import idle_for, is_empty, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
 from reconciler.planner.orphans import Orphan
 from reconciler.planner.removal import Removal
-from reconciler.planner.rules import Judge, forbidding
+from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration, rfc3339
-
-_KEEP_EMPTY = frozenset({"do-not-disrupt", "started-job", "unreadable"})
-"""Pods that keep even a node on which nothing else counts."""
 
 
 def propose(cycle: Cycle) -> None:
@@ -107,10 +104,8 @@ def _bar(cycle: Cycle, node: Node) -> str:
     if not is_empty(cycle, node):
         return "pods keep it: drain it by hand, or let them move"
     judge = Judge(terms_of(ScaleInSettings()), cycle.budgets)
-    for pod, ruling in judge.rulings(cycle.pods_on.get(node.name, ())):
-        if ruling.code in _KEEP_EMPTY:
-            return f"{pod.key}: {ruling.reason}"
-    return ""
+    kept = first_irreplaceable(judge, cycle.pods_on.get(node.name, ()))
+    return f"{kept[0].key}: {kept[1].reason}" if kept else ""
 
 
 def _termination(

@@ -6,7 +6,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.idleness import kept_by_twin
 from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
+from reconciler.planner.rules import Judge, Ruling, Verdict, first_irreplaceable, forbidding
 
 Bar = tuple[str, str]
 """A code and a sentence."""
@@ -61,13 +61,7 @@ def _pod_bar(pod: Pod, ruling: Ruling) -> Bar:
     return ruling.code, f"{pod.key}: {ruling.reason}"
 
 
-_KEEP_EMPTY = frozenset({"do-not-disrupt", "started-job", "unreadable"})
-
-
 def bystander_bar(judge: Judge, pods: list[Pod]) -> Bar | None:
-    """Pods that do not keep a node by themselves, yet are annotated or are Jobs at work.
-
-    Balloon pods and DaemonSets' end with an empty node; one that somebody protects does not.
-    """
-    found = pod_bar([(p, r) for p, r in judge.rulings(pods) if r.code in _KEEP_EMPTY])
-    return None if found is None else ("protected", found[1])
+    """What speaks against the end of pods that do not keep a node by themselves."""
+    found = first_irreplaceable(judge, pods)
+    return None if found is None else ("protected", _pod_bar(*found)[1])

@@ -4,9 +4,10 @@ import numpy as np
 
 from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, UntaintNode
 from reconciler.model.cluster import Node
-from reconciler.planner.cycle import Cycle, node_row
+from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import end_of_drain
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_class
 
@@ -20,7 +21,8 @@ def take_back_draining(cycle: Cycle) -> None:
     among = np.zeros(cycle.sim.rows, dtype=np.bool_)
     for node in draining:
         row = cycle.row_of[node.name]
-        cycle.sim.set_schedulable(row, node_row(node, frozenset({DRAINING_TAINT})))
+        without = [t for t in node.taints if t.key != DRAINING_TAINT]
+        cycle.sim.set_schedulable(row, node_row(node, taints=without))
         among[row] = True
     order = tightness(cycle.sim)
     for waiting in cycle.waiting:
@@ -30,7 +32,7 @@ def take_back_draining(cycle: Cycle) -> None:
         if row in cycle.used_rows and row not in before:
             _take_back(cycle, node)
         else:
-            cycle.sim.set_schedulable(row, node_row(node, frozenset()))
+            cycle.sim.set_schedulable(row, node_row(node))
 
 
 def _may_return(cycle: Cycle, node: Node) -> bool:

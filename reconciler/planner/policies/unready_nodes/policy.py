@@ -10,11 +10,8 @@ from reconciler.planner.demand import FLEET
 from reconciler.planner.drains import keep, terms_of
 from reconciler.planner.inventory import is_draining, is_joining
 from reconciler.planner.removal import Removal
-from reconciler.planner.rules import Judge, forbidding
+from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.text import duration
-
-_MAY_STILL_RUN = frozenset({"do-not-disrupt", "started-job", "unreadable"})
-"""Work that must not be lost, and that may go on where a kubelet has only lost its connection."""
 
 
 def propose(cycle: Cycle) -> None:
@@ -95,8 +92,8 @@ def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
 def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
     """What an operator would wait for; empty when the node may be replaced.
 
-    Pods that Kubernetes has begun to delete (as it does five minutes after the kubelet fell
-    silent) no longer hold it.
+    Work may go on where a kubelet has only lost its connection. Pods that Kubernetes
+    has begun to delete (as it does five minutes after the kubelet fell silent) no longer hold it.
     """
     found = forbidding(node.annotations)
     if found:
@@ -108,10 +105,8 @@ def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
     judge = Judge(terms_of(status.settings.scale_in), cycle.budgets)
     names = (node.name, *cycle.inventory.twins.get(node.name, ()))
     pods = [pod for name in names for pod in cycle.pods_on.get(name, ())]
-    for pod, ruling in judge.rulings(pods):
-        if ruling.code in _MAY_STILL_RUN:
-            return f"{pod.key} may still run there: {ruling.reason}"
-    return ""
+    kept = first_irreplaceable(judge, pods)
+    return f"{kept[0].key} may still run there: {kept[1].reason}" if kept else ""
 
 
 def _remove(cycle: Cycle, node: Node, key: FleetKey, action: AnyAction) -> None:

@@ -1,0 +1,18 @@
+"""Pods whose work must not be lost, whether or not they count: they keep even an empty node.
+
+Balloon pods and DaemonSets' end with their node. One that somebody protects does not, nor does a
+Job at work, nor a pod that nobody could read.
+"""
+
+from collections.abc import Iterable
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.rules.fold import Judge
+from reconciler.planner.rules.verdict import Ruling
+
+_CODES = frozenset({"do-not-disrupt", "started-job", "unreadable"})
+
+
+def first_irreplaceable(judge: Judge, pods: Iterable[Pod]) -> tuple[Pod, Ruling] | None:
+    """The first such pod and the ruling that says why; None when there is none."""
+    return next(((p, r) for p, r in judge.rulings(pods) if r.code in _CODES), None)

@@ -37,6 +37,7 @@ def find_awaited(
     found: dict[NodeName, NodeName] = {}
     begin = mover.mark()
     for candidate in looked_at:
+        # As with the timers: pods of a fleet at its minimum keep their places.
         if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
             coming = departures.consolidator.coming_rows(candidate)
             idle = departures.consolidator.cheaper_rows(candidate, removable)

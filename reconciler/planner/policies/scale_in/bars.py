@@ -11,6 +11,14 @@ from reconciler.planner.rules import Judge, Ruling, Verdict, first_irreplaceable
 Bar = tuple[str, str]
 """A code and a sentence."""
 
+IN_USE: Bar = ("in-use", "pods of nodes that leave come here")
+NEEDED_BACK: Bar = ("demand", "demand with its over-subscription would need it back")
+
+
+def at_minimum(status: FleetStatus) -> Bar:
+    """The fleet cannot do without one more node."""
+    return "min-capacity", f"the fleet is at its min_capacity of {status.min}"
+
 
 def bar(cycle: Cycle, node: Node, status: FleetStatus) -> Bar | None:
     """What forbids to remove the node, whatever its idle time."""

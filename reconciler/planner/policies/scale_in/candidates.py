@@ -12,7 +12,7 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import failure_noted_anew, keep, rests_until
 from reconciler.planner.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.inventory import FleetStatus, is_draining
-from reconciler.planner.policies.scale_in.bars import bar, movable
+from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.text import duration
@@ -107,12 +107,19 @@ def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
 
 def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
     """Whether it is only time, or its turn, that keeps the node from being emptied."""
-    return (
-        scene.room.may_leave(candidate.status.key)
-        and rests_until(scene.cycle, candidate.node) is None
-        and not scene.cycle.budgets.refusal(candidate.moving)
-        and candidate.status.settings.scale_in.non_empty_at_once_max > 0
-    )
+    allowed = candidate.status.settings.scale_in.non_empty_at_once_max > 0
+    return allowed and lasting_bar(scene, candidate) is None
+
+
+def lasting_bar(scene: Scene, candidate: Candidate) -> Bar | None:
+    """What keeps the node from being emptied, and may do so for long."""
+    rests = rests_until(scene.cycle, candidate.node)
+    if rests is not None:
+        return "drain-cool-off", f"its last drain failed: not again before {rests:%H:%M:%S}"
+    if not scene.room.may_leave(candidate.status.key):
+        return at_minimum(candidate.status)
+    refusal = scene.cycle.budgets.refusal(candidate.moving)
+    return ("budget", refusal) if refusal else None
 
 
 def _candidate(

@@ -11,7 +11,7 @@ from functools import partial
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.moves import Mover, Moves, grouped
 from reconciler.planner.placement.classes import Group
-from reconciler.planner.policies.scale_in.bars import Bar
+from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, Bar
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
 from reconciler.planner.policies.scale_in.missed import Misses
@@ -64,8 +64,9 @@ class Departures:
         """As `leave`, with one new node, which takes pods after all others.
 
         Returns:
-            The cheapest fleet of which one more node will do. Or what speaks against it, or None
-            when none would do: nothing is changed then.
+            The cheapest fleet of which one more node will do: the candidate is out, and its pods
+            are where they would go then. Or what speaks against it, or None when none would do:
+            nothing is changed then.
         """
         groups, offers = self.grouped(candidate), self._scene.cycle.offers
         bar: Bar | None = None
@@ -102,7 +103,7 @@ class Departures:
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
             return "no-destination", tight
         if not self._scene.reserve.holds(candidate.status.settings.sector, self._mover.staying):
-            return "demand", "demand with its over-subscription would need it back"
+            return NEEDED_BACK
         dearer = self._misses.who_misses(candidate, moves, receiving)
         if dearer is not None:
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"

@@ -13,7 +13,7 @@ from reconciler.planner.drains import keep, taint
 from reconciler.planner.idleness import idle_for, is_empty
 from reconciler.planner.inventory import FleetStatus, is_draining
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
-from reconciler.planner.policies.scale_in.bars import bar, bystander_bar
+from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum, bar, bystander_bar
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import start_timer
 from reconciler.planner.removal import Removal
@@ -120,13 +120,13 @@ def _remove(scene: Scene, idle: timedelta, node: Node, status: FleetStatus) -> N
     """As far as the limits allow."""
     cycle, most = scene.cycle, status.settings.scale_in.empty_at_once_max
     if not scene.room.may_leave(status.key):
-        keep(cycle, node, "min-capacity", f"the fleet is at its min_capacity of {status.min}")
+        keep(cycle, node, *at_minimum(status))
     elif scene.draining_before + scene.empty_begun >= most:
         keep(cycle, node, "max-empty-at-once", "enough nodes are leaving at once")
         scene.leaving.add(node.name)
         scene.waiting.add(node.name)
     elif not _spare(scene, node, status):
-        keep(cycle, node, "demand", "demand with its over-subscription would need it back")
+        keep(cycle, node, *NEEDED_BACK)
     else:
         scene.room.leave(status.key)
         scene.empty_begun += 1

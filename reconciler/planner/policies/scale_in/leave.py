@@ -27,7 +27,7 @@ from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_dra
 from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.planner.moves import Begun, Mover, grouped, placements_of, waits_for_its_end
 from reconciler.planner.placement.classes import Group
-from reconciler.planner.policies.scale_in.bars import bystander_bar, pod_bar
+from reconciler.planner.policies.scale_in.bars import at_minimum, bystander_bar, pod_bar
 from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
@@ -129,7 +129,7 @@ class _Leaver:
         elif bystander is not None:
             because = f"{bystander[1]} forbids to remove it"
         elif not _already_lowered(cycle, key) and remaining < status.min:
-            because = f"the fleet is at its min_capacity of {status.min}"
+            because = at_minimum(status)[1]
         elif cycle.row_of[node.name] in cycle.used_rows or (counted(pods) and not begun):
             because = "it is used again"
         if because:

@@ -5,17 +5,15 @@ from datetime import timedelta
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import begin_drain, keep, rests_until
+from reconciler.planner.drains import begin_drain, keep
 from reconciler.planner.moves import Mover, Moves, placements_of
-from reconciler.planner.policies.scale_in.bars import Bar
-from reconciler.planner.policies.scale_in.candidates import Candidate, examined
+from reconciler.planner.policies.scale_in.bars import IN_USE, NEEDED_BACK, Bar, at_minimum
+from reconciler.planner.policies.scale_in.candidates import Candidate, examined, lasting_bar
 from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.policies.scale_in.timers import start_timer, stop_timer
 from reconciler.planner.removal import Removal
 from reconciler.planner.text import counted_noun, duration
-
-_IN_USE: Bar = ("in-use", "pods of nodes that leave come here")
 
 
 def remove_under_used(scene: Scene, candidates: list[Candidate]) -> None:
@@ -72,23 +70,26 @@ class _Emptier:
         return True
 
     def _replace(self, candidate: Candidate) -> bool:
-        """Ask for the cheaper node that could take its pods, once; whether one is to be had."""
+        """Ask for the cheaper node that could take its pods, once; whether one is to be had.
+
+        Its pods keep their places until the node has come: given to others meanwhile, they would
+        make the purchase vain.
+        """
         cycle, node, departures = self._scene.cycle, candidate.node, self._departures
-        found = departures.leave_in_time(candidate)
-        if isinstance(found, Moves):
-            # Its pods keep their places until the capacity has come.
-            self._scene.non_empty_begun += 1
-            keep(cycle, node, "consolidation", "the cheaper node that replaces it is launching")
-            return True
-        key = found or departures.leave_for_new(candidate)
-        if isinstance(key, FleetKey):
-            # What another node's pods took of its places meanwhile would make the purchase vain.
-            departures.consolidator.ask_for(candidate, key)
-            keep(cycle, node, "consolidation", f"it goes when a node of {key.name} has come for it")
-            return True
-        if key is not None:
-            keep(cycle, node, *key)
-        return False
+        answer = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+        match answer:
+            case Moves():
+                self._scene.non_empty_begun += 1
+                keep(cycle, node, "consolidation", "the cheaper node that replaces it is launching")
+            case FleetKey(name=name):
+                departures.consolidator.ask_for(candidate, answer)
+                keep(cycle, node, "consolidation", f"it goes when a node of {name} has come for it")
+            case None:
+                return False
+            case code, detail:
+                keep(cycle, node, code, detail)
+                return False
+        return True
 
     def _tend_timer(self, candidate: Candidate) -> None:
         """A node is unneeded while its pods fit elsewhere, with those of the ones before it."""
@@ -104,9 +105,9 @@ class _Emptier:
         """Why the node is needed after all; None when it is not, or only in this very plan."""
         cycle, status, departures = self._scene.cycle, candidate.status, self._departures
         if cycle.row_of[candidate.node.name] in self._mover.receiving:
-            return _IN_USE
+            return IN_USE
         if not self._scene.room.may_leave(status.key):
-            return "min-capacity", f"the fleet is at its min_capacity of {status.min}"
+            return at_minimum(status)
         found: Moves | FleetKey | Bar | None = departures.leave(candidate)
         if found is None:
             mark = self._mover.mark()
@@ -114,33 +115,27 @@ class _Emptier:
             self._mover.undo(mark)
         if found is None:
             return "no-destination", "its pods fit on no other node"
-        if isinstance(found, Moves | FleetKey) or found[0] == "demand":
+        if isinstance(found, Moves | FleetKey):
             return None
-        return found
+        # What demand needs back it needs for as long as this burst: its time need not run anew.
+        return None if found == NEEDED_BACK else found
 
 
 def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> Bar | None:
     """What keeps a candidate from being drained in this plan, for now."""
-    cycle, node, status = scene.cycle, candidate.node, candidate.status
-    settings = status.settings.scale_in
-    rests = rests_until(cycle, node)
-    found: Bar | None = None
-    if cycle.row_of[node.name] in mover.receiving:
-        found = _IN_USE
-    elif not candidate.ripe(cycle.at):
+    cycle, settings = scene.cycle, candidate.status.settings.scale_in
+    if cycle.row_of[candidate.node.name] in mover.receiving:
+        return IN_USE
+    if not candidate.ripe(cycle.at):
         waits = timedelta(seconds=settings.unneeded_seconds)
         waits -= cycle.at - (candidate.since or cycle.at)
-        found = "unneeded-time", f"{candidate.because}; {duration(waits)} to go"
-    elif rests is not None:
-        found = "drain-cool-off", f"its last drain failed: not again before {rests:%H:%M:%S}"
-    elif not scene.room.may_leave(status.key):
-        found = "min-capacity", f"the fleet is at its min_capacity of {status.min}"
-    elif scene.non_empty_draining + scene.non_empty_begun >= settings.non_empty_at_once_max:
-        found = "max-non-empty-at-once", "enough nodes with pods are being emptied"
-    else:
-        refusal = cycle.budgets.refusal(candidate.moving)
-        found = ("budget", refusal) if refusal else None
-    return found
+        return "unneeded-time", f"{candidate.because}; {duration(waits)} to go"
+    found = lasting_bar(scene, candidate)
+    if found is not None:
+        return found
+    if scene.non_empty_draining + scene.non_empty_begun >= settings.non_empty_at_once_max:
+        return "max-non-empty-at-once", "enough nodes with pods are being emptied"
+    return None
 
 
 def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:

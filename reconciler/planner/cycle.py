@@ -130,6 +130,13 @@ class Cycle:
         """The clock."""
         return self.snapshot.at
 
+    def size_of(self, key: FleetKey) -> int:
+        """Nodes that a fleet will have by what is planned so far: one more comes on top of that.
+
+        A target that somebody lowered ends none: those that have joined count all the same.
+        """
+        return max(self.targets[key], self.statuses[key].joined)
+
     def hanging(self, node: NodeName) -> tuple[PodKey, ...]:
         """The pods that hang in deletion on a node, by name."""
         return tuple(sorted(pod.key for pod in self.hanging_on.get(node, ())))

@@ -1,6 +1,7 @@
 """Money in billionths of a dollar per hour, so that sums and comparisons are exact."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 
 from reconciler.planner.cycle import Cycle
@@ -21,3 +22,38 @@ def usd(nano: int) -> float:
 def cost_of_targets(cycle: Cycle, fleets: Iterable[FleetStatus]) -> int:
     """What the targets planned so far cost per hour."""
     return sum(cycle.targets[s.key] * cycle.offers[s.key].nano_usd_per_hour for s in fleets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLimit:
+    """A `max_hourly_usd` that holds for a sector's fleets, and what is spent of it."""
+
+    of_sector: str
+    """The sector whose limit it is; empty for the cluster's."""
+    nano_usd_per_hour: int
+    spent: int
+    """What the targets that it counts cost, as planned so far."""
+
+    @property
+    def left(self) -> int:
+        """Negative where it is exceeded already."""
+        return self.nano_usd_per_hour - self.spent
+
+
+def cost_limits(cycle: Cycle, sector: str) -> list[CostLimit]:
+    """The cluster's limit and the sector's, as far as the config sets them."""
+    fleets = cycle.inventory.fleets
+    own = [status for status in fleets if status.settings.sector == sector]
+    settings = next(s for s in cycle.settings.sectors if s.name == sector)
+    return [
+        CostLimit(
+            of_sector=name,
+            nano_usd_per_hour=nano_usd(limit),
+            spent=cost_of_targets(cycle, counted),
+        )
+        for name, limit, counted in (
+            ("", cycle.settings.usd_per_hour_max, fleets),
+            (sector, settings.usd_per_hour_max, own),
+        )
+        if limit is not None
+    ]

@@ -4,7 +4,7 @@ from reconciler.model.cluster import Pod
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.fleet_health import MISSING
 from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.money import cost_of_targets, nano_usd
+from reconciler.planner.money import cost_limits
 from reconciler.planner.new_nodes import NANO
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
 
@@ -51,7 +51,7 @@ def _availability(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:
 
 def _maximum(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
     """One more than what it will have, in whichever limit stands there."""
-    wanted = max(cycle.targets[status.key], status.joined) + 1
+    wanted = cycle.size_of(status.key) + 1
     name, found = status.key.name, []
     if status.settings.max_capacity is not None and status.settings.max_capacity < wanted:
         found.append((f"raise max_capacity of {name} to {wanted}", 1))
@@ -63,17 +63,11 @@ def _maximum(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
 
 def _money(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
     price = cycle.offers[status.key].nano_usd_per_hour
-    fleets = cycle.inventory.fleets
-    own = [s for s in fleets if s.settings.sector == status.settings.sector]
-    sector = next(s for s in cycle.settings.sectors if s.name == status.settings.sector)
     found = []
-    for limit, counted, of in (
-        (cycle.settings.usd_per_hour_max, fleets, ""),
-        (sector.usd_per_hour_max, own, f" of sector {sector.name}"),
-    ):
-        needed = cost_of_targets(cycle, counted) + price
-        if limit is not None and nano_usd(limit) < needed:
-            found.append((f"raise max_hourly_usd{of} to {_rounded_up(needed)}", 1))
+    for limit in cost_limits(cycle, status.settings.sector):
+        if limit.left < price:
+            of = f" of sector {limit.of_sector}" if limit.of_sector else ""
+            found.append((f"raise max_hourly_usd{of} to {_rounded_up(limit.spent + price)}", 1))
     return found
 
 

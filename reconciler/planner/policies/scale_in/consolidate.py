@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.money import cost_of_targets, nano_usd, usd
+from reconciler.planner.money import cost_limits, usd
 from reconciler.planner.moves import Mover, Moves
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate
@@ -97,7 +97,7 @@ class Consolidator:
     def ask_for(self, candidate: Candidate, key: FleetKey) -> None:
         """Raise the fleet's target by the one node; the candidate counts as one that leaves."""
         cycle = self._scene.cycle
-        cycle.targets[key] = max(cycle.targets[key], cycle.statuses[key].joined) + 1
+        cycle.targets[key] = cycle.size_of(key) + 1
         cycle.replacements[key] = cycle.replacements.get(key, 0) + 1
         old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
         because = f"a node at {new} USD/h can take the pods of {candidate.node.name} at {old}"
@@ -114,7 +114,7 @@ class Consolidator:
 
     def _may_grow(self, candidate: Candidate, status: FleetStatus) -> bool:
         cycle = self._scene.cycle
-        target = max(cycle.targets[status.key], status.joined)
+        target = cycle.size_of(status.key)
         return (
             not status.unavailable
             and self._saves(candidate, status.key)
@@ -124,14 +124,6 @@ class Consolidator:
 
     def _affordable(self, status: FleetStatus) -> bool:
         """Both nodes run for a while: no cost limit may be broken meanwhile."""
-        cycle, price = self._scene.cycle, self._scene.cycle.offers[status.key].nano_usd_per_hour
-        sector = next(s for s in cycle.settings.sectors if s.name == status.settings.sector)
-        own = [s for s in cycle.inventory.fleets if s.settings.sector == sector.name]
-        limits = (
-            (cycle.settings.usd_per_hour_max, cycle.inventory.fleets),
-            (sector.usd_per_hour_max, own),
-        )
-        return all(
-            limit is None or cost_of_targets(cycle, fleets) + price <= nano_usd(limit)
-            for limit, fleets in limits
-        )
+        price = self._scene.cycle.offers[status.key].nano_usd_per_hour
+        limits = cost_limits(self._scene.cycle, status.settings.sector)
+        return all(price <= limit.left for limit in limits)

@@ -1,7 +1,6 @@
 """Buying new nodes per group of sectors and tier of regions, within limits and money."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 from itertools import groupby
 from operator import itemgetter
 
@@ -12,7 +11,7 @@ from reconciler.planner.capacity.problem import Offer
 from reconciler.planner.capacity.purchase import Purchase, buy
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.money import cost_of_targets, nano_usd
+from reconciler.planner.money import cost_limits
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
@@ -118,7 +117,7 @@ def _buy_tier(
             wants,
             table,
             settings.expander,
-            _budget(cycle, settings),
+            _budget(cycle, settings.name),
             cycle.settings.search_budget_seconds,
         )
         offered.note(table, purchase)
@@ -145,7 +144,7 @@ def _by_allowed(
 def offer_of(cycle: Cycle, status: FleetStatus) -> Offer:
     """The fleet's next nodes as something to buy."""
     node = cycle.offers[status.key]
-    target = max(cycle.targets[status.key], status.joined)
+    target = cycle.size_of(status.key)
     return Offer(
         node=node,
         most=UNLIMITED if status.max is None else max(0, status.max - target),
@@ -155,21 +154,9 @@ def offer_of(cycle: Cycle, status: FleetStatus) -> Offer:
     )
 
 
-def _budget(cycle: Cycle, settings: SectorSettings) -> int | None:
+def _budget(cycle: Cycle, sector: str) -> int | None:
     """What may still be spent per hour, by the cluster's and the sector's limit."""
-    limits: list[tuple[Decimal | None, list[FleetStatus]]] = [
-        (cycle.settings.usd_per_hour_max, list(cycle.inventory.fleets)),
-        (
-            settings.usd_per_hour_max,
-            [s for s in cycle.inventory.fleets if s.settings.sector == settings.name],
-        ),
-    ]
-    left = [
-        max(0, nano_usd(limit) - cost_of_targets(cycle, fleets))
-        for limit, fleets in limits
-        if limit is not None
-    ]
-    return min(left, default=None)
+    return min((max(0, limit.left) for limit in cost_limits(cycle, sector)), default=None)
 
 
 def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> None:
@@ -179,8 +166,7 @@ def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> No
         np.add.at(pods, taken.rows, taken.amounts)
     for node, bought in groupby(purchase.rows, key=itemgetter(1)):
         rows, key = [row for row, _ in bought], node.key
-        status = cycle.statuses[key]
-        cycle.targets[key] = max(cycle.targets[key], status.joined) + len(rows)
+        cycle.targets[key] = cycle.size_of(key) + len(rows)
         cycle.seat_new_rows(rows, key)
         cycle.bought_nano_usd += node.nano_usd_per_hour * len(rows)
         if pods[rows].any():

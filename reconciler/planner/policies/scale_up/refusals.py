@@ -56,7 +56,7 @@ def why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
             f"{blocker.key.name} is unavailable ({blocker.unavailable}) and its spot_fallback "
             "keeps its demand off on-demand"
         )
-    target = max(cycle.targets[status.key], status.joined)
+    target = cycle.size_of(status.key)
     if status.max is not None and target >= status.max:
         return "max-capacity", f"the fleet is at its max_capacity of {status.max}"
     found = _by_topology(cycle, pod_class, node.row)

@@ -6,10 +6,9 @@ from reconciler.executor.pacing import PacedCloud
 from reconciler.executor.sides import PacedSides
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.errors import NotFound, PortError
-from reconciler.model.fleet import Instance
+from reconciler.model.fleet import FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
-from reconciler.planner.orphans import FLEET_TAG
 
 End = tuple[OutcomeKind, str, str]
 """What came of it, the detail for people, the class of the error."""

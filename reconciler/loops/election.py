@@ -88,10 +88,6 @@ class Election:
         """Whether this replica leads for certain, now."""
         return self._monotonic_seconds() < self._acts_until
 
-    def acts_until(self) -> float:
-        """When `may_act` becomes false unless the Lease is renewed, on the monotonic clock."""
-        return self._acts_until
-
     def step(self) -> float:
         """Renew the Lease, or take it if that is allowed.
 

@@ -12,6 +12,10 @@ from reconciler.model.ids import FleetId, InstanceId, Region
 Provider = Literal["ec2-fleet", "asg"]
 Lifecycle = Literal["spot", "on-demand"]
 
+CLUSTER_TAG = "cluster"
+FLEET_TAG = "fleet"
+"""Tags of fleets, groups and instances that say whose they are."""
+
 UsdPerHour = Decimal
 """A price; unknown is None where it may be, never 0."""
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from reconciler.model.actions import AnyAction, PolicyName
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.ids import FleetKey, NodeName, PodKey, Region
+from reconciler.model.ids import FleetKey, InstanceId, NodeName, PodKey, Region
 from reconciler.model.memory import DemandMemory
 from reconciler.model.placements import Destination
 from reconciler.model.plan import Held, Kept, Placement, Unplaceable
@@ -22,7 +22,6 @@ from reconciler.planner.inventory import FleetStatus, Inventory
 from reconciler.planner.new_nodes import NewNode
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.simulation import Simulation
-from reconciler.planner.removal import Removal
 from reconciler.planner.settings import PlannerSettings
 
 
@@ -67,6 +66,22 @@ class Seat:
     key: FleetKey
     number: int
     launching: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """One node, or one instance that never joined, that a plan newly begins to remove.
+
+    `removals` decides whether the plan begins it.
+    """
+
+    key: FleetKey
+    node: NodeName | None
+    """None where the instance never joined."""
+    instance: InstanceId | None = None
+    actions: tuple[AnyAction, ...]
+    placements: tuple[Placement, ...] = ()
+    """Where its pods go."""
 
 
 @dataclass(slots=True, eq=False)

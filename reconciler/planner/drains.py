@@ -10,14 +10,14 @@ from reconciler.model.actions import (
     UNNEEDED_SINCE,
     AnnotateNode,
     AnyAction,
+    DeleteNode,
     EvictPod,
     PolicyName,
     TaintNode,
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod, Taint
-from reconciler.model.ids import NodeName
-from reconciler.model.plan import Kept
+from reconciler.model.fleet import Provider
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.idleness import parse_time
@@ -37,20 +37,6 @@ def terms_of(settings: ScaleInSettings) -> Terms:
         move_system_pods=settings.move_system_pods,
         graceful_termination_max_seconds=settings.graceful_termination_max_seconds,
     )
-
-
-def keep(cycle: Cycle, node: Node, code: str, detail: str) -> None:
-    """Say why the node stays."""
-    cycle.kept.append(Kept(node=node.name, code=code, detail=detail))
-
-
-def one_reason_each(kept: Iterable[Kept]) -> list[Kept]:
-    """The last word on each node; that it is not Ready is said only where nothing else was."""
-    found: dict[NodeName, Kept] = {}
-    for each in kept:
-        if each.code != "not-ready" or each.node not in found:
-            found[each.node] = each
-    return sorted(found.values())
 
 
 def annotate(
@@ -179,3 +165,19 @@ def give_back(node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, 
         untaint(node, policy, because),
         *(annotate(node, key, None, policy, because) for key in timers),
     )
+
+
+def delete_when_terminated(cycle: Cycle, node: Node, provider: Provider) -> None:
+    """The last step: the object of a node goes when EC2 shows its instance as terminated."""
+    instance = cycle.inventory.instance_of_node[node.name]
+    if instance.state == "terminated" and not node.deleting:
+        cycle.actions.append(
+            DeleteNode(
+                node=node.name,
+                instance=instance.id,
+                provider=provider,
+                region=instance.region,
+                policy="scale-in",
+                because="its instance is terminated",
+            )
+        )

@@ -114,13 +114,18 @@ def is_draining(node: Node) -> bool:
     return bool(node.taints) and any(taint.key == DRAINING_TAINT for taint in node.taints)
 
 
-VOLUNTARY_DRAINS = frozenset({"scale-in", "consolidation", "max-capacity"})
+VOLUNTARY_DRAINS = frozenset({"scale-in", "consolidation"})
 """Drains for other reasons (interruption, expiry, stuck) end with the node gone."""
 
 
 def drain_reasons(node: Node) -> frozenset[str]:
     """The policies whose draining taint the node carries."""
     return frozenset(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
+
+
+def is_draining_voluntarily(node: Node) -> bool:
+    """Whether the node is being emptied only because it is not needed: it may be given back."""
+    return is_draining(node) and drain_reasons(node) <= VOLUNTARY_DRAINS
 
 
 STARTUP_TAINTS = (

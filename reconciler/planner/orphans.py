@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from reconciler.model.cluster import Node
-from reconciler.model.fleet import Instance
+from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, NodeName, Region
 from reconciler.model.memory import LostFleet
 from reconciler.model.snapshot import CloudState, Snapshot
@@ -17,8 +17,6 @@ from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.stuck import NodesByInstance, has_holes
 
-CLUSTER_TAG = "cluster"
-FLEET_TAG = "fleet"
 _RUNS_ON = "deleted-running"
 _FLEET_ID = "fleet-"
 

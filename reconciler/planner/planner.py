@@ -15,10 +15,10 @@ from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.departing import with_departing
+from reconciler.planner.departing_fleets import with_departing
 from reconciler.planner.discovered import with_discovered
-from reconciler.planner.drains import one_reason_each
 from reconciler.planner.inventory import FleetStatus, with_config_names
+from reconciler.planner.kept import one_reason_each
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_cycle
 from reconciler.planner.policies import (

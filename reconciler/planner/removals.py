@@ -13,9 +13,6 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.suspicion import is_suspicious
 
-_WHOLE = 10_000
-"""Over-subscription counts in ten-thousandths, as in placement."""
-
 
 def settle_removals(cycle: Cycle) -> None:
     """Begin all that policies want to remove, or nothing when that is suspiciously much.
@@ -78,10 +75,6 @@ class FleetRoom:
         """One more node goes."""
         self._left[key] -= 1
 
-    def stay(self, key: FleetKey) -> None:
-        """It does not after all."""
-        self._left[key] += 1
-
 
 class DemandReserve:
     """Room that demand would ask back if it were still waiting (hysteresis).
@@ -100,7 +93,7 @@ class DemandReserve:
         for waiting in cycle.waiting:
             sector = waiting.sectors[0]
             count = cycle.promised_on_nodes(waiting)
-            share = round(over.get(sector, 0.0) * _WHOLE)
+            share = round(over.get(sector, 0.0) * resources.WHOLE)
             if count and share:
                 extra = self._extra(waiting.pod_class.requests, sector, share) * count
                 self._reserve[sector] = self._reserve.get(sector, 0 * extra) + extra

@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from reconciler.model.fleet import CLUSTER_TAG
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.snapshot import Ignored
 
-FLEET_TAG = "fleet"
-CLUSTER_TAG = "cluster"
 FLEET_ID_TAG = "aws:ec2:fleet-id"
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 TEMPLATE_VERSION_TAG = "aws:ec2launchtemplate:version"

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from reconciler.model.fleet import Fleet, FleetEvent
+from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
-    FLEET_TAG,
     TagWire,
     Wire,
     error_code_in,

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from reconciler.model.fleet import Fleet, FleetEvent
+from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import (
-    FLEET_TAG,
     TagWire,
     Wire,
     error_code_in,

@@ -10,7 +10,7 @@ from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
 CPU_AND_MEMORY = 2
 """The first two columns are cpu and memory: the ones over-subscription inflates."""
-_WHOLE = 10_000
+WHOLE = 10_000
 """Over-subscription counts in ten-thousandths: exact enough, and far from overflow."""
 
 
@@ -25,8 +25,8 @@ def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -
         return taken
     taken = taken.copy()
     head = slice(0, CPU_AND_MEMORY)
-    factor = (_WHOLE + over_subscription)[:, None]
-    inflated = -(-(requests[None, head] * factor) // _WHOLE)
+    factor = (WHOLE + over_subscription)[:, None]
+    inflated = -(-(requests[None, head] * factor) // WHOLE)
     capped = np.maximum(np.minimum(inflated, offers[:, head]), requests[None, head])
     taken[:, head] = capped
     return taken

@@ -8,23 +8,22 @@ count is never ended here, nor emptied.
 from datetime import timedelta
 
 from reconciler.model.actions import (
-    UNNEEDED_SINCE,
     AnyAction,
-    DeleteNode,
     PolicyName,
     TerminateInstance,
 )
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, PodKey
-from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import annotate, give_back, keep, taint, terms_of
+from reconciler.planner.cycle import Cycle, Removal
+from reconciler.planner.drains import delete_when_terminated, give_back, taint, terms_of
 from reconciler.planner.idleness import idle_for, is_empty, kept_by_twin
-from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.inventory import is_draining, is_draining_voluntarily
+from reconciler.planner.kept import keep
 from reconciler.planner.orphans import Orphan
-from reconciler.planner.removal import Removal
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import duration, rfc3339
+from reconciler.planner.text import duration
+from reconciler.planner.timers import start_timer, stop_timer
 
 
 def propose(cycle: Cycle) -> None:
@@ -35,7 +34,7 @@ def propose(cycle: Cycle) -> None:
         else:
             _tend(cycle, orphan, orphan.node)
     for name in sorted(cycle.inventory.orphans.ended):
-        _forget(cycle, cycle.nodes[name])
+        delete_when_terminated(cycle, cycle.nodes[name], "ec2-fleet")
 
 
 def _end_unjoined(cycle: Cycle, orphan: Orphan) -> None:
@@ -49,14 +48,13 @@ def _end_unjoined(cycle: Cycle, orphan: Orphan) -> None:
 def _tend(cycle: Cycle, orphan: Orphan, node: Node) -> None:
     """The next step for a node."""
     kept = _wait(cycle, orphan) or _bar(cycle, node)
-    draining = is_draining(node) and drain_reasons(node) <= VOLUNTARY_DRAINS
+    draining = is_draining_voluntarily(node)
     if kept:
         keep(cycle, node, "orphan", f"its fleet {orphan.fleet_id} is gone; {kept}")
         if draining:
             cycle.actions += give_back(node, "scale-in", kept)
-        elif UNNEEDED_SINCE in node.annotations and not is_empty(cycle, node):
-            because = "the node is used again"
-            cycle.actions.append(annotate(node, UNNEEDED_SINCE, None, "scale-in", because))
+        elif not is_empty(cycle, node):
+            stop_timer(cycle, node)
     elif draining:
         because = f"its fleet {orphan.fleet_id} is gone, and it is still empty"
         hanging = cycle.hanging(node.name)
@@ -70,8 +68,7 @@ def _begin(cycle: Cycle, orphan: Orphan, node: Node) -> None:
     because = f"its fleet {orphan.fleet_id} is gone, and nothing counts on it"
     idle = idle_for(cycle, node)
     if idle is None:
-        noted = rfc3339(cycle.at)
-        cycle.actions.append(annotate(node, UNNEEDED_SINCE, noted, "scale-in", because))
+        start_timer(cycle, node, because)
         idle = timedelta(0)
     left = timedelta(seconds=cycle.settings.instance_init_seconds) - idle
     if left > timedelta(0):
@@ -133,18 +130,3 @@ def _remove(cycle: Cycle, orphan: Orphan, action: AnyAction) -> None:
     name = orphan.node.name if orphan.node else None
     removal = Removal(key=key, node=name, instance=orphan.instance.id, actions=(action,))
     cycle.removals.append(removal)
-
-
-def _forget(cycle: Cycle, node: Node) -> None:
-    """The object of a node whose instance EC2 shows as terminated."""
-    instance = cycle.inventory.instance_of_node[node.name]
-    if not node.deleting:
-        cycle.actions.append(
-            DeleteNode(
-                node=node.name,
-                instance=instance.id,
-                region=instance.region,
-                policy="scale-in",
-                because="its instance is terminated",
-            )
-        )

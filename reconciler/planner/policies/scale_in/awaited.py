@@ -31,7 +31,7 @@ def find_awaited(
     open_to_pods = removable | ripe.spares
     seen = replace(scene, spares={*scene.spares, *open_to_pods})
     last = [c.node.name for c in reversed(candidates)]
-    mover = Mover(scene.cycle, scene.leaving | open_to_pods, last, scene.under_way)
+    mover = Mover(scene.cycle, scene.closed | open_to_pods, last, scene.under_way)
     looked_at = examined(scene, candidates)
     departures = Departures(seen, mover, looked_at)
     found: dict[NodeName, NodeName] = {}

@@ -9,13 +9,14 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.calendar import grace_seconds
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import failure_noted_anew, keep, rests_until
+from reconciler.planner.drains import failure_noted_anew, rests_until
 from reconciler.planner.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.inventory import FleetStatus, is_draining
+from reconciler.planner.kept import keep
 from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable
 from reconciler.planner.policies.scale_in.scene import Scene
-from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.text import duration
+from reconciler.planner.timers import stop_timer
 from reconciler.planner.utilisation import Utilisation
 
 BOUNCE_AFTER = timedelta(seconds=1800)

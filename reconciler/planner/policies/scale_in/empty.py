@@ -9,15 +9,16 @@ import numpy as np
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.planner.calendar import idle_seconds_required
-from reconciler.planner.drains import keep, taint
+from reconciler.planner.cycle import Removal
+from reconciler.planner.drains import taint
 from reconciler.planner.idleness import idle_for, is_empty
 from reconciler.planner.inventory import FleetStatus, is_draining
+from reconciler.planner.kept import keep
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum, bar, bystander_bar
 from reconciler.planner.policies.scale_in.scene import Scene
-from reconciler.planner.policies.scale_in.timers import start_timer
-from reconciler.planner.removal import Removal
 from reconciler.planner.text import duration
+from reconciler.planner.timers import start_timer
 
 Ripe = tuple[timedelta, Node, FleetStatus]
 
@@ -65,12 +66,12 @@ def remove_empty(scene: Scene, ripe: RipeNodes, awaited: Mapping[NodeName, NodeN
     for idle, node, status in ripe.nodes:
         if node.name in ripe.spares:
             keep(cycle, node, "type-spares", "kept as a spare of its instance type")
-            scene.leaving.add(node.name)  # no destination either: a spare is kept idle
+            scene.closed.add(node.name)  # no destination either: a spare is kept idle
             scene.spares.add(node.name)
         elif node.name in awaited and scene.room.may_leave(status.key):
             source = awaited[node.name]
             keep(cycle, node, "consolidation", f"it costs less than {source}, whose pods can come")
-            scene.leaving.add(node.name)
+            scene.closed.add(node.name)
             scene.waiting.add(node.name)
         else:
             _remove(scene, idle, node, status)
@@ -96,7 +97,7 @@ def _ripe(scene: Scene, node: Node, status: FleetStatus) -> timedelta | None:
         waits = duration(required - idle)
         keep(cycle, node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
         if scene.room.may_leave(status.key):
-            scene.leaving.add(node.name)
+            scene.closed.add(node.name)
             scene.waiting.add(node.name)
         return None
     return idle
@@ -123,14 +124,14 @@ def _remove(scene: Scene, idle: timedelta, node: Node, status: FleetStatus) -> N
         keep(cycle, node, *at_minimum(status))
     elif scene.draining_before + scene.empty_begun >= most:
         keep(cycle, node, "max-empty-at-once", "enough nodes are leaving at once")
-        scene.leaving.add(node.name)
+        scene.closed.add(node.name)
         scene.waiting.add(node.name)
     elif not _spare(scene, node, status):
         keep(cycle, node, *NEEDED_BACK)
     else:
         scene.room.leave(status.key)
         scene.empty_begun += 1
-        scene.leaving.add(node.name)
+        scene.closed.add(node.name)
         because = f"empty for {duration(idle)}"
         actions = (taint(node, "scale-in", because),)
         cycle.removals.append(Removal(key=status.key, node=node.name, actions=actions))
@@ -139,6 +140,6 @@ def _remove(scene: Scene, idle: timedelta, node: Node, status: FleetStatus) -> N
 def _spare(scene: Scene, node: Node, status: FleetStatus) -> bool:
     """Whether demand of this plan could do without the node."""
     staying = np.zeros(scene.cycle.sim.rows, dtype=np.bool_)
-    gone = scene.leaving | scene.draining | {node.name}
+    gone = scene.closed | scene.draining | {node.name}
     staying[[row for name, row in scene.cycle.row_of.items() if name not in gone]] = True
     return scene.reserve.holds(status.settings.sector, staying)

@@ -4,9 +4,9 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.policies.scale_in.awaited import find_awaited
 from reconciler.planner.policies.scale_in.candidates import find_candidates
 from reconciler.planner.policies.scale_in.empty import find_ripe, remove_empty
-from reconciler.planner.policies.scale_in.leave import finish_leaving
 from reconciler.planner.policies.scale_in.scene import set_scene
 from reconciler.planner.policies.scale_in.under_used import remove_under_used
+from reconciler.planner.policies.scale_in.under_way import finish_leaving
 
 
 def propose(cycle: Cycle) -> None:

@@ -28,12 +28,12 @@ class Scene:
     """How many nodes carried our taint when the plan was made, those that it ends included."""
     non_empty_draining: int
     """Those of ours that still have pods."""
-    leaving: set[NodeName] = field(default_factory=set)
-    """Empty nodes that go, now or when their time has come: no destinations."""
+    closed: set[NodeName] = field(default_factory=set)
+    """Empty nodes that are no destinations: about to go, waiting, or kept as spares."""
     waiting: set[NodeName] = field(default_factory=set)
-    """Those of them whose time has not come yet."""
+    """Those that wait: for their time, for their turn, or for the pods of a dearer node."""
     spares: set[NodeName] = field(default_factory=set)
-    """Empty nodes that stay as spares; they leave for no plan, yet nothing is moved to them."""
+    """Those that stay as spares."""
     empty_begun: int = 0
     """Empty nodes that this plan begins to remove."""
     non_empty_begun: int = 0

@@ -4,16 +4,16 @@ from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.ids import FleetKey
-from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import begin_drain, keep
+from reconciler.planner.cycle import Cycle, Removal
+from reconciler.planner.drains import begin_drain
+from reconciler.planner.kept import keep
 from reconciler.planner.moves import Mover, Moves, placements_of
 from reconciler.planner.policies.scale_in.bars import IN_USE, NEEDED_BACK, Bar, at_minimum
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, lasting_bar
 from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.scene import Scene
-from reconciler.planner.policies.scale_in.timers import start_timer, stop_timer
-from reconciler.planner.removal import Removal
 from reconciler.planner.text import counted_noun, duration
+from reconciler.planner.timers import start_timer, stop_timer
 
 
 def remove_under_used(scene: Scene, candidates: list[Candidate]) -> None:
@@ -29,7 +29,7 @@ class _Emptier:
         self._scene = scene
         self._examined = examined(scene, candidates)
         last = [c.node.name for c in reversed(candidates)]
-        self._mover = Mover(scene.cycle, scene.leaving, last, scene.under_way)
+        self._mover = Mover(scene.cycle, scene.closed, last, scene.under_way)
         self._departures = Departures(scene, self._mover, self._examined)
 
     def run(self) -> None:
@@ -61,7 +61,7 @@ class _Emptier:
         cycle.budgets.take(candidate.moving)
         cycle.used_rows.update(moves.rows)
         taken = {cycle.row_name(row) for row in moves.rows}
-        scene.leaving -= taken
+        scene.closed -= taken
         scene.waiting -= taken
         scene.spares -= taken
         scene.room.leave(candidate.status.key)

@@ -14,6 +14,7 @@ from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_limits
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 from reconciler.planner.placement.fill import tightness
+from reconciler.planner.placement.filters import resources
 from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
 from reconciler.planner.policies.scale_up.fallback import (
     any_spot_without_fallback,
@@ -149,7 +150,7 @@ def offer_of(cycle: Cycle, status: FleetStatus) -> Offer:
         node=node,
         most=UNLIMITED if status.max is None else max(0, status.max - target),
         vector=cycle.sim.offer_of(node.row),
-        over_subscription=round(status.settings.over_subscription * 10_000),
+        over_subscription=round(status.settings.over_subscription * resources.WHOLE),
         priority=status.settings.priority,
     )
 

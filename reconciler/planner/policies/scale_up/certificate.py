@@ -181,5 +181,5 @@ def _open_rows(cycle: Cycle, classes: list[PodClass], free: IntArray) -> BoolArr
 
 def _credit(problem: Problem, fair: FairPrices, free: IntArray) -> float:
     """The most that pods on this room could be worth; on nodes that exist nothing is inflated."""
-    inflation = 1 + max((o.over_subscription for o in problem.offers), default=0) / 10_000
+    inflation = 1 + max((o.over_subscription for o in problem.offers), default=0) / resources.WHOLE
     return float((np.maximum(free, 0) @ fair.weights).sum()) * inflation

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, UntaintNode
+from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT
 from reconciler.model.cluster import Node
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import end_of_drain
-from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.drains import end_of_drain, untaint
+from reconciler.planner.inventory import is_draining_voluntarily
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_class
@@ -37,8 +37,7 @@ def take_back_draining(cycle: Cycle) -> None:
 
 def _may_return(cycle: Cycle, node: Node) -> bool:
     return (
-        is_draining(node)
-        and drain_reasons(node) <= VOLUNTARY_DRAINS
+        is_draining_voluntarily(node)
         and node.ready
         and not node.deleting
         and node.name in cycle.inventory.fleet_of_node
@@ -48,8 +47,6 @@ def _may_return(cycle: Cycle, node: Node) -> bool:
 
 def _take_back(cycle: Cycle, node: Node) -> None:
     because = "pending pods fit on this node: taken back before anything is launched"
-    cycle.actions.append(
-        UntaintNode(node=node.name, key=DRAINING_TAINT, policy="scale-up", because=because)
-    )
+    cycle.actions.append(untaint(node, "scale-up", because))
     if DRAIN_STARTED in node.annotations:
         cycle.actions += end_of_drain(cycle, node, "scale-up", because)

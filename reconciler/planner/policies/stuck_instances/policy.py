@@ -1,8 +1,7 @@
 """Ends stuck instances without lowering their fleets' targets (behaviour, section 6)."""
 
 from reconciler.model.actions import TerminateInstance
-from reconciler.planner.cycle import Cycle
-from reconciler.planner.removal import Removal
+from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.text import duration
 
 

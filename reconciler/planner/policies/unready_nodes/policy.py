@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.demand import FLEET
-from reconciler.planner.drains import keep, terms_of
+from reconciler.planner.drains import terms_of
 from reconciler.planner.inventory import is_draining, is_joining
-from reconciler.planner.removal import Removal
+from reconciler.planner.kept import keep
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.text import duration
 

@@ -5,7 +5,6 @@ from datetime import timedelta
 from reconciler.model.actions import (
     DRAIN_STARTED,
     AnyAction,
-    DeleteNode,
     TerminateInstance,
     UntaintNode,
 )
@@ -14,6 +13,7 @@ from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import (
     annotate,
+    delete_when_terminated,
     drain_started,
     end_of_drain,
     evictions,
@@ -23,14 +23,14 @@ from reconciler.planner.drains import (
 )
 from reconciler.planner.hanging import HANGS_AFTER
 from reconciler.planner.idleness import counted, counts, kept_by_twin
-from reconciler.planner.inventory import VOLUNTARY_DRAINS, drain_reasons, is_draining
+from reconciler.planner.inventory import VOLUNTARY_DRAINS, is_draining, is_draining_voluntarily
 from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.planner.moves import Begun, Mover, grouped, placements_of, waits_for_its_end
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.bars import at_minimum, bystander_bar, pod_bar
-from reconciler.planner.policies.scale_in.timers import stop_timer
 from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
+from reconciler.planner.timers import stop_timer
 
 
 def finish_leaving(cycle: Cycle) -> list[Begun]:
@@ -46,7 +46,7 @@ def finish_leaving(cycle: Cycle) -> list[Begun]:
         if key is None:
             _let_alone(cycle, node)
         elif node.name in cycle.inventory.leaving:
-            _delete_if_terminated(cycle, node, key)
+            delete_when_terminated(cycle, node, cycle.statuses[key].settings.provider)
         elif node.name in taken_back:
             stop_timer(cycle, node, "demand came back")
         elif is_draining(node):
@@ -58,14 +58,14 @@ def finish_leaving(cycle: Cycle) -> list[Begun]:
         return []
     leaver = _Leaver(cycle)
     for node, key in under_way:
-        if drain_reasons(node) <= VOLUNTARY_DRAINS:
+        if is_draining_voluntarily(node):
             leaver.finish(node, key)
     return leaver.begun
 
 
 def _let_alone(cycle: Cycle, node: Node) -> None:
     """Give a node back whose fleet lives, but is not, or no more, to be emptied."""
-    begun = is_draining(node) and drain_reasons(node) <= VOLUNTARY_DRAINS
+    begun = is_draining_voluntarily(node)
     if not (begun or DRAIN_STARTED in node.annotations) or not _is_of_unnamed_fleet(cycle, node):
         return
     because = "allow_destroy does not list its fleet any more"
@@ -87,21 +87,6 @@ def _is_of_unnamed_fleet(cycle: Cycle, node: Node) -> bool:
         and fleet.name not in known
         for fleet in cloud.fleets
     )
-
-
-def _delete_if_terminated(cycle: Cycle, node: Node, key: FleetKey) -> None:
-    instance = cycle.inventory.instance_of_node[node.name]
-    if instance.state == "terminated" and not node.deleting:
-        cycle.actions.append(
-            DeleteNode(
-                node=node.name,
-                instance=instance.id,
-                provider=cycle.statuses[key].settings.provider,
-                region=key.region,
-                policy="scale-in",
-                because="its instance is terminated",
-            )
-        )
 
 
 class _Leaver:

@@ -1,0 +1,22 @@
+"""Why nodes stay: what `kept` of a plan says."""
+
+from collections.abc import Iterable
+
+from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Kept
+from reconciler.planner.cycle import Cycle
+
+
+def keep(cycle: Cycle, node: Node, code: str, detail: str) -> None:
+    """Say why the node stays."""
+    cycle.kept.append(Kept(node=node.name, code=code, detail=detail))
+
+
+def one_reason_each(kept: Iterable[Kept]) -> list[Kept]:
+    """The last word on each node; that it is not Ready is said only where nothing else was."""
+    found: dict[NodeName, Kept] = {}
+    for each in kept:
+        if each.code != "not-ready" or each.node not in found:
+            found[each.node] = each
+    return sorted(found.values())

@@ -73,7 +73,7 @@ def evictions(
             policy=policy,
             because=because,
         )
-        for pod in sorted(pods, key=lambda p: (p.key.namespace, p.key.name, p.key.uid))
+        for pod in sorted(pods, key=lambda pod: pod.key)
     ]
 
 

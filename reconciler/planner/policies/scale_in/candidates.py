@@ -11,10 +11,10 @@ from reconciler.planner.calendar import grace_seconds
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import failure_noted_anew, rests_until
 from reconciler.planner.idleness import counted, is_empty, unneeded_since
-from reconciler.planner.inventory import FleetStatus, is_draining
+from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.kept import keep
 from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable
-from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
 from reconciler.planner.text import duration
 from reconciler.planner.timers import stop_timer
 from reconciler.planner.utilisation import Utilisation
@@ -64,10 +64,7 @@ def find_candidates(scene: Scene) -> list[Candidate]:
     cycle = scene.cycle
     utilisation = Utilisation(cycle)
     found: list[Candidate] = []
-    for node in cycle.nodes.values():
-        key = cycle.inventory.fleet_of_node.get(node.name)
-        if key is None or is_draining(node) or node.name in cycle.inventory.leaving:
-            continue
+    for node, key in open_nodes(cycle):
         if is_empty(cycle, node):
             continue
         if DRAIN_STARTED in node.annotations:

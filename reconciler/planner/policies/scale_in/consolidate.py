@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_limits, usd
-from reconciler.planner.moves import Mover, Moves
+from reconciler.planner.mover import Mover
+from reconciler.planner.moves import Moves
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.scene import Scene

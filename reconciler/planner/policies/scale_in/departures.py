@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.planner.moves import Mover, Moves, grouped
+from reconciler.planner.mover import Mover
+from reconciler.planner.moves import Moves, grouped
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, Bar
 from reconciler.planner.policies.scale_in.candidates import Candidate
@@ -99,7 +100,7 @@ class Departures:
         self, candidate: Candidate, moves: Moves, receiving: frozenset[int]
     ) -> Bar | None:
         """What speaks against the moves that were just made."""
-        if not self._mover.survives_spreading(moves, self.grouped(candidate)):
+        if not self._mover.survives_spreading(moves):
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
             return "no-destination", tight
         if not self._scene.reserve.holds(candidate.status.settings.sector, self._mover.staying):

@@ -12,11 +12,11 @@ from reconciler.planner.calendar import idle_seconds_required
 from reconciler.planner.cycle import Removal
 from reconciler.planner.drains import taint
 from reconciler.planner.idleness import idle_for, is_empty
-from reconciler.planner.inventory import FleetStatus, is_draining
+from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.kept import keep
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum, bar, bystander_bar
-from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
 from reconciler.planner.text import duration
 from reconciler.planner.timers import start_timer
 
@@ -42,10 +42,7 @@ def find_ripe(scene: Scene) -> RipeNodes:
     """Start timers of empty nodes, and tell which have been empty long enough."""
     cycle = scene.cycle
     ripe: list[Ripe] = []
-    for node in cycle.nodes.values():
-        key = cycle.inventory.fleet_of_node.get(node.name)
-        if key is None or is_draining(node) or node.name in cycle.inventory.leaving:
-            continue
+    for node, key in open_nodes(cycle):
         if is_empty(cycle, node):
             found = _ripe(scene, node, cycle.statuses[key])
             if found is not None:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.moves import Mover, Moves, arrivals_of, grouped
+from reconciler.planner.mover import Mover
+from reconciler.planner.moves import Moves, arrivals_of, grouped
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
@@ -60,7 +61,7 @@ class Misses:
         self._mover.undo(mark)
         if found is None:
             idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.idle)]
-            self._mover.spread(moves, self._grouped(candidate), idle)
+            self._mover.spread(moves, idle)
             found = next((c for c in others if self._does(c, candidate, {})), None)
             self._mover.undo(mark)
         return found

@@ -1,14 +1,15 @@
 """What the steps of scale-in share: limits, judges, and what is on its way out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.model.ids import NodeName
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import terms_of
 from reconciler.planner.idleness import counted
 from reconciler.planner.inventory import is_draining
-from reconciler.planner.moves import Begun
+from reconciler.planner.moves import Moves
 from reconciler.planner.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.rules import Judge, Terms
 from reconciler.planner.settings import FleetSettings
@@ -19,7 +20,7 @@ class Scene:
     """One run of scale-in, after nodes under way were dealt with."""
 
     cycle: Cycle
-    under_way: Sequence[Begun]
+    under_way: Sequence[Moves]
     room: FleetRoom
     reserve: DemandReserve
     draining: frozenset[NodeName]
@@ -57,7 +58,15 @@ class Scene:
         return known
 
 
-def set_scene(cycle: Cycle, under_way: Sequence[Begun]) -> Scene:
+def open_nodes(cycle: Cycle) -> Iterator[tuple[Node, FleetKey]]:
+    """Nodes of our fleets that are not on their way out."""
+    for node in cycle.nodes.values():
+        key = cycle.inventory.fleet_of_node.get(node.name)
+        if key is not None and not is_draining(node) and node.name not in cycle.inventory.leaving:
+            yield node, key
+
+
+def set_scene(cycle: Cycle, under_way: Sequence[Moves]) -> Scene:
     """As things are now; actions so far are counted in, and the moves of drains under way."""
     draining, ours = still_draining(cycle), cycle.inventory.fleet_of_node
     return Scene(

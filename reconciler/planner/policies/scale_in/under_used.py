@@ -7,7 +7,8 @@ from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.drains import begin_drain
 from reconciler.planner.kept import keep
-from reconciler.planner.moves import Mover, Moves, placements_of
+from reconciler.planner.mover import Mover
+from reconciler.planner.moves import Moves, placements_of
 from reconciler.planner.policies.scale_in.bars import IN_USE, NEEDED_BACK, Bar, at_minimum
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, lasting_bar
 from reconciler.planner.policies.scale_in.departures import Departures
@@ -57,7 +58,7 @@ class _Emptier:
         if not isinstance(moves, Moves):
             keep(cycle, node, *moves)
             return False
-        mover.begin(moves, self._departures.grouped(candidate))
+        mover.begin(moves)
         cycle.budgets.take(candidate.moving)
         cycle.used_rows.update(moves.rows)
         taken = {cycle.row_name(row) for row in moves.rows}

@@ -25,15 +25,15 @@ from reconciler.planner.hanging import HANGS_AFTER
 from reconciler.planner.idleness import counted, counts, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, is_draining, is_draining_voluntarily
 from reconciler.planner.live_fleets import LIVE_STATES
-from reconciler.planner.moves import Begun, Mover, grouped, placements_of, waits_for_its_end
-from reconciler.planner.placement.classes import Group
+from reconciler.planner.mover import Mover
+from reconciler.planner.moves import Moves, grouped, placements_of, waits_for_its_end
 from reconciler.planner.policies.scale_in.bars import at_minimum, bystander_bar, pod_bar
 from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
 from reconciler.planner.timers import stop_timer
 
 
-def finish_leaving(cycle: Cycle) -> list[Begun]:
+def finish_leaving(cycle: Cycle) -> list[Moves]:
     """Delete Node objects of ended instances; end, drain on or give back draining nodes.
 
     Returns:
@@ -95,7 +95,7 @@ class _Leaver:
     def __init__(self, cycle: Cycle) -> None:
         self._cycle = cycle
         self._mover = Mover(cycle)
-        self.begun: list[Begun] = []
+        self.begun: list[Moves] = []
         """The moves of the nodes that drain on."""
         self._going_on: dict[FleetKey, int] = {}
         """Nodes per fleet that drain on: they will lower its target too."""
@@ -138,17 +138,16 @@ class _Leaver:
         limit = settings.pod_eviction_timeout_seconds
         if not left:
             limit += settings.graceful_termination_max_seconds
-        moves, groups = None, list[Group]()
+        moves = None
         barred = pod_bar(rulings)
         why = barred[1] if barred else _too_long(cycle, node, limit)
         if not why:
-            groups = grouped(cycle, moving)
-            moves = self._mover.move(node, groups)
+            moves = self._mover.move(node, grouped(cycle, moving))
             why = "" if moves else "its pods fit nowhere else any more"
         if moves is None:
             cycle.actions += give_up(cycle, node, "scale-in", why)
             return
-        self.begun.append((moves, groups))
+        self.begun.append(moves)
         self._going_on[key] = self._going_on.get(key, 0) + 1
         cycle.used_rows.update(moves.rows)
         cycle.actions += _noted(cycle, node)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, DeletePod, EvictPod, SetCapacity
 from reconciler.model.errors import InsufficientCapacity
-from reconciler.model.fleet import FleetMemory
+from reconciler.model.memory import FleetMemory
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -33,7 +33,7 @@ def to_remember(
     return annotations
 
 
-def learned(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
+def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     """The plan with what its execution told beside: raises that EC2 had no capacity for.
 
     Such a refusal of ModifyFleet (a limit of vCPUs, say) shows in no history. The fleet rests as

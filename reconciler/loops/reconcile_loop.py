@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
-from reconciler.loops.memory import OwnMemory, learned, to_remember
+from reconciler.loops.memory import OwnMemory, to_remember, with_refusals
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -155,7 +155,7 @@ class ReconcileLoop:
         acted = False
         if self.may_act() and not self.stopping():
             outcomes = self.executor.execute(plan.actions, self.reporter.action_ended)
-            plan = learned(plan, outcomes)
+            plan = with_refusals(plan, outcomes)
             self._memory.note(seen, plan)
             acted = not self.executor.dry_run
             if acted:

@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
-from reconciler.model.cluster import NO_RESOURCES, Resources
+from reconciler.model.cluster import Resources
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetId, InstanceId, Region
 
@@ -109,32 +109,3 @@ class InstanceOption:
     """Of the bare machine: cpu, memory, pods, devices."""
     usd_per_hour: UsdPerHour | None
     arch: Literal["amd64", "arm64"] = "amd64"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetMemory:
-    """What must outlive a restart about one fleet; kept in the Lease annotation `fleet-state`."""
-
-    fleet: str
-    region: Region
-    unavailable_until: datetime | None = None
-    failures: int = 0
-    """Capacity errors, or rows of stuck instances, since it last recovered: the cool-off doubles
-    with each."""
-    last_error_at: datetime | None = None
-    """The latest capacity error that was counted, so that none counts twice."""
-    reason: str = ""
-    """The code of that error."""
-    below_target_since: datetime | None = None
-    """When EC2 was first seen to hold less than the target; None while it holds as much."""
-    silent_since: datetime | None = None
-    """When EC2 was first seen not to answer in the region; None while it answers."""
-    stuck_in_a_row: int = 0
-    last_stuck_launched_at: datetime | None = None
-    """Launch of the last instance counted in `stuck_in_a_row`, so that none counts twice."""
-    learned: Resources = NO_RESOURCES
-    """The least that Ready nodes offered while the fleet was of `learned_version`."""
-    learned_version: str = ""
-    """What its nodes were made from then, as in `DemandMemory.version`."""
-    unseen_since: datetime | None = None
-    """Since when none of them is left; None while one is."""

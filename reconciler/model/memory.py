@@ -1,12 +1,42 @@
-"""What must outlive a restart beside each fleet's own memory: stuck demand and lost fleets.
+"""What must outlive a restart: each fleet's past, stuck demand, lost fleets.
 
-All of it is kept in the Lease annotation `fleet-state` (interfaces, section 4).
+All of it is kept in the Lease annotation `fleet-state` (docs/failures.md).
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from reconciler.model.cluster import NO_RESOURCES, Resources
 from reconciler.model.ids import FleetId, Region
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetMemory:
+    """One fleet: its failures, how long it rests, what its nodes offered."""
+
+    fleet: str
+    region: Region
+    unavailable_until: datetime | None = None
+    failures: int = 0
+    """Capacity errors, or rows of stuck instances, since it last recovered: the cool-off doubles
+    with each."""
+    last_error_at: datetime | None = None
+    """The latest capacity error that was counted, so that none counts twice."""
+    reason: str = ""
+    """The code of that error."""
+    below_target_since: datetime | None = None
+    """When EC2 was first seen to hold less than the target; None while it holds as much."""
+    silent_since: datetime | None = None
+    """When EC2 was first seen not to answer in the region; None while it answers."""
+    stuck_in_a_row: int = 0
+    last_stuck_launched_at: datetime | None = None
+    """Launch of the last instance counted in `stuck_in_a_row`, so that none counts twice."""
+    learned: Resources = NO_RESOURCES
+    """The least that Ready nodes offered while the fleet was of `learned_version`."""
+    learned_version: str = ""
+    """What its nodes were made from then, as in `DemandMemory.version`."""
+    unseen_since: datetime | None = None
+    """Since when none of them is left; None while one is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

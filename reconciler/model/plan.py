@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from reconciler.model.actions import AnyAction
-from reconciler.model.fleet import FleetMemory
 from reconciler.model.ids import NodeName, PodKey, Region
-from reconciler.model.memory import DemandMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.model.snapshot import Ignored
 
 

@@ -14,9 +14,9 @@ from reconciler.model.cluster import (
     PodDisruptionBudget,
     StorageClass,
 )
-from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import Region
-from reconciler.model.memory import DemandMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

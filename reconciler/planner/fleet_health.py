@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, Region
+from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
 from reconciler.planner.live_fleets import LIVE_STATES, fleet_keys_by_instance
@@ -36,7 +37,7 @@ class Signs:
 
     live: Fleet | None = None
     stuck: Sequence[Instance] = ()
-    held: int = 0
+    provided: int = 0
     """The most that EC2's figures, its instances or the nodes show of it."""
     launched_at: datetime | None = None
     """The latest launch of an instance that is still there."""
@@ -77,7 +78,7 @@ def read_signs(
             found[key] = Signs(
                 live=known,
                 stuck=stuck_of.get(key, ()),
-                held=max(held, int(known.fulfilled_capacity) if known else 0),
+                provided=max(held, int(known.fulfilled_capacity) if known else 0),
                 launched_at=_latest(i for i in own if not i.gone),
                 joined_at=_latest(i for i in own if i.id in ready),
                 silent=key.region in cloud.silent,
@@ -98,7 +99,7 @@ def _latest(instances: Iterable[Instance]) -> datetime | None:
     return max((i.launched_at for i in instances if i.launched_at is not None), default=None)
 
 
-def remembered(
+def memories_after(
     snapshot: Snapshot, signs: Mapping[FleetKey, Signs]
 ) -> dict[tuple[str, Region], FleetMemory]:
     """Every fleet's memory after this snapshot, by name and region.
@@ -204,7 +205,7 @@ def _recovered(memory: FleetMemory, sign: Signs) -> FleetMemory:
     error, launched = memory.last_error_at, sign.launched_at
     if error is None or launched is None or sign.live is None or launched <= error:
         return memory
-    if sign.held < sign.live.target_capacity:
+    if sign.provided < sign.live.target_capacity:
         return memory
     return replace(memory, failures=0)
 
@@ -215,7 +216,7 @@ def _with_shortfall(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemo
     When it is first seen so, the fleet's history tells whether that began earlier.
     """
     live = sign.live
-    if live is None or live.state not in LIVE_STATES or sign.held >= live.target_capacity:
+    if live is None or live.state not in LIVE_STATES or sign.provided >= live.target_capacity:
         return replace(memory, below_target_since=None)
     since = memory.below_target_since or live.changed_at or at
     return replace(memory, below_target_since=min(since, at))
@@ -272,6 +273,6 @@ def _short(
     if at - since < timedelta(seconds=init_seconds):
         return ""
     return (
-        f"EC2 holds {sign.held} of {live.target_capacity} instances and has launched none for "
+        f"EC2 holds {sign.provided} of {live.target_capacity} instances and has launched none for "
         f"{duration(at - since)}"
     )

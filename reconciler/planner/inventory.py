@@ -6,16 +6,17 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
-from reconciler.model.fleet import Fleet, FleetMemory, Instance
+from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
+from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleet_health import (
     MISSING,
     SILENT,
     Signs,
+    memories_after,
     read_signs,
-    remembered,
     unavailable,
 )
 from reconciler.planner.live_fleets import live_fleets
@@ -52,7 +53,7 @@ class FleetStatus:
     """When its region ceased to answer; None while it does."""
     seen: Resources | None = None
     """The least that its Ready nodes of the present launch template offer; None without any."""
-    remembered: Resources = NO_RESOURCES
+    learned: Resources = NO_RESOURCES
     """What such nodes offered, of what they state from their start."""
 
     @property
@@ -178,7 +179,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     # A picture that is more likely wrong than true says nothing about fleets either.
     believed = () if is_suspicious(len(stuck), len(owners), snapshot) else stuck
     signs = read_signs(snapshot, settings, live, believed, joined)
-    memories = remembered(snapshot, signs)
+    memories = memories_after(snapshot, signs)
     statuses = [
         _status(
             key,
@@ -310,7 +311,7 @@ def _status(
         joined=joined,
         min=_minimum(key, fleet, live, settings),
         unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
-        provided=sign.held if sign else len(nodes),
+        provided=sign.provided if sign else len(nodes),
         silent_since=memory.silent_since if memory else None,
     )
 

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.model.cluster import NO_RESOURCES, Resources
-from reconciler.model.fleet import FleetMemory, Instance
+from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
+from reconciler.model.memory import FleetMemory
 from reconciler.planner.fleet_version import version_of
 from reconciler.planner.inventory import FleetStatus, Inventory
 
@@ -39,7 +40,7 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
             after = _learning(before, seen, version_of(status), at)
         if after != before:
             memories[place] = after
-        fleets.append(replace(status, seen=seen, remembered=after.learned))
+        fleets.append(replace(status, seen=seen, learned=after.learned))
     return replace(
         inventory,
         fleets=tuple(fleets),

@@ -129,7 +129,7 @@ def _offered(status: FleetStatus, reserved: Resources, daemons: Sequence[PodSpec
     if fleet.ephemeral_storage_bytes:
         least["ephemeral-storage"] = fleet.ephemeral_storage_bytes
     larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
-    for name, amount in status.remembered.items():
+    for name, amount in status.learned.items():
         least[name], larger[name] = amount, taken.get(name, 0)
     return _minus(FrozenMap(least), larger)
 

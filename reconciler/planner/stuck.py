@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node
-from reconciler.model.fleet import FleetMemory, Instance
+from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey
+from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET

@@ -9,8 +9,8 @@ import pytest
 from reconciler.model.actions import DRAINING_TAINT, FLEET_STATE, LAST_DRAIN, UNNEEDED_SINCE
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import NotFound, Refused
-from reconciler.model.fleet import FleetMemory
 from reconciler.model.ids import InstanceId, NodeName, PodKey, Region
+from reconciler.model.memory import FleetMemory
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.contract.cluster_worlds import WORLDS, ClusterWorld
 

@@ -10,10 +10,9 @@ from msgspec import Meta, Raw, Struct, field
 from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN
-from reconciler.model.fleet import FleetMemory
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region, ResourceName
-from reconciler.model.memory import DemandMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
     Wire,

@@ -17,8 +17,8 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.fleet import FleetMemory
 from reconciler.model.ids import FleetId
+from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.records.kubernetes import encode_fleet_state

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import SetCapacity
-from reconciler.model.fleet import FleetMemory
+from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from tests.builders import (

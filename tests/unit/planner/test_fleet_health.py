@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import SetCapacity
-from reconciler.model.fleet import Fleet, FleetEvent, FleetMemory
+from reconciler.model.fleet import Fleet, FleetEvent
 from reconciler.model.ids import InstanceId
+from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings

@@ -13,7 +13,8 @@ from reconciler.model.cluster import (
     Taint,
     Toleration,
 )
-from reconciler.model.fleet import FleetMemory, Instance
+from reconciler.model.fleet import Instance
+from reconciler.model.memory import FleetMemory
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (

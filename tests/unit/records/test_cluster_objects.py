@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster import CsiNode, Taint
-from reconciler.model.fleet import FleetMemory
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, NodeName, Region
-from reconciler.model.memory import DemandMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.model.snapshot import Ignored
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.unit.records.kube import decode, decode_node, node_json, object_json

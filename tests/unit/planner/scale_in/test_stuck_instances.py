@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from reconciler.model.actions import TerminateInstance
-from reconciler.model.fleet import FleetMemory
 from reconciler.model.ids import InstanceId
+from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState
 from reconciler.planner.planner import plan

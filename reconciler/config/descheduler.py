@@ -254,7 +254,10 @@ class Policies(Section):
 
 
 class Descheduler(Section):
-    """Evicts pods that would be placed better elsewhere."""
+    """Evicts pods that would be placed better elsewhere.
+
+    Accepted, not acted on yet.
+    """
 
     enabled: Boolean = False
     """Whether it runs."""

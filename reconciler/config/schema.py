@@ -71,7 +71,7 @@ class SectorConfig(Section):
     timezone: Timezone = "UTC"
     """IANA time zone of grace periods and maintenance windows."""
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
-    """When rolling updates may begin; none: at any time."""
+    """When rolling updates may begin; none: at any time. Accepted, not acted on yet."""
     sizes: dict[str, OwnSize] = Field(default_factory=dict)
     """Own sizes beside the built-in tables."""
     scale_in: ScaleIn = ScaleIn.model_construct()
@@ -79,13 +79,13 @@ class SectorConfig(Section):
     consolidation: Boolean = False
     """Whether nodes are also replaced by fewer or smaller ones when that saves at least 5 %."""
     spot_rescheduler: SpotRescheduler = SpotRescheduler.model_construct()
-    """Moves pods off on-demand nodes where spot nodes have room."""
+    """Moves pods off on-demand nodes where spot nodes have room. Accepted, not acted on yet."""
     descheduler: Descheduler = Descheduler.model_construct()
-    """Evicts pods that would be placed better elsewhere."""
+    """Evicts pods that would be placed better elsewhere. Accepted, not acted on yet."""
     rolling_update: RollingUpdate = RollingUpdate.model_construct()
-    """Replaces nodes that are not of the fleet's present make."""
+    """Replaces nodes that are not of the fleet's present make. Accepted, not acted on yet."""
     interruption: Interruption = Interruption.model_construct()
-    """Where interruption notices come from."""
+    """Where interruption notices come from. Accepted, not acted on yet."""
     notifications: Notifications = Notifications.model_construct()
     """Who is told."""
     leader_election: LeaderElection = LeaderElection.model_construct()

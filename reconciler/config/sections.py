@@ -36,7 +36,10 @@ class GracePeriod(Section):
 
 
 class MaintenanceWindow(Section):
-    """When rolling updates may begin; without any window they may at any time."""
+    """When rolling updates may begin; without any window they may at any time.
+
+    Accepted, not acted on yet.
+    """
 
     starts: TimeOfDay = MIDNIGHT
     """Time of day from which the window is open, in `timezone`."""
@@ -87,7 +90,10 @@ class ScaleIn(Section):
 
 
 class SpotRescheduler(Section):
-    """Moves pods off on-demand nodes where spot nodes have room."""
+    """Moves pods off on-demand nodes where spot nodes have room.
+
+    Accepted, not acted on yet.
+    """
 
     enabled: Boolean = False
     """Whether it runs."""
@@ -112,7 +118,10 @@ class SpotRescheduler(Section):
 
 
 class RollingUpdate(Section):
-    """Replaces nodes whose launch template, AMI or config is not the fleet's present one."""
+    """Replaces nodes whose launch template, AMI or config is not the fleet's present one.
+
+    Accepted, not acted on yet.
+    """
 
     enabled: Boolean = False
     """Whether it runs."""
@@ -125,7 +134,10 @@ class RollingUpdate(Section):
 
 
 class Interruption(Section):
-    """Where interruption notices come from."""
+    """Where interruption notices come from.
+
+    Accepted, not acted on yet.
+    """
 
     queue_url: Url = ""
     """URL of the SQS queue that EventBridge fills; empty: none."""

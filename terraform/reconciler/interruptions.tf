@@ -1,4 +1,4 @@
-# Notices of what AWS is about to do to nodes, for the interruption handler to read.
+# Notices of what AWS is about to do to nodes, for an interruption handler to read: there is none yet.
 locals {
   interruption_events = {
     spot-interruption = { source = ["aws.ec2"], detail-type = ["EC2 Spot Instance Interruption Warning"] }

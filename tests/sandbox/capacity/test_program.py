@@ -175,6 +175,18 @@ def test_config_that_turns_invalid_leaves_the_last_good_one_in_force(
     assert len(running.events("config_refused")) == 1
 
 
+def test_feature_that_is_not_there_yet_is_told_at_start_and_at_reload(
+    program: Callable[..., Program], config_file: Path
+) -> None:
+    """Whoever turns on rolling updates must not wait for them."""
+    config_file.write_text(CONFIG + "rolling_update: {enabled: true}\n")
+    running = program("--dry-run")
+    told = running.until_event("config_not_acted_on", lambda e: e["key"] == "rolling_update")
+    assert told["level"] == "warning"
+    config_file.write_text(CONFIG + "descheduler: {enabled: true}\n")
+    running.until_event("config_not_acted_on", lambda e: e["key"] == "descheduler")
+
+
 def test_snapshot_plans_like_the_live_cluster_and_holds_no_secret(
     sandbox: Sandbox, world: World, config_file: Path, tmp_path: Path
 ) -> None:

@@ -44,7 +44,7 @@ def reference() -> str:
 def section_table(model: type[BaseModel]) -> str:
     """One section as a table."""
     title = "Top level" if model is SectorConfig else model.__name__
-    summary = (model.__doc__ or "").strip().splitlines()[0]
+    summary = " ".join((model.__doc__ or "").split())
     lines = [
         f"### {title}",
         "",

@@ -51,7 +51,7 @@ def test_help_lists_commands_without_importing_them(capsys: pytest.CaptureFixtur
     assert loaded.stderr.strip() == ""
 
 
-def test_every_installed_command_has_an_example_and_takes_v() -> None:
+def test_every_command_has_an_example_and_takes_v() -> None:
     """A command without an example is used by trial and error."""
     for name in build().list_commands(None):
         command = commands.load_command(name)

@@ -14,12 +14,22 @@ from reconciler.cli.output import Output, OutputOption, print_json, print_table,
 from reconciler.model.errors import InputError, ReconcilerError
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
+EXAMPLES = {
+    "plan": "reconciler ci plan --dir terraform --config sectors.yaml --out plan",
+    "apply": "reconciler ci apply --dir terraform --config sectors.yaml --plan plan",
+    "drift": "reconciler ci drift --dir terraform --config sectors.yaml --detailed-exitcode",
+    "unlock": "reconciler ci unlock --dir terraform 5e3a1f0c-8f0e-4d0a-9d3b-2b7c6a1e4f90",
+    "comment": "reconciler ci comment --plan plan --name clusters/analytics/terraform",
+    "roots": "reconciler ci roots --config 'clusters/*/sectors.yaml' --since origin/main",
+}
 
 app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
-    help="What pipelines call: a checked plan, the apply of exactly that plan, a drift report.",
+    help="What pipelines call: a checked plan, the apply of exactly that plan, a drift report;"
+    " the lock of a dead run (unlock), a plan on its pull request (comment), the root modules of"
+    " a checkout (roots).",
 )
 
 DirOption = Annotated[

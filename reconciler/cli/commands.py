@@ -3,7 +3,8 @@
 To add one: a line in `COMMANDS` and a file `reconciler/cli/<name>.py` (`-` becomes `_`) with
 - `command`, a function for typer, or `app`, a `typer.Typer` with sub-commands; and
 - `CLASS`, optional, typer's class for it when its arguments need parsing of their own; and
-- `EXAMPLE`, one or more command lines for the end of `--help`.
+- `EXAMPLE`, one or more command lines for the end of `--help`; and
+- `EXAMPLES`, optional, those of sub-commands that have their own, by name.
 Every command gets `-v`; heavy imports go inside the function.
 """
 
@@ -28,7 +29,7 @@ COMMANDS: Final = {
     "import": "Write a sector config, and Terraform import blocks, for what exists already.",
     "manifest": "Print install.yaml for a sector config.",
     "gitops": "The second loop: watch the config repository, validate, render, commit, push.",
-    "ci": "What pipelines call: plan, apply, drift.",
+    "ci": "What pipelines call: plan, apply, drift, unlock, comment, roots.",
     "sandbox": "Embedded AWS and a simulated cluster on loopback.",
     "demo": "The main job end to end in the sandbox, narrated.",
     "status": "What the running reconciler is doing and why.",
@@ -91,9 +92,10 @@ def load_command(name: str) -> Any:
     built.name = name
     built.rich_markup_mode = None
     built.short_help = COMMANDS[name]
+    own = getattr(module, "EXAMPLES", {})
     for command in [built, *getattr(built, "commands", {}).values()]:
         command.rich_markup_mode = None
-        command.epilog = command.epilog or example
+        command.epilog = command.epilog or example_text(own.get(command.name, module.EXAMPLE))
         _add_verbose(command)
     return built
 

@@ -60,6 +60,15 @@ def test_every_command_has_an_example_and_takes_v() -> None:
         assert "-v" in options or hasattr(command, "commands"), name
 
 
+def test_every_ci_command_has_an_example_of_its_own() -> None:
+    """The help of `ci unlock` that shows how to plan helps nobody whose state is locked."""
+    group = commands.load_command("ci")
+    for name, command in group.commands.items():
+        assert command.epilog.splitlines()[2].startswith(f"  reconciler ci {name} "), name
+        assert name in commands.COMMANDS["ci"]
+        assert name in group.help
+
+
 def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """A bug report without a version is a riddle."""
     assert run(["--version"]) == 0

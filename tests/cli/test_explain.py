@@ -60,6 +60,14 @@ def test_several_questions_are_answered_in_their_order(desk: Desk) -> None:
     assert said["nodes"][0]["pods"] == [{"namespace": "ns", "pod": "runs"}]
 
 
+def test_node_with_pods_is_told_apart_from_one_that_pods_will_move_to(desk: Desk) -> None:
+    """`in-use` is the code of a node that pods of nodes that leave come to, and of no other."""
+    objects = (node("n1"), pod("runs", node="n1", cpu="3"))
+    made = desk.plan("--cluster", cluster(desk, *objects), "--explain-node", "n1").plan
+    (said,) = made["explanations"]["nodes"]
+    assert (said["verdict"], said["code"]) == ("used", "has-pods")
+
+
 def test_idle_node_is_explained_with_its_timer(desk: Desk) -> None:
     """Why a node is still here is the commonest question of all."""
     since = {"fleet-reconciler.io/unneeded-since": "2026-01-31T11:58:00Z"}

@@ -72,7 +72,7 @@ def _staying(cycle: Cycle, node: Node) -> tuple[NodeVerdict, str, str]:
         names = [str(pod.key) for pod in sorted(busy, key=lambda pod: pod.key)]
         more = f" and {len(names) - SHOWN_PODS} more" if len(names) > SHOWN_PODS else ""
         shown = ", ".join(names[:SHOWN_PODS]) + more
-        return "used", "in-use", f"{counted_noun(len(busy), 'pod')} on it: {shown}"
+        return "used", "has-pods", f"{counted_noun(len(busy), 'pod')} on it: {shown}"
     if cycle.row_of[node.name] in cycle.used_rows:
         return "used", "promised", "pending pods are promised to it"
     if is_draining(node):

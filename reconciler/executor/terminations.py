@@ -1,4 +1,4 @@
-"""Ending instances: the last check, then the lower target, then the end (behaviour, section 5)."""
+"""Ending instances: the last check, then the lower target, then the end (docs/scale-in.md)."""
 
 from collections.abc import Callable, Iterator, Sequence
 

@@ -180,7 +180,7 @@ class Pod:
     spec: PodSpec
     labels: Labels = NO_LABELS
     annotations: Labels = NO_LABELS
-    """Only the annotations that a decision reads (interfaces, section 4)."""
+    """Only the annotations that a decision reads."""
     owner: Owner | None = None
     phase: PodPhase = "Pending"
     node_name: NodeName | None = None

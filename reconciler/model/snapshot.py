@@ -21,7 +21,7 @@ from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Ignored:
-    """An object that planning does not use, and why (interfaces, section 3)."""
+    """An object that planning does not use, and why."""
 
     code: str
     namespace: str = ""

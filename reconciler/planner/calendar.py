@@ -31,7 +31,7 @@ def grace_seconds(periods: Sequence[GracePeriod], at: datetime, timezone: str) -
 
 
 def idle_seconds_required(fleet: FleetSettings, at: datetime, timezone: str) -> float:
-    """How long a node of the fleet must have been empty now (behaviour, section 5)."""
+    """How long a node of the fleet must have been empty now (docs/scale-in.md)."""
     grace = grace_seconds(fleet.grace_periods, at, timezone)
     idle = fleet.scale_in.idle_threshold_seconds
     if grace is None:

@@ -1,4 +1,4 @@
-"""Which pods ask for capacity, which do not, and which sectors serve each (behaviour, 2)."""
+"""Which pods ask for capacity, which do not, and which sectors serve each (docs/scale-up.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

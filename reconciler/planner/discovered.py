@@ -1,8 +1,8 @@
 """Auto Scaling groups that are found by their tags, where the config names no sectors.
 
-Every group is a fleet of its own in one sector without a name, to which every pod belongs
-(behaviour, sections 2 and 9). What a node of an empty group will be is told by its instance types
-and by Cluster Autoscaler's node-template tags; what they do not tell, no plan relies on.
+Every group is a fleet of its own in one sector without a name, to which every pod belongs. What
+a node of an empty group will be is told by its instance types and by Cluster Autoscaler's
+node-template tags; what they do not tell, no plan relies on.
 """
 
 from collections.abc import Iterable, Mapping

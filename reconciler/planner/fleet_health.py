@@ -2,7 +2,7 @@
 
 A fleet is unavailable for a cool-off after capacity errors and after instances in a row that
 never joined; as long as EC2 holds less than its target and launches nothing; and while its region
-does not answer (behaviour, section 4).
+does not answer (docs/failures.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a new node of a fleet will be: labels, taints, resources, price (behaviour, section 3)."""
+"""What a new node of a fleet will be: labels, taints, resources, price (docs/scale-up.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Demand that gets nowhere: nodes join for it and its pods do not bind (behaviour, section 4).
+"""Demand that gets nowhere: nodes join for it and its pods do not bind (docs/failures.md).
 
 The planner asks for a node that should take a pod by all that is known of its fleet. Where that is
 wrong (a label that the image does not set, a taint that somebody adds), the node joins, refuses

@@ -35,7 +35,7 @@ class GracePeriod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleInSettings:
-    """When a node is no longer needed (behaviour, section 5)."""
+    """When a node is no longer needed (docs/scale-in.md)."""
 
     idle_threshold_seconds: float = 600
     idle_threshold_explicit: bool = False
@@ -77,7 +77,7 @@ class FleetSettings:
     max_capacity: int | None = None
     priority: int = 0
     labels: Labels = NO_LABELS
-    """Every label that a new node will carry, ours (interfaces, section 4) included."""
+    """Every label that a new node will carry, ours included."""
     taints: tuple[Taint, ...] = ()
     options: tuple[InstanceOption, ...]
     """What EC2 may choose from; at least one."""
@@ -134,7 +134,7 @@ class PlannerSettings:
     """In order of preference; the first is home."""
     sectors: tuple[SectorSettings, ...]
     discovery: Discovery | None = None
-    """Of a config without sectors: every group that is found is a fleet (behaviour, section 9)."""
+    """Of a config without sectors: every group that is found is a fleet."""
     default_sector: str | None = None
     pod_namespace: str | None = None
     """Only pods of this namespace are demand; all occupy their nodes."""

@@ -16,7 +16,7 @@ from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.twins import find_twins, names_only
 
 IN_A_ROW = 3
-"""So many stuck instances in a row make their fleet unavailable (behaviour, section 6)."""
+"""So many stuck instances in a row make their fleet unavailable (docs/failures.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from reconciler.model.snapshot import Snapshot
 
 SHARE_MAX = 0.3
-"""Of all nodes of our fleets (behaviour, section 11)."""
+"""Of all nodes of our fleets (docs/failures.md)."""
 NODES_MAX = 3
 
 

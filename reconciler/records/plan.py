@@ -42,7 +42,7 @@ def encode_plan(plan: Plan, *, indent: bool = False, kept: bool = False) -> byte
 
 
 def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
-    """A plan as plain dicts and lists (interfaces, section 3)."""
+    """A plan as `reconciler plan --output json` prints it: plain dicts and lists."""
     home = plan.home_region
     result: Json = {
         "at": rfc3339(plan.at),

@@ -1,4 +1,4 @@
-"""What is served under which path (interfaces, section 5)."""
+"""What is served under which path."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -87,7 +87,7 @@ class ObjectDecoder:
         """Decode one object of a kind in `API_GROUPS`; None for a Lease that is not ours.
 
         Never raises for what is in the object: one that cannot be read is reported in `ignored`,
-        and stands for itself as far as that protects it (interfaces, section 3).
+        and stands for itself as far as that protects it.
         """
         try:
             value = self._decoders[kind](raw)

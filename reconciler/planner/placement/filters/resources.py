@@ -18,7 +18,7 @@ def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -
     """What one pod takes of each row: its requests, inflated on new capacity.
 
     The inflation is capped at what the row offers, so that a pod that fits a node alone still
-    does (behaviour, section 4).
+    does (docs/scale-up.md).
     """
     taken = np.broadcast_to(requests, offers.shape)
     if not np.count_nonzero(over_subscription):

@@ -1,4 +1,7 @@
-"""min_capacity is bought before demand, so that demand can use it."""
+"""What fleets may and must hold: taken back above the maximum, bought up to the minimum.
+
+The minimum is bought before demand, so that demand can use it.
+"""
 
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.inventory import (

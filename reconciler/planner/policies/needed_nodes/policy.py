@@ -1,4 +1,4 @@
-"""A target below the nodes that stay is raised to them (behaviour, section 5: needed + draining).
+"""A target below the nodes that stay is raised to them (docs/scale-in.md: needed + draining).
 
 It comes to that when a person lowers it, or when a drain was interrupted after the target went
 down and its node is used again. EC2 ends none of them at once, but it would replace none either,

@@ -1,4 +1,4 @@
-"""Sweeps what a deleted fleet left behind (behaviour, section 6; docs/failures.md).
+"""Sweeps what a deleted fleet left behind (docs/failures.md).
 
 An instance that never joined is ended; a node is ended when it has been empty for
 `instance_init_time`, by the steps of scale-in: timer, taint, a last check. A node with pods that

@@ -1,7 +1,7 @@
 """Consolidation: a node's pods on cheaper capacity, at most one new node, when that saves 5 %.
 
 The new node is asked for first. The drain begins in a later plan, when it is there: a drain is
-only begun with its end in sight (behaviour, section 5).
+only begun with its end in sight (docs/scale-in.md).
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The order of scale-in (behaviour, section 5)."""
+"""The order of scale-in (docs/scale-in.md)."""
 
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.policies.scale_in.awaited import find_awaited

@@ -1,4 +1,4 @@
-"""The order of scale-up (behaviour, section 4)."""
+"""The order of scale-up (docs/scale-up.md)."""
 
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.policies.scale_up.buy import buy_capacity

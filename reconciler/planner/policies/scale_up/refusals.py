@@ -1,4 +1,4 @@
-"""Why nothing takes a pod: one code and the numbers per fleet (interfaces, section 3)."""
+"""Why nothing takes a pod: one code and the numbers per fleet."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A draining node that is needed is taken back before anything is launched (behaviour, 5)."""
+"""A draining node that is needed is taken back before anything is launched (docs/scale-up.md)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Ends stuck instances without lowering their fleets' targets (behaviour, section 6)."""
+"""Ends stuck instances without lowering their fleets' targets (docs/scale-in.md)."""
 
 from reconciler.model.actions import TerminateInstance
 from reconciler.planner.cycle import Cycle, Removal

@@ -1,4 +1,4 @@
-"""Nodes that have not been Ready for `unready_time` (behaviour, section 6)."""
+"""Nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
 
 from datetime import datetime, timedelta
 

@@ -30,16 +30,8 @@ def shared_keys(links: Links) -> tuple[str, ...]:
     return tuple(sorted({c.topology.key for c in links.obeyed()} - {HOSTNAME}))
 
 
-def coordinate(topology: Topology, domain: int) -> int:
-    """A domain's place coordinate: uncertain rows with equal choices are one place."""
-    if domain < 0:
-        return -1
-    choice = int(topology.choice_of_domains()[domain])
-    return domain if choice < 0 else _UNCERTAIN - choice
-
-
 def coordinates_of_rows(sim: Simulation, keys: Sequence[str]) -> IntArray:
-    """Per row (first axis) its place coordinates."""
+    """Per row (first axis) its place coordinates: uncertain rows with equal choices are one place."""
     columns = []
     for key in keys:
         topology = sim.topologies[key]

@@ -31,7 +31,10 @@ def shared_keys(links: Links) -> tuple[str, ...]:
 
 
 def coordinates_of_rows(sim: Simulation, keys: Sequence[str]) -> IntArray:
-    """Per row (first axis) its place coordinates: uncertain rows with equal choices are one place."""
+    """Per row (first axis) its place coordinates.
+
+    Uncertain rows with equal choices are one place.
+    """
     columns = []
     for key in keys:
         topology = sim.topologies[key]

@@ -51,6 +51,11 @@ _SPEC_FIELDS = frozenset(f.name for f in fields(PodSpec))
 DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 
+def is_tainted(node: Node) -> bool:
+    """Whether it carries our taint, whoever put it there and why."""
+    return any(taint.key == DRAINING_TAINT for taint in node.taints)
+
+
 def ago(seconds: float) -> datetime:
     """A moment before `NOW`."""
     return NOW - timedelta(seconds=seconds)

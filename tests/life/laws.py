@@ -8,11 +8,11 @@ protected between the plan and the eviction), the law asks only for what the pic
 from collections.abc import Callable, Iterator
 
 from reconciler.adapters.memory import Call
-from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.planner.settings import FleetSettings
+from tests.builders import is_tainted
 from tests.life.happenings import Happenings
 from tests.life.stage import Stage
 
@@ -157,7 +157,7 @@ class Laws:
             yield "its node is protected"
         if not self._may_touch(self._fleet_of(node)):
             yield f"{node.name} is not ours"
-        if not _is_tainted(node):
+        if not is_tainted(node):
             yield f"{node.name} does not carry our taint"
 
     def _deleting(self, call: Call) -> None:
@@ -168,7 +168,7 @@ class Laws:
     def _untainting_node(self, call: Call) -> None:
         """Our own taint may come off any node, and what we noted there with it."""
         node = self._world.node(NodeName(call.subject))
-        if node is not None and _is_tainted(node):
+        if node is not None and is_tainted(node):
             self._given_back.add(node.name)
         self._touching_node(call)
 
@@ -281,7 +281,7 @@ class Laws:
                 yield f"{node.name} is protected"
             if not node.ready:
                 yield from self._silent_bars(node)
-            elif not _is_tainted(node):
+            elif not is_tainted(node):
                 yield f"{node.name} does not carry our taint"
             elif self._settled_pods(node.name):
                 yield f"{self._settled_pods(node.name)[0].key} runs on {node.name}"
@@ -298,7 +298,3 @@ class Laws:
             job = pod.owner is not None and pod.owner.kind == "Job"
             if not pod.deleting and (job or self._was_guarded(pod.key.uid)):
                 yield f"{pod.key} may still run on {node.name}"
-
-
-def _is_tainted(node: Node) -> bool:
-    return any(taint.key == DRAINING_TAINT for taint in node.taints)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from reconciler.model.actions import DO_NOT_DISRUPT, DRAIN_STARTED, DRAINING_TAINT
+from reconciler.model.actions import DO_NOT_DISRUPT, DRAIN_STARTED
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import FleetSettings
+from tests.builders import is_tainted
 from tests.life.laws import Laws
 from tests.life.oscillation import oscillation
 from tests.life.stage import Stage
@@ -83,7 +84,7 @@ def _leftovers(stage: Stage) -> Iterator[str]:
         if node.instance_id is None:
             continue
         instance = world.fleets.instances.get(node.instance_id)
-        if any(taint.key == DRAINING_TAINT for taint in node.taints):
+        if is_tainted(node):
             yield f"{node.name} still carries our taint"
         elif DRAIN_STARTED in node.annotations:
             yield f"{node.name} still says that its drain has started"

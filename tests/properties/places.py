@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import product
 
-from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Pod, PodSpec, Taint
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import InstanceId, NodeName, Region
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import FleetSettings, PlannerSettings
+from tests.builders import is_tainted
 
 ZONE = "topology.kubernetes.io/zone"
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
@@ -80,7 +80,7 @@ class FleetFacts:
     @property
     def draining(self) -> int:
         """Nodes with our taint."""
-        return sum(any(t.key == DRAINING_TAINT for t in n.taints) for n in self.nodes)
+        return sum(map(is_tainted, self.nodes))
 
 
 def fleet_facts(snapshot: Snapshot, settings: PlannerSettings) -> list[FleetFacts]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import (
-    DRAINING_TAINT,
     UNNEEDED_SINCE,
     DeleteNode,
     EvictPod,
@@ -17,6 +16,7 @@ from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings
+from tests.builders import is_tainted
 from tests.properties.places import FleetFacts, fleet_facts, instances_by_id, is_gone
 from tests.properties.strategies import PROTECTIONS
 
@@ -37,7 +37,7 @@ def scale_in_faults(snapshot: Snapshot, settings: PlannerSettings, made: Plan) -
         found += _drain_faults(snapshot, made, nodes[name], moved)
     for name in ended:
         found += [f"{name}: {p.key} is ended" for p in _counted_on(snapshot, nodes[name])]
-    found += [f"{n} ended without a drain" for n in ended if not _draining(nodes[n])]
+    found += [f"{n} ended without a drain" for n in ended if not is_tainted(nodes[n])]
     found += [f"{n} tainted and ended at once" for n in set(tainted) & set(ended)]
     found += [f"{n} is tainted too early" for n in tainted if not _idle_long(snapshot, nodes[n])]
     found += _instance_faults(snapshot, made, nodes)
@@ -117,10 +117,6 @@ def _counts(pod: Pod) -> bool:
     return not daemon and (pod.unreadable or pod.spec.priority >= 0)
 
 
-def _draining(node: Node) -> bool:
-    return any(t.key == DRAINING_TAINT for t in node.taints)
-
-
 def _terminated(snapshot: Snapshot, node: Node) -> bool:
     if node.instance_id is None:
         return False
@@ -146,7 +142,7 @@ def _minimum_faults(made: Plan, facts: list[FleetFacts], tainted: list[str]) -> 
     gone = {a.node for a in made.actions if isinstance(a, TerminateInstance | UntaintNode)}
     for fleet in facts:
         listed = next(f for f in made.fleets if (f.fleet, f.region) == fleet.key)
-        drained = {n.name for n in fleet.nodes if _draining(n) or n.name in tainted} - gone
+        drained = {n.name for n in fleet.nodes if is_tainted(n) or n.name in tainted} - gone
         begins = any(n.name in tainted for n in fleet.nodes)
         if begins and listed.target - len(drained) < fleet.min:
             yield f"{fleet.key}: {listed.target} less {len(drained)} is below {fleet.min}"

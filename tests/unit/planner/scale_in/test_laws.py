@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from reconciler.model.actions import (
     DO_NOT_DISRUPT,
-    DRAINING_TAINT,
     UNNEEDED_SINCE,
     AnnotateNode,
     AnyAction,
@@ -30,6 +29,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
 from tests.builders import (
     ago,
+    is_tainted,
     make_cloud_of,
     make_fleet,
     make_fleet_settings,
@@ -141,14 +141,9 @@ def faults(world: World, made: Plan) -> list[str]:
     if set(evicted) != set(places):
         found.append("evictions and destinations differ")
     going = {a.node for a in made.actions if isinstance(a, TaintNode | TerminateInstance)}
-    going |= {n.name for n in cluster.nodes if draining(n)}
+    going |= {n.name for n in cluster.nodes if is_tainted(n)}
     found += [f"{p} is sent to {n}, which leaves" for p, n in places.items() if n in going]
     return [*found, *overfull(world, places), *unemptied(world, made, evicted)]
-
-
-def draining(node: Node) -> bool:
-    """Whether it carries our taint."""
-    return any(t.key == DRAINING_TAINT for t in node.taints)
 
 
 def overfull(world: World, places: dict[Any, Any]) -> list[str]:

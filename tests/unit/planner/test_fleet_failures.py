@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import SetCapacity
 from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
@@ -23,19 +22,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-
-
-def raises(made: Plan) -> dict[tuple[str, str], int]:
-    """Fleet and region to target."""
-    return {(a.fleet, a.region): a.to_capacity for a in made.actions if isinstance(a, SetCapacity)}
-
-
-def seats(made: Plan) -> dict[str, tuple[object, ...]]:
-    """Pod to its place."""
-    return {
-        p.pod.name: (p.node,) if p.node else (p.fleet, p.launching, p.new_node)
-        for p in made.placements
-    }
+from tests.unit.planner.placed import raises, seats
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from reconciler.model.actions import DRAIN_STARTED, AnnotateNode, SetCapacity, UntaintNode
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
-from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOME,
@@ -24,20 +23,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-
-
-def raises(made: Plan) -> dict[tuple[str, str], int]:
-    """Fleet and region to target."""
-    return {(a.fleet, a.region): a.to_capacity for a in made.actions if isinstance(a, SetCapacity)}
-
-
-def seats(made: Plan) -> dict[str, tuple[object, ...]]:
-    """Pod to its place."""
-    return {
-        p.pod.name: (p.node,) if p.node else (p.fleet, p.launching, p.new_node)
-        for p in made.placements
-    }
-
+from tests.unit.planner.placed import raises, seats
 
 # ---- nodes that exist, then capacity on its way, then new nodes ---------------------------
 

@@ -36,7 +36,7 @@ RESTS_SECONDS = 600.0
 """Longer than any timer of these lives."""
 
 
-class Life:
+class ConsolidatingCluster:
     """One cluster, drawn from a seed."""
 
     def __init__(self, seed: int) -> None:
@@ -116,12 +116,12 @@ class Life:
 @pytest.mark.parametrize("seed", [*(seed for seed in range(LIVES) if seed not in FOUND), *FOUND])
 def test_it_comes_to_rest_and_wastes_nothing(seed: int) -> None:
     """Nodes bought in vain, thrown away and bought again cost more than consolidation saves."""
-    life = Life(seed)
-    life.run()
-    laws, stage = life.scene.laws, life.scene.stage
+    cluster = ConsolidatingCluster(seed)
+    cluster.run()
+    laws, stage = cluster.scene.laws, cluster.scene.stage
     assert laws.broken == []
     end = stage.process.now
     assert [change for change in laws.changes if change[0] > end - RESTS_SECONDS] == []
     since = end - LASTS_SECONDS + DEMAND_ENDS_SECONDS
     assert list(oscillation(stage, laws, since)) == []
-    assert life.idle() == {}
+    assert cluster.idle() == {}

@@ -43,7 +43,6 @@ class Process:
         self.cycles = 0
         self.reports: list[CycleReport] = []
         """Of the last cycles only."""
-        self.outcomes: list[Outcome] = []
         self.active_at = 0.0
         """When a plan last had something to do, or a cycle failed."""
         self.cluster_known_at = 0.0
@@ -105,7 +104,6 @@ class Process:
 
     def action_ended(self, outcome: Outcome) -> None:
         """See Reporter."""
-        self.outcomes.append(outcome)
 
     def cycle_ended(self, report: CycleReport) -> None:
         """See Reporter."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from reconciler.model.actions import DO_NOT_DISRUPT
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.errors import Refused
 from reconciler.model.frozen import FrozenMap
@@ -83,11 +82,6 @@ class Scene:
         """Pods are deleted for good."""
         for key in keys:
             self.world.remove_pod(key)
-
-    def guard(self, key: PodKey) -> None:
-        """Somebody protects a pod."""
-        self.world.annotate_pod(key, {DO_NOT_DISRUPT: "true"})
-        self.happenings.guarded_at.setdefault(key.uid, self.world.clock.monotonic_seconds())
 
     def set_target(self, name: str, target: int) -> None:
         """The fleet has so many nodes when the scenario begins."""

@@ -71,23 +71,3 @@ def test_spares_are_empty_nodes_only() -> None:
     made = planned(fleet, *nodes, on("a"), full("b"))
     assert kept(made)["e"] == "type-spares"
     assert told(made, TaintNode) == ["a"]
-
-
-def test_lightly_used_cluster_shrinks_to_what_its_pods_fill() -> None:
-    """Cluster Autoscaler's benchmark, a tenth of it: a greedy order that burns destinations."""
-    fleet = make_fleet_settings(
-        cpu=100,
-        memory="1000Gi",
-        pods=200,
-        scale_in=ScaleInSettings(unneeded_seconds=0, non_empty_at_once_max=1000),
-    )
-    nodes = [make_node(f"n{i:03}", fleet) for i in range(200)]
-    spec = on("x", cpu="1", requests={"memory": "10Gi"}).spec
-    pods = [
-        make_pod(f"p{i:03}-{j:02}", node=f"n{i:03}", spec=spec)
-        for i in range(200)
-        for j in range(40)
-    ]
-    made = planned(fleet, *nodes, *pods, relists=2)
-    assert len(told(made, TaintNode)) == 120
-    assert len(told(made, EvictPod)) == len(moves(made)) == 120 * 40

@@ -1,8 +1,9 @@
 """Limits over all removals together: demand, spares, the safety stop."""
 
+import pytest
+
 from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
-from reconciler.planner.settings import ScaleInSettings
-from tests.builders import make_fleet_settings, make_node, make_pod
+from tests.builders import ago, make_fleet_settings, make_node, make_pod
 from tests.unit.planner.scale_in.scene import (
     full,
     kept,
@@ -49,11 +50,24 @@ def test_removal_of_too_many_nodes_waits_for_a_second_list() -> None:
     assert again.held == ()
 
 
-def test_three_nodes_may_always_go() -> None:
-    """Small clusters would never shrink."""
-    fleet = make_scene_fleet()
-    made = planned(fleet, *(unneeded(n, fleet) for n in "abc"))
-    assert sorted(told(made, TaintNode)) == ["a", "b", "c"]
+@pytest.mark.parametrize(
+    ("idle", "busy", "held"),
+    [(3, 0, 0), (4, 0, 4), (6, 0, 6), (4, 9, 4), (4, 10, 0), (9, 21, 0), (10, 20, 10)],
+)
+def test_safety_stop_holds_more_than_three_and_thirty_percent_until_lists_agree(
+    idle: int, busy: int, held: int
+) -> None:
+    """An empty answer would empty the cluster, a small or really empty one be paid for."""
+    fleet = make_fleet_settings()
+    nodes = [unneeded(f"i{n}", fleet) for n in range(idle)]
+    used = [make_node(f"b{n}", fleet) for n in range(busy)]
+    pods = [make_pod(f"p{n}", node=f"b{n}") for n in range(busy)]
+    made = planned(fleet, *nodes, *used, *pods)
+    assert len(made.held) == held
+    assert len(told(made, TaintNode)) == (0 if held else idle)
+    assert {h.code for h in made.held} <= {"safety-stop"}
+    again = planned(fleet, *nodes, *used, *pods, relists=2)
+    assert len(told(again, TaintNode)) == idle
 
 
 def test_stuck_instances_count_for_the_safety_stop() -> None:
@@ -63,10 +77,26 @@ def test_stuck_instances_count_for_the_safety_stop() -> None:
     assert [(h.node, h.instance) for h in made.held] == [("", f"i-{i}") for i in range(4)]
 
 
+def test_type_spares_are_kept_until_the_type_threshold() -> None:
+    """The next burst would wait for a launch although spares were asked for."""
+    fleet = make_scene_fleet(type_spares=1, type_idle_threshold_seconds=3600)
+    old = unneeded("c", fleet, 7200, ready_changed_at=ago(9000))
+    made = planned(fleet, unneeded("a", fleet, 900), unneeded("b", fleet, 1000), old)
+    assert sorted(told(made, TaintNode)) == ["a", "c"]
+    assert kept(made) == {"b": "type-spares"}
+
+
+def test_spares_count_per_instance_type() -> None:
+    """One type's spare would let the other type's last node go."""
+    fleet = make_scene_fleet(type_spares=1, type_idle_threshold_seconds=3600)
+    labels = {"node.kubernetes.io/instance-type": "other"}
+    nodes = [unneeded("a", fleet, 900), unneeded("b", fleet, 900, labels=labels)]
+    assert told(planned(fleet, *nodes), TaintNode) == []
+
+
 def test_spares_are_empty_nodes_only() -> None:
     """A node with pods would count as a spare that nobody can use."""
-    spares = ScaleInSettings(type_spares=1, type_idle_threshold_seconds=7200)
-    fleet = make_fleet_settings(scale_in=spares)
+    fleet = make_scene_fleet(type_spares=1, type_idle_threshold_seconds=7200)
     nodes = [unneeded("a", fleet), unneeded("e", fleet), make_node("b", fleet)]
     made = planned(fleet, *nodes, on("a"), full("b"))
     assert kept(made)["e"] == "type-spares"

@@ -182,6 +182,18 @@ def test_min_capacity_is_held_the_longest_idle_leave_first() -> None:
     assert kept(made) == {"n0": "min-capacity", "n1": "min-capacity"}
 
 
+@pytest.mark.parametrize(
+    ("minimum", "target", "left"), [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 0, 1)]
+)
+def test_nodes_beyond_the_target_go_down_to_the_minimum(
+    minimum: int, target: int, left: int
+) -> None:
+    """Somebody lowered a target: EC2 ends nothing by itself, and idle nodes would stay for ever."""
+    fleet = make_fleet_settings(min_capacity=minimum)
+    made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), target=target)
+    assert len(told(made, TaintNode)) == 2 - left
+
+
 def test_nodes_already_draining_count_for_the_minimum() -> None:
     """Two plans in a row would each take the last node but one."""
     fleet = make_fleet_settings(min_capacity=1)

@@ -1,5 +1,6 @@
-"""Nodes with pods: when they may be emptied (behaviour, section 5)."""
+"""Nodes with pods: when they are emptied and where their pods go (behaviour, section 5)."""
 
+from datetime import time
 from typing import Any
 
 import pytest
@@ -11,11 +12,20 @@ from reconciler.model.actions import (
     TaintNode,
     TerminateInstance,
 )
-from reconciler.model.cluster import PodDisruptionBudget
-from reconciler.model.frozen import FrozenMap
-from tests.builders import ago, amounts_of, make_node, make_settings, near, selecting
+from reconciler.planner.settings import GracePeriod
+from tests.builders import (
+    HOSTNAME,
+    ago,
+    amounts_of,
+    make_daemon_set,
+    make_node,
+    make_pod,
+    make_settings,
+    near,
+)
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
+    drained,
     full,
     kept,
     make_scene_fleet,
@@ -38,6 +48,8 @@ def test_under_used_node_is_drained_with_every_pod_promised_a_place() -> None:
     assert (taint.taint.key, taint.taint.value) == (DRAINING_TAINT, "scale-in")
     assert annotations_set(made) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
     assert moves(made) == {"on-a": "b"}
+    (evicted,) = [a for a in made.actions if isinstance(a, EvictPod)]
+    assert (evicted.pod.name, evicted.node, evicted.grace_seconds) == ("on-a", "a", 30)
     assert [f.target for f in made.fleets] == [2]
 
 
@@ -60,14 +72,17 @@ def test_node_is_drained_after_unneeded_time(seconds: float, leaves: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("cpu", "requests", "leaves"),
-    [("1900m", {}, True), ("2", {}, False), ("100m", {"memory": "8Gi"}, False)],
+    ("cpu", "memory", "leaves"),
+    [("1999m", "1Gi", True), ("2", "1Gi", False), ("100m", "8Gi", False), ("100m", "8191Mi", True)],
 )
-def test_use_counts_in_cpu_and_memory(cpu: str, requests: dict[str, str], leaves: bool) -> None:
+def test_use_must_be_below_the_threshold_in_cpu_and_memory(
+    cpu: str, memory: str, leaves: bool
+) -> None:
     """A node full of memory would count as empty, or one exactly at the threshold leave."""
     fleet = make_scene_fleet()
     node, other = unneeded("a", fleet), make_node("b", make_scene_fleet(cpu=64, memory="256Gi"))
-    made = planned(fleet, node, other, on("a", cpu=cpu, requests=requests), on("b", "x", cpu="40"))
+    pod = on("a", cpu=cpu, requests={"memory": memory})
+    made = planned(fleet, node, other, pod, on("b", "x", cpu="40"))
     assert told(made, TaintNode) == (["a"] if leaves else [])
 
 
@@ -81,16 +96,23 @@ def test_use_of_a_device_keeps_its_node() -> None:
     assert told(planned(fleet, *nodes, on("a"), full("b")), TaintNode) == ["a"]
 
 
-def test_daemons_count_neither_as_use_nor_as_room() -> None:
-    """Small nodes with many daemons would never be under-used, or always."""
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize(("cpu", "leaves"), [("900m", True), ("1", False)])
+def test_daemons_count_neither_as_use_nor_as_room(cpu: str, leaves: bool, listed: bool) -> None:
+    """Nodes with many daemons would never be under-used, or always, or be no destination."""
     fleet = make_scene_fleet()
-    nodes = [unneeded("a", fleet), make_node("b", fleet)]
-    daemon = on("a", "d", "3", owner="DaemonSet")
-    light = planned(fleet, *nodes, daemon, on("a", cpu="400m"), full("b"))
-    assert told(light, TaintNode) == ["a"]
-    assert told(light, EvictPod) == ["on-a"]
-    heavy = planned(fleet, *nodes, daemon, on("a", cpu="500m"), full("b"))
-    assert told(heavy, TaintNode) == []
+    daemons = [on(n, f"d-{n}", "2", namespace="kube-system", owner="DaemonSet") for n in "ab"]
+    made = planned(
+        fleet,
+        unneeded("a", fleet),
+        make_node("b", fleet),
+        on("a", cpu=cpu),
+        full("b", "1"),
+        *daemons,
+        daemon_sets=(make_daemon_set("d", cpu="2", memory="64Mi"),) if listed else (),
+    )
+    assert told(made, TaintNode) == (["a"] if leaves else [])
+    assert told(made, EvictPod) == (["on-a"] if leaves else [])
 
 
 def test_node_whose_pods_fit_nowhere_loses_its_timer() -> None:
@@ -150,104 +172,6 @@ def test_rules_between_pods_hold_where_they_go() -> None:
     assert moves(more) == {"on-a": "b"}
 
 
-@pytest.mark.parametrize(
-    ("changed", "code"),
-    [
-        ({"owner": "Job"}, "started-job"),
-        ({"owner": None}, "no-controller"),
-        ({"local_storage": True}, "local-storage"),
-        ({"namespace": "kube-system"}, "kube-system"),
-        ({"termination_grace_seconds": 600}, "long-grace"),
-        ({"annotations": FrozenMap({"karpenter.sh/do-not-disrupt": "true"})}, "do-not-disrupt"),
-        ({"unreadable": True}, "unreadable"),
-    ],
-)
-def test_pod_that_may_not_move_keeps_its_node(changed: dict[str, Any], code: str) -> None:
-    """Work in flight, data or an owner's word would be lost."""
-    fleet = make_scene_fleet()
-    made = planned(
-        fleet,
-        unneeded("a", fleet),
-        make_node("b", fleet),
-        on("a", "bad", cpu="100m", **changed),
-        on("a"),
-        full("b"),
-    )
-    assert told(made, TaintNode) + told(made, EvictPod) == []
-    assert kept(made)["a"] == code
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("fleet-reconciler.io/do-not-disrupt", "true"),
-        ("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true"),
-        ("cluster-autoscaler.kubernetes.io/safe-to-evict", "false"),
-    ],
-)
-def test_annotated_node_stays(key: str, value: str) -> None:
-    """An operator who looks at a node would see it vanish."""
-    fleet = make_scene_fleet()
-    node = unneeded("a", fleet, annotations={key: value})
-    made = planned(fleet, node, make_node("b", fleet), on("a"), full("b"))
-    assert told(made, TaintNode) == []
-    assert kept(made)["a"] == "protected"
-
-
-def web_budget(allowed: int) -> PodDisruptionBudget:
-    """A budget over `app=web`."""
-    return PodDisruptionBudget(
-        namespace="ns", name="web", selector=selecting(app="web"), disruptions_allowed=allowed
-    )
-
-
-def test_budget_must_allow_every_pod_of_the_node_now() -> None:
-    """A drain would stop half-way, its node neither used nor gone."""
-    fleet = make_scene_fleet()
-    labels = {"app": "web"}
-    objects = (
-        unneeded("a", fleet),
-        make_node("b", fleet),
-        on("a", "w1", "100m", labels=labels),
-        on("a", "w2", "100m", labels=labels),
-        full("b"),
-    )
-    assert kept(planned(fleet, *objects, budgets=(web_budget(1),)))["a"] == "budget"
-    assert told(planned(fleet, *objects, budgets=(web_budget(2),)), EvictPod) == ["w1", "w2"]
-
-
-def test_budget_refusal_leaves_the_timer_as_it_is() -> None:
-    """The node would have to be unneeded from the start each time a rollout is under way."""
-    fleet = make_scene_fleet()
-    pod = on("a", labels={"app": "web"})
-    made = planned(
-        fleet, unneeded("a", fleet), make_node("b", fleet), pod, full("b"), budgets=(web_budget(0),)
-    )
-    assert annotations_set(made) == set()
-
-
-def test_nodes_that_a_budget_keeps_do_not_use_up_the_time_of_the_others() -> None:
-    """Sixty nodes whose budget never allows anything would be all that a plan ever looks at."""
-    fleet = make_scene_fleet()
-    guarded = [unneeded(f"g{n:02}", fleet, 7200) for n in range(60)]
-    pods = [on(f"g{n:02}", cpu="400m", labels={"app": "web"}) for n in range(60)]
-    nodes = [*guarded, unneeded("y", fleet), make_node("z", fleet)]
-    pods += [on("y", cpu="600m"), full("z", "3")]
-    made = planned(fleet, *nodes, *pods, budgets=(web_budget(0),))
-    assert told(made, TaintNode) == ["y"]
-
-
-def test_budget_is_shared_by_all_drains_of_a_plan() -> None:
-    """Two nodes would each use the one disruption that there is."""
-    fleet = make_scene_fleet(non_empty_at_once_max=10)
-    labels = {"app": "web"}
-    nodes = [unneeded(n, fleet) for n in "ab"] + [make_node(n, fleet) for n in "xyz"]
-    pods = [on("a", labels=labels), on("b", labels=labels), *(full(n) for n in "xyz")]
-    made = planned(fleet, *nodes, *pods, budgets=(web_budget(1),))
-    assert told(made, TaintNode) == ["a"]
-    assert kept(made)["b"] == "budget"
-
-
 def test_one_node_with_pods_at_a_time_one_under_way_counted() -> None:
     """A rollout's worth of pods would move at once."""
     fleet = make_scene_fleet()
@@ -257,6 +181,8 @@ def test_one_node_with_pods_at_a_time_one_under_way_counted() -> None:
     assert told(made, TaintNode) == ["a"]
     assert kept(made)["b"] == "max-non-empty-at-once"
     assert annotations_set(made) == {("a", "drain-started", "2026-01-31T12:00:00Z")}
+    going = drained("d", fleet), on("d", deleting=True)
+    assert told(planned(fleet, *nodes, *pods, *going), TaintNode) == []
 
 
 def test_minimum_keeps_under_used_nodes() -> None:
@@ -265,18 +191,6 @@ def test_minimum_keeps_under_used_nodes() -> None:
     made = planned(fleet, unneeded("a", fleet), make_node("b", fleet), on("a"), full("b"))
     assert told(made, TaintNode) == []
     assert kept(made)["a"] == "min-capacity"
-
-
-@pytest.mark.parametrize(
-    ("minimum", "target", "left"), [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 0, 1)]
-)
-def test_nodes_beyond_the_target_go_down_to_the_minimum(
-    minimum: int, target: int, left: int
-) -> None:
-    """Somebody lowered a target: EC2 ends nothing by itself, and idle nodes would stay for ever."""
-    fleet = make_scene_fleet(min_capacity=minimum)
-    made = planned(fleet, unneeded("a", fleet), unneeded("b", fleet), target=target)
-    assert len(told(made, TaintNode)) == 2 - left
 
 
 def test_empty_node_goes_before_one_with_pods_and_both_respect_the_minimum() -> None:
@@ -307,6 +221,16 @@ def test_moved_pods_do_not_push_headroom_out() -> None:
     assert told(made, TaintNode) == []
 
 
+def test_room_that_waiting_pods_need_is_not_given_to_moved_ones() -> None:
+    """A pod would be moved into the room that was just promised to another, and a node bought."""
+    fleet = make_scene_fleet()
+    there = make_pod("waits", cpu="1", memory="64Mi", node_selector={HOSTNAME: "b"})
+    nodes = [unneeded("a", fleet), make_node("b", fleet)]
+    made = planned(fleet, *nodes, on("a", cpu="900m"), full("b", "3"), there)
+    assert told(made, TaintNode) == []
+    assert moves(made) == {}
+
+
 def test_bouncing_pods_need_no_low_use_but_half_an_hour() -> None:
     """Kluster Fleet Manager's users would keep nodes that it gave back."""
     fleet = make_scene_fleet(bounce_deployment_pods=True)
@@ -321,10 +245,6 @@ def test_bouncing_pods_need_no_low_use_but_half_an_hour() -> None:
 
 def test_node_younger_than_its_grace_period_is_no_candidate() -> None:
     """A node would be emptied while a burst is still arriving."""
-    from datetime import time  # noqa: PLC0415
-
-    from reconciler.planner.settings import GracePeriod  # noqa: PLC0415
-
     period = GracePeriod(
         starts=time(0), ends=time(0), weekdays=frozenset(range(1, 8)), seconds=7200
     )

@@ -1,4 +1,4 @@
-"""Wrong input: one clear line on stderr and the right exit code (interfaces, section 1)."""
+"""Wrong input: one clear line on stderr and the right exit code."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Every form in which the inputs of `reconciler plan` may come (interfaces, section 3)."""
+"""Every form in which the inputs of `reconciler plan` may come."""
 
 import json
 from collections.abc import Callable

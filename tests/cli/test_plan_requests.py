@@ -1,4 +1,4 @@
-"""What a pod asks for, from its JSON to the number in the plan (behaviour, section 2)."""
+"""What a pod asks for, from its JSON to the number in the plan (docs/scale-up.md)."""
 
 from typing import Any
 

@@ -264,7 +264,7 @@ def _may_share(pod: Pod, place: Place, other: Pod, other_place: Place, key: str)
     """Whether two pods are in one domain, or might turn out to be.
 
     Where EC2 still chooses the zone every choice must do beside pods that run; how promised nodes
-    fall among themselves is left to kube-scheduler (behaviour, section 3).
+    fall among themselves is left to kube-scheduler (docs/scale-up.md).
     """
     if place is other_place:
         return place.domain(key) is not None

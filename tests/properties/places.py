@@ -1,6 +1,6 @@
 """Where pods can be: nodes there are, capacity on its way, nodes a plan would buy.
 
-Written from the contract (behaviour, sections 3 and 4), without the planner's own code for it.
+Written from the contract (docs/scale-up.md), without the planner's own code for it.
 """
 
 from collections.abc import Mapping

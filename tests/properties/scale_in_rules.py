@@ -1,4 +1,4 @@
-"""What scale-in must never do, node by node (behaviour, sections 5 and 11)."""
+"""What scale-in must never do, node by node (docs/scale-in.md)."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta

@@ -29,7 +29,7 @@ def cycles(events: Sequence[Mapping[str, Any]]) -> list[Cycle]:
 def window_of(found: Sequence[Cycle], moment: float) -> float | None:
     """The window of the cycle in which EC2 was called at a moment; None: it is not logged yet.
 
-    Never more than batching may wait (behaviour, section 1).
+    Never more than batching may wait (docs/scale-up.md).
     """
     for each in found:
         if each.began - _ROUNDING_SECONDS <= moment <= each.ended + _ROUNDING_SECONDS:

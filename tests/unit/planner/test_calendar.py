@@ -1,4 +1,4 @@
-"""How long a node must have been empty, by hour, weekday and time zone (behaviour, section 5)."""
+"""How long a node must have been empty, by hour, weekday and time zone (docs/scale-in.md)."""
 
 from datetime import UTC, datetime, time
 

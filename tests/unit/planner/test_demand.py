@@ -1,4 +1,4 @@
-"""Which pods count, and for which sector (behaviour, section 2)."""
+"""Which pods count, and for which sector (docs/scale-up.md)."""
 
 from typing import Any
 

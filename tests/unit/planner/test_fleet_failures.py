@@ -1,4 +1,4 @@
-"""Where demand goes when fleets fail: cool-off, fallback, regions (behaviour, section 4)."""
+"""Where demand goes when fleets fail: cool-off, fallback, regions (docs/failures.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""min_capacity beside nodes on their way out and nodes beyond the target (behaviour, 4 and 5)."""
+"""min_capacity beside nodes on their way out and nodes beyond the target (docs/scale-up.md)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a new node of a fleet is planned to have (behaviour, section 3)."""
+"""What a new node of a fleet is planned to have (docs/scale-up.md)."""
 
 from dataclasses import replace
 from datetime import timedelta

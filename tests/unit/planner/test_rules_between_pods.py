@@ -1,4 +1,4 @@
-"""Affinity, anti-affinity and spread among pods that are placed together (behaviour, 3 and 4)."""
+"""Affinity, anti-affinity and spread among pods that are placed together (docs/scale-up.md)."""
 
 from collections import Counter
 

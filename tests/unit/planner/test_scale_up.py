@@ -1,4 +1,4 @@
-"""Where demand goes (behaviour, section 4)."""
+"""Where demand goes (docs/scale-up.md)."""
 
 from decimal import Decimal
 from typing import Any

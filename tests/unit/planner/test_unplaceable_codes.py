@@ -1,4 +1,4 @@
-"""Every code of `unplaceable`, with the numbers that a person needs (interfaces, section 3)."""
+"""Every code of `unplaceable`, with the numbers that a person needs."""
 
 from decimal import Decimal
 from typing import Any

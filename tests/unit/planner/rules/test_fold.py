@@ -1,4 +1,4 @@
-"""What may be moved voluntarily, rule by rule and folded together (behaviour, section 5)."""
+"""What may be moved voluntarily, rule by rule and folded together (docs/scale-in.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Empty nodes by local time and weekday, in whole plans (behaviour, section 5)."""
+"""Empty nodes by local time and weekday, in whole plans (docs/scale-in.md)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta

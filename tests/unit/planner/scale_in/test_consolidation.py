@@ -1,4 +1,4 @@
-"""Consolidation: fewer or smaller nodes when that saves at least 5 % (behaviour, section 5)."""
+"""Consolidation: fewer or smaller nodes when that saves at least 5 % (docs/scale-in.md)."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Fleets that EC2 has and the config has not (behaviour, sections 5 and 10)."""
+"""Fleets that EC2 has and the config has not (docs/scale-in.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Drains under way: gone on with, given up, ended (behaviour, section 5)."""
+"""Drains under way: gone on with, given up, ended (docs/scale-in.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Empty nodes: timers, what forbids their end, limits, the two steps (behaviour, 5 and 11)."""
+"""Empty nodes: timers, what forbids their end, limits, the two steps (docs/scale-in.md)."""
 
 from datetime import timedelta
 from typing import Any

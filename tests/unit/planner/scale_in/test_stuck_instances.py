@@ -1,4 +1,4 @@
-"""Instances that never join (behaviour, section 6)."""
+"""Instances that never join (docs/scale-in.md)."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Nodes with pods: when they are emptied and where their pods go (behaviour, section 5)."""
+"""Nodes with pods: when they are emptied and where their pods go (docs/scale-in.md)."""
 
 from datetime import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Nodes that are not Ready for long (behaviour, sections 6 and 11)."""
+"""Nodes that are not Ready for long (docs/scale-in.md)."""
 
 from typing import Any
 

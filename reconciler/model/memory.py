@@ -36,7 +36,7 @@ class FleetMemory:
     learned_version: str = ""
     """What its nodes were made from then, as in `DemandMemory.version`."""
     unseen_since: datetime | None = None
-    """Since when none of them is left; None while one is."""
+    """Since when no node offers as little any more; None while one does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from reconciler.model.memory import FleetMemory
 from reconciler.planner.fleet_version import version_of
 from reconciler.planner.inventory import FleetStatus, Inventory
 
-REMEMBERED: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
+FROM_THE_START: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 """What kubelet states from its start; devices come later, and may be away for a while."""
 REMEMBERED_FOR: Final = timedelta(days=1)
 """Then the estimate counts again: reservations can change with nothing to show for it here."""
@@ -40,7 +40,7 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
             after = _learning(before, seen, version_of(status), at)
         if after != before:
             memories[place] = after
-        fleets.append(replace(status, seen=seen, learned=after.learned))
+        fleets.append(replace(status, seen=seen, learned=_lasting(after.learned)))
     return replace(
         inventory,
         fleets=tuple(fleets),
@@ -71,12 +71,16 @@ def _learning(
     memory: FleetMemory, seen: Resources | None, version: str, at: datetime
 ) -> FleetMemory:
     """What is known after this snapshot; the least counts, so that it comes to rest."""
-    valid = bool(memory.learned) and memory.learned_version == version
-    if seen is not None:
-        lasting = FrozenMap((name, seen[name]) for name in sorted(REMEMBERED.intersection(seen)))
-        least = least_of([memory.learned, lasting]) if valid else lasting
-        return replace(memory, learned=least, learned_version=version, unseen_since=None)
-    since = memory.unseen_since
-    if valid and (since is None or at - since <= REMEMBERED_FOR):
-        return replace(memory, unseen_since=at if since is None else since)
-    return replace(memory, learned=NO_RESOURCES, learned_version="", unseen_since=None)
+    shown = NO_RESOURCES if seen is None else _lasting(seen)
+    before = memory.learned if memory.learned_version == version else NO_RESOURCES
+    least = least_of([before, shown]) if before and shown else before or shown
+    since = memory.unseen_since or at
+    if least == shown or at - since > REMEMBERED_FOR:
+        # As little as that is there now, or nothing has been for long.
+        version = version if shown else ""
+        return replace(memory, learned=shown, learned_version=version, unseen_since=None)
+    return replace(memory, learned=least, learned_version=version, unseen_since=since)
+
+
+def _lasting(offered: Resources) -> Resources:
+    return FrozenMap((name, offered[name]) for name in sorted(FROM_THE_START.intersection(offered)))

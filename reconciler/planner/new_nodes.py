@@ -124,14 +124,15 @@ def _offered(status: FleetStatus, reserved: Resources, daemons: Sequence[PodSpec
         return fleet.allocatable
     taken = _total(daemons)
     if status.seen is not None:
-        return _minus(status.seen, taken)
-    least = dict(least_of([option.resources for option in fleet.options]))
+        least = {name: min(n, status.learned.get(name, n)) for name, n in status.seen.items()}
+        return _minus(FrozenMap(least), taken)
+    guess = dict(least_of([option.resources for option in fleet.options]))
     if fleet.ephemeral_storage_bytes:
-        least["ephemeral-storage"] = fleet.ephemeral_storage_bytes
+        guess["ephemeral-storage"] = fleet.ephemeral_storage_bytes
     larger = {name: max(reserved.get(name, 0), taken.get(name, 0)) for name in {*reserved, *taken}}
     for name, amount in status.learned.items():
-        least[name], larger[name] = amount, taken.get(name, 0)
-    return _minus(FrozenMap(least), larger)
+        guess[name], larger[name] = amount, taken.get(name, 0)
+    return _minus(FrozenMap(guess), larger)
 
 
 def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:

@@ -16,6 +16,7 @@ from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.departing_fleets import with_departing
+from reconciler.planner.devices import with_promised_devices
 from reconciler.planner.discovered import with_discovered
 from reconciler.planner.inventory import FleetStatus, with_config_names
 from reconciler.planner.kept import one_reason_each
@@ -62,7 +63,7 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
         also: Pods that nobody wants to place, but about which questions will be asked.
     """
     settings = with_discovered(snapshot, settings)
-    named = with_config_names(snapshot, settings)
+    named = with_promised_devices(with_config_names(snapshot, settings), settings)
     cycle = open_cycle(named, with_departing(named, settings), also)
     for policy in ORDER:
         policy.propose(cycle)

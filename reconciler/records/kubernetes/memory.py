@@ -36,7 +36,7 @@ TEXT_MAX = 1 << 18
 RESOURCES_MAX = 8
 """Names that are read of one fleet at most."""
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
-Amount = Annotated[int, Meta(ge=0, lt=2**62)]
+Amount = Annotated[int, Meta(ge=0, lt=2**53)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

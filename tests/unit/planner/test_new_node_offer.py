@@ -19,8 +19,10 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     NOW,
+    ago,
     amounts,
     make_cloud,
+    make_cloud_of,
     make_daemon_set,
     make_fleet,
     make_fleet_settings,
@@ -31,6 +33,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
+from tests.unit.planner.placed import raises
 
 
 def offered(fleet: FleetSettings, *nodes: Node, **changed: Any) -> str:
@@ -185,6 +188,35 @@ def test_least_that_was_seen_is_remembered() -> None:
     """Of two machines that EC2 may launch the larger may be the last to go."""
     first = remembered_from(FLEET, smaller("14Gi"))
     assert offered_later(remembered_from(FLEET, smaller("15Gi"), before=first)) == "14Gi"
+
+
+def test_least_that_was_seen_counts_beside_larger_nodes() -> None:
+    """Of a fleet of several types a small node may be the first to go, again and again."""
+    small = remembered_from(FLEET, smaller("13Gi"))
+    larger = smaller("15Gi")
+    cloud = make_cloud_of([larger], make_fleet(FLEET, 1))
+    assert offered(FLEET, larger, cloud=cloud, memories=small) == "13Gi"
+    day_after = remembered_from(FLEET, larger, before=small)
+    (memory,) = day_after
+    assert memory.unseen_since == NOW
+    at = NOW + timedelta(hours=24.1)
+    assert offered(FLEET, larger, cloud=cloud, memories=day_after, at=at) == "15Gi"
+
+
+@pytest.mark.parametrize(("seconds", "bought"), [(60, []), (901, ["primary-b"])])
+def test_device_of_a_node_that_has_just_come_is_counted_on(
+    seconds: float, bought: list[str]
+) -> None:
+    """Its plugin registers later: until then the pod would be bought for again, and dearer."""
+    a = make_fleet_settings("a", options=(make_option("a.type", nvidia__gpu=1),))
+    b = make_fleet_settings("b", options=(make_option("b.type", nvidia__gpu=1, price="2"),))
+    bare = amounts(cpu=4, memory="16Gi", pods=58)
+    node = make_node("n", a, allocatable=bare, created_at=ago(seconds))
+    pod = make_pod(cpu="1", requests={"nvidia/gpu": 1})
+    cloud = make_cloud_of([node], make_fleet(a, 1), make_fleet(b))
+    made = plan(make_snapshot(node, pod, cloud=cloud), make_settings(a, b))
+    assert [p.node for p in made.placements if p.node] == ([] if bought else ["n"])
+    assert [fleet for fleet, _ in raises(made)] == bought
 
 
 def test_what_was_remembered_is_forgotten_after_a_day() -> None:

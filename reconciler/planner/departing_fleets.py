@@ -70,7 +70,13 @@ def _has_other_capacity_type(live: Fleet, fleet: FleetSettings) -> bool:
 
 
 def _emptied(fleet: FleetSettings) -> FleetSettings:
-    return replace(fleet, min_capacity=0, max_capacity=0, scale_in=_at_once(fleet.scale_in))
+    return replace(
+        fleet,
+        min_capacity=0,
+        max_capacity=0,
+        departing=True,
+        scale_in=_at_once(fleet.scale_in),
+    )
 
 
 def _at_once(usual: ScaleInSettings) -> ScaleInSettings:
@@ -99,6 +105,7 @@ def _departing(settings: PlannerSettings, name: str, lives: Iterable[Fleet]) -> 
         spot=tags.get("Spot") != "false",
         regions=tuple(dict.fromkeys(Region(live.region) for live in found)),
         max_capacity=0,
+        departing=True,
         labels=type(tags)({FLEET: name}),
         options=tuple(
             InstanceOption(instance_type=each, resources=NO_RESOURCES, usd_per_hour=None)

@@ -104,6 +104,12 @@ class Inventory:
     memories: tuple[FleetMemory, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
 
+    @property
+    def departing(self) -> frozenset[NodeName]:
+        """Nodes of fleets that are to go: no destination either, they would never leave."""
+        going = (status for status in self.fleets if status.settings.departing)
+        return frozenset(node.name for status in going for node in status.nodes)
+
     def is_unseen(self, node: Node, key: FleetKey) -> bool:
         """Whether EC2 shows instances of the node's region, but not the node's."""
         named = node.instance_id is not None and node.name not in self.instance_of_node

@@ -88,6 +88,8 @@ class FleetSettings:
     ephemeral_storage_bytes: int = 0
     over_subscription: float = 0.0
     grace_periods: tuple[GracePeriod, ...] = ()
+    departing: bool = False
+    """`allow_destroy` lists it: it may hold nothing, and takes nothing more."""
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
     bounce_deployment_pods: bool = False
     expire_after_seconds: float | None = None

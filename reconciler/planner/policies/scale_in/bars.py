@@ -6,6 +6,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.idleness import kept_by_twin
 from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.moves import waits_for_its_end
 from reconciler.planner.rules import Judge, Ruling, Verdict, first_irreplaceable, forbidding
 
 Bar = tuple[str, str]
@@ -63,6 +64,14 @@ def movable(rulings: Iterable[tuple[Pod, Ruling]]) -> tuple[list[Pod], Bar | Non
         if ruling.verdict is Verdict.OK:
             moving.append(pod)
     return moving, None
+
+
+def to_come_again(rulings: Iterable[tuple[Pod, Ruling]]) -> list[Pod]:
+    """Pods that are stopping and whose successors come when they are gone: nobody else shows them.
+
+    Without a place kept for them another node would be ended, and one bought for them.
+    """
+    return [p for p, r in rulings if r.verdict is Verdict.WAIT and waits_for_its_end(p)]
 
 
 def _pod_bar(pod: Pod, ruling: Ruling) -> Bar:

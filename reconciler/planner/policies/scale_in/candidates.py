@@ -13,8 +13,9 @@ from reconciler.planner.drains import failure_noted_anew, rests_until
 from reconciler.planner.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.kept import keep
-from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable
+from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable, to_come_again
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
+from reconciler.planner.rules import Ruling
 from reconciler.planner.text import duration
 from reconciler.planner.timers import stop_timer
 from reconciler.planner.utilisation import Utilisation
@@ -36,6 +37,9 @@ class Candidate:
     node: Node
     status: FleetStatus
     moving: list[Pod]
+    """Pods that would be evicted."""
+    placed: list[Pod]
+    """Pods that need a place elsewhere: these, and StatefulSets' that are stopping there."""
     share: float
     bounces: bool
     """Its pods may bounce: no timer is needed, they have run for long."""
@@ -81,8 +85,9 @@ def find_candidates(scene: Scene) -> list[Candidate]:
 
 
 def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
-    """As many candidates as one plan has time for, those without a timer taking turns.
+    """As many candidates as one plan has time for: the ripe ones, and of the others some in turn.
 
+    Half of the places are for those whose time has not come: some have no timer yet.
     Those that may not go whatever the answer come after all others: however many a budget keeps,
     the rest have their turn.
     """
@@ -93,14 +98,15 @@ def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
     most = max(most, at_once)
     if len(candidates) <= most:
         return candidates
-    timed = [c for c in candidates if c.since is not None]
-    fresh = [c for c in candidates if c.since is None]
-    turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(fresh))
-    in_turn = [*timed, *fresh[turn:], *fresh[:turn]]
+    ripe = [c for c in candidates if c.ripe(scene.cycle.at)]
+    others = [c for c in candidates if not c.ripe(scene.cycle.at)]
+    turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(others))
+    first = ripe[: max(most // 2, most - len(others))]
+    in_turn = [*first, *others[turn:], *others[:turn], *ripe[len(first) :]]
     able = list(islice((c for c in in_turn if may_go_in_time(scene, c)), most))
     chosen = {c.node.name for c in able}
-    others = (c for c in in_turn if c.node.name not in chosen)
-    return [*able, *islice(others, most - len(able))]
+    barred = (c for c in in_turn if c.node.name not in chosen)
+    return [*able, *islice(barred, most - len(able))]
 
 
 def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
@@ -133,9 +139,11 @@ def _candidate(
     if not (little_used or bounces or cycle.settings.consolidation):
         return None
     moving: list[Pod] = []
+    rulings: list[tuple[Pod, Ruling]] = []
     barred = bar(cycle, node, status) or _too_young(cycle, node, status)
     if barred is None:
-        moving, barred = movable(scene.judge(status.settings).rulings(pods))
+        rulings = list(scene.judge(status.settings).rulings(pods))
+        moving, barred = movable(rulings)
     if barred is not None or not moving:
         keep(cycle, node, *(barred or ("deleting", "its last pods are being deleted")))
         return None
@@ -146,6 +154,7 @@ def _candidate(
         node=node,
         status=status,
         moving=moving,
+        placed=[*moving, *to_come_again(rulings)],
         share=share,
         bounces=bounces,
         since=unneeded_since(cycle, node),

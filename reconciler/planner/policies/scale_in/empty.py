@@ -12,7 +12,7 @@ from reconciler.planner.calendar import idle_seconds_required
 from reconciler.planner.cycle import Removal
 from reconciler.planner.drains import taint
 from reconciler.planner.idleness import idle_for, is_empty
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.inventory import FleetStatus, is_joining
 from reconciler.planner.kept import keep
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum, bar, bystander_bar
@@ -82,6 +82,9 @@ def _ripe(scene: Scene, node: Node, status: FleetStatus) -> timedelta | None:
     )
     if found is not None:
         keep(cycle, node, *found)
+        return None
+    if is_joining(node, cycle.at, cycle.settings.instance_init_seconds):
+        keep(cycle, node, "not-ready", "it is still starting: pods that wait count on it")
         return None
     idle = idle_for(cycle, node)
     if idle is None:

@@ -78,7 +78,7 @@ class Misses:
         alone = bool(come) or self._mover.staying_alone(other.node)
         if not (alone and may_go_in_time(self._scene, other)):
             return False
-        groups = grouped(cycle, [*other.moving, *come]) if come else self._grouped(other)
+        groups = grouped(cycle, [*other.placed, *come]) if come else self._grouped(other)
         return self._consolidator.move(other, groups) is None and self._consolidator.would_buy(
             other, groups, candidate.status.key
         )

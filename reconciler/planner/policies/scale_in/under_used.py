@@ -141,6 +141,7 @@ def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> Bar | None:
 
 def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:
     node, settings = candidate.node, candidate.status.settings.scale_in
+    evicted = {pod.key for pod in candidate.moving}
     fit = "fits" if len(candidate.moving) == 1 else "fit"
     pods = counted_noun(len(candidate.moving), "pod")
     because = f"{candidate.because}; {pods} {fit} elsewhere"
@@ -155,5 +156,5 @@ def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:
             candidate.policy,
             because,
         ),
-        placements=tuple(placements_of(cycle, moves)),
+        placements=tuple(p for p in placements_of(cycle, moves) if p.pod in evicted),
     )

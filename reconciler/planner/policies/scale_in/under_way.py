@@ -26,9 +26,14 @@ from reconciler.planner.idleness import counted, counts, kept_by_twin
 from reconciler.planner.inventory import VOLUNTARY_DRAINS, is_draining, is_draining_voluntarily
 from reconciler.planner.live_fleets import LIVE_STATES
 from reconciler.planner.mover import Mover
-from reconciler.planner.moves import Moves, grouped, placements_of, waits_for_its_end
-from reconciler.planner.policies.scale_in.bars import at_minimum, bystander_bar, pod_bar
-from reconciler.planner.rules import Judge, Ruling, Verdict, forbidding
+from reconciler.planner.moves import Moves, grouped, placements_of
+from reconciler.planner.policies.scale_in.bars import (
+    at_minimum,
+    bystander_bar,
+    pod_bar,
+    to_come_again,
+)
+from reconciler.planner.rules import Judge, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
 from reconciler.planner.timers import stop_timer
 
@@ -119,13 +124,13 @@ class _Leaver:
             because = "it is used again"
         if because:
             cycle.actions += give_back(node, "scale-in", because)
-        elif cycle.inventory.is_unseen(node, key):
-            return  # gone, or an answer that is late: there is nothing to end
+        elif status.out_of_reach or cycle.inventory.is_unseen(node, key):
+            return  # no answer, a late one, or it is gone: nobody is evicted, nothing is ended
         elif counted(pods):
             self._drain_on(node, key, pods, judge)
         elif _evicted_lately(cycle, node):
             return
-        elif node.instance_id is not None and not status.out_of_reach:
+        elif node.instance_id is not None:
             _end(cycle, node, key)
 
     def _drain_on(self, node: Node, key: FleetKey, pods: list[Pod], judge: Judge) -> None:
@@ -134,7 +139,7 @@ class _Leaver:
         settings = cycle.statuses[key].settings.scale_in
         rulings = list(judge.rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
-        moving = [*left, *_to_come_again(rulings)]
+        moving = [*left, *to_come_again(rulings)]
         limit = settings.pod_eviction_timeout_seconds
         if not left:
             limit += settings.graceful_termination_max_seconds
@@ -173,14 +178,6 @@ def _evicted_lately(cycle: Cycle, node: Node) -> bool:
     if not graces or started is None:
         return False
     return cycle.at - started <= timedelta(seconds=max(graces)) + HANGS_AFTER
-
-
-def _to_come_again(rulings: list[tuple[Pod, Ruling]]) -> list[Pod]:
-    """Pods that are stopping and whose successors come when they are gone: nobody else shows them.
-
-    Without a place kept for them another node would be ended, and one bought for them.
-    """
-    return [p for p, r in rulings if r.verdict is Verdict.WAIT and waits_for_its_end(p)]
 
 
 def _too_long(cycle: Cycle, node: Node, limit_seconds: float) -> str:

@@ -1,9 +1,12 @@
 """A draining node that is needed is taken back before anything is launched (docs/scale-up.md)."""
 
+from collections.abc import Container
+
 import numpy as np
 
 from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT
 from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.drains import end_of_drain, untaint
 from reconciler.planner.inventory import is_draining_voluntarily
@@ -14,7 +17,8 @@ from reconciler.planner.policies.scale_up.place import fill_class
 
 def take_back_draining(cycle: Cycle) -> None:
     """Offer the draining nodes to what still waits; keep those that help."""
-    draining = [n for n in cycle.nodes.values() if _may_return(cycle, n)]
+    departing = cycle.inventory.departing
+    draining = [n for n in cycle.nodes.values() if _may_return(cycle, n, departing)]
     if not draining or not any(w.left for w in cycle.waiting):
         return
     before = set(cycle.used_rows)
@@ -35,13 +39,14 @@ def take_back_draining(cycle: Cycle) -> None:
             cycle.sim.set_schedulable(row, node_row(node))
 
 
-def _may_return(cycle: Cycle, node: Node) -> bool:
+def _may_return(cycle: Cycle, node: Node, departing: Container[NodeName]) -> bool:
     return (
         is_draining_voluntarily(node)
         and node.ready
         and not node.deleting
         and node.name in cycle.inventory.fleet_of_node
         and node.name not in cycle.inventory.leaving
+        and node.name not in departing
     )
 
 

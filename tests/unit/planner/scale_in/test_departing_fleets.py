@@ -22,7 +22,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import full, moves, on, told
+from tests.unit.planner.scale_in.scene import drained, full, moves, on, told, unneeded
 
 STAYS = make_fleet_settings()
 OLD = make_fleet_settings("old")
@@ -120,3 +120,16 @@ def test_fleet_that_waits_for_its_replacement_gets_no_new_nodes() -> None:
     made = replaced(make_node("s", STAYS), full("s"), make_pod(cpu="3"), spot_tag="true")
     raised = {a.fleet for a in made.actions if isinstance(a, SetCapacity)}
     assert raised == {STAYS.name}
+
+
+def test_nothing_is_moved_onto_a_fleet_that_is_to_go() -> None:
+    """Its nodes would fill as fast as they are emptied, and the removal would never end."""
+    made = planned(unneeded("s", STAYS), make_node("o", OLD), on("s"), full("o", "1"))
+    assert moves(made) == {"full-o": "s"}
+
+
+def test_draining_node_of_a_fleet_that_is_to_go_is_not_taken_back() -> None:
+    """Other fleets can launch for the pod; here it would stay for good."""
+    made = planned(drained("o", OLD), make_pod(cpu="3"))
+    assert told(made, UntaintNode) == []
+    assert [(p.fleet, p.new_node) for p in made.placements] == [(STAYS.name, 0)]

@@ -15,7 +15,18 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
-from tests.builders import make_node, make_pod, selecting
+from tests.builders import (
+    AWAY,
+    HOME,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    selecting,
+)
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     drained,
@@ -324,3 +335,19 @@ def test_room_that_a_drain_under_way_counts_on_is_not_given_to_pods_that_come_so
     assert told(made, TaintNode) == []
     assert kept(made)["d"] == "no-destination"
     assert told(planned(fleet, *nodes, *pods), TaintNode) == ["d"]
+
+
+def test_nobody_is_evicted_while_ec2_does_not_answer_for_the_fleet() -> None:
+    """Pods would be moved for a node that nothing can end."""
+    away, home = make_fleet_settings(regions=(AWAY,)), make_fleet_settings("home")
+    nodes = [drained("a", away, region=AWAY), make_node("b", home)]
+    lives = make_fleet(home, 1)
+    cloud = make_cloud(
+        lives,
+        instances=[make_instance(nodes[1], lives)],
+        regions=frozenset({HOME}),
+        silent=frozenset({AWAY}),
+    )
+    settings = make_settings(away, home, regions=(HOME, AWAY))
+    made = planned(settings, *nodes, on("a"), cloud=cloud)
+    assert told(made, EvictPod) + told(made, UntaintNode) == []

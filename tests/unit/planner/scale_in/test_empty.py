@@ -15,6 +15,7 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
+from reconciler.model.cluster import Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import ScaleInSettings
 from tests.builders import (
@@ -28,7 +29,7 @@ from tests.builders import (
     make_pod,
     make_settings,
 )
-from tests.unit.planner.scale_in.scene import kept, noted, planned, told, unneeded
+from tests.unit.planner.scale_in.scene import FLEET, kept, noted, planned, told, unneeded
 
 # ---- timers -------------------------------------------------------------------------------
 
@@ -315,3 +316,13 @@ def test_clock_that_jumps_back_removes_nothing() -> None:
     nodes = [unneeded(f"n{i}", fleet, 900) for i in range(2)]
     made = planned(fleet, *nodes, at=NOW - timedelta(hours=2))
     assert told(made, TaintNode) == []
+
+
+def test_node_that_still_starts_is_not_idle() -> None:
+    """Pods that wait count on it: it would be ended, and its like bought, for ever."""
+    agent = Taint(key="node.cilium.io/agent-not-ready", effect="NoExecute")
+    node = unneeded("n", FLEET, created_at=ago(700), ready_changed_at=ago(690), taints=(agent,))
+    made = planned(FLEET, node, make_pod(cpu="3"))
+    assert told(made, TaintNode) == []
+    assert [(p.fleet, p.launching) for p in made.placements] == [(FLEET.name, 0)]
+    assert kept(made)["n"] == "not-ready"

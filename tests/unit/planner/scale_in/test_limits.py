@@ -3,7 +3,19 @@
 import pytest
 
 from reconciler.model.actions import EvictPod, TaintNode, TerminateInstance
-from tests.builders import ago, make_fleet_settings, make_node, make_pod
+from reconciler.planner.planner import plan
+from tests.builders import (
+    AWAY,
+    HOME,
+    ago,
+    make_cloud_of,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
 from tests.unit.planner.scale_in.scene import (
     full,
     kept,
@@ -101,3 +113,16 @@ def test_spares_are_empty_nodes_only() -> None:
     made = planned(fleet, *nodes, on("a"), full("b"))
     assert kept(made)["e"] == "type-spares"
     assert told(made, TaintNode) == ["a"]
+
+
+def test_sector_whose_regions_are_silent_ends_no_plan() -> None:
+    """Every cycle would end in a traceback for as long as EC2 does not answer there."""
+    away = make_fleet_settings("small", "away", regions=(AWAY,), over_subscription=0.3)
+    home = make_fleet_settings("small", "home")
+    node = make_node("n", home)
+    cloud = make_cloud_of(
+        [node], make_fleet(home, 1), regions=frozenset({HOME}), silent=frozenset({AWAY})
+    )
+    settings = make_settings(away, home, regions=(HOME, AWAY))
+    made = plan(make_snapshot(node, make_pod(), cloud=cloud), settings)
+    assert [p.node for p in made.placements] == ["n"]

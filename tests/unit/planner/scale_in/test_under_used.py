@@ -1,6 +1,6 @@
 """Nodes with pods: when they are emptied and where their pods go (docs/scale-in.md)."""
 
-from datetime import time
+from datetime import time, timedelta
 from typing import Any
 
 import pytest
@@ -12,12 +12,15 @@ from reconciler.model.actions import (
     TaintNode,
     TerminateInstance,
 )
-from reconciler.planner.settings import GracePeriod
+from reconciler.model.cluster import Node, Pod
+from reconciler.planner.settings import GracePeriod, ScaleInSettings
 from tests.builders import (
     HOSTNAME,
+    NOW,
     ago,
     amounts_of,
     make_daemon_set,
+    make_fleet_settings,
     make_node,
     make_pod,
     make_settings,
@@ -296,3 +299,32 @@ def test_nodes_that_go_together_are_spread_together() -> None:
     assert told(made, TaintNode) == ["a"]
     assert moves(made) == {"on-a": "y"}
     assert kept(made)["b"] == "no-destination"
+
+
+def test_nodes_that_wait_for_their_time_leave_turns_for_the_others() -> None:
+    """A sector with a long `unneeded_time` would keep all others from ever being looked at."""
+    slow, quick = (
+        make_fleet_settings(sector=name, scale_in=ScaleInSettings(unneeded_seconds=seconds))
+        for name, seconds in (("slow", 86_400), ("quick", 60))
+    )
+    waiting = [unneeded(f"w{n:02}", slow) for n in range(60)]
+    nodes = [*waiting, make_node("a", quick), make_node("b", quick)]
+    pods = [on(node.name, sector=node.labels["sector"]) for node in nodes]
+    settings = make_settings(slow, quick)
+    begun: set[str] = set()
+    for minute in range(4):
+        at = NOW + timedelta(minutes=minute)
+        made = planned(settings, *nodes, *pods, at=at)
+        begun |= {node for node, _, value in annotations_set(made) if value}
+    assert begun == {"a"}  # b takes its pod
+
+
+def test_stopping_pod_that_comes_again_needs_a_place_before_a_drain_begins() -> None:
+    """The drain would evict the rest, find no place for it, and be given up in the next plan."""
+    fleet = make_scene_fleet()
+    stopping = on("a", "db-0", "1", owner="StatefulSet", deleting=True)
+    objects: list[Node | Pod] = [unneeded("a", fleet), make_node("b", fleet), on("a"), stopping]
+    assert told(planned(fleet, *objects, full("b", "3")), TaintNode) == []
+    made = planned(fleet, *objects, full("b", "2"))
+    assert told(made, EvictPod) == ["on-a"]
+    assert moves(made) == {"on-a": "b"}

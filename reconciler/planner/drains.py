@@ -1,6 +1,7 @@
 """The words of a drain: what begins one, what ends one that failed, and how long it then rests."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import (
@@ -18,6 +19,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Provider
+from reconciler.planner.attempts import Attempts, read_attempts
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.idleness import parse_time
@@ -99,20 +101,9 @@ def drain_started(cycle: Cycle, node: Node) -> datetime | None:
     return min(parse_time(text) or cycle.at, cycle.at)
 
 
-def last_failure(cycle: Cycle, node: Node) -> tuple[datetime, int] | None:
+def last_failure(cycle: Cycle, node: Node) -> Attempts | None:
     """When its last drain failed, and how many failed in a row; None when none is remembered."""
-    noted = node.annotations.get(DRAIN_FAILED)
-    if not noted:
-        return None
-    text, _, number = noted.partition("/")
-    when = parse_time(text)
-    if when is None:
-        return None
-    count = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else 1
-    when = min(when, cycle.at)
-    if cycle.at - when > _FORGOTTEN_AFTER:
-        return None
-    return when, max(1, count)
+    return read_attempts(node.annotations.get(DRAIN_FAILED, ""), cycle.at, _FORGOTTEN_AFTER)
 
 
 def failure_noted_anew(cycle: Cycle, node: Node) -> list[AnyAction]:
@@ -121,8 +112,8 @@ def failure_noted_anew(cycle: Cycle, node: Node) -> list[AnyAction]:
     when = parse_time(node.annotations.get(DRAIN_FAILED, "").partition("/")[0])
     if failure is None or when is None or when <= cycle.at:
         return []
-    noted, because = f"{rfc3339(cycle.at)}/{failure[1]}", "it was noted in the future"
-    return [annotate(node, DRAIN_FAILED, noted, "scale-in", because)]
+    noted = str(replace(failure, latest=cycle.at))
+    return [annotate(node, DRAIN_FAILED, noted, "scale-in", "it was noted in the future")]
 
 
 def rests_until(cycle: Cycle, node: Node) -> datetime | None:
@@ -130,7 +121,7 @@ def rests_until(cycle: Cycle, node: Node) -> datetime | None:
     failure = last_failure(cycle, node)
     if failure is None:
         return None
-    until = failure[0] + cool_off(failure[1])
+    until = failure.latest + cool_off(failure.count)
     return until if until > cycle.at else None
 
 
@@ -150,9 +141,9 @@ def end_of_drain(
     """The annotations of a drain that came to nothing: its failure, from which it rests."""
     failure, started = last_failure(cycle, node), drain_started(cycle, node)
     actions: list[AnyAction] = []
-    if failure is None or started is None or failure[0] < started:
-        noted = f"{rfc3339(cycle.at)}/{1 if failure is None else failure[1] + 1}"
-        actions.append(annotate(node, DRAIN_FAILED, noted, policy, because))
+    if failure is None or started is None or failure.latest < started:
+        noted = Attempts(latest=cycle.at, count=1 if failure is None else failure.count + 1)
+        actions.append(annotate(node, DRAIN_FAILED, str(noted), policy, because))
     if DRAIN_STARTED in node.annotations:
         actions.append(annotate(node, DRAIN_STARTED, None, policy, because))
     return tuple(actions)

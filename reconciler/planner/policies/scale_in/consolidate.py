@@ -5,8 +5,13 @@ only begun with its end in sight (docs/scale-in.md).
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
+from reconciler.model.actions import REPLACEMENT_ASKED, AnyAction
 from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.attempts import Attempts, read_attempts
+from reconciler.planner.demand import SectorFinder
+from reconciler.planner.drains import annotate
 from reconciler.planner.inventory import FleetStatus
 from reconciler.planner.money import cost_limits, usd
 from reconciler.planner.mover import Mover
@@ -16,6 +21,9 @@ from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.scene import Scene
 
 SAVING_PERCENT_MIN = 5
+ASKED_MAX = 2
+"""So many nodes may come for one in vain."""
+_FORGOTTEN_AFTER = timedelta(days=1)
 
 
 class Consolidator:
@@ -25,6 +33,8 @@ class Consolidator:
         self._scene = scene
         self._mover = mover
         self._on = scene.cycle.settings.consolidation
+        self._finder = SectorFinder(scene.cycle.settings)
+        self._sectors: dict[NodeName, frozenset[str]] = {}
 
     def cheaper_rows(self, candidate: Candidate, idle: Iterable[NodeName]) -> list[int]:
         """Those of the idle nodes that cost less: they had better stay, and the candidate go."""
@@ -75,9 +85,7 @@ class Consolidator:
         if not self._on:
             return []
         cycle = self._scene.cycle
-        region = candidate.status.key.region
-        near = (s for s in cycle.inventory.fleets if s.key.region == region)
-        cheaper = [status.key for status in near if self._may_grow(candidate, status)]
+        cheaper = [s.key for s in cycle.inventory.fleets if self._is_open(candidate, s)]
         return sorted(cheaper, key=lambda key: (cycle.offers[key].nano_usd_per_hour, key))
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
@@ -85,10 +93,10 @@ class Consolidator:
         return self._on and self._saves(candidate, key)
 
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
-        """Whether one more node of the fleet would do in its place, once that is to be had."""
-        if not self.is_dearer(candidate, key):
-            return False
+        """Whether one more node of the fleet would do in its place, and might be asked for."""
         cycle = self._scene.cycle
+        if not self._is_open(candidate, cycle.statuses[key]) or self.asked_in_vain(candidate, key):
+            return False
         mark = cycle.sim.fork()
         row = cycle.sim.add_row(cycle.offers[key].row)
         fits = self._mover.fits(candidate.node, groups, [row], spread=True)
@@ -103,6 +111,7 @@ class Consolidator:
         old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
         because = f"a node at {new} USD/h can take the pods of {candidate.node.name} at {old}"
         cycle.raises[key] = ("consolidation", because)
+        cycle.actions += self._noted(candidate, key)
         self._scene.non_empty_begun += 1
 
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
@@ -113,15 +122,54 @@ class Consolidator:
         most = old.nano_usd_per_hour * (100 - SAVING_PERCENT_MIN)
         return most > 0 and new.nano_usd_per_hour * 100 <= most
 
-    def _may_grow(self, candidate: Candidate, status: FleetStatus) -> bool:
+    def asked_in_vain(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether nodes have come for it, this fleet's too, and it could not go all the same.
+
+        Such nodes differ from plan (a taint that the config does not know, say): after
+        `ASKED_MAX` of them no more are asked for within a day.
+        """
+        asked = self._asked(candidate)
+        return asked is not None and asked.count >= ASKED_MAX and self._is_over(asked, key)
+
+    def _asked(self, candidate: Candidate) -> Attempts | None:
+        noted = candidate.node.annotations.get(REPLACEMENT_ASKED, "")
+        return read_attempts(noted, self._scene.cycle.at, _FORGOTTEN_AFTER)
+
+    def _is_over(self, asked: Attempts, key: FleetKey) -> bool:
+        """Whether a node has come since, or should have: until then it is the same purchase."""
         cycle = self._scene.cycle
-        target = cycle.size_of(status.key)
+        nodes = cycle.statuses[key].nodes
+        came = any(n.created_at is not None and n.created_at > asked.latest for n in nodes)
+        wait = timedelta(seconds=cycle.settings.instance_init_seconds)
+        return came or cycle.at - asked.latest > wait
+
+    def _noted(self, candidate: Candidate, key: FleetKey) -> list[AnyAction]:
+        """How often it was asked for, on the node that is to go: a restart forgets nothing."""
+        at, asked = self._scene.cycle.at, self._asked(candidate)
+        if asked is not None and not self._is_over(asked, key):
+            return []
+        noted = Attempts(latest=at, count=1 if asked is None else asked.count + 1)
+        because = f"a node of {key.name} is asked for in its place"
+        return [annotate(candidate.node, REPLACEMENT_ASKED, str(noted), "consolidation", because)]
+
+    def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
+        """Whether the fleet may have one more node, near enough and cheaper, for such pods."""
         return (
-            not status.unavailable
+            status.key.region == candidate.status.key.region
+            and not status.unavailable
             and self._saves(candidate, status.key)
-            and (status.max is None or target < status.max)
+            and (status.max is None or self._scene.cycle.size_of(status.key) < status.max)
+            and status.settings.sector in self._sectors_of(candidate)
             and self._affordable(status)
         )
+
+    def _sectors_of(self, candidate: Candidate) -> frozenset[str]:
+        """The sectors whose fleets are asked for nodes for its pods, as when they wait."""
+        name = candidate.node.name
+        if name not in self._sectors:
+            served = [frozenset(self._finder.served_by(pod.spec)) for pod in candidate.placed]
+            self._sectors[name] = served[0].intersection(*served[1:])
+        return self._sectors[name]
 
     def _affordable(self, status: FleetStatus) -> bool:
         """Both nodes run for a while: no cost limit may be broken meanwhile."""

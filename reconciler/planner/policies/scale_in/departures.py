@@ -39,7 +39,7 @@ class Departures:
         """Its pods by class: a candidate is asked about more than once."""
         name = candidate.node.name
         if name not in self._groups:
-            self._groups[name] = grouped(self._scene.cycle, candidate.moving)
+            self._groups[name] = grouped(self._scene.cycle, candidate.placed)
         return self._groups[name]
 
     def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Moves | Bar | None:
@@ -72,6 +72,9 @@ class Departures:
         groups, offers = self.grouped(candidate), self._scene.cycle.offers
         bar: Bar | None = None
         for key in self.consolidator.cheaper_fleets(candidate):
+            if self.consolidator.asked_in_vain(candidate, key):
+                bar = "consolidation", f"nodes of {key.name} came for it and did not take its pods"
+                continue
             mark = self._mover.mark()
             row = self._mover.add_row(offers[key].row)
             move = partial(self._mover.move, candidate.node, groups, [row])

@@ -38,7 +38,7 @@ def planned(
     nodes = [o for o in objects if hasattr(o, "allocatable")]
     lives = {first.name: make_fleet(first, small)}
     for fleet in others:
-        there = sum(n.labels["fleet"] == fleet.name for n in nodes)
+        there = sum(n.labels.get("fleet") == fleet.name for n in nodes)
         lives[fleet.name] = make_fleet(fleet, there + launching)
     settings = make_settings(*fleets, consolidation=changed.pop("consolidation", True), **changed)
     cloud = make_cloud_of(nodes, *lives.values())

@@ -1,15 +1,20 @@
 """Consolidation: fewer or smaller nodes when that saves at least 5 % (docs/scale-in.md)."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from reconciler.model.actions import EvictPod, SetCapacity, TaintNode
+from reconciler.model.actions import REPLACEMENT_ASKED, EvictPod, SetCapacity, TaintNode
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import rfc3339
 from tests.builders import (
     AWAY,
     HOME,
+    ago,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -304,3 +309,70 @@ def test_idle_node_of_a_fleet_that_has_to_get_rid_of_nodes_is_no_place() -> None
     nodes = [unneeded("l", LARGE), on("l", cpu="3"), unneeded("s", SMALL)]
     made = planned(*nodes, small=1, fleets=(departing, LARGE))
     assert told(made, TaintNode) == ["s"]
+
+
+def test_replacement_is_asked_for_in_the_sectors_of_the_pods() -> None:
+    """Pods of one team would move into another team's sector for good."""
+    other = make_fleet_settings("tiny", "other", price="0.05")
+    objects = (unneeded("l", LARGE), on("l", cpu="3"))
+    assert raised(planned(*objects, fleets=(other, LARGE), default_sector="primary")) == []
+    both = planned(*objects, fleets=(SMALL, other, LARGE), default_sector="primary")
+    assert raised(both) == [("primary-small", 1, "consolidation")]
+
+
+def kept_for_its_price(**changed: Any) -> bool:
+    """Whether a node whose pod fits on a foreign one stays: a dearer one might want its like."""
+    small = replace(SMALL, **changed)
+    foreign = make_node("f", labels={"sector": "primary"})
+    pods = [on("s"), on("l", cpu="3600m"), on("f", cpu="3400m", owner="Job")]
+    nodes = [unneeded("s", small), unneeded("l", LARGE), foreign]
+    made = planned(*nodes, *pods, small=1, fleets=(small, LARGE))
+    return "s" not in told(made, TaintNode)
+
+
+def test_no_node_is_kept_for_a_purchase_that_may_not_be_made() -> None:
+    """Both nodes would stay for ever, where without consolidation one of them goes."""
+    assert kept_for_its_price()
+    assert not kept_for_its_price(max_capacity=1)
+
+
+def asked_before(count: int, seconds: float, *objects: Any, **changed: Any) -> Plan:
+    """The plan for a dear node for which a cheaper one was asked so often, last so long ago."""
+    noted = f"{rfc3339(ago(seconds))}/{count}"
+    node = unneeded("l", LARGE, annotations={REPLACEMENT_ASKED: noted})
+    return planned(node, on("l", cpu="3"), *objects, **changed)
+
+
+def refusing(seconds: float) -> Node:
+    """A cheaper node that came so long ago, and takes no pods for a reason that no config has."""
+    taint = Taint(key="team", value="x", effect="NoSchedule")
+    return make_node("s", SMALL, created_at=ago(seconds), taints=(taint,))
+
+
+def test_purchase_is_noted_on_the_node_that_is_to_go() -> None:
+    """A restart would begin to count anew."""
+    made = planned(unneeded("l", LARGE), on("l", cpu="3"))
+    assert annotations_set(made) == {("l", "replacement-asked", "2026-01-31T12:00:00Z/1")}
+
+
+def test_purchase_that_ec2_has_not_served_yet_counts_once() -> None:
+    """A few refused calls would end consolidation for a day."""
+    made = asked_before(2, 60)
+    assert raised(made) == [("primary-small", 1, "consolidation")]
+    assert annotations_set(made) == set()
+
+
+@pytest.mark.parametrize(("count", "asks"), [(1, True), (2, False), (3, False)])
+def test_nodes_that_came_in_vain_are_asked_for_twice_only(count: int, asks: bool) -> None:
+    """A node would be bought every minute, for ever."""
+    made = asked_before(count, 300, refusing(200), small=1)
+    assert bool(raised(made)) is asks
+    noted = ("l", "replacement-asked", f"2026-01-31T12:00:00Z/{count + 1}")
+    assert (noted in annotations_set(made)) is asks
+    assert kept(made)["l"] == "consolidation"
+
+
+def test_nodes_that_came_in_vain_are_forgotten_after_a_day() -> None:
+    """Whoever mends the image would wait for ever."""
+    assert raised(asked_before(2, 3600)) == []
+    assert raised(asked_before(2, 86_401)) == [("primary-small", 1, "consolidation")]

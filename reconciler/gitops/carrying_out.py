@@ -24,7 +24,7 @@ from reconciler.model.errors import (
     ToolError,
 )
 from reconciler.model.ids import FleetId, Region
-from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.ports.terraform import Terraform, TerraformPlanJson
 
 _REPLANS_MAX = 3

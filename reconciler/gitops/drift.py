@@ -11,7 +11,7 @@ from reconciler.gitops.planned import FLEET, PlannedResource, resources
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState
-from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.ports.terraform import TerraformPlanJson
 
 _LIVE = {

@@ -9,7 +9,7 @@ from reconciler.model.memory import FleetMemory
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.fleet_health import refused
+from reconciler.planner.fleets.health import refused
 from reconciler.records.kubernetes import encode_fleet_state
 from reconciler.records.times import rfc3339
 

@@ -18,8 +18,8 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.census import PodGroup
 from reconciler.planner.demand import Demand
-from reconciler.planner.inventory import FleetStatus, Inventory
-from reconciler.planner.new_nodes import NewNode
+from reconciler.planner.fleets.inventory import FleetStatus, Inventory
+from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.settings import PlannerSettings

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.new_nodes import NANO
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.new_nodes import NANO
 
 
 def nano_usd(price: Decimal) -> int:

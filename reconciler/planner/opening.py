@@ -13,10 +13,10 @@ from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.cycle import Cycle, Seat, WaitingClass
 from reconciler.planner.demand import Wish, find_demand
-from reconciler.planner.hanging import parted_by_hanging
-from reconciler.planner.inventory import Inventory, take_inventory
-from reconciler.planner.learned import with_learned
-from reconciler.planner.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.fleets.inventory import Inventory, take_inventory
+from reconciler.planner.fleets.learned import with_learned
+from reconciler.planner.fleets.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.leaving.hanging import parted_by_hanging
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass

@@ -15,11 +15,12 @@ from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.departing_fleets import with_departing
-from reconciler.planner.devices import with_promised_devices
-from reconciler.planner.discovered import with_discovered
-from reconciler.planner.inventory import FleetStatus, with_config_names
-from reconciler.planner.kept import one_reason_each
+from reconciler.planner.fleets.departing import with_departing
+from reconciler.planner.fleets.devices import with_promised_devices
+from reconciler.planner.fleets.discovered import with_discovered
+from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
+from reconciler.planner.leaving.kept import one_reason_each
+from reconciler.planner.leaving.removals import settle_removals
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_cycle
 from reconciler.planner.policies import (
@@ -31,7 +32,6 @@ from reconciler.planner.policies import (
     stuck_instances,
     unready_nodes,
 )
-from reconciler.planner.removals import settle_removals
 from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun

@@ -2,7 +2,7 @@
 
 from reconciler.model.errors import InvariantViolated
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def check_target(cycle: Cycle, status: FleetStatus) -> None:

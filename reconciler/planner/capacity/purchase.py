@@ -24,7 +24,7 @@ from reconciler.planner.capacity.search import (
     shortfall,
     within_budget,
 )
-from reconciler.planner.new_nodes import NewNode
+from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, local_room, rules_room, tightness

@@ -2,10 +2,10 @@
 
 from reconciler.model.cluster import Pod
 from reconciler.planner.cycle import Cycle, WaitingClass
-from reconciler.planner.fleet_health import MISSING
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.health import MISSING
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.money import cost_limits
-from reconciler.planner.new_nodes import NANO
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
 
 Lifted = tuple[str, int]

@@ -15,7 +15,7 @@ from reconciler.planner.explain.limits import limits_lifted
 from reconciler.planner.explain.repair import Repair, spec_changed
 from reconciler.planner.explain.repairs import repairs
 from reconciler.planner.explain.trial import complete, refusals_of_nodes, variants_of
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import usd
 from reconciler.planner.policies.scale_up.refusals import why
 from reconciler.planner.text import counted_noun

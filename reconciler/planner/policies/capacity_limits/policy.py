@@ -4,12 +4,12 @@ The minimum is bought before demand, so that demand can use it.
 """
 
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.inventory import (
+from reconciler.planner.fleets.inventory import (
     VOLUNTARY_DRAINS,
     FleetStatus,
     drain_reasons,
 )
-from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.fleets.live import LIVE_STATES
 
 
 def propose(cycle: Cycle) -> None:

@@ -8,9 +8,9 @@ and whoever modifies the fleet with EC2's usual policy would lose nodes at work.
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.idleness import is_empty
-from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.leaving.idleness import is_empty
 from reconciler.planner.rules import forbidding
 from reconciler.planner.text import counted_noun
 

@@ -15,15 +15,15 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.planner.cycle import Cycle, Removal
-from reconciler.planner.drains import delete_when_terminated, give_back, taint, terms_of
-from reconciler.planner.idleness import idle_for, is_empty, kept_by_twin
-from reconciler.planner.inventory import is_draining, is_draining_voluntarily
-from reconciler.planner.kept import keep
-from reconciler.planner.orphans import Orphan
+from reconciler.planner.fleets.inventory import is_draining, is_draining_voluntarily
+from reconciler.planner.fleets.orphans import Orphan
+from reconciler.planner.leaving.drains import delete_when_terminated, give_back, taint, terms_of
+from reconciler.planner.leaving.idleness import idle_for, is_empty, kept_by_twin
+from reconciler.planner.leaving.kept import keep
+from reconciler.planner.leaving.timers import start_timer, stop_timer
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration
-from reconciler.planner.timers import start_timer, stop_timer
 
 
 def propose(cycle: Cycle) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.model.ids import NodeName
-from reconciler.planner.mover import Mover
-from reconciler.planner.moves import Moves
+from reconciler.planner.leaving.mover import Mover
+from reconciler.planner.leaving.moves import Moves
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
 from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.empty import RipeNodes

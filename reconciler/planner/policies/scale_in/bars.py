@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.idleness import kept_by_twin
-from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.moves import waits_for_its_end
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.leaving.idleness import kept_by_twin
+from reconciler.planner.leaving.moves import waits_for_its_end
 from reconciler.planner.rules import Judge, Ruling, Verdict, first_irreplaceable, forbidding
 
 Bar = tuple[str, str]

@@ -7,18 +7,18 @@ from itertools import islice
 from reconciler.model.actions import DRAIN_STARTED, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
-from reconciler.planner.calendar import grace_seconds
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import failure_noted_anew, rests_until
-from reconciler.planner.idleness import counted, is_empty, unneeded_since
-from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.kept import keep
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.leaving.drains import failure_noted_anew, rests_until
+from reconciler.planner.leaving.idleness import counted, is_empty, unneeded_since
+from reconciler.planner.leaving.kept import keep
+from reconciler.planner.leaving.timers import stop_timer
 from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable, to_come_again
+from reconciler.planner.policies.scale_in.calendar import grace_seconds
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
+from reconciler.planner.policies.scale_in.utilisation import Utilisation
 from reconciler.planner.rules import Ruling
 from reconciler.planner.text import duration
-from reconciler.planner.timers import stop_timer
-from reconciler.planner.utilisation import Utilisation
 
 BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""

@@ -9,13 +9,13 @@ from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_ASKED, AnyAction
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.planner.attempts import Attempts, read_attempts
 from reconciler.planner.demand import SectorFinder
-from reconciler.planner.drains import annotate
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.leaving.attempts import Attempts, read_attempts
+from reconciler.planner.leaving.drains import annotate
+from reconciler.planner.leaving.mover import Mover
+from reconciler.planner.leaving.moves import Moves
 from reconciler.planner.money import cost_limits, usd
-from reconciler.planner.mover import Mover
-from reconciler.planner.moves import Moves
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.scene import Scene

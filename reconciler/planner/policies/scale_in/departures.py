@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.planner.mover import Mover
-from reconciler.planner.moves import Moves, grouped
+from reconciler.planner.leaving.mover import Mover
+from reconciler.planner.leaving.moves import Moves, grouped
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, Bar
 from reconciler.planner.policies.scale_in.candidates import Candidate

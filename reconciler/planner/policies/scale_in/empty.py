@@ -8,17 +8,17 @@ import numpy as np
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
-from reconciler.planner.calendar import idle_seconds_required
 from reconciler.planner.cycle import Removal
-from reconciler.planner.drains import taint
-from reconciler.planner.idleness import idle_for, is_empty
-from reconciler.planner.inventory import FleetStatus, is_joining
-from reconciler.planner.kept import keep
+from reconciler.planner.fleets.inventory import FleetStatus, is_joining
+from reconciler.planner.leaving.drains import taint
+from reconciler.planner.leaving.idleness import idle_for, is_empty
+from reconciler.planner.leaving.kept import keep
+from reconciler.planner.leaving.timers import start_timer
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum, bar, bystander_bar
+from reconciler.planner.policies.scale_in.calendar import idle_seconds_required
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
 from reconciler.planner.text import duration
-from reconciler.planner.timers import start_timer
 
 Ripe = tuple[timedelta, Node, FleetStatus]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.mover import Mover
-from reconciler.planner.moves import Moves, arrivals_of, grouped
+from reconciler.planner.leaving.mover import Mover
+from reconciler.planner.leaving.moves import Moves, arrivals_of, grouped
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import terms_of
-from reconciler.planner.idleness import counted
-from reconciler.planner.inventory import is_draining
-from reconciler.planner.moves import Moves
-from reconciler.planner.removals import DemandReserve, FleetRoom, still_draining
+from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.leaving.drains import terms_of
+from reconciler.planner.leaving.idleness import counted
+from reconciler.planner.leaving.moves import Moves
+from reconciler.planner.leaving.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.rules import Judge, Terms
 from reconciler.planner.settings import FleetSettings
 

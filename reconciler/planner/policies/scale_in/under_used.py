@@ -5,16 +5,16 @@ from datetime import timedelta
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle, Removal
-from reconciler.planner.drains import begin_drain
-from reconciler.planner.kept import keep
-from reconciler.planner.mover import Mover
-from reconciler.planner.moves import Moves, placements_of
+from reconciler.planner.leaving.drains import begin_drain
+from reconciler.planner.leaving.kept import keep
+from reconciler.planner.leaving.mover import Mover
+from reconciler.planner.leaving.moves import Moves, placements_of
+from reconciler.planner.leaving.timers import start_timer, stop_timer
 from reconciler.planner.policies.scale_in.bars import IN_USE, NEEDED_BACK, Bar, at_minimum
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, lasting_bar
 from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.text import counted_noun, duration
-from reconciler.planner.timers import start_timer, stop_timer
 
 
 def remove_under_used(scene: Scene, candidates: list[Candidate]) -> None:

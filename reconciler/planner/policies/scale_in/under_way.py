@@ -11,7 +11,13 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.drains import (
+from reconciler.planner.fleets.inventory import (
+    VOLUNTARY_DRAINS,
+    is_draining,
+    is_draining_voluntarily,
+)
+from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.leaving.drains import (
     annotate,
     delete_when_terminated,
     drain_started,
@@ -21,12 +27,11 @@ from reconciler.planner.drains import (
     give_up,
     terms_of,
 )
-from reconciler.planner.hanging import HANGS_AFTER
-from reconciler.planner.idleness import counted, counts, kept_by_twin
-from reconciler.planner.inventory import VOLUNTARY_DRAINS, is_draining, is_draining_voluntarily
-from reconciler.planner.live_fleets import LIVE_STATES
-from reconciler.planner.mover import Mover
-from reconciler.planner.moves import Moves, grouped, placements_of
+from reconciler.planner.leaving.hanging import HANGS_AFTER
+from reconciler.planner.leaving.idleness import counted, counts, kept_by_twin
+from reconciler.planner.leaving.mover import Mover
+from reconciler.planner.leaving.moves import Moves, grouped, placements_of
+from reconciler.planner.leaving.timers import stop_timer
 from reconciler.planner.policies.scale_in.bars import (
     at_minimum,
     bystander_bar,
@@ -35,7 +40,6 @@ from reconciler.planner.policies.scale_in.bars import (
 )
 from reconciler.planner.rules import Judge, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
-from reconciler.planner.timers import stop_timer
 
 
 def finish_leaving(cycle: Cycle) -> list[Moves]:

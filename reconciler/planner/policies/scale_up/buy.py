@@ -10,7 +10,7 @@ from reconciler.planner.capacity.items import OfferTable, Want
 from reconciler.planner.capacity.problem import Offer
 from reconciler.planner.capacity.purchase import Purchase, buy
 from reconciler.planner.cycle import Cycle, WaitingClass
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 from reconciler.planner.placement.fill import tightness

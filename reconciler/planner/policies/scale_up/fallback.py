@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from reconciler.planner.cycle import Cycle, WaitingClass
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def could_serve(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> bool:

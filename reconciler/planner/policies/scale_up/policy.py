@@ -3,8 +3,8 @@
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.policies.scale_up.buy import buy_capacity
 from reconciler.planner.policies.scale_up.place import place_on_existing, place_on_nominated
+from reconciler.planner.policies.scale_up.progress import judge_demand, note_purchases
 from reconciler.planner.policies.scale_up.take_back import take_back_draining
-from reconciler.planner.progress import judge_demand, note_purchases
 
 
 def propose(cycle: Cycle) -> None:

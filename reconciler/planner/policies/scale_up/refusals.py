@@ -8,7 +8,7 @@ from reconciler.model.frozen import Labels
 from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import format_amount
 from reconciler.planner.cycle import Cycle, WaitingClass
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import usd
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links

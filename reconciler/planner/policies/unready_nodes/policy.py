@@ -7,9 +7,9 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.demand import FLEET
-from reconciler.planner.drains import terms_of
-from reconciler.planner.inventory import is_draining, is_joining
-from reconciler.planner.kept import keep
+from reconciler.planner.fleets.inventory import is_draining, is_joining
+from reconciler.planner.leaving.drains import terms_of
+from reconciler.planner.leaving.kept import keep
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.text import duration
 

@@ -8,7 +8,7 @@ from reconciler.model.actions import TerminateInstance, UntaintNode
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.plan import Held
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.inventory import is_draining
+from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.suspicion import is_suspicious

@@ -19,10 +19,10 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Provider
-from reconciler.planner.attempts import Attempts, read_attempts
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.idleness import parse_time
+from reconciler.planner.leaving.attempts import Attempts, read_attempts
+from reconciler.planner.leaving.idleness import parse_time
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import rfc3339

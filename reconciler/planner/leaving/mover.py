@@ -9,15 +9,15 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.inventory import is_draining
-from reconciler.planner.moves import Moves, waits_for_its_end
+from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.leaving.moves import Moves, waits_for_its_end
+from reconciler.planner.leaving.room_at_first import RoomAtFirst
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.room_at_first import RoomAtFirst
 
 SPREAD_PODS_MAX = 200
 """Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""

@@ -15,8 +15,8 @@ from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.memory import FleetMemory
-from reconciler.planner.fleet_version import version_of
-from reconciler.planner.inventory import FleetStatus, Inventory
+from reconciler.planner.fleets.inventory import FleetStatus, Inventory
+from reconciler.planner.fleets.version import version_of
 
 FROM_THE_START: Final = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 """What kubelet states from its start; devices come later, and may be away for a while."""

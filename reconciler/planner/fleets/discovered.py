@@ -15,7 +15,7 @@ from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import Region
 from reconciler.model.quantity import resource_amount
 from reconciler.model.snapshot import Snapshot
-from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.planner.placement.kinds import ARCH, INSTANCE_TYPE, OPERATING_SYSTEM, ZONE
 from reconciler.planner.settings import (
     Discovery,

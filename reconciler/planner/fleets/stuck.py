@@ -11,9 +11,9 @@ from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
-from reconciler.planner.live_fleets import fleet_keys_by_instance
+from reconciler.planner.fleets.live import fleet_keys_by_instance
+from reconciler.planner.fleets.twins import find_twins, names_only
 from reconciler.planner.settings import PlannerSettings
-from reconciler.planner.twins import find_twins, names_only
 
 IN_A_ROW = 3
 """So many stuck instances in a row make their fleet unavailable (docs/failures.md)."""

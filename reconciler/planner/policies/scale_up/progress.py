@@ -16,9 +16,9 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import DemandMemory
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.digests import digest_of
-from reconciler.planner.fleet_version import version_of
-from reconciler.planner.idleness import is_empty
-from reconciler.planner.inventory import FleetStatus, is_draining, is_joining
+from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
+from reconciler.planner.fleets.version import version_of
+from reconciler.planner.leaving.idleness import is_empty
 from reconciler.planner.text import counted_noun
 
 STRIKES_MAX = 2

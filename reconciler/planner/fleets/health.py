@@ -14,13 +14,13 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.cool_off import COOL_OFF_MAX, cool_off, failures_in
-from reconciler.planner.live_fleets import LIVE_STATES, fleet_keys_by_instance
-from reconciler.planner.settings import PlannerSettings
-from reconciler.planner.stuck import (
+from reconciler.planner.fleets.live import LIVE_STATES, fleet_keys_by_instance
+from reconciler.planner.fleets.stuck import (
     IN_A_ROW,
     StuckInstance,
     with_stuck,
 )
+from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import duration
 
 MISSING = "missing"

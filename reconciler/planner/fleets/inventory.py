@@ -11,7 +11,7 @@ from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET
-from reconciler.planner.fleet_health import (
+from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
     Signs,
@@ -19,13 +19,13 @@ from reconciler.planner.fleet_health import (
     read_signs,
     unavailable,
 )
-from reconciler.planner.live_fleets import live_fleets
-from reconciler.planner.orphans import Orphans, find_orphans
+from reconciler.planner.fleets.live import live_fleets
+from reconciler.planner.fleets.orphans import Orphans, find_orphans
+from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
+from reconciler.planner.fleets.twins import Twins, find_twins, names_only
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
-from reconciler.planner.stuck import StuckInstance, find_stuck
 from reconciler.planner.suspicion import is_suspicious
-from reconciler.planner.twins import Twins, find_twins, names_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

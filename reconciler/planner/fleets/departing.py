@@ -12,7 +12,7 @@ from reconciler.model.fleet import Fleet, InstanceOption
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET, SECTOR, SIZE
-from reconciler.planner.live_fleets import LIVE_STATES, live_fleets
+from reconciler.planner.fleets.live import LIVE_STATES, live_fleets
 from reconciler.planner.settings import (
     FleetSettings,
     PlannerSettings,

@@ -13,9 +13,9 @@ from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, NodeName, Region
 from reconciler.model.memory import LostFleet
 from reconciler.model.snapshot import CloudState, Snapshot
-from reconciler.planner.live_fleets import LIVE_STATES
+from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.fleets.stuck import NodesByInstance, has_holes
 from reconciler.planner.settings import PlannerSettings
-from reconciler.planner.stuck import NodesByInstance, has_holes
 
 _RUNS_ON = "deleted-running"
 _FLEET_ID = "fleet-"

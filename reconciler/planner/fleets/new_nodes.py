@@ -8,8 +8,8 @@ from reconciler.model.cluster import DaemonSet, PodSpec, Resources
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetKey
 from reconciler.planner.census import PodGroup
-from reconciler.planner.inventory import FleetStatus
-from reconciler.planner.learned import least_of
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.learned import least_of
 from reconciler.planner.placement.filters import node_affinity, taints
 from reconciler.planner.placement.kinds import (
     ARCH,

@@ -6,7 +6,7 @@ from reconciler.model.cluster import Resources, Taint
 from reconciler.model.fleet import InstanceOption
 from reconciler.model.frozen import Labels
 from reconciler.planner.digests import digest_of
-from reconciler.planner.inventory import FleetStatus
+from reconciler.planner.fleets.inventory import FleetStatus
 
 
 def version_of(status: FleetStatus) -> str:

@@ -12,7 +12,7 @@ from reconciler.model.cluster import Node, Resources
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import FLEET
-from reconciler.planner.learned import FROM_THE_START, least_of
+from reconciler.planner.fleets.learned import FROM_THE_START, least_of
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 

@@ -1,0 +1,1 @@
+"""What all policies share that have nodes go: idleness, drains, moves, limits, reasons."""

@@ -55,23 +55,29 @@ def pod_bar(rulings: Iterable[tuple[Pod, Ruling]]) -> Bar | None:
     return None
 
 
-def movable(rulings: Iterable[tuple[Pod, Ruling]]) -> tuple[list[Pod], Bar | None]:
-    """The pods that have to move; or none, and the first that may not and why."""
+def movable(rulings: Iterable[tuple[Pod, Ruling]]) -> tuple[list[Pod], list[Pod], Bar | None]:
+    """The pods that have to move, and those that come again; or none, and the first that may not.
+
+    A node is asked about with every plan: the first answer that bars it is the last one asked for.
+    """
     moving: list[Pod] = []
+    again: list[Pod] = []
     for pod, ruling in rulings:
         if ruling.verdict is Verdict.BLOCK:
-            return [], _pod_bar(pod, ruling)
+            return [], [], _pod_bar(pod, ruling)
         if ruling.verdict is Verdict.OK:
             moving.append(pod)
-    return moving, None
+        elif comes_again(pod, ruling):
+            again.append(pod)
+    return moving, again, None
 
 
-def to_come_again(rulings: Iterable[tuple[Pod, Ruling]]) -> list[Pod]:
-    """Pods that are stopping and whose successors come when they are gone: nobody else shows them.
+def comes_again(pod: Pod, ruling: Ruling) -> bool:
+    """Whether it is stopping and its successor comes when it is gone: nobody else shows that one.
 
-    Without a place kept for them another node would be ended, and one bought for them.
+    Without a place kept for it another node would be ended, and one bought for it.
     """
-    return [p for p, r in rulings if r.verdict is Verdict.WAIT and waits_for_its_end(p)]
+    return ruling.verdict is Verdict.WAIT and waits_for_its_end(pod)
 
 
 def _pod_bar(pod: Pod, ruling: Ruling) -> Bar:

@@ -13,11 +13,10 @@ from reconciler.planner.leaving.drains import failure_noted_anew, rests_until
 from reconciler.planner.leaving.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.timers import stop_timer
-from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable, to_come_again
+from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable
 from reconciler.planner.policies.scale_in.calendar import grace_seconds
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
 from reconciler.planner.policies.scale_in.utilisation import Utilisation
-from reconciler.planner.rules import Ruling
 from reconciler.planner.text import duration
 
 BOUNCE_AFTER = timedelta(seconds=1800)
@@ -139,11 +138,10 @@ def _candidate(
     if not (little_used or bounces or cycle.settings.consolidation):
         return None
     moving: list[Pod] = []
-    rulings: list[tuple[Pod, Ruling]] = []
+    again: list[Pod] = []
     barred = bar(cycle, node, status) or _too_young(cycle, node, status)
     if barred is None:
-        rulings = list(scene.judge(status.settings).rulings(pods))
-        moving, barred = movable(rulings)
+        moving, again, barred = movable(scene.judge(status.settings).rulings(pods))
     if barred is not None or not moving:
         keep(cycle, node, *(barred or ("deleting", "its last pods are being deleted")))
         return None
@@ -154,7 +152,7 @@ def _candidate(
         node=node,
         status=status,
         moving=moving,
-        placed=[*moving, *to_come_again(rulings)],
+        placed=[*moving, *again],
         share=share,
         bounces=bounces,
         since=unneeded_since(cycle, node),

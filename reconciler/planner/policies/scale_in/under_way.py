@@ -35,8 +35,8 @@ from reconciler.planner.leaving.timers import stop_timer
 from reconciler.planner.policies.scale_in.bars import (
     at_minimum,
     bystander_bar,
+    comes_again,
     pod_bar,
-    to_come_again,
 )
 from reconciler.planner.rules import Judge, Verdict, forbidding
 from reconciler.planner.text import duration, rfc3339
@@ -143,7 +143,7 @@ class _Leaver:
         settings = cycle.statuses[key].settings.scale_in
         rulings = list(judge.rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
-        moving = [*left, *to_come_again(rulings)]
+        moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         limit = settings.pod_eviction_timeout_seconds
         if not left:
             limit += settings.graceful_termination_max_seconds

@@ -1,8 +1,10 @@
 """Nodes as rows of the what-if cluster."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from reconciler.model.cluster import Node, Taint
+from reconciler.planner.placement.kinds import ZONE, region_of_open
 from reconciler.planner.placement.simulation import NO_LIMITS, RowSpec
 
 
@@ -30,3 +32,15 @@ def node_row(
         allocatable=node.allocatable,
         volume_limits=volume_limits,
     )
+
+
+def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
+    """A new node's row as it turns out in each of its zones; none where it has but one.
+
+    Pods that are pinned to a zone will go there too, and take room that none of them takes on a
+    row of which nobody knows the zone. Zones that nothing tells are left out.
+    """
+    zones = {variant.get(ZONE, "") for variant in row.variants}
+    for zone in sorted(z for z in zones if not region_of_open(z)) if len(zones) > 1 else ():
+        variants = tuple(each for each in row.variants if each.get(ZONE, "") == zone)
+        yield replace(row, variants=variants)

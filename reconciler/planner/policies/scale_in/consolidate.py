@@ -16,7 +16,9 @@ from reconciler.planner.leaving.drains import annotate
 from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves
 from reconciler.planner.money import cost_limits, usd
+from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
+from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.scene import Scene
 
@@ -97,10 +99,16 @@ class Consolidator:
         cycle = self._scene.cycle
         if not self._is_open(candidate, cycle.statuses[key]) or self.asked_in_vain(candidate, key):
             return False
-        mark = cycle.sim.fork()
-        row = cycle.sim.add_row(cycle.offers[key].row)
+        spec = cycle.offers[key].row
+        return all(self._fits_with(candidate, groups, row) for row in [*in_each_zone(spec), spec])
+
+    def _fits_with(self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec) -> bool:
+        """Whether its pods would find places beside the new node; nothing is changed."""
+        sim = self._scene.cycle.sim
+        mark = sim.fork()
+        row = sim.add_row(spec)
         fits = self._mover.fits(candidate.node, groups, [row], spread=True)
-        cycle.sim.revert(mark)
+        sim.revert(mark)
         return fits
 
     def ask_for(self, candidate: Candidate, key: FleetKey) -> None:

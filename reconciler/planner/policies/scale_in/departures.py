@@ -11,7 +11,9 @@ from functools import partial
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves, grouped
+from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
+from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, Bar
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
@@ -75,15 +77,26 @@ class Departures:
             if self.consolidator.asked_in_vain(candidate, key):
                 bar = "consolidation", f"nodes of {key.name} came for it and did not take its pods"
                 continue
-            mark = self._mover.mark()
-            row = self._mover.add_row(offers[key].row)
-            move = partial(self._mover.move, candidate.node, groups, [row])
-            found = self._checked(candidate, move)
+            found = self._leave_for(candidate, groups, offers[key].row)
             if isinstance(found, Moves):
                 return key
-            self._mover.undo(mark)
             bar = bar or found
         return bar
+
+    def _leave_for(
+        self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec
+    ) -> Moves | Bar | None:
+        """As `leave`, with one new node, whichever zone it comes up in."""
+        mark, found = self._mover.mark(), None
+        for each in [*in_each_zone(spec), spec]:
+            self._mover.undo(mark)
+            row = self._mover.add_row(each)
+            move = partial(self._mover.move, candidate.node, groups, [row])
+            found = self._checked(candidate, move)
+            if not isinstance(found, Moves):
+                self._mover.undo(mark)
+                return found
+        return found
 
     def _checked(
         self, candidate: Candidate, move: Callable[[], Moves | None]

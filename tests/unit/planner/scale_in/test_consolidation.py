@@ -376,3 +376,16 @@ def test_nodes_that_came_in_vain_are_forgotten_after_a_day() -> None:
     """Whoever mends the image would wait for ever."""
     assert raised(asked_before(2, 3600)) == []
     assert raised(asked_before(2, 86_401)) == [("primary-small", 1, "consolidation")]
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_nothing_is_bought_that_pods_of_one_zone_would_crowd(pinned: bool) -> None:
+    """The node would come up in the zone of a small pod that has room elsewhere, and be no use."""
+    zones = ("us-west-2a", "us-west-2b")
+    small = replace(SMALL, zones=zones)
+    large = make_fleet_settings("large", cpu=8, memory="32Gi", price="0.19")
+    other = make_node("t", labels={"sector": "primary"})
+    wants = {"node_selector": {"topology.kubernetes.io/zone": zones[0]}} if pinned else {}
+    pods = [on("l", "a", "1100m", **wants), on("l", "b", "3600m")]
+    nodes = [unneeded("l", large), other, on("t", cpu="2800m", owner="Job")]
+    assert raised(planned(*nodes, *pods, fleets=(small, large))) == []

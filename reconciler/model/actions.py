@@ -127,6 +127,8 @@ class DeleteNode(Action):
     """Looked up once more before the object goes; None where there is nothing to look up."""
     provider: Provider = "ec2-fleet"
     region: Region | None = None
+    uid: str = ""
+    """Of the very object: a new machine may go by the same name by now. Empty: whichever it is."""
 
 
 AnyAction = (

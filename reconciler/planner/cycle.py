@@ -111,6 +111,8 @@ class Cycle:
     """Target capacities as planned so far; start as they are."""
     budgets: BudgetLedger
     """What all policies together may still disrupt."""
+    unequipped: frozenset[NodeName] = frozenset()
+    """Nodes whose devices are but promised: pods wait for them, none is moved there yet."""
     seats: dict[int, Seat] = field(default_factory=dict)
     new_nodes: dict[FleetKey, int] = field(default_factory=dict)
     """New nodes per fleet so far."""

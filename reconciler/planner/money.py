@@ -24,6 +24,13 @@ def cost_of_targets(cycle: Cycle, fleets: Iterable[FleetStatus]) -> int:
     return sum(cycle.targets[s.key] * cycle.offers[s.key].nano_usd_per_hour for s in fleets)
 
 
+def _spent(cycle: Cycle, fleets: Iterable[FleetStatus]) -> int:
+    """The same, and the nodes of fleets whose targets EC2 does not tell just now."""
+    unseen = (s for s in fleets if s.out_of_reach)
+    nodes = sum(s.joined * cycle.offers[s.key].nano_usd_per_hour for s in unseen)
+    return nodes + cost_of_targets(cycle, (s for s in fleets if not s.out_of_reach))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLimit:
     """A `max_hourly_usd` that holds for a sector's fleets, and what is spent of it."""
@@ -49,7 +56,7 @@ def cost_limits(cycle: Cycle, sector: str) -> list[CostLimit]:
         CostLimit(
             of_sector=name,
             nano_usd_per_hour=nano_usd(limit),
-            spent=cost_of_targets(cycle, counted),
+            spent=_spent(cycle, counted),
         )
         for name, limit, counted in (
             ("", cycle.settings.usd_per_hour_max, fleets),

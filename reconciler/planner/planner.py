@@ -63,8 +63,10 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
         also: Pods that nobody wants to place, but about which questions will be asked.
     """
     settings = with_discovered(snapshot, settings)
-    named = with_promised_devices(with_config_names(snapshot, settings), settings)
+    named = with_config_names(snapshot, settings)
+    named, unequipped = with_promised_devices(named, settings)
     cycle = open_cycle(named, with_departing(named, settings), also)
+    cycle.unequipped = unequipped
     for policy in ORDER:
         policy.propose(cycle)
     settle_removals(cycle)

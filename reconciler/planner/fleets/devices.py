@@ -10,20 +10,28 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Node, Resources
 from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.learned import FROM_THE_START, least_of
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 
 
-def with_promised_devices(snapshot: Snapshot, settings: PlannerSettings) -> Snapshot:
-    """The snapshot in which nodes younger than `instance_init_time` have their fleets' devices."""
+def with_promised_devices(
+    snapshot: Snapshot, settings: PlannerSettings
+) -> tuple[Snapshot, frozenset[NodeName]]:
+    """The snapshot in which nodes younger than `instance_init_time` have their fleets' devices.
+
+    And which nodes these are: pods may wait for them, and are not moved there before they are.
+    """
     promised = {fleet.name: found for fleet in settings.fleets() if (found := _devices(fleet))}
     if not promised:
-        return snapshot
+        return snapshot, frozenset()
     since = snapshot.at - timedelta(seconds=settings.instance_init_seconds)
-    nodes = tuple(_equipped(node, promised, since) for node in snapshot.cluster.nodes)
-    return replace(snapshot, cluster=replace(snapshot.cluster, nodes=nodes))
+    before = snapshot.cluster.nodes
+    nodes = tuple(_equipped(node, promised, since) for node in before)
+    changed = (n.name for n, was in zip(nodes, before, strict=True) if n is not was)
+    return replace(snapshot, cluster=replace(snapshot.cluster, nodes=nodes)), frozenset(changed)
 
 
 def _devices(fleet: FleetSettings) -> Resources:

@@ -213,12 +213,13 @@ def _recovered(memory: FleetMemory, sign: Signs) -> FleetMemory:
 def _with_shortfall(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemory:
     """Since when EC2 has held less than the target.
 
-    When it is first seen so, the fleet's history tells whether that began earlier.
+    The fleet's history tells whether that began earlier, unless it was known, and whole, before.
     """
     live = sign.live
     if live is None or live.state not in LIVE_STATES or sign.provided >= live.target_capacity:
         return replace(memory, below_target_since=None)
-    since = memory.below_target_since or live.changed_at or at
+    first_sight = memory == FleetMemory(fleet=memory.fleet, region=memory.region)
+    since = memory.below_target_since or (live.changed_at if first_sight else None) or at
     return replace(memory, below_target_since=min(since, at))
 
 

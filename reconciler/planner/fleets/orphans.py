@@ -68,7 +68,7 @@ def find_orphans(snapshot: Snapshot, settings: PlannerSettings) -> Orphans:
     wait = timedelta(seconds=settings.instance_init_seconds)
     expected = _expected(cloud, settings)
     since = {(each.region, each.id): each.since for each in lost}
-    nodes = NodesByInstance(snapshot)
+    nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     found: list[Orphan] = []
     ended: set[NodeName] = set()
     for instance in cloud.instances:

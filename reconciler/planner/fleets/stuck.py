@@ -37,13 +37,12 @@ class NodesByInstance:
     name of no instance, could be any of them: nothing can be told while there is one.
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        every = snapshot.cluster.nodes
+    def __init__(self, every: Sequence[Node], instances: Iterable[Instance]) -> None:
         aliases = names_only(find_twins(every))
         nodes = [node for node in every if node.name not in aliases]
         anonymous = [node for node in nodes if node.instance_id is None]
         at_work = [node for node in anonymous if node.ready and FLEET in node.labels]
-        names = _names_of(snapshot.cloud.instances) if snapshot.cloud and at_work else frozenset()
+        names = _names_of(instances) if at_work else frozenset()
         self.certain = not any(node.unreadable for node in anonymous) and all(
             node.name in names for node in at_work
         )
@@ -76,7 +75,7 @@ def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
     cloud = snapshot.cloud
     if cloud is None or not cloud.instances_known:
         return ()
-    nodes = NodesByInstance(snapshot)
+    nodes = NodesByInstance(snapshot.cluster.nodes, cloud.instances)
     if not nodes.certain:
         return ()
     keys = fleet_keys_by_instance(cloud, settings)

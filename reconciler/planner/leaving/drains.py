@@ -1,13 +1,13 @@
 """The words of a drain: what begins one, what ends one that failed, and how long it then rests."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import (
     DRAIN_FAILED,
     DRAIN_STARTED,
     DRAINING_TAINT,
+    REPLACEMENT_ASKED,
     UNNEEDED_SINCE,
     AnnotateNode,
     AnyAction,
@@ -106,14 +106,16 @@ def last_failure(cycle: Cycle, node: Node) -> Attempts | None:
     return read_attempts(node.annotations.get(DRAIN_FAILED, ""), cycle.at, _FORGOTTEN_AFTER)
 
 
-def failure_noted_anew(cycle: Cycle, node: Node) -> list[AnyAction]:
-    """A failure that a clock noted ahead of its time would let the node rest until then."""
-    failure = last_failure(cycle, node)
-    when = parse_time(node.annotations.get(DRAIN_FAILED, "").partition("/")[0])
-    if failure is None or when is None or when <= cycle.at:
-        return []
-    noted = str(replace(failure, latest=cycle.at))
-    return [annotate(node, DRAIN_FAILED, noted, "scale-in", "it was noted in the future")]
+def attempts_noted_anew(cycle: Cycle, node: Node) -> list[AnyAction]:
+    """What a clock noted ahead of its time would hold until then: drains that failed, purchases."""
+    found: list[AnyAction] = []
+    for key in (DRAIN_FAILED, REPLACEMENT_ASKED):
+        text = node.annotations.get(key, "")
+        when = parse_time(text.partition("/")[0])
+        if when is not None and when > cycle.at:
+            noted = read_attempts(text, cycle.at, _FORGOTTEN_AFTER)
+            found.append(annotate(node, key, str(noted), "scale-in", "it was noted in the future"))
+    return found
 
 
 def rests_until(cycle: Cycle, node: Node) -> datetime | None:
@@ -165,6 +167,7 @@ def delete_when_terminated(cycle: Cycle, node: Node, provider: Provider) -> None
         cycle.actions.append(
             DeleteNode(
                 node=node.name,
+                uid=node.uid,
                 instance=instance.id,
                 provider=provider,
                 region=instance.region,

@@ -59,7 +59,7 @@ class Mover:
         self._begun = list(begun)
         """Moves that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
-        gone |= cycle.inventory.departing
+        gone |= cycle.inventory.departing | cycle.unequipped
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[cycle.row_of[name]] = True

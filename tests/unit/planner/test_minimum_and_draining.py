@@ -10,11 +10,13 @@ from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     AWAY,
     HOME,
+    ago,
     capacity_error,
     make_cloud,
     make_cloud_of,
     make_fleet,
     make_fleet_settings,
+    make_instance,
     make_node,
     make_pod,
     make_settings,
@@ -111,3 +113,14 @@ def test_surplus_target_of_an_unavailable_fleet_is_taken_back_to_the_maximum() -
         make_settings(fleet, regions=(HOME, AWAY)),
     )
     assert raises(made) == [1]
+
+
+def test_instance_that_never_joins_is_not_replaced_above_the_maximum() -> None:
+    """EC2 would launch another for it, which never joins either, for ever."""
+    fleet = make_fleet_settings(max_capacity=0)
+    live = make_fleet(fleet, 1)
+    stuck = make_instance(make_node("x", fleet), live, launched_at=ago(5000))
+    cloud = make_cloud(live, instances=[stuck])
+    made = plan(make_snapshot(cloud=cloud), make_settings(fleet))
+    assert raises(made) == [0]
+    assert [a.instance for a in made.actions if isinstance(a, TerminateInstance)] == [stuck.id]

@@ -14,6 +14,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import (
+    HOME,
     NOW,
     ago,
     make_cloud,
@@ -219,3 +220,11 @@ def test_plan_remembers_the_same_in_every_order() -> None:
 
     assert remembered(*pods) == remembered(*reversed(pods))
     assert len(remembered(*pods)) == 4
+
+
+def test_region_that_is_silent_once_forgets_no_quarantine() -> None:
+    """Nodes would be bought in vain again after every lost answer."""
+    before = replace(first_purchase(), strikes=2, judged_at=ago(60))
+    for cloud in (make_cloud(silent=frozenset({HOME}), regions=frozenset()), make_cloud()):
+        made = plan(make_snapshot(POD, cloud=cloud, demands=(before,)), make_settings(FLEET))
+        assert [(m.fleet, m.strikes) for m in made.demands] == [(FLEET.name, 2)]

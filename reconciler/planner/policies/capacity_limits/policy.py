@@ -30,12 +30,14 @@ def propose(cycle: Cycle) -> None:
 
 
 def _instances(cycle: Cycle, status: FleetStatus) -> int:
-    """The fleet's instances that live, as far as EC2 tells."""
+    """The fleet's instances that live, as far as EC2 tells; those that never joined are ended."""
     cloud = cycle.snapshot.cloud
     if cloud is None or status.live is None:
         return 0
     place = (status.key.region, status.live.id)
-    return sum((i.region, i.fleet_id) == place and not i.gone for i in cloud.instances)
+    stuck = {each.instance.id for each in cycle.inventory.stuck}
+    own = (i for i in cloud.instances if (i.region, i.fleet_id) == place)
+    return sum(not i.gone and i.id not in stuck for i in own)
 
 
 def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:

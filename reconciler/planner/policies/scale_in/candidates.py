@@ -9,7 +9,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.leaving.drains import failure_noted_anew, rests_until
+from reconciler.planner.leaving.drains import attempts_noted_anew, rests_until
 from reconciler.planner.leaving.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.timers import stop_timer
@@ -79,7 +79,7 @@ def find_candidates(scene: Scene) -> list[Candidate]:
             stop_timer(cycle, node)
         else:
             found.append(candidate)
-            cycle.actions += failure_noted_anew(cycle, node)
+            cycle.actions += attempts_noted_anew(cycle, node)
     return sorted(found, key=Candidate.order)
 
 
@@ -97,14 +97,16 @@ def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
     most = max(most, at_once)
     if len(candidates) <= most:
         return candidates
-    ripe = [c for c in candidates if c.ripe(scene.cycle.at)]
+    ripe = (c for c in candidates if c.ripe(scene.cycle.at) and may_go_in_time(scene, c))
+    able = list(islice(ripe, most))
     others = [c for c in candidates if not c.ripe(scene.cycle.at)]
-    turn = int(scene.cycle.at.timestamp() // 60) * most % max(1, len(others))
-    first = ripe[: max(most // 2, most - len(others))]
-    in_turn = [*first, *others[turn:], *others[:turn], *ripe[len(first) :]]
-    able = list(islice((c for c in in_turn if may_go_in_time(scene, c)), most))
+    first = able[: max(most // 2, most - len(others))]
+    places = most - len(first)
+    turn = int(scene.cycle.at.timestamp() // 60) * places % max(1, len(others))
+    in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(scene, c))
+    able = [*first, *islice(in_turn, places), *able[len(first) :]][:most]
     chosen = {c.node.name for c in able}
-    barred = (c for c in in_turn if c.node.name not in chosen)
+    barred = (c for c in candidates if c.node.name not in chosen)
     return [*able, *islice(barred, most - len(able))]
 
 

@@ -46,7 +46,8 @@ class Consolidator:
         return [
             cycle.row_of[name]
             for name in sorted(idle)
-            if self._may_stay(cycle.inventory.fleet_of_node[name])
+            if name not in cycle.unequipped
+            and self._may_stay(cycle.inventory.fleet_of_node[name])
             and self._saves(candidate, cycle.inventory.fleet_of_node[name])
         ]
 
@@ -72,14 +73,17 @@ class Consolidator:
         return found
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
-        """Cheaper capacity that is launching, and promised to nobody."""
+        """Cheaper capacity that is launching or not complete yet, and promised to nobody."""
         if not self._on:
             return []
         cycle = self._scene.cycle
+        owners = cycle.inventory.fleet_of_node
+        coming = {row: seat.key for row, seat in cycle.seats.items()}
+        coming |= {cycle.row_of[n]: owners[n] for n in sorted(cycle.unequipped) if n in owners}
         return [
             row
-            for row, seat in cycle.seats.items()
-            if row not in cycle.used_rows and self._saves(candidate, seat.key)
+            for row, key in coming.items()
+            if row not in cycle.used_rows and self._saves(candidate, key)
         ]
 
     def cheaper_fleets(self, candidate: Candidate) -> list[FleetKey]:

@@ -37,7 +37,7 @@ def blocking_spot_fleet(
         if (
             other.unavailable
             and other.settings.spot
-            and not other.settings.spot_fallback
+            and not (other.settings.spot_fallback or other.settings.departing)
             and other.settings.sector in waiting.sectors
             and other.key.region == status.key.region
             and could_serve(cycle, waiting, other)
@@ -53,10 +53,13 @@ def moves_on(cycle: Cycle, waiting: WaitingClass, fleets: Sequence[FleetStatus],
     region has not answered for a moment: one lost answer must not fill another region.
     """
     patience = timedelta(seconds=cycle.settings.instance_init_seconds)
-    return any(
-        status.unavailable
-        and (status.silent_since is None or cycle.at - status.silent_since >= patience)
+    earlier = [
+        status
+        for status in fleets
+        if status.unavailable
+        and not status.settings.departing
         and status.settings.regions.index(status.key.region) < tier
         and could_serve(cycle, waiting, status)
-        for status in fleets
-    )
+    ]
+    silences = [cycle.at - s.silent_since for s in earlier if s.silent_since is not None]
+    return bool(earlier) and all(silence >= patience for silence in silences)

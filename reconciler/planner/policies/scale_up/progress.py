@@ -100,6 +100,8 @@ def _judged(
 ) -> DemandMemory | None:
     """The memory after this snapshot; None when there is nothing left to remember."""
     status = cycle.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
+    if status is not None and status.out_of_reach:
+        return memory  # nobody can tell what it is now
     if status is None or version_of(status) != memory.version:
         return None
     if not waiting:

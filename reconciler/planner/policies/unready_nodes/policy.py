@@ -1,22 +1,25 @@
 """Nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
 
+from collections import Counter
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
-from reconciler.model.ids import FleetId, FleetKey
+from reconciler.model.ids import FleetId, FleetKey, Region
 from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.inventory import is_draining, is_joining
 from reconciler.planner.leaving.drains import terms_of
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
+from reconciler.planner.suspicion import is_outage
 from reconciler.planner.text import duration
 
 
 def propose(cycle: Cycle) -> None:
     """Delete what is only a name; replace what runs but does not answer."""
     inventory = cycle.inventory
+    outages = _outages(cycle)
     for node in cycle.nodes.values():
         key = inventory.fleet_of_node.get(node.name)
         if key is None or node.unreadable or node.deleting or node.instance_id is None:
@@ -26,13 +29,37 @@ def propose(cycle: Cycle) -> None:
         if is_draining(node) and not inventory.is_unseen(node, key):
             continue  # its drain ends it
         since = _unready_since(cycle, node)
-        if since is not None:
+        if since is not None and key.region in outages and node.name in inventory.instance_of_node:
+            keep(cycle, node, "not-ready", outages[key.region])
+        elif since is not None:
             _resolve(cycle, node, key, duration(cycle.at - since))
     for machine, aliases in inventory.twins.items():
         for name in aliases:
             if FLEET in cycle.nodes[name].labels and name not in inventory.fleet_of_node:
                 why = f"its instance is the node {machine}: this is but a name, for you to delete"
                 keep(cycle, cycle.nodes[name], "unreadable", why)
+
+
+def _outages(cycle: Cycle) -> dict[Region, str]:
+    """Regions where so many nodes are silent that none of them is ended, and why.
+
+    Before a second full list agrees the safety stop holds them all.
+    """
+    if cycle.snapshot.cluster.relists < 2:
+        return {}
+    ours: Counter[Region] = Counter()
+    silent: Counter[Region] = Counter()
+    for name, key in cycle.inventory.fleet_of_node.items():
+        node, init = cycle.nodes[name], cycle.settings.instance_init_seconds
+        if name not in cycle.inventory.leaving and not is_joining(node, cycle.at, init):
+            ours[key.region] += 1
+            silent[key.region] += not node.ready
+    return {
+        region: f"{silent[region]} of {count} nodes are not Ready: their network is to blame, or "
+        "the API server's, and none is ended for it"
+        for region, count in ours.items()
+        if is_outage(silent[region], count)
+    }
 
 
 def _unready_since(cycle: Cycle, node: Node) -> datetime | None:
@@ -57,6 +84,7 @@ def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
                 key,
                 DeleteNode(
                     node=node.name,
+                    uid=node.uid,
                     instance=node.instance_id,
                     provider=cycle.statuses[key].settings.provider,
                     region=key.region,
@@ -65,6 +93,8 @@ def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
                 ),
             )
         return
+    if cycle.statuses[key].out_of_reach:
+        return  # no fleet would launch another
     barred = _bar(cycle, node, key)
     if barred:
         keep(cycle, node, "may-still-run", f"not Ready for {spent}, but {barred}")

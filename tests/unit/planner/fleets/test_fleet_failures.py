@@ -1,5 +1,6 @@
 """Where demand goes when fleets fail: cool-off, fallback, regions (docs/failures.md)."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -199,3 +200,18 @@ def test_accelerators_go_to_the_fleet_that_has_them() -> None:
     )
     pod = make_pod(requests={"nvidia.com/gpu": 1})
     assert raises(plan(make_snapshot(pod), make_settings(plain, gpu))) == {("primary-gpu", HOME): 1}
+
+
+def test_cost_limit_counts_the_nodes_of_a_region_that_is_silent() -> None:
+    """One lost answer, and the other sectors would spend the whole limit once more."""
+    home = make_fleet_settings("a")
+    away = make_fleet_settings("b", "second", regions=(AWAY,))
+    nodes = [make_node(f"n{i}", home) for i in range(4)]
+    pods = [make_pod(f"p{i}", node=node.name, cpu=3) for i, node in enumerate(nodes)]
+    settings = make_settings(home, away, regions=(HOME, AWAY), usd_per_hour_max=Decimal("0.4"))
+    waits = make_pod("w", cpu=3, sector="second")
+    cloud = make_cloud(
+        make_fleet(away, region=AWAY), silent=frozenset({HOME}), regions=frozenset({AWAY})
+    )
+    made = plan(make_snapshot(*nodes, *pods, waits, cloud=cloud), settings)
+    assert raises(made) == {}

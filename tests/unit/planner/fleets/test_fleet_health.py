@@ -18,6 +18,7 @@ from tests.builders import (
     HOME,
     NOW,
     ago,
+    amounts,
     capacity_error,
     make_cloud,
     make_fleet,
@@ -277,3 +278,12 @@ def test_memory_of_a_fleet_that_the_config_dropped_goes_after_an_hour() -> None:
     cloud = make_cloud(make_fleet(FLEET))
     made = plan(make_snapshot(cloud=cloud, memories=(young, old)), SETTINGS)
     assert made.memories == (young,)
+
+
+def test_fleet_that_was_whole_a_moment_ago_is_not_short_for_long() -> None:
+    """One interrupted spot instance would close it: its demand is bought elsewhere at once."""
+    whole = FleetMemory(fleet=FLEET.name, region=HOME, learned=amounts(cpu=4), learned_version="x")
+    live = make_fleet(FLEET, 3, changed_at=ago(1560), fulfilled_capacity=2.0)
+    made = planned(live, whole)
+    assert not closed(made)
+    assert only(made).below_target_since == NOW

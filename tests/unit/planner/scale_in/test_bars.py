@@ -9,7 +9,7 @@ from reconciler.model.cluster import PodDisruptionBudget
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import FleetSettings
-from tests.builders import HOSTNAME, make_node, selecting
+from tests.builders import HOSTNAME, make_node, make_settings, selecting
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     full,
@@ -190,3 +190,16 @@ def test_budget_is_shared_by_all_drains_of_a_plan() -> None:
     made = planned(fleet, *nodes, *pods, budgets=(web_budget(1),))
     assert told(made, TaintNode) == ["a"]
     assert kept(made)["b"] == "budget"
+
+
+def test_budget_that_keeps_many_ripe_nodes_takes_no_place_from_the_others() -> None:
+    """Half of the places went to them, the other half to nodes whose time has not come."""
+    fleet = make_scene_fleet()
+    guarded = [unneeded(f"g{n:02}", fleet, 7200) for n in range(40)]
+    busy = [make_node(f"z{n:02}", fleet) for n in range(60)]
+    pods = [on(node.name, labels={"app": "web"}) for node in guarded]
+    pods += [full(node.name) for node in busy]
+    nodes = [*guarded, *busy, unneeded("ripe", fleet)]
+    settings = make_settings(fleet, consolidation=True)
+    made = planned(settings, *nodes, *pods, on("ripe"), budgets=(web_budget(0),))
+    assert told(made, TaintNode) == ["ripe"]

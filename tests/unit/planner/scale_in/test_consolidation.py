@@ -15,11 +15,13 @@ from tests.builders import (
     AWAY,
     HOME,
     ago,
+    amounts,
     make_cloud,
     make_fleet,
     make_fleet_settings,
     make_instance,
     make_node,
+    make_option,
     make_settings,
     make_snapshot,
 )
@@ -389,3 +391,28 @@ def test_nothing_is_bought_that_pods_of_one_zone_would_crowd(pinned: bool) -> No
     pods = [on("l", "a", "1100m", **wants), on("l", "b", "3600m")]
     nodes = [unneeded("l", large), other, on("t", cpu="2800m", owner="Job")]
     assert raised(planned(*nodes, *pods, fleets=(small, large))) == []
+
+
+@pytest.mark.parametrize("equipped", [False, True])
+def test_pod_is_not_moved_to_a_node_whose_device_is_only_promised(equipped: bool) -> None:
+    """It would wait for a plugin that may never start, and the node that it ran on be gone."""
+    gpu = {"nvidia/gpu": 1}
+    dear, cheap = (
+        make_fleet_settings(
+            size, options=(make_option(f"{size}.type", price=price, nvidia__gpu=1),)
+        )
+        for size, price in (("dear", "1.0"), ("cheap", "0.5"))
+    )
+    bare = None if equipped else amounts(cpu=4, memory="16Gi", pods=58)
+    young = make_node("young", cheap, created_at=ago(30), allocatable=bare)
+    objects = (unneeded("dear", dear), on("dear", cpu="3", requests=gpu), young)
+    made = planned(*objects, small=1, fleets=(cheap, dear))
+    assert moves(made) == ({"on-dear": "young"} if equipped else {})
+    assert raised(made) == []
+
+
+def test_purchase_noted_in_the_future_is_noted_anew() -> None:
+    """A clock that was ahead: nodes would be asked for until it has caught up."""
+    assert ("l", "replacement-asked", "2026-01-31T12:00:00Z/2") in annotations_set(
+        asked_before(2, -9000)
+    )

@@ -25,7 +25,7 @@ def planned(*objects: Node | Pod, gone: tuple[str, ...] = (), **changed: Any) ->
     shown = [n for n in nodes if n.name not in gone]
     live = make_fleet(FLEET, len(nodes))
     cloud = make_cloud_of(shown, live, instances_known=changed.pop("known", True))
-    return plan(make_snapshot(*objects, cloud=cloud), make_settings(FLEET))
+    return plan(make_snapshot(*objects, cloud=cloud, **changed), make_settings(FLEET))
 
 
 @pytest.mark.parametrize(("seconds", "replaced"), [(599, []), (600, ["a"])])
@@ -107,3 +107,20 @@ def test_many_unready_nodes_at_once_are_more_likely_our_mistake() -> None:
     made = planned(*(unready(n) for n in "abcd"), *(make_node(n, FLEET) for n in "xyz"))
     assert told(made, TerminateInstance) == []
     assert [h.node for h in made.held] == list("abcd")
+
+
+@pytest.mark.parametrize(("silent", "well", "ended"), [(3, 0, 3), (4, 4, 0), (4, 5, 4)])
+def test_outage_of_the_network_ends_no_instance(silent: int, well: int, ended: int) -> None:
+    """Two lists that agree are no proof: the machines run on, with all that is on them."""
+    nodes = [unready(f"u{n}") for n in range(silent)]
+    made = planned(*nodes, *(make_node(f"w{n}", FLEET) for n in range(well)), relists=2)
+    assert len(told(made, TerminateInstance)) == ended
+    assert all(k.code == "not-ready" for k in made.kept if k.node.startswith("u"))
+
+
+def test_node_is_not_ended_while_no_fleet_would_replace_it() -> None:
+    """EC2 left the fleet out of an answer, or it is to be made again."""
+    node = unready()
+    gone = make_fleet(FLEET, 1, state="deleted-running")
+    made = plan(make_snapshot(node, cloud=make_cloud_of([node], gone)), make_settings(FLEET))
+    assert told(made, TerminateInstance) == []

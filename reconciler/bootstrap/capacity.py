@@ -123,7 +123,8 @@ def _second_loop(options: GitopsOptions | None, capacity: "Capacity") -> Iterato
         yield
         return
     with gitops_loop(options, capacity.is_live) as loop:
-        second = SecondLoop(loop, capacity.board.second_loop_ended, capacity.stop, capacity.may_act)
+        ended = capacity.board.second_loop_ended
+        second = SecondLoop(loop, ended, capacity.stop, capacity.may_tell)
         second.start()
         try:
             yield
@@ -235,8 +236,8 @@ class Capacity:
         """A dry run never leads; it carries nothing out either."""
         return self._source.config.dry_run or self._leading.may_act()
 
-    def _may_tell(self) -> bool:
-        """Messages go out from the one replica that acts, and from none in a dry run."""
+    def may_tell(self) -> bool:
+        """Messages and commits go out from the replica that acts, and from none in a dry run."""
         return not self._source.config.dry_run and self._leading.may_act()
 
     def _hindrance(self) -> str:
@@ -263,12 +264,12 @@ class Capacity:
         reporters: list[Reporter] = [self.board, self._metrics, log]
         with ExitStack() as stack:
             written = stack.enter_context(closing(self._kubernetes_events()))
-            reporters.append(Gated(EventReporter(written), self._may_tell))
+            reporters.append(Gated(EventReporter(written), self.may_tell))
             tell: Callable[[str], None] = _say_nothing
             hook = self._source.config.notifications.slack_hook.get_secret_value()
             if hook:
                 slack = stack.enter_context(closing(SlackNotifier(hook, self._log_unsent)))
-                reporters.append(Gated(NotifyReporter(slack, now), self._may_tell))
+                reporters.append(Gated(NotifyReporter(slack, now), self.may_tell))
                 tell = slack.notify
             reporters.append(self._drift_reporter(tell))
             yield Reporters(reporters)
@@ -278,7 +279,7 @@ class Capacity:
         return DriftReporter(
             self._drift,
             self.board.drift_found,
-            lambda text: tell(text) if self._may_tell() else None,
+            lambda text: tell(text) if self.may_tell() else None,
         )
 
     def _drift(self, cloud: CloudState) -> tuple[LiveDrift, ...]:

@@ -85,4 +85,4 @@ def _delete_node(action: DeleteNode, sides: PacedSides) -> OutcomeKind:
         for found in cloud.instances(action.region, [action.instance]):
             if not found.gone:
                 raise Refused(f"node {action.node}", f"its instance is {found.state}")
-    return _done(changed=sides.cluster.delete_node(action.node))
+    return _done(changed=sides.cluster.delete_node(action.node, action.uid))

@@ -1,10 +1,10 @@
 """The ports as the executor uses them: every changing call passes its API's token bucket."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from reconciler.executor.tokens import Api, Pace
-from reconciler.model.cluster import Taint
+from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import Throttled
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
@@ -76,9 +76,9 @@ class PacedCluster:
         """See ports.cluster."""
         return self._cluster.counted_pods_on(node)
 
-    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
+    def nodes(self) -> tuple[Node, ...]:
         """See ports.cluster."""
-        return self._cluster.joined(instances)
+        return self._cluster.nodes()
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """See ports.cluster."""
@@ -105,7 +105,7 @@ class PacedCluster:
         with paced(self._pace, "pods", CLUSTER):
             return self._cluster.delete_pod(pod, grace_seconds)
 
-    def delete_node(self, node: NodeName) -> bool:
+    def delete_node(self, node: NodeName, uid: str) -> bool:
         """See ports.cluster."""
         with paced(self._pace, "nodes", CLUSTER):
-            return self._cluster.delete_node(node)
+            return self._cluster.delete_node(node, uid)

@@ -9,6 +9,7 @@ from reconciler.model.errors import NotFound, PortError
 from reconciler.model.fleet import FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
+from reconciler.planner.fleets.stuck import NodesByInstance
 
 End = tuple[OutcomeKind, str, str]
 """What came of it, the detail for people, the class of the error."""
@@ -33,8 +34,8 @@ def end_together(
     """
     began = monotonic_seconds()
     ends: Ends = {}
-    ready = _living(actions, sides, ends)
-    ready = _without_node(ready, sides, ends)
+    ready, instances = _living(actions, sides, ends)
+    ready = _still_stuck(ready, instances, sides, ends)
     ready = [e for e in ready if _is_lost(e, sides, ends) and _is_free(e, sides, ends)]
     if ready:
         ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider), targets)))
@@ -54,8 +55,8 @@ def _refused(why: str) -> End:
 
 def _living(
     actions: Sequence[TerminateInstance], sides: PacedSides, ends: Ends
-) -> list[TerminateInstance]:
-    """Those whose instance lives; the ends of all others are noted. One call for all."""
+) -> tuple[list[TerminateInstance], Sequence[Instance]]:
+    """Those whose instance lives, and all instances; the ends of all others are noted. One call."""
     first = actions[0]
     try:
         found = sides.cloud(first.provider).instances(
@@ -63,14 +64,14 @@ def _living(
         )
     except PortError as error:
         ends.update(dict.fromkeys(actions, _of(error)))
-        return []
+        return [], ()
     alive = {each.id: each for each in found if not each.gone}
     ends.update({each: DONE_ALREADY for each in actions if each.instance not in alive})
     left = [each for each in actions if each.instance in alive]
     for each in left:
         if not _is_of_its_fleet(alive[each.instance], each):
             ends[each] = _refused(f"{each.instance} is not of fleet {each.fleet_id}")
-    return [each for each in left if each not in ends]
+    return [each for each in left if each not in ends], found
 
 
 def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
@@ -80,24 +81,32 @@ def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
     return instance.fleet_id == action.fleet_id
 
 
-def _without_node(
-    actions: Sequence[TerminateInstance], sides: PacedSides, ends: Ends
+def _still_stuck(
+    actions: Sequence[TerminateInstance],
+    instances: Sequence[Instance],
+    sides: PacedSides,
+    ends: Ends,
 ) -> list[TerminateInstance]:
-    """All but those that the plan took for instances without a node, and that have one.
+    """All but those that the plan took for dead, and that have a node that is well by now.
 
-    They joined since, or the plan was made from a list with holes. One call for all.
+    They joined since, or the plan was made from a list with holes or some seconds old. One call
+    for all.
     """
-    nameless = [each.instance for each in actions if each.node is None]
-    if not nameless:
+    asked = [each for each in actions if each.node is None or each.policy == "stuck-instance"]
+    if not asked:
         return list(actions)
     try:
-        joined = sides.cluster.joined(nameless)
+        nodes = sides.cluster.nodes()
     except PortError as error:
-        ends.update({e: _of(error) for e in actions if e.node is None})
-        return [each for each in actions if each.node is not None]
-    for each in actions:
-        if each.node is None and each.instance in joined:
+        ends.update({each: _of(error) for each in asked})
+        return [each for each in actions if each not in ends]
+    found, of_instance = {each.id: each for each in instances}, NodesByInstance(nodes, instances)
+    ready = {node.name for node in nodes if node.ready}
+    for each in asked:
+        if each.node is None and of_instance.of(found[each.instance]) is not None:
             ends[each] = _refused(f"{each.instance} is a node by now")
+        elif each.node in ready:
+            ends[each] = _refused(f"{each.node} is Ready again")
     return [each for each in actions if each not in ends]
 
 

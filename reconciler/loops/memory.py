@@ -46,6 +46,8 @@ def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
             continue
         place = (action.fleet, action.region)
         known = memories.get(place, FleetMemory(fleet=action.fleet, region=action.region))
+        if known.unavailable_until is not None and known.unavailable_until > plan.at:
+            continue  # a minimum is asked for all the same: the rest that it is in goes on
         memories[place] = refused(known, outcome.detail, plan.at)
     return replace(plan, memories=tuple(memories[place] for place in sorted(memories)))
 

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from reconciler.executor.executor import Executor
 from reconciler.loops.memory import OwnMemory, to_remember, with_refusals
+from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -55,7 +56,12 @@ class CycleReport:
     def awaits_launches(self) -> bool:
         """EC2 owes instances to what this replica asked for."""
         fleets = self.plan.fleets if self.plan is not None and self.acted else ()
-        return any(fleet.awaited for fleet in fleets)
+        failed = {
+            (each.action.fleet, each.action.region)
+            for each in self.outcomes
+            if isinstance(each.action, SetCapacity) and not each.settled
+        }
+        return any(f.awaited and (f.fleet, f.region) not in failed for f in fleets)
 
 
 class Reporter(Protocol):
@@ -194,7 +200,7 @@ class ReconcileLoop:
             return
         if not report.settled:
             longest = self._backoff(longest)
-        elif report.awaits_launches:
+        if report.awaits_launches:
             longest = min(longest, AWAIT_SECONDS)
         if self.changes.wait_for_change(longest) and not self.stopping():
             self._gathered_seconds = self.changes.gather(BATCH_SECONDS, BATCH_MAX_SECONDS)

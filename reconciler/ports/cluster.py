@@ -1,10 +1,10 @@
 """The Kubernetes cluster: one observation and the few verbs that the plan's actions need."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
-from reconciler.model.cluster import Taint
-from reconciler.model.ids import InstanceId, NodeName, PodKey
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 
 
@@ -87,12 +87,15 @@ class Cluster(Protocol):
         """
         ...
 
-    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
-        """Those of the instances of which there is a Node, read now and not from a cache."""
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, read now and not from a cache."""
         ...
 
-    def delete_node(self, node: NodeName) -> bool:
-        """Delete the Node object; False when it is gone."""
+    def delete_node(self, node: NodeName, uid: str) -> bool:
+        """Delete this very Node object; False when it is gone, or another one by now.
+
+        Without a uid it is whichever has the name.
+        """
         ...
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:

@@ -243,6 +243,8 @@ def test_history_is_read_only_of_fleets_in_trouble(cloud: Make) -> None:
         ("active", refusal("RequestLimitExceeded", 503)),
         ("active", refusal("InternalError", 500)),
         ("active", refusal("Unavailable", 503)),
+        ("active", refusal("UnauthorizedOperation", 403)),
+        ("active", refusal("InvalidParameterValue")),
         ("deleted_running", refusal("InvalidFleetId.NotFound")),
     ],
 )

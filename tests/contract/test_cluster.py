@@ -80,7 +80,7 @@ def test_node_that_is_gone_is_not_found(world: ClusterWorld) -> None:
         world.port.untaint_node(NOBODY, DRAINING.key)
     with pytest.raises(NotFound):
         world.port.annotate_node(NOBODY, {UNNEEDED_SINCE: "x"})
-    assert not world.port.delete_node(NOBODY)
+    assert not world.port.delete_node(NOBODY, "")
 
 
 def test_annotations_are_set_and_removed_one_by_one(world: ClusterWorld) -> None:
@@ -142,17 +142,18 @@ def test_only_pods_that_keep_a_node_are_counted(world: ClusterWorld) -> None:
 
 def test_instance_that_joined_is_known_by_its_provider_id(world: ClusterWorld) -> None:
     """A machine at work would be ended as one that never became a node."""
-    here, nowhere = InstanceId("i-0000000000000000a"), InstanceId("i-0000000000000000b")
+    here = InstanceId("i-0000000000000000a")
     world.add_node("node-b", here)
-    assert world.port.joined([here, nowhere]) == {here}
-    assert world.port.joined([nowhere]) == frozenset()
+    assert here in {node.instance_id for node in world.port.nodes()}
 
 
 def test_deleted_node_is_gone(world: ClusterWorld) -> None:
     """A Node object without an instance attracts pods that never start."""
-    assert world.port.delete_node(NODE)
+    (node,) = world.port.nodes()
+    assert not world.port.delete_node(NODE, "another")
+    assert world.port.delete_node(NODE, node.uid)
     world.until(lambda s: not s.nodes)
-    assert not world.port.delete_node(NODE)
+    assert not world.port.delete_node(NODE, node.uid)
 
 
 def test_lease_remembers_and_forgets(world: ClusterWorld) -> None:

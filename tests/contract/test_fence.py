@@ -30,7 +30,7 @@ THROTTLED = Answer(
         lambda verbs: verbs.annotate_node(NodeName("n"), {"a": "b"}),
         lambda verbs: verbs.evict_pod(POD, 30),
         lambda verbs: verbs.delete_pod(POD, 30),
-        lambda verbs: verbs.delete_node(NodeName("n")),
+        lambda verbs: verbs.delete_node(NodeName("n"), ""),
         lambda verbs: verbs.untaint_node(NodeName("n"), "k"),
         lambda verbs: verbs.remember({"a": "b"}),
     ],

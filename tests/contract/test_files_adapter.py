@@ -108,7 +108,7 @@ def test_cluster_of_files_cannot_be_changed(tmp_path: Path) -> None:
         lambda: cluster.untaint_node(node, taint.key),
         lambda: cluster.evict_pod(pod, 5),
         lambda: cluster.delete_pod(pod, 5),
-        lambda: cluster.delete_node(node),
+        lambda: cluster.delete_node(node, ""),
     )
     for change in changes:
         with pytest.raises(Refused):

@@ -19,7 +19,7 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.ids import InstanceId, NodeName, PodKey
+from reconciler.model.ids import NodeName, PodKey
 from tests.contract.kubernetes_api import kubeconfig
 from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
 
@@ -132,7 +132,7 @@ def test_lost_reply_to_a_read_changed_nothing(verbs: Callable[[Script], Verbs]) 
         lambda verbs: verbs.taint_node(NODE, TAINT),
         lambda verbs: verbs.evict_pod(POD, 5),
         lambda verbs: verbs.counted_pods_on(NODE),
-        lambda verbs: verbs.joined([InstanceId("i-1")]),
+        lambda verbs: verbs.nodes(),
     ],
 )
 def test_answer_that_is_none_of_the_api_servers_is_no_answer(

@@ -112,7 +112,7 @@ def _use_every_verb(installed: Installed, account: Transport) -> None:
         assert set(cluster.counted_pods_on(NODE)) == {evicted, deleted}
         assert cluster.evict_pod(evicted, 0)
         assert cluster.delete_pod(deleted, 0)
-        assert cluster.delete_node(NODE)
+        assert cluster.delete_node(NODE, "")
         cluster.remember({"fleet-reconciler.io/last-drain": "2026-01-31T12:00:00Z"})
 
 

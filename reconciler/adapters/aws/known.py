@@ -74,6 +74,7 @@ class KnownInstances:
         self._known: dict[Region, _Known] = {}
         self._refreshing: dict[Region, threading.Thread] = {}
         self._closing = threading.Event()
+        self._ended_at: dict[Region, float] = {}
         self._ends = Counter[Region]()
         """How often instances were ended: an answer that was asked for before shows them alive."""
 
@@ -101,7 +102,13 @@ class KnownInstances:
         """Instances were ended; answers that are under way are not kept either."""
         with self._lock:
             self._ends[region] += 1
+            self._ended_at[region] = self._monotonic()
             self._known.pop(region, None)
+
+    def _ended_lately(self, region: Region) -> bool:
+        """Whether a full answer may have been behind: EC2's lists are eventually consistent."""
+        ended_at = self._ended_at.get(region)
+        return ended_at is not None and self._monotonic() - ended_at < OLD_SECONDS
 
     def close(self) -> None:
         """Wait until nothing is being asked for any more."""
@@ -128,7 +135,8 @@ class KnownInstances:
         self, region: Region, known: _Known, fleets: Fleets, ask: Asking
     ) -> Reservations:
         said, moving = _said_of(fleets), _moving_ids(known.reservations)
-        if said == known.fleets and not moving and not any(map(_waits, fleets)):
+        same = said == known.fleets and not moving and not any(map(_waits, fleets))
+        if same and not (self._ended_lately(region) and not _adds_up(fleets, known.reservations)):
             return known.reservations
         asked_at = self._monotonic()
         newer = ask.newer_instances(asked_at - known.newest_at, moving)

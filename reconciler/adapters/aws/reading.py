@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
-from reconciler.model.errors import NotFound, PortError, Throttled, Unavailable
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    PortError,
+    Refused,
+    Throttled,
+    Unavailable,
+)
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer, is_of_cluster
 
@@ -58,7 +66,7 @@ class RegionReader:
         # region nothing would be bought in it.
         with suppress(Unavailable):  # the next one would be waited for as long
             for fleet in filter(_looks_troubled, fleets):
-                with suppress(NotFound, Throttled):
+                with suppress(NotFound, Throttled, Forbidden, Refused, Conflict):
                     found.append(self._history(fleet))
         return found
 

@@ -1,12 +1,12 @@
 """The Cluster port over files that `kubectl get … -o json` wrote: one observation, no change."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import BinaryIO, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
-from reconciler.model.cluster import Taint
+from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import Refused
-from reconciler.model.ids import InstanceId, NodeName, PodKey
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import decode_cluster, split_documents
 
@@ -80,12 +80,11 @@ class FileCluster:
             and pod.spec.priority >= 0
         )
 
-    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
-        """Those of which the files have a Node."""
-        known = {node.instance_id for node in self._state.nodes}
-        return frozenset(each for each in instances if each in known)
+    def nodes(self) -> tuple[Node, ...]:
+        """Those of the files."""
+        return self._state.nodes
 
-    def delete_node(self, node: NodeName) -> bool:
+    def delete_node(self, node: NodeName, uid: str) -> bool:  # noqa: ARG002 - part of the port
         """Refused."""
         _refuse(node)
 

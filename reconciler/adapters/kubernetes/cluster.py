@@ -1,7 +1,7 @@
 """The Cluster port over the API server: watched caches for reading, a few verbs for changing."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from reconciler.adapters.kubernetes.cache import Bell, Cache
@@ -11,12 +11,12 @@ from reconciler.adapters.kubernetes.listing import PAGE_OBJECTS
 from reconciler.adapters.kubernetes.reflector import Reflector
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import Verbs
-from reconciler.model.cluster import Taint
+from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import ObservationError
-from reconciler.model.ids import InstanceId, NodeName, PodKey
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.interning import garbage_collection_paused
-from reconciler.records.kubernetes import ObjectDecoder, assemble
+from reconciler.records.kubernetes import ObjectDecoder, assemble, ours_first
 
 STALE_SECONDS = 60.0
 SYNC_SECONDS = 60.0
@@ -89,7 +89,9 @@ class KubernetesCluster:
         caches = [reflector.cache for reflector in self._reflectors]
         with garbage_collection_paused():
             read = {cache.kind: cache.read() for cache in caches}
-            decoded = [each for found, _ in read.values() for each in found]
+            others = [found for kind, (found, _) in read.items() if kind != LEASE.name]
+            leases = ours_first(read[LEASE.name][0], self._verbs.lease_namespace)
+            decoded = [each for found in [*others, leases] for each in found]
             return assemble(
                 (each.value for each in decoded if each.value is not None),
                 [each.ignored for each in decoded if each.ignored is not None],
@@ -139,13 +141,13 @@ class KubernetesCluster:
         """The live pods that count on a node, read now."""
         return self._verbs.counted_pods_on(node)
 
-    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
-        """Those of the instances of which there is a Node, read now."""
-        return self._verbs.joined(instances)
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, read now."""
+        return self._verbs.nodes()
 
-    def delete_node(self, node: NodeName) -> bool:
+    def delete_node(self, node: NodeName, uid: str) -> bool:
         """Delete the Node object."""
-        return self._verbs.delete_node(node)
+        return self._verbs.delete_node(node, uid)
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:
         """Keep annotations on the Lease; it is made when there is none."""

@@ -1,6 +1,6 @@
 """The changes that the plan's actions need, each bound to the very object it was decided for."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from reconciler.adapters.kubernetes.errors import (
@@ -13,7 +13,7 @@ from reconciler.adapters.kubernetes.kinds import leases_path, node_path, pod_pat
 from reconciler.adapters.kubernetes.transport import Reply, Transport
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.errors import Conflict, NotFound, PortError, Refused, Unavailable
-from reconciler.model.ids import InstanceId, NodeName, PodKey
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, decode_page
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -150,24 +150,28 @@ class Verbs:
         pods = self._list("Pod", "/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
         return tuple(sorted(pod.key for pod in pods if isinstance(pod, Pod) and _counts(pod)))
 
-    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
+    def nodes(self) -> tuple[Node, ...]:
         """List the nodes now, in one piece; see ports.cluster. Seldom asked for."""
-        nodes = self._list("Node", "/api/v1/nodes", {})
-        known = {node.instance_id for node in nodes if isinstance(node, Node)}
-        return frozenset(each for each in instances if each in known)
+        found = self._list("Node", "/api/v1/nodes", {})
+        return tuple(node for node in found if isinstance(node, Node))
 
-    def delete_node(self, node: NodeName) -> bool:
+    def delete_node(self, node: NodeName, uid: str) -> bool:
         """Delete the Node object; see ports.cluster."""
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", **_only(uid)}
         try:
-            self._transport.expect("DELETE", node_path(node))
-        except NotFound:
+            self._transport.expect("DELETE", node_path(node), body=body)
+        except (NotFound, Conflict):
             return False
         return True
 
+    @property
+    def lease_namespace(self) -> str:
+        """Where our Lease is kept."""
+        return self._namespace if isinstance(self._namespace, str) else self._namespace()
+
     def remember(self, annotations: Mapping[str, str | None]) -> None:
         """Annotate the Lease, which is made when there is none; see ports.cluster."""
-        namespace = self._namespace if isinstance(self._namespace, str) else self._namespace()
-        path = leases_path(namespace)
+        path = leases_path(self.lease_namespace)
         patch = {"metadata": {"annotations": dict(annotations)}}
         try:
             self._annotate_lease(path, patch)
@@ -201,8 +205,12 @@ def _parts(taint: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _delete_options(pod: PodKey, grace_seconds: int) -> dict[str, Any]:
-    precondition = {"preconditions": {"uid": pod.uid}} if pod.uid else {}
-    return {"gracePeriodSeconds": grace_seconds, **precondition}
+    return {"gracePeriodSeconds": grace_seconds, **_only(pod.uid)}
+
+
+def _only(uid: str) -> dict[str, Any]:
+    """The part of DeleteOptions that keeps another object of the name alive."""
+    return {"preconditions": {"uid": uid}} if uid else {}
 
 
 def _counts(pod: Pod) -> bool:

@@ -1,6 +1,6 @@
 """The Cluster port over the in-memory world."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -10,7 +10,7 @@ from reconciler.adapters.memory.world import MemoryWorld
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import InstanceId, NodeName, PodKey
+from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, assemble
 
@@ -150,15 +150,17 @@ class MemoryCluster:
                 )
             )
 
-    def joined(self, instances: Collection[InstanceId]) -> frozenset[InstanceId]:
-        """Those that have a Node, whatever observations show."""
-        with self._world.log.call("joined", ", ".join(instances)):
-            known = {node.instance_id for node in self._objects.nodes.values()}
-            return frozenset(each for each in instances if each in known)
+    def nodes(self) -> tuple[Node, ...]:
+        """All there are, whatever observations show."""
+        with self._world.log.call("nodes", ""):
+            return tuple(self._objects.nodes.values())
 
-    def delete_node(self, node: NodeName) -> bool:
+    def delete_node(self, node: NodeName, uid: str) -> bool:
         """Delete the Node object and its pods."""
         with self._world.log.call("delete_node", node):
+            found = self._objects.nodes.get(node)
+            if found is None or (uid and found.uid != uid):
+                return False
             return self._objects.remove_node(node)
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:

@@ -9,7 +9,13 @@ from reconciler.records.kubernetes.objects import (
     Identity,
     ObjectDecoder,
 )
-from reconciler.records.kubernetes.state import assemble, decode_cluster, merge_memories, pod_order
+from reconciler.records.kubernetes.state import (
+    assemble,
+    decode_cluster,
+    merge_memories,
+    ours_first,
+    pod_order,
+)
 
 __all__ = [
     "API_GROUPS",
@@ -26,6 +32,7 @@ __all__ = [
     "decode_page",
     "encode_fleet_state",
     "merge_memories",
+    "ours_first",
     "pod_order",
     "split_documents",
 ]

@@ -47,6 +47,10 @@ class Memory:
     fleets: tuple[FleetMemory, ...] = ()
     demands: tuple[DemandMemory, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
+    namespace: str = ""
+    """Of the Lease."""
+    written: bool = False
+    """The state of fleets is there, be it empty."""
     unreadable: bool = False
     """At least one annotation could not be read and was taken as absent."""
 
@@ -133,7 +137,14 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
             memory = decode_fleet_state(wire.fleet_state)
     except (ValueError, OverflowError, RecursionError):
         unreadable = True
-    return replace(memory, last_drain_at=last_drain_at, unreadable=unreadable)
+    written = bool(wire.fleet_state)
+    return replace(
+        memory,
+        last_drain_at=last_drain_at,
+        namespace=metadata.namespace or "",
+        written=written,
+        unreadable=unreadable,
+    )
 
 
 def decode_fleet_state(text: str) -> Memory:

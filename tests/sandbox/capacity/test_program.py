@@ -14,7 +14,7 @@ import pytest
 from kubernetes import client
 
 from reconciler.sandbox.stack import Sandbox
-from tests.git_remote import make_remote
+from tests.git_remote import git, make_remote
 from tests.sandbox.capacity.world import CONFIG, DEADLINE_SECONDS, Program, World, until
 from tests.slack_hook import slack_hook
 
@@ -271,3 +271,18 @@ def test_gitops_runs_beside_and_stops_with_it(
     code, seconds = running.end()
     assert code == 0
     assert seconds < GRACE_SECONDS
+
+
+def test_dry_run_commits_nothing(
+    program: Callable[..., Program], config_file: Path, tmp_path: Path
+) -> None:
+    """A trial on a laptop would push to the branch that the pipeline applies."""
+    make_remote(tmp_path, {"sectors.yaml": config_file.read_text()})
+    remote = tmp_path / "remote.git"
+    before = git(remote, "rev-parse", "main")
+    running = program("--dry-run", "--gitops", "--repository", str(remote), "--interval", "1")
+    running.until_ready()
+    running.until_event("cycle_ended", lambda e: e["cycle"] >= 2)
+    code, _ = running.end()
+    assert code == 0
+    assert git(remote, "rev-parse", "main") == before

@@ -270,3 +270,14 @@ def test_old_answer_is_not_used(known: KnownInstances, ec2: Ec2, clock: Time) ->
     clock.now += OLD_SECONDS + 1
     ec2.states["b"] = "stopped"
     assert states(known.read(HOME, [fleet(2)], ec2)) == ec2.states
+
+
+def test_full_answer_that_is_behind_after_an_end_is_not_believed(
+    known: KnownInstances, ec2: Ec2, clock: Time
+) -> None:
+    """A dead machine would count as a node for a minute, and pods be promised to it."""
+    known.forget(HOME)
+    known.read(HOME, [fleet(1)], ec2)
+    ec2.states["b"] = "terminated"
+    clock.now += 1.0
+    assert states(known.read(HOME, [fleet(1)], ec2)) == ec2.states

@@ -16,7 +16,7 @@ from reconciler.model.outcome import Outcome
 from tests.builders import HOME, amounts
 
 TAINT = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
-READS = {"fleet", "instances", "counted_pods_on", "joined", "observe_cloud", "observe_cluster"}
+READS = {"fleet", "instances", "counted_pods_on", "nodes", "observe_cloud", "observe_cluster"}
 
 
 class Scene:

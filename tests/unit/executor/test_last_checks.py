@@ -64,7 +64,7 @@ def test_instance_that_became_a_node_meanwhile_is_not_ended_as_stuck(scene: Scen
 def test_instance_is_not_ended_as_stuck_while_nobody_can_tell(scene: Scene) -> None:
     """An API server that does not answer is no proof that a machine is idle."""
     stuck = replace(scene.ended(decrement=False), node=None, policy="stuck-instance")
-    scene.world.fail_next("joined", Unavailable("nodes", "503"))
+    scene.world.fail_next("nodes", Unavailable("nodes", "503"))
     assert scene.run(stuck) == ["failed"]
     assert scene.changes() == []
 
@@ -148,3 +148,35 @@ def test_instance_that_belongs_to_another_fleet_is_left_alone(
     action = replace(scene.ended(0, decrement=decrement), fleet_id=FleetId("fleet-other"))
     assert scene.run(replace(action, orphan=orphan)) == ["refused"]
     assert scene.changes() == []
+
+
+def test_instance_of_a_node_that_goes_by_its_private_name_is_not_stuck(scene: Scene) -> None:
+    """A kubelet registers without a providerID, until the cloud controller has been there."""
+    node = scene.nodes[0]
+    assert node.instance_id is not None
+    instances = scene.world.fleets.instances
+    named = replace(instances[node.instance_id], private_dns_name=str(node.name))
+    instances[node.instance_id] = named
+    stuck = replace(scene.ended(decrement=False), node=None, policy="stuck-instance")
+    scene.world.objects.add_node(replace(node, instance_id=None, provider_id=""))
+    assert scene.run(stuck) == ["refused"]
+
+
+def test_node_that_is_ready_again_is_not_replaced(scene: Scene) -> None:
+    """It came back between the plan and its end, and pods run there."""
+    silent = replace(scene.ended(decrement=False), policy="stuck-instance")
+    assert scene.run(silent) == ["refused"]
+    assert "is Ready again" in scene.reported[0].detail
+    scene.world.objects.add_node(replace(scene.nodes[0], ready=False))
+    assert scene.run(silent) == ["applied"]
+
+
+def test_another_machine_of_the_name_keeps_its_node(scene: Scene) -> None:
+    """Private names come back with their addresses: it would lose its object and all its pods."""
+    old = scene.nodes[0]
+    action = replace(deleted(scene), uid=old.uid)
+    assert old.instance_id is not None
+    scene.world.vanish(old.instance_id)
+    scene.world.objects.add_node(replace(old, uid="new", instance_id=InstanceId("i-0feed")))
+    assert scene.run(action) == ["already-done"]
+    assert old.name in {node.name for node in scene.nodes}

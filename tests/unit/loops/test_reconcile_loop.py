@@ -7,8 +7,8 @@ import pytest
 
 from reconciler.adapters.memory import FleetShape
 from reconciler.executor.executor import DryRunExecutor
-from reconciler.loops.reconcile_loop import BATCH_SECONDS
-from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, EvictPod
+from reconciler.loops.reconcile_loop import AWAIT_SECONDS, BATCH_SECONDS
+from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, AnnotateNode, EvictPod
 from reconciler.model.errors import (
     InsufficientCapacity,
     InvariantViolated,
@@ -17,7 +17,7 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.ids import FleetId
+from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
@@ -332,3 +332,35 @@ def test_standby_trusts_the_lease_and_not_itself() -> None:
     scene.acting = False
     scene.run(3)
     assert seen == [(), (), ()]
+
+
+def test_minimum_that_is_refused_again_and_again_is_one_failure() -> None:
+    """It is asked for with every cycle: the fleet would rest for half an hour after seconds."""
+    scene = Scene()
+    scene.settings = make_settings(make_fleet_settings("small", min_capacity=1))
+    limit = InsufficientCapacity("fleet", "VcpuLimitExceeded: you have reached your limit")
+    scene.world.fail_next("set_target_capacity", limit, times=4)
+    scene.run(6)
+    (memory,) = [m for m in scene.cluster.observe().memories if m.failures]
+    assert memory.failures == 1
+
+
+def test_failure_elsewhere_does_not_delay_the_look_at_launches() -> None:
+    """A capacity error would be seen as late as the longest backoff."""
+    scene = Scene()
+    scene.loop.changes = NoBell(scene)
+    note = AnnotateNode(node=NodeName("n"), key="k", value="v", policy="scale-in", because="test")
+    scene.world.fail_next("annotate_node", Unavailable("node", "no answer"), times=99)
+    planned = scene.loop.plan
+    scene.loop.plan = lambda snapshot: replace(
+        planned(snapshot), actions=(*planned(snapshot).actions, note)
+    )
+    pod = make_pod("pod", cpu="3", sector="primary")
+
+    def ask() -> None:
+        scene.world.add_pod(pod)
+
+    scene.world.clock.call_later(60, ask)
+    scene.run(12)
+    assert scene.pauses[5] > AWAIT_SECONDS
+    assert min(scene.pauses[6:]) <= AWAIT_SECONDS

@@ -1,5 +1,6 @@
 """Nodes, budgets, storage, Leases: the values that decisions are made from."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +12,8 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, NodeName, Region
 from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.model.snapshot import Ignored
-from reconciler.records.kubernetes import encode_fleet_state
+from reconciler.records.kubernetes import ObjectDecoder, encode_fleet_state, ours_first
+from reconciler.records.kubernetes.objects import Decoded
 from tests.unit.records.kube import decode, decode_node, node_json, object_json
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -378,3 +380,22 @@ def test_claim_says_what_volume_it_wants() -> None:
     disk = {"capacity": {"storage": "10Gi"}, "volumeMode": "Block"}
     (volume,) = decode(object_json("PersistentVolume", spec=disk)).volumes
     assert (volume.capacity_bytes, volume.block, volume.deleting) == (10 * 2**30, True, False)
+
+
+def test_lease_of_another_namespace_counts_until_ours_holds_a_state() -> None:
+    """A trial left it behind: ours would be written over, and patched, with every cycle."""
+    other = [FleetMemory(fleet="a", region=Region("r"), failures=1)]
+    ours: list[FleetMemory] = []
+
+    def leases(*namespaces: str) -> list[Decoded]:
+        found = []
+        for namespace in namespaces:
+            each = lease(fleet_state=encode_fleet_state(other if namespace == "old" else ours))
+            each["metadata"]["namespace"] = namespace
+            decoded = ObjectDecoder().decode("Lease", json.dumps(each).encode())
+            assert decoded is not None
+            found.append(decoded)
+        return found
+
+    assert ours_first(leases("old"), "ops") == leases("old")
+    assert ours_first(leases("ops", "old"), "ops") == leases("ops")

@@ -1,0 +1,171 @@
+"""Our Lease: what survives a restart, read back."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetId, Region
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
+from reconciler.records.kubernetes import ObjectDecoder, encode_fleet_state, ours_first
+from reconciler.records.kubernetes.objects import Decoded
+from tests.unit.records.kube import decode, object_json
+
+AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def lease(**annotations: str) -> dict[str, Any]:
+    """Our Lease."""
+    found = {key.replace("_", "-"): value for key, value in annotations.items()}
+    return object_json(
+        "Lease",
+        "fleet-reconciler",
+        api="coordination.k8s.io/v1",
+        metadata={
+            "namespace": "ops",
+            "annotations": {f"fleet-reconciler.io/{key}": value for key, value in found.items()},
+        },
+    )
+
+
+def test_lease_gives_back_what_was_remembered() -> None:
+    """A restart would forget which fleets have no capacity, and ask them again."""
+    memories = (
+        FleetMemory(
+            fleet="primary-small",
+            region=Region("us-west-2"),
+            unavailable_until=AT,
+            failures=2,
+            last_error_at=AT,
+            stuck_in_a_row=1,
+            learned=FrozenMap({"cpu": 3920, "memory": 28 * 1024**3, "pods": 58}),
+            learned_version="fedcba9876543210",
+            unseen_since=AT,
+        ),
+    )
+    state = decode(
+        lease(last_drain="2026-01-31T12:00:00Z", fleet_state=encode_fleet_state(memories))
+    )
+    assert state.last_drain_at == AT
+    assert state.memories == memories
+
+
+DEMAND = DemandMemory(
+    demand="0123456789abcdef",
+    fleet="primary-small",
+    region=Region("us-west-2"),
+    bought_at=AT,
+    version="fedcba9876543210",
+    strikes=2,
+    judged_at=AT,
+    gone_at=AT,
+)
+LOST = LostFleet(id=FleetId("fleet-1"), region=Region("us-west-2"), since=AT)
+
+
+def test_lease_gives_back_demand_and_lost_fleets() -> None:
+    """A restart would begin a runaway afresh, or the wait for orphans."""
+    memory = FleetMemory(
+        fleet="primary-small",
+        region=Region("us-west-2"),
+        reason="InsufficientInstanceCapacity",
+        below_target_since=AT,
+        silent_since=AT,
+        last_stuck_launched_at=AT,
+    )
+    state = decode(lease(fleet_state=encode_fleet_state([memory], [DEMAND], [LOST])))
+    assert state.memories == (memory,)
+    assert state.demands == (DEMAND,)
+    assert state.lost_fleets == (LOST,)
+
+
+def test_state_is_written_the_same_whatever_its_order() -> None:
+    """The Lease would be written with every cycle."""
+    other = replace(DEMAND, demand="a")
+    assert encode_fleet_state([], [DEMAND, other]) == encode_fleet_state([], [other, DEMAND])
+
+
+def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
+    """The API server refuses the whole object over 256 KiB, and nothing would be kept at all."""
+    region = Region("ap-southeast-2")
+    fleets = [
+        FleetMemory(
+            fleet=f"a-sector-with-a-long-name-{n:05}-xlarge",
+            region=region,
+            reason="allLaunchSpecsTemporarilyBlacklisted",
+            failures=3,
+            unavailable_until=AT + timedelta(seconds=n),
+            last_error_at=AT,
+            below_target_since=AT,
+            silent_since=AT,
+            last_stuck_launched_at=AT,
+            learned=FrozenMap(dict.fromkeys(("cpu", "ephemeral-storage", "memory", "pods"), 2**40)),
+            learned_version=f"{n:016x}",
+            unseen_since=AT,
+        )
+        for n in range(5000)
+    ]
+    demands = [replace(DEMAND, demand=f"{n:016x}", strikes=n % 3) for n in range(5000)]
+    lost = [replace(LOST, id=FleetId(f"fleet-{n:036x}")) for n in range(5000)]
+    text = encode_fleet_state(fleets, demands, lost)
+    assert len(text) < 200 * 1024
+    state = decode(lease(fleet_state=text))
+    assert max(f.fleet for f in state.memories) == fleets[-1].fleet
+    assert {d.strikes for d in state.demands} == {2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"fleets":[{"fleet":1}]}',
+        '{"fleets":5}',
+        '{"fleets":[],"version":2}',
+        '{"fleets":[],"version":"1"}',
+        '{"demands":[{"demand":"a"}]}',
+        '{"fleets":[{"fleet":"a","region":"b","failures":-1}]}',
+        "[" * 100_000,
+        " " * 300_000 + "{}",
+    ],
+)
+def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) -> None:
+    """A typing error in an annotation must not stand in the way of every cycle."""
+    state = decode(lease(last_drain="soon", fleet_state=text))
+    assert (state.last_drain_at, state.memories, state.demands) == (None, (), ())
+    assert [each.kind for each in state.ignored] == ["Lease"]
+
+
+def test_state_of_before_versions_is_read() -> None:
+    """An upgrade would forget every cool-off at once."""
+    text = '{"fleets":[{"fleet":"a","region":"us-west-2","failures":2}]}'
+    (memory,) = decode(lease(fleet_state=text)).memories
+    assert (memory.fleet, memory.failures) == ("a", 2)
+
+
+def test_leases_of_others_are_nothing_to_us() -> None:
+    """Every node renews one."""
+    other = object_json("Lease", "ip-10-0-0-7", api="coordination.k8s.io/v1")
+    assert decode(other).ignored == ()
+
+
+def test_lease_of_another_namespace_counts_until_ours_holds_a_state() -> None:
+    """A trial left it behind: ours would be written over, and patched, with every cycle."""
+    other = [FleetMemory(fleet="a", region=Region("r"), failures=1)]
+    ours: list[FleetMemory] = []
+
+    def leases(*namespaces: str) -> list[Decoded]:
+        found = []
+        for namespace in namespaces:
+            each = lease(fleet_state=encode_fleet_state(other if namespace == "old" else ours))
+            each["metadata"]["namespace"] = namespace
+            decoded = ObjectDecoder().decode("Lease", json.dumps(each).encode())
+            assert decoded is not None
+            found.append(decoded)
+        return found
+
+    assert ours_first(leases("old"), "ops") == leases("old")
+    assert ours_first(leases("ops", "old"), "ops") == leases("ops")

@@ -1,6 +1,6 @@
 """Money in billionths of a dollar per hour, so that sums and comparisons are exact."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -24,7 +24,7 @@ def cost_of_targets(cycle: Cycle, fleets: Iterable[FleetStatus]) -> int:
     return sum(cycle.targets[s.key] * cycle.offers[s.key].nano_usd_per_hour for s in fleets)
 
 
-def _spent(cycle: Cycle, fleets: Iterable[FleetStatus]) -> int:
+def _spent(cycle: Cycle, fleets: Sequence[FleetStatus]) -> int:
     """The same, and the nodes of fleets whose targets EC2 does not tell just now."""
     unseen = (s for s in fleets if s.out_of_reach)
     nodes = sum(s.joined * cycle.offers[s.key].nano_usd_per_hour for s in unseen)

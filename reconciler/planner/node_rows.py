@@ -40,7 +40,10 @@ def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
     Pods that are pinned to a zone will go there too, and take room that none of them takes on a
     row of which nobody knows the zone. Zones that nothing tells are left out.
     """
-    zones = {variant.get(ZONE, "") for variant in row.variants}
-    for zone in sorted(z for z in zones if not region_of_open(z)) if len(zones) > 1 else ():
-        variants = tuple(each for each in row.variants if each.get(ZONE, "") == zone)
-        yield replace(row, variants=variants)
+    zones = sorted({variant.get(ZONE, "") for variant in row.variants})
+    if len(zones) < 2:
+        return
+    for zone in zones:
+        if not region_of_open(zone):
+            variants = tuple(each for each in row.variants if each.get(ZONE, "") == zone)
+            yield replace(row, variants=variants)

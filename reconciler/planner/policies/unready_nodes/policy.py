@@ -49,11 +49,12 @@ def _outages(cycle: Cycle) -> dict[Region, str]:
         return {}
     ours: Counter[Region] = Counter()
     silent: Counter[Region] = Counter()
+    init = cycle.settings.instance_init_seconds
     for name, key in cycle.inventory.fleet_of_node.items():
-        node, init = cycle.nodes[name], cycle.settings.instance_init_seconds
-        if name not in cycle.inventory.leaving and not is_joining(node, cycle.at, init):
+        if name not in cycle.inventory.leaving:
+            node = cycle.nodes[name]
             ours[key.region] += 1
-            silent[key.region] += not node.ready
+            silent[key.region] += not (node.ready or is_joining(node, cycle.at, init))
     return {
         region: f"{silent[region]} of {count} nodes are not Ready: their network is to blame, or "
         "the API server's, and none is ended for it"

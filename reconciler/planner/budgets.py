@@ -6,58 +6,70 @@ exemptions (pods that have not started, unhealthy pods while the application is 
 used: both may change between plan and eviction.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
 
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import Labels
+from reconciler.model.interning import InternTable
+from reconciler.model.selectors import LabelSelector
 
 ALWAYS_ALLOW = "AlwaysAllow"
+LABELS_MAX = 20_000
+"""Sets of labels whose budgets are remembered, twice over: most snapshots show the same pods."""
+
+Shape = tuple[str, LabelSelector | None, bool]
+"""Of a budget: its namespace, what it selects, and whether it cannot be read."""
 
 
-class BudgetLedger:
-    """How many disruptions each budget still allows, given all that the plan uses."""
+class Coverage:
+    """Which budgets cover a pod, whatever they allow."""
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
-        self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
-        self._left = [b.disruptions_allowed for b in self._budgets]
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self._selectors = [selector for _, selector, _ in shapes]
         self._by_label: dict[str, dict[tuple[str, str], list[int]]] = {}
         """Budgets by namespace and one label that they insist on."""
         self._certain: set[int] = set()
         """Those that ask for nothing beside it."""
         self._by_namespace_alone: dict[str, list[int]] = {}
         """Those that insist on none."""
-        for number, budget in enumerate(self._budgets):
-            self._index(number, budget)
-        self._namespaces = {b.namespace for b in self._budgets}
-        self._unreadable = {b.namespace for b in self._budgets if b.unreadable}
-        self._covering: dict[tuple[str, int], tuple[Labels, tuple[int, ...]]] = {}
+        for number, (namespace, selector, _) in enumerate(shapes):
+            self._index(number, namespace, selector)
+        self._namespaces = {namespace for namespace, _, _ in shapes}
+        self._unreadable = {namespace for namespace, _, unreadable in shapes if unreadable}
+        self._known: InternTable[tuple[str, int], tuple[Labels, tuple[int, ...]]]
+        self._known = InternTable(LABELS_MAX)
         """By namespace and identity of labels, which the values keep alive."""
 
-    def _index(self, number: int, budget: PodDisruptionBudget) -> None:
+    def _index(self, number: int, namespace: str, selector: LabelSelector | None) -> None:
         """Namespaces with hundreds of budgets are asked about every pod: look, do not search."""
-        selector = budget.selector
         labels = selector.match_labels if selector is not None else {}
         for key, value in labels.items():
-            of_namespace = self._by_label.setdefault(budget.namespace, {})
+            of_namespace = self._by_label.setdefault(namespace, {})
             of_namespace.setdefault((key, value), []).append(number)
             if selector is not None and len(labels) == 1 and not selector.match_expressions:
                 self._certain.add(number)
             return
-        self._by_namespace_alone.setdefault(budget.namespace, []).append(number)
+        self._by_namespace_alone.setdefault(namespace, []).append(number)
+
+    def has_any(self, namespace: str) -> bool:
+        """Whether there is any budget in the namespace."""
+        return namespace in self._namespaces
 
     def readable(self, namespace: str) -> bool:
         """Whether every budget of the namespace could be read."""
         return namespace not in self._unreadable
 
-    def covering(self, pod: Pod) -> tuple[int, ...]:
+    def of(self, pod: Pod) -> tuple[int, ...]:
         """The numbers of the budgets that cover the pod."""
         namespace = pod.key.namespace
         if namespace not in self._namespaces:
             return ()
         key = (namespace, id(pod.labels))
-        known = self._covering.get(key)
+        known = self._known.get(key)
         if known is None:
-            known = self._covering[key] = (pod.labels, self._selecting(namespace, pod.labels))
+            known = self._known.put(key, (pod.labels, self._selecting(namespace, pod.labels)))
         return known[1]
 
     def _selecting(self, namespace: str, labels: Labels) -> tuple[int, ...]:
@@ -66,10 +78,27 @@ class BudgetLedger:
         if insisting:
             for found in map(insisting.get, labels.items()):
                 numbers += found or ()
-        if len(numbers) > 1:
-            numbers.sort()
-        certain, budgets = self._certain, self._budgets
-        return tuple([n for n in numbers if n in certain or _selects(budgets[n], labels)])
+        return tuple(sorted(n for n in numbers if n in self._certain or self._selects(n, labels)))
+
+    def _selects(self, number: int, labels: Labels) -> bool:
+        selector = self._selectors[number]
+        return selector is not None and selector.matches(labels)
+
+
+@lru_cache(maxsize=4)
+def coverage_of(shapes: tuple[Shape, ...]) -> Coverage:
+    """The coverage of budgets: their counts change with every pod, what they select hardly ever."""
+    return Coverage(shapes)
+
+
+class BudgetLedger:
+    """How many disruptions each budget still allows, given all that the plan uses."""
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._budgets = sorted(budgets, key=lambda b: (b.namespace, b.name))
+        self._left = [b.disruptions_allowed for b in self._budgets]
+        shapes = tuple([(b.namespace, b.selector, b.unreadable) for b in self._budgets])
+        self.coverage: Final = coverage_of(shapes)
 
     def refusal(self, pods: Iterable[Pod]) -> str:
         """Why the pods cannot all be disrupted now; empty when they can."""
@@ -99,14 +128,10 @@ class BudgetLedger:
         if not self._budgets:
             return asked
         for pod in pods:
-            for number in self.covering(pod):
+            for number in self.coverage.of(pod):
                 if not _is_exempt(pod, self._budgets[number]):
                     asked[number] = asked.get(number, 0) + 1
         return asked
-
-
-def _selects(budget: PodDisruptionBudget, labels: Labels) -> bool:
-    return budget.selector is not None and budget.selector.matches(labels)
 
 
 def _is_exempt(pod: Pod, budget: PodDisruptionBudget) -> bool:

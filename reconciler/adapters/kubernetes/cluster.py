@@ -15,7 +15,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.records.interning import garbage_collection_paused
+from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, assemble, ours_first
 
 STALE_SECONDS = 60.0

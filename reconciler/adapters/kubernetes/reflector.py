@@ -17,7 +17,7 @@ from reconciler.adapters.kubernetes.kinds import Kind
 from reconciler.adapters.kubernetes.listing import read_list, selection
 from reconciler.adapters.kubernetes.transport import Stream, Transport
 from reconciler.model.errors import Throttled, Unavailable
-from reconciler.records.interning import garbage_collection_paused
+from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder
 
 WATCH_SECONDS = 40

@@ -1,5 +1,6 @@
 """The cluster half of the in-memory world: nodes, pods, budgets, what controllers do."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -49,6 +50,8 @@ class MemoryObjects:
         self._waiting: dict[PodName, Pod] = {}
         self._covered: dict[tuple[int, str, Labels], tuple[int, ...]] = {}
         """Which budgets cover pods of a namespace with these labels, by how many budgets exist."""
+        self._healthy: Counter[int] = Counter()
+        """How many pods that are ready each budget covers."""
         self._as_told: dict[int, PodDisruptionBudget] = {}
         """Each budget as it was asked for last."""
         self._replaced: set[str] = set()
@@ -286,6 +289,8 @@ class MemoryObjects:
         if before is not None:
             self._forget_place(before)
         self.pods[name] = pod
+        self._count_healthy(before, -1)
+        self._count_healthy(pod, 1)
         if self.watchers:
             self._tell(before, pod)
         if pod.node_name is not None:
@@ -304,7 +309,7 @@ class MemoryObjects:
         return bool(self._covering(after)) or before != replace(after, ready=before.ready)
 
     def _drop(self, pod: Pod) -> None:
-        del self.pods[pod.key.namespace, pod.key.name]
+        self._count_healthy(self.pods.pop((pod.key.namespace, pod.key.name)), -1)
         self._forget_place(pod)
         if self.watchers:
             self._tell(pod, None)
@@ -327,15 +332,21 @@ class MemoryObjects:
 
     def budgets_now(self) -> list[PodDisruptionBudget]:
         """Each budget with what it allows at this moment."""
-        healthy = [0] * len(self.budgets)
-        alike: dict[tuple[str, int], list[Pod]] = {}  # replicas share their labels
+        return [self._told(number, self._healthy[number]) for number in range(len(self.budgets))]
+
+    def _count_healthy(self, pod: Pod | None, amount: int) -> None:
+        """A pod comes or goes as its budgets see it."""
+        if pod is not None and pod.ready and not pod.deleting:
+            for number in self._covering(pod):
+                self._healthy[number] += amount
+
+    def add_budget(self, shape: BudgetShape) -> None:
+        """A budget is created, over pods that are there already as well."""
+        self.budgets.append(shape)
+        self._healthy = Counter()
         for pod in self.pods.values():
-            if pod.ready and not pod.deleting:
-                alike.setdefault((pod.key.namespace, id(pod.labels)), []).append(pod)
-        for pods in alike.values():
-            for number in self._covering(pods[0]):
-                healthy[number] += len(pods)
-        return [self._told(number, count) for number, count in enumerate(healthy)]
+            self._count_healthy(pod, 1)
+        self.touch()
 
     def _told(self, number: int, healthy: int) -> PodDisruptionBudget:
         """The budget as it stands; the same value for as long as nothing changes."""

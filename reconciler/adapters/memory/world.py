@@ -92,8 +92,7 @@ class MemoryWorld:
 
     def add_budget(self, budget: BudgetShape) -> None:
         """A budget is created."""
-        self.objects.budgets.append(budget)
-        self.objects.touch()
+        self.objects.add_budget(budget)
 
     def refuse_launches(self, fleet_id: FleetId, code: str | None) -> None:
         """EC2 has no capacity for a fleet from now on; None: it has again."""

@@ -50,8 +50,9 @@ def with_learned(inventory: Inventory, at: datetime) -> Inventory:
 
 def least_of(amounts: Sequence[Resources]) -> Resources:
     """Per resource the least of all; a resource that one lacks is not offered."""
-    names = set(amounts[0]).intersection(*amounts[1:])
-    return FrozenMap((name, min(a[name] for a in amounts)) for name in sorted(names))
+    distinct = set(amounts)
+    names = set(amounts[0]).intersection(*distinct)
+    return FrozenMap((name, min([a[name] for a in distinct])) for name in sorted(names))
 
 
 def _seen(status: FleetStatus, instances: Mapping[NodeName, Instance]) -> Resources | None:

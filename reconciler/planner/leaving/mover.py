@@ -16,7 +16,7 @@ from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
-from reconciler.planner.placement.filters import resources
+from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.simulation import RowSpec
 
 SPREAD_PODS_MAX = 200
@@ -197,6 +197,8 @@ class Mover:
     ) -> list[int]:
         """Take what was moved off again, and place pods of these classes one after the other.
 
+        Each goes to the row that takes it and has the largest share of CPU and memory left.
+
         Returns:
             Where they went, up to the first that fits nowhere.
         """
@@ -205,24 +207,17 @@ class Mover:
             for pod_class, row, amount in moves.amounts():
                 sim.place(pod_class, np.array([row]), np.array([-amount]))
         rows: list[int] = []
-        for each in classes:
-            chosen = self._spread_one(each, among)
-            if chosen is None:
+        offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
+        share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1)
+        for pod_class in classes:
+            takes = among & (sim.room(pod_class) > 0)
+            chosen = int(np.where(takes, share, -np.inf).argmax())
+            if not takes[chosen]:
                 break
+            sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
+            share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
             rows.append(chosen)
         return rows
-
-    def _spread_one(self, pod_class: PodClass, among: BoolArray) -> int | None:
-        """Place one pod on the row with the most room left; None when none takes it."""
-        sim = self._cycle.sim
-        open_rows = (np.where(among, sim.room(pod_class), 0) > 0).nonzero()[0]
-        if not len(open_rows):
-            return None
-        offers = np.maximum(sim.offers[open_rows, :2], 1)
-        share = (sim.free[open_rows, :2] / offers).mean(axis=1)
-        chosen = open_rows[[int(share.argmax())]]
-        sim.place(pod_class, chosen, np.ones(1, dtype=np.int64))
-        return int(chosen[0])
 
     def fits(
         self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False
@@ -264,9 +259,9 @@ class Mover:
             takes |= sim.admitted(pod_class)
         open_rows = self._with(also)
         open_rows[row] = False
-        free = sim.available()[open_rows & takes, : resources.CPU_AND_MEMORY]
+        free = sim.available()[open_rows & takes, :CPU_AND_MEMORY]
         left = np.maximum(free, 0).sum(axis=0)
-        asked = sum(c.requests[: resources.CPU_AND_MEMORY] * len(pods) for c, pods in groups)
+        asked = sum(c.requests[:CPU_AND_MEMORY] * len(pods) for c, pods in groups)
         return bool((left < asked).any())
 
 

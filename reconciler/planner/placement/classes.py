@@ -15,7 +15,7 @@ from reconciler.model.cluster import (
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.selectors import LabelSelector, NodeSelector, Requirement
 from reconciler.planner.placement.arrays import IntArray
-from reconciler.planner.placement.dimensions import Dimensions
+from reconciler.planner.placement.dimensions import dimensions_for
 from reconciler.planner.placement.kinds import ZONE_KEYS
 from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
 
@@ -112,8 +112,10 @@ def _node_selector_keys(selector: NodeSelector) -> set[str]:
 
 
 def _terms(spec: PodSpec) -> tuple[PodAffinityTerm, ...]:
-    preferred = tuple(p.term for p in spec.pod_preferences)
-    return (*spec.pod_affinity, *spec.pod_anti_affinity, *preferred)
+    required = spec.pod_affinity + spec.pod_anti_affinity
+    if not spec.pod_preferences:
+        return required
+    return (*required, *(p.term for p in spec.pod_preferences))
 
 
 class ClassTable:
@@ -143,9 +145,7 @@ class ClassTable:
         self._pod_label_keys = tuple(sorted(selector_keys(specs)))
         self._by_namespace = any(_terms(s) or s.topology_spread for s in specs)
         drivers = {driver for needs in self._volumes for driver in needs.drivers}
-        self.dimensions = Dimensions(
-            (s.requests for s in specs), (p for s in specs for p in s.host_ports), drivers
-        )
+        self.dimensions = dimensions_for(specs, drivers)
         self.classes: list[PodClass] = []
         self._index: dict[tuple[object, ...], PodClass] = {}
         self._seen: dict[tuple[int, int, bool], tuple[PodTraits, Labels, PodClass]] = {}
@@ -213,9 +213,8 @@ class ClassTable:
         key = (id(spec), namespace, shown, id(needs), deleting)
         known = self._index.get(key)
         if known is None:
-            labels = Labels(
-                (k, v) for k, v in zip(self._pod_label_keys, shown, strict=True) if v is not None
-            )
+            pairs = zip(self._pod_label_keys, shown, strict=True)
+            labels = Labels((k, v) for k, v in pairs if v is not None) if shown else NO_LABELS
             known = self._make(spec, namespace, labels, needs, deleting=deleting)
             self._index[key] = known
         return known

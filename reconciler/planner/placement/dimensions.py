@@ -4,11 +4,14 @@ Source: kube-scheduler's NodeResourcesFit, NodePorts and NodeVolumeLimits are al
 node stays within a limit", so one integer matrix serves them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from reconciler.model.cluster import HostPort, Resources
+from reconciler.model.cluster import HostPort, PodSpec, Resources
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.interning import InternTable
 from reconciler.model.quantity import format_amount
 from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
@@ -16,17 +19,24 @@ ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a 
 BASIC = ("cpu", "memory", "pods", "ephemeral-storage")
 AMOUNT_MAX = 2**48
 """256 TiB, or as many of anything: larger amounts fit nowhere and would overflow sums."""
+_ROWS_MAX = 4096
+"""Pods' rows that are remembered, twice over."""
 _PORT = "host-port:"
 _VOLUMES = "attach:"
 
 
 class Dimensions:
-    """The columns of the resource matrix."""
+    """The columns of the resource matrix.
+
+    Args:
+        extended: The resources beside the basic ones.
+        ports: The host ports that any pod asks for.
+        drivers: The CSI drivers of any volume.
+    """
 
     def __init__(
-        self, resources: Iterable[Resources], ports: Iterable[HostPort], drivers: Iterable[str]
+        self, extended: Iterable[str], ports: Iterable[HostPort], drivers: Iterable[str]
     ) -> None:
-        extended = {name for amounts in resources for name in amounts} - set(BASIC)
         self._addresses: dict[str, set[str]] = {}
         for port in ports:
             self._addresses.setdefault(_port_name(port), set()).add(port.address)
@@ -43,6 +53,7 @@ class Dimensions:
         )
         self.column: dict[str, int] = {name: i for i, name in enumerate(self.names)}
         self._defaults = np.array([self._default(name) for name in self.names], dtype=np.int64)
+        self._rows: InternTable[tuple[object, ...], IntArray] = InternTable(_ROWS_MAX)
 
     def _default(self, name: str) -> int:
         """What a node has of a column that its allocatable does not name."""
@@ -82,9 +93,16 @@ class Dimensions:
             row[address] = 0
 
     def of_pod(
-        self, requests: Resources, ports: Sequence[HostPort], volumes: Mapping[str, int]
+        self, requests: Resources, ports: tuple[HostPort, ...], volumes: FrozenMap[str, int]
     ) -> IntArray:
-        """A pod's row: what it takes of every column."""
+        """A pod's row, which is not to be changed: what it takes of every column."""
+        key = (requests, ports, volumes)
+        row = self._rows.get(key)
+        return self._rows.put(key, self._made(*key)) if row is None else row
+
+    def _made(
+        self, requests: Resources, ports: tuple[HostPort, ...], volumes: FrozenMap[str, int]
+    ) -> IntArray:
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in requests.items():
             row[self.column[name]] = min(amount, AMOUNT_MAX)
@@ -95,6 +113,7 @@ class Dimensions:
                 self._take_port(row, port)
         for driver, count in volumes.items():
             row[self.column[f"{_VOLUMES}{driver}"]] += count
+        row.flags.writeable = False
         return row
 
     def _take_port(self, row: IntArray, port: HostPort) -> None:
@@ -126,6 +145,21 @@ class Dimensions:
     def shown(self, column: int, amount: int) -> str:
         """An amount of this column for people."""
         return format_amount(self.names[column], amount)
+
+
+def dimensions_for(specs: Collection[PodSpec], drivers: Iterable[str]) -> Dimensions:
+    """The columns that these specs and volumes need; the same object for the same columns."""
+    extended = {name for spec in specs for name in spec.requests}.difference(BASIC)
+    ports = {port for spec in specs for port in spec.host_ports}
+    return _dimensions(frozenset(extended), frozenset(ports), frozenset(drivers))
+
+
+@lru_cache(maxsize=4)
+def _dimensions(
+    extended: frozenset[str], ports: frozenset[HostPort], drivers: frozenset[str]
+) -> Dimensions:
+    """Most snapshots need the columns of the one before."""
+    return Dimensions(extended, ports, drivers)
 
 
 def _port_name(port: HostPort) -> str:

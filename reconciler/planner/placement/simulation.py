@@ -257,7 +257,11 @@ class Simulation:
         over = self._over[rows]
         if np.count_nonzero(over):
             taken = resources.charged(taken, self.offers[rows], over)
-        self._free[rows] -= taken * amounts[:, None]
+        if len(rows) == 1 and taken.ndim == 1:
+            # The usual case: without an array of rows it takes less than half the time.
+            self._free[rows[0]] -= taken * amounts[0]
+        else:
+            self._free[rows] -= taken * amounts[:, None]
         if pod_class.volumes.shared:
             self._shared.take(pod_class.volumes.shared, self.free, rows, amounts)
         self._count(pod_class, rows, amounts)

@@ -11,7 +11,7 @@ from reconciler.model.actions import DO_NOT_DISRUPT
 from reconciler.model.cluster import Owner, Pod, PodPhase, PodSpec
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import NodeName, PodKey
-from reconciler.records.interning import InternTable
+from reconciler.model.interning import InternTable
 from reconciler.records.kubernetes.fields import (
     NULL,
     ElasticBlockStoreWire,

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +18,7 @@ from reconciler.model.cluster import (
     StorageClass,
 )
 from reconciler.model.snapshot import ClusterState, Ignored
-from reconciler.records.interning import garbage_collection_paused
+from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes.documents import RawObject
 from reconciler.records.kubernetes.fields import API_GROUPS
 from reconciler.records.kubernetes.memory import Memory
@@ -79,8 +80,8 @@ def assemble(
 ) -> ClusterState:
     """Sort decoded values into a state, each kind by name: equal input gives an equal state."""
     by_type: defaultdict[type, list[Any]] = defaultdict(list)
-    for value in values:
-        by_type[type(value)].append(value)
+    for kind, alike in groupby(values, key=type):
+        by_type[kind] += alike
     memory = merge_memories(by_type.get(Memory, []))
     counted = (
         Ignored(code="unused-kind", kind=kind, count=count)

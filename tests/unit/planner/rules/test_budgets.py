@@ -44,12 +44,12 @@ def test_pods_outside_the_selector_or_namespace_are_free() -> None:
 def test_two_budgets_cover_a_pod_together() -> None:
     """The Eviction API refuses such pods, so they must be seen."""
     ledger = BudgetLedger([budget(1, "a"), budget(1, "b")])
-    assert len(ledger.covering(web("x"))) == 2
+    assert len(ledger.coverage.of(web("x"))) == 2
 
 
 def test_budget_without_selector_covers_nothing() -> None:
     """An empty v1beta1 selector would stop every eviction."""
-    assert BudgetLedger([budget(0, selector=None)]).covering(web("x")) == ()
+    assert BudgetLedger([budget(0, selector=None)]).coverage.of(web("x")) == ()
 
 
 def test_unready_pod_is_free_only_under_always_allow() -> None:
@@ -71,5 +71,5 @@ def test_pod_that_is_on_its_way_out_needs_no_disruption() -> None:
 def test_unreadable_budget_makes_its_namespace_unreadable() -> None:
     """Evictions beside a budget that nobody could read might overdraw it."""
     ledger = BudgetLedger([budget(0, unreadable=True, selector=None)])
-    assert not ledger.readable("ns")
-    assert ledger.readable("other")
+    assert not ledger.coverage.readable("ns")
+    assert ledger.coverage.readable("other")

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from reconciler.model.actions import DO_NOT_DISRUPT
-from reconciler.model.cluster import Pod
+from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.rules import Judge, Subject, Terms, Verdict, fold
-from tests.builders import make_pod
+from tests.builders import make_pod, selecting
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
@@ -143,3 +143,26 @@ def test_judge_tells_pods_apart_that_share_a_spec() -> None:
         "do-not-disrupt",
         "no-controller",
     ]
+
+
+def test_judge_of_a_later_plan_sees_the_budgets_that_came_and_went() -> None:
+    """A ruling remembered too long would move a pod that a budget forbids by now, or keep one."""
+    pod = make_pod(
+        "a", node="n", namespace="kube-system", labels={"app": "dns"}, owner="ReplicaSet"
+    )
+
+    def budget(name: str, *, unreadable: bool = False) -> PodDisruptionBudget:
+        return PodDisruptionBudget(
+            namespace="kube-system",
+            name=name,
+            selector=None if unreadable else selecting(app="dns"),
+            disruptions_allowed=1,
+            unreadable=unreadable,
+        )
+
+    one, two, unread = budget("one"), budget("two"), budget("unread", unreadable=True)
+    codes = [
+        Judge(Terms(), BudgetLedger(budgets)).ruling(pod).code
+        for budgets in ([], [one], [one, two], [one], [one, unread], [])
+    ]
+    assert codes == ["kube-system", "", "two-budgets", "", "unreadable-budget", "kube-system"]

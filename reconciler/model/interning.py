@@ -1,9 +1,6 @@
-"""One object for equal values, so that comparing and grouping them is a look at identity."""
+"""A bounded memory of what was made before: one object for equal values, one answer each time."""
 
-import gc
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -46,44 +43,3 @@ class InternTable(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
-
-
-class _Pauses:
-    """How many of those who want the collector off are at work, over all threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running = 0
-        self._was_enabled = False
-
-    def begin(self) -> None:
-        """The first one turns it off."""
-        with self._lock:
-            if not self._running:
-                self._was_enabled = gc.isenabled()
-                gc.disable()
-            self._running += 1
-
-    def end(self) -> None:
-        """The last one turns it on, if it was."""
-        with self._lock:
-            self._running -= 1
-            if not self._running and self._was_enabled:
-                gc.enable()
-
-
-_PAUSES = _Pauses()
-
-
-@contextmanager
-def garbage_collection_paused() -> Iterator[None]:
-    """Decode in bulk without the cyclic collector; several threads may do so at once.
-
-    Decoded values have no cycles, but each of the many new objects makes the collector walk all
-    of them again: off, a list of 30,000 pods decodes several times faster.
-    """
-    _PAUSES.begin()
-    try:
-        yield
-    finally:
-        _PAUSES.end()

@@ -1,4 +1,4 @@
-"""The table that makes equal specs one object."""
+"""The garbage collector, off and on again."""
 
 import gc
 import sys
@@ -7,29 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.records.interning import InternTable, garbage_collection_paused
-
-
-def test_table_is_bounded_and_keeps_what_is_used() -> None:
-    """A loop that runs for months must not remember every spec it ever saw."""
-    table: InternTable[int, str] = InternTable(entries_max=10)
-    for number in range(1000):
-        table.put(number, f"v{number}")
-        assert table.get_or_build(0, lambda: "built again") == "v0"
-    assert len(table) <= 20
-    assert table.get(500) is None
-
-
-def test_failed_build_leaves_nothing_behind() -> None:
-    """A spec that could not be read once must not be found the second time."""
-    table: InternTable[int, str] = InternTable(entries_max=10)
-
-    def fail() -> str:
-        raise ValueError("unreadable")
-
-    with pytest.raises(ValueError, match="unreadable"):
-        table.get_or_build(1, fail)
-    assert table.get(1) is None
+from reconciler.records.garbage import garbage_collection_paused
 
 
 def test_collector_comes_back_after_bulk_decoding_even_when_it_fails() -> None:

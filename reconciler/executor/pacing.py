@@ -27,6 +27,7 @@ def paced(pace: Pace, api: Api, place: str) -> Iterator[None]:
     except Throttled as error:
         pace.refused(api, place, error)
         raise
+    pace.granted(api, place)
 
 
 class PacedCloud:

@@ -19,9 +19,10 @@ RATES: Final[Mapping[Api, TokenBucket]] = MappingProxyType(
 """What one client may ask of an API server without crowding others out. EC2's calls are spread by
 its adapter, which knows the sizes of EC2's own buckets."""
 CLOSED_SECONDS = 1.0
-"""How long an API is left alone that throttles and does not say for how long."""
+"""How long an API is left alone that throttles and does not say for how long; each time in a row
+that it does, twice as long."""
 CLOSED_SECONDS_MAX = 60.0
-"""A server that says when to come back is believed for that long."""
+"""At most; a server that says when to come back is believed for that long."""
 
 Where = tuple[Api, str]
 """An API in one place: a region, the cluster."""
@@ -42,6 +43,7 @@ class Pace:
         self._rates = rates
         self._levels: dict[Where, BucketLevel] = {}
         self._closed_until: dict[Where, float] = {}
+        self._refusals_in_a_row: dict[Where, int] = {}
 
     def enter(self, api: Api, place: str) -> None:
         """Before a call.
@@ -61,6 +63,12 @@ class Pace:
 
     def refused(self, api: Api, place: str, error: Throttled) -> None:
         """The server throttled a call that we had let through."""
-        said = error.retry_after_seconds
-        pause = CLOSED_SECONDS if said is None else max(0.0, min(said, CLOSED_SECONDS_MAX))
-        self._closed_until[api, place] = self._now() + pause
+        where, said = (api, place), error.retry_after_seconds
+        before = self._refusals_in_a_row.get(where, 0)
+        self._refusals_in_a_row[where] = before + 1
+        pause = CLOSED_SECONDS * 2.0 ** min(before, 10) if said is None else said
+        self._closed_until[where] = self._now() + max(0.0, min(pause, CLOSED_SECONDS_MAX))
+
+    def granted(self, api: Api, place: str) -> None:
+        """The server carried a call out."""
+        self._refusals_in_a_row.pop((api, place), None)

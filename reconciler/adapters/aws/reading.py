@@ -62,12 +62,9 @@ class RegionReader:
         found: list[Answer] = [{"Fleets": fleets}]
         found.extend(self.launch_templates(fleets))
         found.append({"Reservations": self._reservations(fleets)})
-        # Without one fleet's history, what was remembered of it still counts; without the whole
-        # region nothing would be bought in it.
         with suppress(Unavailable):  # the next one would be waited for as long
             for fleet in filter(_looks_troubled, fleets):
-                with suppress(NotFound, Throttled, Forbidden, Refused, Conflict):
-                    found.append(self._history(fleet))
+                found.extend(self._history(fleet))
         return found
 
     def fleets(self, fleet_id: str | None = None) -> list[dict[str, Any]]:
@@ -147,9 +144,21 @@ class RegionReader:
                 )
             }
 
-    def _history(self, fleet: dict[str, Any]) -> Answer:
-        """The fleet's events of the last hour."""
+    def _history(self, fleet: dict[str, Any]) -> Iterator[Answer]:
+        """The fleet's events of the last hour; without records where EC2 refuses to tell them.
+
+        Without one fleet's history, what was remembered of it still counts; without the whole
+        region nothing would be bought in it.
+        """
         fleet_id = fleet["FleetId"]
+        with suppress(NotFound, Throttled):  # it was deleted just now, or is asked again soon
+            try:
+                records = self._records(fleet_id)
+            except (Forbidden, Refused, Conflict):
+                records = None
+            yield {"FleetId": fleet_id, "HistoryRecords": records}
+
+    def _records(self, fleet_id: str) -> list[Any]:
         arguments: dict[str, Any] = {
             "FleetId": fleet_id,
             "StartTime": self._now() - HISTORY_AGE,
@@ -162,7 +171,7 @@ class RegionReader:
                 if not page.get("NextToken"):
                     break
                 arguments["NextToken"] = page["NextToken"]
-        return {"FleetId": fleet_id, "HistoryRecords": records}
+        return records
 
     def _pages(
         self,

@@ -223,8 +223,14 @@ class History:
 
 
 def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
-    """The errors of a describe-fleet-history answer, oldest first, and its last request."""
+    """The errors of a describe-fleet-history answer, oldest first, and its last request.
+
+    An answer without records is one that EC2 refused to give.
+    """
     found = History()
+    if answer["HistoryRecords"] is None:
+        name = str(answer.get("FleetId", ""))
+        ignored.append(Ignored(code="unreadable", kind="FleetHistory", name=name))
     for wire in read_entries(
         answer.get("HistoryRecords"), _HistoryRecordWire, "HistoryRecord", "EventType", ignored
     ):

@@ -1,7 +1,11 @@
 """Token buckets: bursts pass, storms do not, and a server's word closes the bucket."""
 
+from contextlib import suppress
+from itertools import pairwise
+
 import pytest
 
+from reconciler.executor.pacing import paced
 from reconciler.executor.tokens import RATES, Api, Pace
 from reconciler.model.errors import Throttled
 from reconciler.model.throttling import TokenBucket
@@ -71,6 +75,31 @@ def test_server_that_throttles_is_left_alone_for_as_long_as_it_says(
     assert passing(pace, 9) == 0
     clock.now += 0.02
     assert passing(pace, 9) == 5
+
+
+def test_server_that_goes_on_throttling_is_left_alone_for_longer_and_longer() -> None:
+    """Every event of a busy cluster plans anew: EC2 would be asked once a second for hours."""
+    clock = Clock()
+    pace = Pace(clock)
+    sent: list[float] = []
+
+    def call() -> None:
+        sent.append(clock.now)
+        raise Throttled("x", "y")
+
+    for _ in range(10_000):
+        clock.now += 0.1
+        with suppress(Throttled), paced(pace, CALL, "us-west-2"):
+            call()
+    gaps = [later - earlier for earlier, later in pairwise(sent)]
+    assert gaps[:6] == pytest.approx([1, 2, 4, 8, 16, 32], abs=0.2)
+    assert gaps[6:] == pytest.approx([60] * len(gaps[6:]), abs=0.2)
+    clock.now += 60
+    with paced(pace, CALL, "us-west-2"):
+        pass
+    pace.refused(CALL, "us-west-2", Throttled("x", "y"))
+    clock.now += 1.0
+    assert passing(pace, 1) == 1
 
 
 def test_clock_that_stands_still_gives_nothing_for_nothing() -> None:

@@ -21,7 +21,8 @@ def propose(cycle: Cycle) -> None:
             region=stuck.key.region,
             decrement=False,
             policy="stuck-instance",
-            because=f"launched {age} ago and still no node: its fleet launches another",
+            because=f"launched {age} ago and still no node: "
+            "its fleet launches another, unless its target falls",
         )
         cycle.removals.append(
             Removal(key=stuck.key, node=None, instance=instance.id, actions=(action,))

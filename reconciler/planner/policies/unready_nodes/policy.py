@@ -115,7 +115,7 @@ def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
             decrement=False,
             policy="stuck-instance",
             because=f"not Ready for {spent} while its instance is {instance.state}: its fleet "
-            "launches another",
+            "launches another, unless its target falls",
         ),
     )
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, DeletePod, EvictPod, SetCapacity
 from reconciler.model.errors import InsufficientCapacity
-from reconciler.model.memory import FleetMemory
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -86,12 +87,22 @@ class OwnMemory:
 
 
 def _planned(plan: Plan) -> str:
-    return encode_fleet_state(plan.memories, plan.demands, plan.lost_fleets)
+    return _state_of(plan.memories, plan.demands, plan.lost_fleets)
 
 
 def _observed(snapshot: Snapshot) -> str:
     cluster = snapshot.cluster
-    return encode_fleet_state(cluster.memories, cluster.demands, cluster.lost_fleets)
+    return _state_of(cluster.memories, cluster.demands, cluster.lost_fleets)
+
+
+@lru_cache(maxsize=4)
+def _state_of(
+    memories: tuple[FleetMemory, ...],
+    demands: tuple[DemandMemory, ...],
+    lost_fleets: tuple[LostFleet, ...],
+) -> str:
+    """The annotation: each cycle asks for it several times, and mostly it stays the same."""
+    return encode_fleet_state(memories, demands, lost_fleets)
 
 
 def _moved_by_rescheduler(outcome: Outcome) -> bool:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, product
 
 from reconciler.model.cluster import DaemonSet, PodSpec, Resources
 from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.ids import FleetKey
+from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.census import PodGroup
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.learned import least_of
@@ -101,19 +102,28 @@ def _zones(status: FleetStatus) -> tuple[str, ...]:
 def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
     """Every label set that a new node of the fleet may turn out with."""
     fleet = status.settings
+    machines = tuple([(option.arch, option.instance_type) for option in fleet.options])
+    return _variants(fleet.labels, status.key.region, _zones(status), machines)
+
+
+@lru_cache(maxsize=1024)
+def _variants(
+    labels: Labels, region: Region, zones: tuple[str, ...], machines: tuple[tuple[str, str], ...]
+) -> tuple[Labels, ...]:
+    """The same in every plan: remembered, as fleets may have dozens."""
     return tuple(
         Labels(
             {
                 **dict.fromkeys(ZONE_KEYS, zone),
-                **fleet.labels,
+                **labels,
                 OPERATING_SYSTEM: "linux",
-                ARCH: option.arch,
-                INSTANCE_TYPE: option.instance_type,
-                REGION: status.key.region,
+                ARCH: arch,
+                INSTANCE_TYPE: instance_type,
+                REGION: region,
                 ZONE: zone,
             }
         )
-        for zone, option in product(_zones(status), fleet.options)
+        for zone, (arch, instance_type) in product(zones, machines)
     )
 
 

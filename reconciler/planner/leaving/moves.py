@@ -61,16 +61,7 @@ def _dealt(moves: Moves) -> Iterator[tuple[int, list[Pod]]]:
 
 def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:
     """Pods by class, in the order in which they are hardest to place."""
-    found: dict[int, Group] = {}
-    of = cycle.table.of
-    for pod in pods:
-        pod_class = of(pod, bound=True)
-        known = found.get(pod_class.number)
-        if known is None:
-            found[pod_class.number] = (pod_class, [pod])
-        else:
-            known[1].append(pod)
-    return sorted(found.values(), key=_hardest_first)
+    return sorted(cycle.table.grouped(pods), key=_hardest_first)
 
 
 def waits_for_its_end(pod: Pod) -> bool:

@@ -201,6 +201,23 @@ class ClassTable:
             seen = self._seen[key] = (pod.traits, pod.labels, self._find(pod, bound=bound))
         return seen[2]
 
+    def grouped(self, pods: Iterable[Pod]) -> Iterable[Group]:
+        """Bound pods by class, in the order of the first of each.
+
+        Most pods of a cluster are asked about in every plan: those whose replicas were seen cost
+        no call.
+        """
+        found: dict[int, Group] = {}
+        seen, labelled = self._seen, bool(self._pod_label_keys)
+        for pod in pods:
+            known = seen.get((id(pod.traits), id(pod.labels) if labelled else 0, True))
+            pod_class = known[2] if known is not None else self.of(pod, bound=True)
+            if pod_class.number in found:
+                found[pod_class.number][1].append(pod)
+            else:
+                found[pod_class.number] = (pod_class, [pod])
+        return found.values()
+
     def _find(self, pod: Pod, *, bound: bool) -> PodClass:
         spec = self._intern(pod.spec)
         shown = self._shown(pod.labels)
@@ -274,9 +291,9 @@ class ClassTable:
                     volumes=needs,
                 )
             )
-        requests = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
+        row, columns = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
         size = max(spec.requests.get("cpu", 0) / 1000, spec.requests.get("memory", 0) / 2**32)
-        return requests, requests.nonzero()[0], number, size
+        return row, columns, number, size
 
     def _resolved(
         self, terms: tuple[PodAffinityTerm, ...], namespace: str, labels: Labels

@@ -21,6 +21,8 @@ AMOUNT_MAX = 2**48
 """256 TiB, or as many of anything: larger amounts fit nowhere and would overflow sums."""
 _ROWS_MAX = 4096
 """Pods' rows that are remembered, twice over."""
+PodRow = tuple[IntArray, IntArray]
+"""Amounts, and the columns that are not zero."""
 _PORT = "host-port:"
 _VOLUMES = "attach:"
 
@@ -53,7 +55,7 @@ class Dimensions:
         )
         self.column: dict[str, int] = {name: i for i, name in enumerate(self.names)}
         self._defaults = np.array([self._default(name) for name in self.names], dtype=np.int64)
-        self._rows: InternTable[tuple[object, ...], IntArray] = InternTable(_ROWS_MAX)
+        self._rows: InternTable[tuple[object, ...], PodRow] = InternTable(_ROWS_MAX)
 
     def _default(self, name: str) -> int:
         """What a node has of a column that its allocatable does not name."""
@@ -94,11 +96,14 @@ class Dimensions:
 
     def of_pod(
         self, requests: Resources, ports: tuple[HostPort, ...], volumes: FrozenMap[str, int]
-    ) -> IntArray:
-        """A pod's row, which is not to be changed: what it takes of every column."""
+    ) -> PodRow:
+        """What a pod takes of every column, which is not to be changed, and the columns it is."""
         key = (requests, ports, volumes)
-        row = self._rows.get(key)
-        return self._rows.put(key, self._made(*key)) if row is None else row
+        known = self._rows.get(key)
+        if known is None:
+            row = self._made(*key)
+            known = self._rows.put(key, (row, row.nonzero()[0]))
+        return known
 
     def _made(
         self, requests: Resources, ports: tuple[HostPort, ...], volumes: FrozenMap[str, int]

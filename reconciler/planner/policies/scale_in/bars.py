@@ -55,14 +55,15 @@ def pod_bar(rulings: Iterable[tuple[Pod, Ruling]]) -> Bar | None:
     return None
 
 
-def movable(rulings: Iterable[tuple[Pod, Ruling]]) -> tuple[list[Pod], list[Pod], Bar | None]:
+def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Bar | None]:
     """The pods that have to move, and those that come again; or none, and the first that may not.
 
     A node is asked about with every plan: the first answer that bars it is the last one asked for.
     """
     moving: list[Pod] = []
     again: list[Pod] = []
-    for pod, ruling in rulings:
+    for pod in pods:
+        ruling = judge.ruling(pod)
         if ruling.verdict is Verdict.BLOCK:
             return [], [], _pod_bar(pod, ruling)
         if ruling.verdict is Verdict.OK:

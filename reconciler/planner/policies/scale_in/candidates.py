@@ -143,7 +143,7 @@ def _candidate(
     again: list[Pod] = []
     barred = bar(cycle, node, status) or _too_young(cycle, node, status)
     if barred is None:
-        moving, again, barred = movable(scene.judge(status.settings).rulings(pods))
+        moving, again, barred = movable(scene.judge(status.settings), pods)
     if barred is not None or not moving:
         keep(cycle, node, *(barred or ("deleting", "its last pods are being deleted")))
         return None

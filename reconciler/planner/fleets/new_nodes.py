@@ -110,7 +110,7 @@ def variants_of(status: FleetStatus) -> tuple[Labels, ...]:
 def _variants(
     labels: Labels, region: Region, zones: tuple[str, ...], machines: tuple[tuple[str, str], ...]
 ) -> tuple[Labels, ...]:
-    """The same in every plan: remembered, as fleets may have dozens."""
+    """Remembered: fleets may have dozens, and they are the same in every plan."""
     return tuple(
         Labels(
             {

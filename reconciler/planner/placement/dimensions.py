@@ -97,7 +97,7 @@ class Dimensions:
     def of_pod(
         self, requests: Resources, ports: tuple[HostPort, ...], volumes: FrozenMap[str, int]
     ) -> PodRow:
-        """What a pod takes of every column, which is not to be changed, and the columns it is."""
+        """What a pod takes of each column, and which it takes any of; not to be changed."""
         key = (requests, ports, volumes)
         known = self._rows.get(key)
         if known is None:

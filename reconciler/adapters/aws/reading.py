@@ -151,12 +151,13 @@ class RegionReader:
         region nothing would be bought in it.
         """
         fleet_id = fleet["FleetId"]
-        with suppress(NotFound, Throttled):  # it was deleted just now, or is asked again soon
-            try:
-                records = self._records(fleet_id)
-            except (Forbidden, Refused, Conflict):
-                records = None
-            yield {"FleetId": fleet_id, "HistoryRecords": records}
+        try:
+            records = self._records(fleet_id)
+        except (NotFound, Throttled):
+            return  # it was deleted just now, or is asked again soon
+        except (Forbidden, Refused, Conflict):
+            records = None
+        yield {"FleetId": fleet_id, "HistoryRecords": records}
 
     def _records(self, fleet_id: str) -> list[Any]:
         arguments: dict[str, Any] = {

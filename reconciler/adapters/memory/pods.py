@@ -48,8 +48,8 @@ class MemoryObjects:
         self._on: dict[NodeName, dict[PodName, Pod]] = {}
         self._free: dict[NodeName, dict[str, int]] = {}
         self._waiting: dict[PodName, Pod] = {}
-        self._covered: dict[tuple[int, str, Labels], tuple[int, ...]] = {}
-        """Which budgets cover pods of a namespace with these labels, by how many budgets exist."""
+        self._covered: dict[tuple[str, Labels], tuple[int, ...]] = {}
+        """Which budgets cover pods of a namespace with these labels."""
         self._healthy: Counter[int] = Counter()
         """How many pods that are ready each budget covers."""
         self._as_told: dict[int, PodDisruptionBudget] = {}
@@ -343,7 +343,8 @@ class MemoryObjects:
     def add_budget(self, shape: BudgetShape) -> None:
         """A budget is created, over pods that are there already as well."""
         self.budgets.append(shape)
-        self._healthy = Counter()
+        self._covered.clear()
+        self._healthy.clear()
         for pod in self.pods.values():
             self._count_healthy(pod, 1)
         self.touch()
@@ -364,8 +365,8 @@ class MemoryObjects:
         return [now[number] for number in numbers]
 
     def _covering(self, pod: Pod) -> tuple[int, ...]:
-        """The numbers of the budgets that cover a pod; remembered, as budgets do not change."""
-        key = (len(self.budgets), pod.key.namespace, pod.labels)
+        """The numbers of the budgets that cover a pod; remembered until there is another budget."""
+        key = (pod.key.namespace, pod.labels)
         known = self._covered.get(key)
         if known is None:
             known = self._covered[key] = tuple(

@@ -4,7 +4,7 @@ Whoever moves pods without need asks them; forced departures do not.
 """
 
 from reconciler.planner.rules.annotations import forbidding
-from reconciler.planner.rules.fold import Judge, fold
+from reconciler.planner.rules.fold import Judge, fold, judge_of
 from reconciler.planner.rules.irreplaceable import first_irreplaceable
 from reconciler.planner.rules.verdict import Ruling, Subject, Terms, Verdict
 
@@ -17,4 +17,5 @@ __all__ = [
     "first_irreplaceable",
     "fold",
     "forbidding",
+    "judge_of",
 ]

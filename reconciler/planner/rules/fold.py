@@ -6,7 +6,7 @@ from functools import lru_cache
 from reconciler.model.cluster import Pod, PodTraits
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.interning import InternTable
-from reconciler.planner.budgets import BudgetLedger, Coverage
+from reconciler.planner.budgets import Coverage
 from reconciler.planner.rules import (
     annotations,
     budgets,
@@ -70,22 +70,13 @@ _Remembered = tuple[PodTraits, Labels, Labels, Ruling]
 """A ruling, with the values by whose identity it is found: it keeps them alive."""
 
 
-@lru_cache(maxsize=16)
-def _rulings(
-    terms: Terms,  # noqa: ARG001 - they tell the tables apart
-    coverage: Coverage,  # noqa: ARG001 - likewise
-) -> InternTable[tuple[object, ...], _Remembered]:
-    """What was ruled before: most pods of a snapshot are those of the one before it."""
-    return InternTable(RULINGS_MAX)
-
-
 class Judge:
     """Rulings under one set of terms, remembered: replicas share spec and labels, and a ruling."""
 
-    def __init__(self, terms: Terms, budgets: BudgetLedger) -> None:
+    def __init__(self, terms: Terms, coverage: Coverage) -> None:
         self._terms = terms
-        self._coverage = budgets.coverage
-        self._known = _rulings(terms, budgets.coverage)
+        self._coverage = coverage
+        self._known: InternTable[tuple[object, ...], _Remembered] = InternTable(RULINGS_MAX)
 
     def rulings(self, pods: Iterable[Pod]) -> Iterator[tuple[Pod, Ruling]]:
         """What becomes of each pod (see `fold`), one after the other."""
@@ -109,3 +100,9 @@ class Judge:
             budgets_readable=self._coverage.readable(pod.key.namespace),
         )
         return fold(subject, self._terms)
+
+
+@lru_cache(maxsize=16)
+def judge_of(terms: Terms, coverage: Coverage) -> Judge:
+    """The same judge in every plan: most pods of a snapshot are those of the one before it."""
+    return Judge(terms, coverage)

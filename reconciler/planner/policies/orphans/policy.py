@@ -21,7 +21,7 @@ from reconciler.planner.leaving.drains import delete_when_terminated, give_back,
 from reconciler.planner.leaving.idleness import idle_for, is_empty, kept_by_twin
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.timers import start_timer, stop_timer
-from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
+from reconciler.planner.rules import first_irreplaceable, forbidding, judge_of
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration
 
@@ -100,7 +100,7 @@ def _bar(cycle: Cycle, node: Node) -> str:
         return twin
     if not is_empty(cycle, node):
         return "pods keep it: drain it by hand, or let them move"
-    judge = Judge(terms_of(ScaleInSettings()), cycle.budgets)
+    judge = judge_of(terms_of(ScaleInSettings()), cycle.budgets.coverage)
     kept = first_irreplaceable(judge, cycle.pods_on.get(node.name, ()))
     return f"{kept[0].key}: {kept[1].reason}" if kept else ""
 

@@ -11,7 +11,7 @@ from reconciler.planner.leaving.drains import terms_of
 from reconciler.planner.leaving.idleness import counted
 from reconciler.planner.leaving.moves import Moves
 from reconciler.planner.leaving.removals import DemandReserve, FleetRoom, still_draining
-from reconciler.planner.rules import Judge, Terms
+from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 
 
@@ -39,8 +39,7 @@ class Scene:
     """Empty nodes that this plan begins to remove."""
     non_empty_begun: int = 0
     """Nodes with pods that this plan begins to drain."""
-    judges: dict[Terms, Judge] = field(default_factory=dict)
-    _of_fleet: dict[int, Judge] = field(default_factory=dict)
+    _judges: dict[int, Judge] = field(default_factory=dict)
     """By identity of a fleet's settings, which the cycle keeps alive."""
 
     @property
@@ -50,11 +49,10 @@ class Scene:
 
     def judge(self, fleet: FleetSettings) -> Judge:
         """The rules as the fleet's sector sets them."""
-        known = self._of_fleet.get(id(fleet))
+        known = self._judges.get(id(fleet))
         if known is None:
-            terms = terms_of(fleet.scale_in)
-            known = self.judges.setdefault(terms, Judge(terms, self.cycle.budgets))
-            self._of_fleet[id(fleet)] = known
+            known = judge_of(terms_of(fleet.scale_in), self.cycle.budgets.coverage)
+            self._judges[id(fleet)] = known
         return known
 
 

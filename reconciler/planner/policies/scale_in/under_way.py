@@ -38,7 +38,7 @@ from reconciler.planner.policies.scale_in.bars import (
     comes_again,
     pod_bar,
 )
-from reconciler.planner.rules import Judge, Verdict, forbidding
+from reconciler.planner.rules import Judge, Verdict, forbidding, judge_of
 from reconciler.planner.text import duration, rfc3339
 
 
@@ -113,7 +113,7 @@ class _Leaver:
         """Whatever comes next for the node."""
         cycle, status = self._cycle, self._cycle.statuses[key]
         pods = cycle.pods_on.get(node.name, [])
-        judge = Judge(terms_of(status.settings.scale_in), cycle.budgets)
+        judge = judge_of(terms_of(status.settings.scale_in), cycle.budgets.coverage)
         begun = DRAIN_STARTED in node.annotations
         remaining = cycle.targets[key] - 1 - self._going_on.get(key, 0)
         bystander = bystander_bar(judge, [p for p in pods if not counts(p)])

@@ -11,7 +11,7 @@ from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.inventory import is_draining, is_joining
 from reconciler.planner.leaving.drains import terms_of
 from reconciler.planner.leaving.kept import keep
-from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
+from reconciler.planner.rules import first_irreplaceable, forbidding, judge_of
 from reconciler.planner.suspicion import is_outage
 from reconciler.planner.text import duration
 
@@ -133,7 +133,7 @@ def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
     instance = cycle.inventory.instance_of_node[node.name]
     if instance.protected:
         return "its instance is protected from scale-in"
-    judge = Judge(terms_of(status.settings.scale_in), cycle.budgets)
+    judge = judge_of(terms_of(status.settings.scale_in), cycle.budgets.coverage)
     names = (node.name, *cycle.inventory.twins.get(node.name, ()))
     pods = [pod for name in names for pod in cycle.pods_on.get(name, ())]
     kept = first_irreplaceable(judge, pods)

@@ -8,7 +8,7 @@ from reconciler.model.actions import DO_NOT_DISRUPT
 from reconciler.model.cluster import Pod, PodDisruptionBudget
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.budgets import BudgetLedger
-from reconciler.planner.rules import Judge, Subject, Terms, Verdict, fold
+from reconciler.planner.rules import Subject, Terms, Verdict, fold, judge_of
 from tests.builders import make_pod, selecting
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -137,7 +137,7 @@ def test_judge_tells_pods_apart_that_share_a_spec() -> None:
     plain = running(name="a")
     kept = make_pod("b", node="n", spec=plain.spec, annotations=FrozenMap({DO_NOT_DISRUPT: "true"}))
     bare = make_pod("c", node="n", spec=plain.spec, owner=None)
-    judge = Judge(Terms(), BudgetLedger(()))
+    judge = judge_of(Terms(), BudgetLedger(()).coverage)
     assert [r.code for _, r in judge.rulings([plain, kept, bare])] == [
         "",
         "do-not-disrupt",
@@ -162,7 +162,7 @@ def test_judge_of_a_later_plan_sees_the_budgets_that_came_and_went() -> None:
 
     one, two, unread = budget("one"), budget("two"), budget("unread", unreadable=True)
     codes = [
-        Judge(Terms(), BudgetLedger(budgets)).ruling(pod).code
+        judge_of(Terms(), BudgetLedger(budgets).coverage).ruling(pod).code
         for budgets in ([], [one], [one, two], [one], [one, unread], [])
     ]
     assert codes == ["kube-system", "", "two-budgets", "", "unreadable-budget", "kube-system"]

@@ -138,6 +138,9 @@ class Cycle:
     """Purchases to be remembered, by kind of pods, fleet and region."""
     quarantined: dict[int, str] = field(default_factory=dict)
     """Numbers of classes for which nothing is bought any more, and why."""
+    awaiting_bind: dict[int, str] = field(default_factory=dict)
+    """Numbers of classes for which nodes have just turned Ready and which kube-scheduler has yet
+    to bind, and the sentence that says so: nothing more is bought for them meanwhile."""
     bought_nano_usd: int = 0
     bounds: list[tuple[frozenset[str], int]] = field(default_factory=list)
     """Lower bounds on what had to be bought, per set of sectors that have nothing in common."""

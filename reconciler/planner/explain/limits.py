@@ -29,7 +29,10 @@ def limits_lifted(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted] |
 
 def _quarantine(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:
     """A change of the spec, or of what the fleet's nodes are made from, begins anew."""
-    if cycle.table.of(pod, bound=False).number not in cycle.quarantined:
+    number = cycle.table.of(pod, bound=False).number
+    if number in cycle.awaiting_bind:
+        return [(f"wait: {cycle.awaiting_bind[number]}", 2)]
+    if number not in cycle.quarantined:
         return []
     return [(f"mend the pod's template or {status.key.name}'s nodes: they differ from plan", 3)]
 

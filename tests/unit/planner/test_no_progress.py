@@ -16,14 +16,17 @@ from reconciler.planner.settings import FleetSettings
 from tests.builders import (
     HOME,
     NOW,
+    ZONE,
     ago,
     make_cloud,
     make_fleet,
     make_fleet_settings,
     make_node,
     make_pod,
+    make_pods,
     make_settings,
     make_snapshot,
+    spread,
 )
 
 FLEET = make_fleet_settings(labels={"team": "data"})
@@ -228,3 +231,104 @@ def test_region_that_is_silent_once_forgets_no_quarantine() -> None:
     for cloud in (make_cloud(silent=frozenset({HOME}), regions=frozenset()), make_cloud()):
         made = plan(make_snapshot(POD, cloud=cloud, demands=(before,)), make_settings(FLEET))
         assert [(m.fleet, m.strikes) for m in made.demands] == [(FLEET.name, 2)]
+
+
+ZONAL = tuple(
+    make_fleet_settings("small", zone=zone, labels={"team": "data"})
+    for zone in ("us-west-2a", "us-west-2b")
+)
+SPREAD = make_pods(
+    2,
+    "spread",
+    sector="primary",
+    node_selector={"team": "data"},
+    labels={"app": "s"},
+    topology_spread=(spread(ZONE, app="s"),),
+)
+
+
+def zonal_plan(*objects: Pod | Node, demands: tuple[DemandMemory, ...] = ()) -> Plan:
+    """The plan of two fleets, each in a zone of its own."""
+    nodes = [o for o in objects if isinstance(o, Node)]
+    lives = [make_fleet(f, sum(n.labels["fleet"] == f.name for n in nodes)) for f in ZONAL]
+    cloud = make_cloud(*lives)
+    return plan(make_snapshot(*objects, cloud=cloud, demands=demands), make_settings(*ZONAL))
+
+
+def zonal_node(fleet: FleetSettings, ready_seconds: float = 60, *, good: bool = False) -> Node:
+    """A node of one of the two fleets; unless it is good the label is missing on it."""
+    node = make_node(
+        f"in-{fleet.zone}",
+        fleet,
+        zone=fleet.zone,
+        created_at=ago(ready_seconds + 40),
+        ready_changed_at=ago(ready_seconds),
+    )
+    labels = {k: v for k, v in node.labels.items() if good or k != "team"}
+    return replace(node, labels=type(node.labels)(labels))
+
+
+def bought_in_both_zones() -> tuple[DemandMemory, ...]:
+    """What the plan that asked both fleets remembers, made five minutes ago."""
+    made = zonal_plan(*SPREAD)
+    assert [m.fleet for m in made.demands] == [fleet.name for fleet in ZONAL]
+    return tuple(replace(memory, bought_at=ago(300)) for memory in made.demands)
+
+
+def test_one_purchase_from_two_zonal_fleets_is_one_strike() -> None:
+    """Pods spread over two zones would be quarantined by their first purchase."""
+    made = zonal_plan(*SPREAD, *map(zonal_node, ZONAL), demands=bought_in_both_zones())
+    assert made.quarantined == 0
+    assert [m.strikes for m in made.demands] == [1, 1]
+    assert bought(made) == 2
+
+
+def test_second_purchase_from_either_fleet_quarantines() -> None:
+    """Two fleets that take turns would be asked for nodes without an end."""
+    tried = tuple(replace(m, strikes=1, judged_at=ago(200)) for m in bought_in_both_zones())
+    made = zonal_plan(*SPREAD, zonal_node(ZONAL[1]), demands=tried)
+    assert (made.quarantined, bought(made)) == (1, 0)
+
+
+def test_change_of_one_fleet_lifts_the_quarantine_of_pods_that_both_served() -> None:
+    """Who mends one of the images would see nothing happen."""
+    first, second = (replace(m, strikes=2, judged_at=ago(30)) for m in bought_in_both_zones())
+    changed = replace(first, version="of another launch template")
+    made = zonal_plan(*SPREAD, *map(zonal_node, ZONAL), demands=(changed, second))
+    assert (made.quarantined, bought(made)) == (0, 2)
+
+
+@pytest.mark.parametrize(("seconds", "strikes"), [(7, 0), (29, 0), (31, 1)])
+def test_kube_scheduler_has_its_backoff_before_a_node_counts(seconds: float, strikes: int) -> None:
+    """Seven seconds after a node turned Ready its pods may still be in their backoff."""
+    node = wrong("a", 90, ready_changed_at=ago(seconds))
+    made = planned(POD, node, demands=(first_purchase(),))
+    assert [m.strikes for m in made.demands] == [strikes]
+
+
+def test_nothing_is_bought_for_pods_while_kube_scheduler_has_its_time() -> None:
+    """A second node would be asked for each time that the first has not been judged yet."""
+    node = wrong("a", 90, ready_changed_at=ago(7))
+    made = planned(POD, node, demands=(first_purchase(),))
+    assert (bought(made), made.quarantined) == (0, 0)
+    (refused,) = made.unplaceable
+    assert [(r.code, "kube-scheduler has until" in r.detail) for r in refused.reasons] == [
+        ("no-progress", True)
+    ]
+
+
+def test_node_that_turns_ready_again_and_again_is_judged_in_the_end() -> None:
+    """A flapping node would put off the count, and its pods, without an end."""
+    fleet_of = replace(first_purchase(), bought_at=ago(1200))
+    node = wrong("a", 1000, ready_changed_at=ago(5))
+    assert [m.strikes for m in planned(POD, node, demands=(fleet_of,)).demands] == [1]
+
+
+def test_node_that_this_plan_fills_is_no_strike() -> None:
+    """Demand that grew while its first node came would look like a node that refuses it."""
+    good = make_node("a", FLEET, created_at=ago(300), ready_changed_at=ago(60))
+    more = make_pods(3, "more", sector="primary", node_selector={"team": "data"}, cpu="1500m")
+    memory = replace(planned(*more).demands[0], bought_at=ago(400))
+    made = planned(*more, good, demands=(memory,))
+    assert [m.strikes for m in made.demands] == [0]
+    assert bought(made) == 1

@@ -63,6 +63,7 @@ def _buy_for(
                 for w in members
                 if w.left
                 and w.pod_class.number not in cycle.quarantined
+                and w.pod_class.number not in cycle.awaiting_bind
                 and (tier == 0 or moves_on(cycle, w, fleets, tier))
             ]
             if choice and wanting:

@@ -6,9 +6,9 @@ the pod, and the next plan would ask for another. Twice is enough: then the kind
 until its spec or the fleet changes, or one of its pods runs on such a node after all.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from reconciler.model.cluster import Node, Pod, PodSpec
@@ -19,10 +19,17 @@ from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
 from reconciler.planner.fleets.version import version_of
 from reconciler.planner.leaving.idleness import is_empty
-from reconciler.planner.text import counted_noun
+from reconciler.planner.text import counted_noun, rfc3339
 
 STRIKES_MAX = 2
-"""So often nodes may join in vain."""
+"""So many purchases may bring nodes that none of the pods binds to."""
+BIND_GRACE = timedelta(seconds=30)
+"""How long kube-scheduler may take to bind a pod once a node that should take it is Ready.
+
+A pod that it could not place waits in its backoff, up to podMaxBackoffSeconds (10 s by default,
+kube-scheduler's KubeSchedulerConfiguration), and pods whose backoff is over are looked for once a
+second; the rest is for the queue in front of it and for our own view, which is a little late.
+"""
 FORGOTTEN_AFTER = timedelta(hours=1)
 """Quarantined pods that are gone may come back within that time and find nothing forgotten."""
 
@@ -58,7 +65,7 @@ def _kind_digest(namespace: str, spec: PodSpec) -> str:
 
 
 def judge_demand(cycle: Cycle) -> None:
-    """Count what joined in vain since the last purchase, and quarantine what had its chances.
+    """Count purchases whose nodes joined without any of the pods binding; quarantine after two.
 
     To be asked when demand has found its places on what is there, before anything is bought.
     """
@@ -70,9 +77,11 @@ def judge_demand(cycle: Cycle) -> None:
     for each in cycle.waiting:
         waiting.setdefault(kinds.of_class(each), []).append(each)
     bound = _Bound(cycle, kinds)
+    of_kind: dict[str, list[DemandMemory]] = {}
     for memory in known:
-        after = _judged(cycle, memory, waiting.get(memory.demand, []), bound)
-        if after is not None:
+        of_kind.setdefault(memory.demand, []).append(memory)
+    for demand, memories in of_kind.items():
+        for after in _judged(cycle, memories, waiting.get(demand, []), bound):
             cycle.demands[after.demand, after.fleet, after.region] = after
     _quarantine(cycle, waiting)
 
@@ -96,31 +105,124 @@ class _Bound:
 
 
 def _judged(
-    cycle: Cycle, memory: DemandMemory, waiting: list[WaitingClass], bound: _Bound
-) -> DemandMemory | None:
-    """The memory after this snapshot; None when there is nothing left to remember."""
-    status = cycle.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
-    if status is not None and status.out_of_reach:
-        return memory  # nobody can tell what it is now
-    if status is None or version_of(status) != memory.version:
-        return None
+    cycle: Cycle, memories: Sequence[DemandMemory], waiting: list[WaitingClass], bound: _Bound
+) -> list[DemandMemory]:
+    """What is still to be remembered of one kind of pods after this snapshot.
+
+    Fleets that were asked in one plan, for two zones say, are one try: it counts as failed once.
+    When one of the fleets changes, all tries so far are forgotten.
+    """
+    unchanged = [m for m in memories if not _has_changed(cycle, m)]
+    if len(unchanged) < len(memories):
+        unchanged = [replace(m, strikes=0, judged_at=cycle.at) for m in unchanged]
+    memories = [m for m in unchanged if _status_of(cycle, m) is not None]
+    reachable = [m for m in memories if not _is_out_of_reach(cycle, m)]
+    unknown = [m for m in memories if _is_out_of_reach(cycle, m)]
     if not waiting:
-        return _gone(cycle, memory)
-    # Noted by a clock that was ahead, no node would ever have come for it.
-    bought_at, judged_at = min(memory.bought_at, cycle.at), memory.judged_at
-    judged_at = None if judged_at is None else min(judged_at, cycle.at)
-    memory = replace(memory, gone_at=None, bought_at=bought_at, judged_at=judged_at)
-    came = [n for n in status.nodes if n.created_at and n.created_at > memory.bought_at]
-    if bound.any_of(memory.demand, came):
-        return None
-    floor = memory.judged_at or memory.bought_at
-    serving = [n for n in came if n.created_at and n.created_at > floor and _serves(cycle, n)]
-    refused = any(
-        w.left and _should_take(cycle, w, node, status) for w in waiting for node in serving
+        gone = (_gone(cycle, memory) for memory in reachable)
+        return [*unknown, *(memory for memory in gone if memory is not None)]
+    current = [_dated(cycle, memory) for memory in reachable]
+    current = [m for m in current if not bound.any_of(m.demand, _came_for(cycle, m))]
+    return [*unknown, *_struck(cycle, current, waiting)]
+
+
+def _struck(
+    cycle: Cycle, memories: Sequence[DemandMemory], waiting: list[WaitingClass]
+) -> list[DemandMemory]:
+    """The same, with one strike more where the nodes of the last purchase refuse the pods."""
+    floor = max((m.judged_at for m in memories if m.judged_at), default=None)
+    refusing = {m: _refusing(cycle, m, floor, waiting) for m in memories}
+    nodes = [node for found in refusing.values() for node in found]
+    if not nodes:
+        return list(memories)
+    wait = max(_bind_until(cycle, node) for node in nodes)
+    if cycle.at < wait:
+        _wait_for_binding(cycle, waiting, refusing, wait)
+        return list(memories)
+    strikes = max(m.strikes for m in memories) + 1
+    return [
+        replace(m, strikes=strikes if refusing[m] else m.strikes, judged_at=cycle.at)
+        for m in memories
+    ]
+
+
+def _wait_for_binding(
+    cycle: Cycle,
+    waiting: Iterable[WaitingClass],
+    refusing: Mapping[DemandMemory, Sequence[Node]],
+    until: datetime,
+) -> None:
+    """Ask for no more nodes until kube-scheduler has had its time with those that just came."""
+    fleets = ", ".join(sorted({memory.fleet for memory, nodes in refusing.items() if nodes}))
+    why = (
+        f"nodes of {fleets} have just turned Ready for such pods: kube-scheduler has until "
+        f"{rfc3339(until)} to bind them before more are asked for"
     )
-    if not refused:
-        return memory
-    return replace(memory, strikes=memory.strikes + 1, judged_at=cycle.at)
+    for each in waiting:
+        cycle.awaiting_bind[each.pod_class.number] = why
+
+
+def _status_of(cycle: Cycle, memory: DemandMemory) -> FleetStatus | None:
+    return cycle.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
+
+
+def _is_out_of_reach(cycle: Cycle, memory: DemandMemory) -> bool:
+    """Whether it is unknown what the fleet is now, because EC2 did not answer about it."""
+    status = _status_of(cycle, memory)
+    return status is not None and status.out_of_reach
+
+
+def _has_changed(cycle: Cycle, memory: DemandMemory) -> bool:
+    """Whether the fleet launches other nodes now than when they were asked for."""
+    status = _status_of(cycle, memory)
+    if status is None or status.out_of_reach:
+        return False
+    return version_of(status) != memory.version
+
+
+def _dated(cycle: Cycle, memory: DemandMemory) -> DemandMemory:
+    """The memory of pods that wait, with no time in the future.
+
+    Noted by a clock that was ahead, no node would ever have come for it.
+    """
+    judged_at = None if memory.judged_at is None else min(memory.judged_at, cycle.at)
+    return replace(
+        memory, gone_at=None, bought_at=min(memory.bought_at, cycle.at), judged_at=judged_at
+    )
+
+
+def _came_for(cycle: Cycle, memory: DemandMemory) -> list[Node]:
+    """The fleet's nodes that were made since it was first asked for them."""
+    status = _status_of(cycle, memory)
+    nodes = status.nodes if status is not None else ()
+    return [n for n in nodes if n.created_at and n.created_at > memory.bought_at]
+
+
+def _refusing(
+    cycle: Cycle, memory: DemandMemory, floor: datetime | None, waiting: Sequence[WaitingClass]
+) -> list[Node]:
+    """The nodes of the last purchase that should take one of the pods that have no place."""
+    status = _status_of(cycle, memory)
+    if status is None:
+        return []
+    return [
+        node
+        for node in _came_for(cycle, memory)
+        if (floor is None or (node.created_at and node.created_at > floor))
+        and _serves(cycle, node)
+        and any(w.left and _should_take(cycle, w, node, status) for w in waiting)
+    ]
+
+
+def _bind_until(cycle: Cycle, node: Node) -> datetime:
+    """Until when kube-scheduler may still bind pods to a node that has turned Ready.
+
+    One that turns Ready again and again is waited for no longer than a node may take to start.
+    """
+    made = node.created_at or cycle.at
+    ready_at = max(made, node.ready_changed_at or made)
+    latest = made + timedelta(seconds=cycle.settings.instance_init_seconds)
+    return min(ready_at + BIND_GRACE, latest)
 
 
 def _gone(cycle: Cycle, memory: DemandMemory) -> DemandMemory | None:
@@ -155,7 +257,7 @@ def _quarantine(cycle: Cycle, waiting: Mapping[str, list[WaitingClass]]) -> None
     """Every class of a kind that has had its chances, with the reason."""
     for demand, classes in waiting.items():
         found = [m for m in cycle.demands.values() if m.demand == demand and m.strikes]
-        strikes = sum(memory.strikes for memory in found)
+        strikes = max((memory.strikes for memory in found), default=0)
         if strikes < STRIKES_MAX:
             continue
         fleets = ", ".join(sorted({memory.fleet for memory in found}))

@@ -48,6 +48,8 @@ def why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
         return found
     if pod_class.number in cycle.quarantined:
         return "no-progress", cycle.quarantined[pod_class.number]
+    if pod_class.number in cycle.awaiting_bind:
+        return "no-progress", cycle.awaiting_bind[pod_class.number]
     if status.unavailable:
         return "fleet-unavailable", status.unavailable
     blocker = None if status.settings.spot else blocking_spot_fleet(cycle, waiting, status)

@@ -28,6 +28,7 @@ PolicyName = Literal[
 DRAINING_TAINT = "fleet-reconciler.io/draining"
 UNNEEDED_SINCE = "fleet-reconciler.io/unneeded-since"
 DRAIN_STARTED = "fleet-reconciler.io/drain-started"
+DRAIN_PROGRESS = "fleet-reconciler.io/drain-progress"
 DRAIN_FAILED = "fleet-reconciler.io/drain-failed"
 REPLACEMENT_ASKED = "fleet-reconciler.io/replacement-asked"
 DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"

@@ -100,16 +100,30 @@ class BudgetLedger:
         shapes = tuple([(b.namespace, b.selector, b.unreadable) for b in self._budgets])
         self.coverage: Final = coverage_of(shapes)
 
-    def refusal(self, pods: Iterable[Pod]) -> str:
-        """Why the pods cannot all be disrupted now; empty when they can."""
+    def refusal(self, pods: Iterable[Pod], rounds_max: int = 1) -> str:
+        """Why the pods cannot all be disrupted within so many rounds; empty when they can.
+
+        In each round a budget is taken to allow as many disruptions as now, and at least one.
+        """
         for number, asked in self._asked(pods).items():
-            if asked > self._left[number]:
+            left = max(0, self._left[number])
+            if asked > left * rounds_max:
                 budget = self._budgets[number]
+                at_most = f" in at most {rounds_max} rounds" if left and rounds_max > 1 else ""
                 return (
-                    f"budget {budget.namespace}/{budget.name} allows {self._left[number]} more "
-                    f"disruptions, {asked} are needed"
+                    f"budget {budget.namespace}/{budget.name} allows {left} more "
+                    f"disruptions, {asked} are needed{at_most}"
                 )
         return ""
+
+    def rounds(self, pods: Iterable[Pod]) -> int:
+        """How many rounds it takes to disrupt the pods, where every budget allows one now."""
+        asked = self._asked(pods)
+        return max((-(-count // max(1, self._left[n])) for n, count in asked.items()), default=1)
+
+    def take_now(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Use up what is allowed now; the pods, by name, that may be disrupted with it."""
+        return [pod for pod in sorted(pods, key=lambda pod: pod.key) if self.take_one(pod)]
 
     def take(self, pods: Iterable[Pod]) -> None:
         """Use the disruptions up."""

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import (
     DRAIN_FAILED,
+    DRAIN_PROGRESS,
     DRAIN_STARTED,
     DRAINING_TAINT,
     REPLACEMENT_ASKED,
@@ -23,6 +24,7 @@ from reconciler.planner.cool_off import cool_off
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.leaving.attempts import Attempts, read_attempts
 from reconciler.planner.leaving.idleness import parse_time
+from reconciler.planner.leaving.rounds import DrainProgress
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import rfc3339
@@ -82,15 +84,25 @@ def evictions(
 def begin_drain(
     cycle: Cycle,
     node: Node,
-    pods: Iterable[Pod],
-    grace_max_seconds: float,
+    evicted: tuple[list[AnyAction], DrainProgress],
     policy: PolicyName,
     because: str,
 ) -> tuple[AnyAction, ...]:
-    """The actions that begin the drain of a node with pods, each safe to crash after."""
-    started = annotate(node, DRAIN_STARTED, rfc3339(cycle.at), policy, because)
-    moved = evictions(node, pods, grace_max_seconds, policy, because)
-    return (taint(node, policy, because), started, *moved)
+    """The actions that begin the drain of a node with pods, each safe to crash after.
+
+    Args:
+        cycle: The plan.
+        node: The node.
+        evicted: The evictions that budgets allow now, and what is to be noted of those to come.
+        policy: Whose decision it is.
+        because: Why.
+    """
+    moved, progress = evicted
+    noted: str | None = str(progress) if progress.rounds > 1 else None
+    marks = [annotate(node, DRAIN_STARTED, rfc3339(cycle.at), policy, because)]
+    if noted is not None or DRAIN_PROGRESS in node.annotations:
+        marks.insert(0, annotate(node, DRAIN_PROGRESS, noted, policy, because))
+    return (taint(node, policy, because), *marks, *moved)
 
 
 def drain_started(cycle: Cycle, node: Node) -> datetime | None:
@@ -146,14 +158,16 @@ def end_of_drain(
     if failure is None or started is None or failure.latest < started:
         noted = Attempts(latest=cycle.at, count=1 if failure is None else failure.count + 1)
         actions.append(annotate(node, DRAIN_FAILED, str(noted), policy, because))
-    if DRAIN_STARTED in node.annotations:
-        actions.append(annotate(node, DRAIN_STARTED, None, policy, because))
+    # The start goes last: while it is there the next plan takes off what a crash has left.
+    marks = [key for key in (DRAIN_PROGRESS, DRAIN_STARTED) if key in node.annotations]
+    actions += [annotate(node, key, None, policy, because) for key in marks]
     return tuple(actions)
 
 
 def give_back(node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:
     """An emptied node that is used again: the taint and the timers go."""
-    timers = [key for key in (DRAIN_STARTED, UNNEEDED_SINCE) if key in node.annotations]
+    marks = (DRAIN_PROGRESS, DRAIN_STARTED, UNNEEDED_SINCE)
+    timers = [key for key in marks if key in node.annotations]
     return (
         untaint(node, policy, because),
         *(annotate(node, key, None, policy, because) for key in timers),

@@ -12,6 +12,7 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.leaving.drains import attempts_noted_anew, rests_until
 from reconciler.planner.leaving.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.leaving.kept import keep
+from reconciler.planner.leaving.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.leaving.timers import stop_timer
 from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable
 from reconciler.planner.policies.scale_in.calendar import grace_seconds
@@ -123,7 +124,7 @@ def lasting_bar(scene: Scene, candidate: Candidate) -> Bar | None:
         return "drain-cool-off", f"its last drain failed: not again before {rests:%H:%M:%S}"
     if not scene.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
-    refusal = scene.cycle.budgets.refusal(candidate.moving)
+    refusal = scene.cycle.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
     return ("budget", refusal) if refusal else None
 
 

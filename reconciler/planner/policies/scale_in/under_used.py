@@ -5,10 +5,11 @@ from datetime import timedelta
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle, Removal
-from reconciler.planner.leaving.drains import begin_drain
+from reconciler.planner.leaving.drains import begin_drain, evictions
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves, placements_of
+from reconciler.planner.leaving.rounds import DrainProgress
 from reconciler.planner.leaving.timers import start_timer, stop_timer
 from reconciler.planner.policies.scale_in.bars import IN_USE, NEEDED_BACK, Bar, at_minimum
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, lasting_bar
@@ -59,7 +60,6 @@ class _Emptier:
             keep(cycle, node, *moves)
             return False
         mover.begin(moves)
-        cycle.budgets.take(candidate.moving)
         cycle.used_rows.update(moves.rows)
         taken = {cycle.row_name(row) for row in moves.rows}
         scene.closed -= taken
@@ -140,21 +140,22 @@ def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> Bar | None:
 
 
 def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:
+    """The removal with the evictions that budgets allow now; they are used up with it."""
     node, settings = candidate.node, candidate.status.settings.scale_in
-    evicted = {pod.key for pod in candidate.moving}
+    rounds = cycle.budgets.rounds(candidate.moving)
+    now = cycle.budgets.take_now(candidate.moving)
+    evicted = {pod.key for pod in now}
     fit = "fits" if len(candidate.moving) == 1 else "fit"
     pods = counted_noun(len(candidate.moving), "pod")
     because = f"{candidate.because}; {pods} {fit} elsewhere"
+    if rounds > 1:
+        because += f"; budgets let them go in {rounds} rounds, {len(now)} now"
+    policy, grace = candidate.policy, settings.graceful_termination_max_seconds
+    progress = DrainProgress(at=cycle.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
+    moved = evictions(node, now, grace, policy, because)
     return Removal(
         key=candidate.status.key,
         node=node.name,
-        actions=begin_drain(
-            cycle,
-            node,
-            candidate.moving,
-            settings.graceful_termination_max_seconds,
-            candidate.policy,
-            because,
-        ),
+        actions=begin_drain(cycle, node, (moved, progress), policy, because),
         placements=tuple(p for p in placements_of(cycle, moves) if p.pod in evicted),
     )

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from reconciler.model.actions import (
+    DRAIN_PROGRESS,
     DRAIN_STARTED,
     AnyAction,
     TerminateInstance,
@@ -29,8 +30,10 @@ from reconciler.planner.leaving.drains import (
 )
 from reconciler.planner.leaving.hanging import HANGS_AFTER
 from reconciler.planner.leaving.idleness import counted, counts, kept_by_twin
+from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves, grouped, placements_of
+from reconciler.planner.leaving.rounds import drain_progress, overdue
 from reconciler.planner.leaving.timers import stop_timer
 from reconciler.planner.policies.scale_in.bars import (
     at_minimum,
@@ -39,7 +42,8 @@ from reconciler.planner.policies.scale_in.bars import (
     pod_bar,
 )
 from reconciler.planner.rules import Judge, Verdict, forbidding, judge_of
-from reconciler.planner.text import duration, rfc3339
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import counted_noun, duration, rfc3339
 
 
 def finish_leaving(cycle: Cycle) -> list[Moves]:
@@ -144,12 +148,10 @@ class _Leaver:
         rulings = list(judge.rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
-        limit = settings.pod_eviction_timeout_seconds
-        if not left:
-            limit += settings.graceful_termination_max_seconds
+        ending = sum(ruling.verdict is Verdict.WAIT for _, ruling in rulings)
         moves = None
         barred = pod_bar(rulings)
-        why = barred[1] if barred else _too_long(cycle, node, limit)
+        why = barred[1] if barred else _too_long(cycle, node, settings, len(left), ending)
         if not why:
             moves = self._mover.move(node, grouped(cycle, moving))
             why = "" if moves else "its pods fit nowhere else any more"
@@ -159,17 +161,18 @@ class _Leaver:
         self.begun.append(moves)
         self._going_on[key] = self._going_on.get(key, 0) + 1
         cycle.used_rows.update(moves.rows)
-        cycle.actions += _noted(cycle, node)
+        cycle.actions += _noted(cycle, node, len(left), ending)
         # A budget may allow some now and the rest later: as after a 429, those are asked again.
-        now = {pod.key for pod in left if cycle.budgets.take_one(pod)}
-        cycle.actions += evictions(
-            node,
-            [pod for pod in left if pod.key in now],
-            settings.graceful_termination_max_seconds,
-            "scale-in",
-            "its drain goes on",
-        )
-        cycle.placements += [move for move in placements_of(cycle, moves) if move.pod in now]
+        refused = cycle.budgets.refusal(left)
+        now = cycle.budgets.take_now(left)
+        allowed = {pod.key for pod in now}
+        because = "its drain goes on"
+        if len(now) < len(left):
+            because += f": {len(now)} of {counted_noun(len(left), 'pod')} now, as {refused}"
+            keep(cycle, node, "budget", because)
+        grace = settings.graceful_termination_max_seconds
+        cycle.actions += evictions(node, now, grace, "scale-in", because)
+        cycle.placements += [move for move in placements_of(cycle, moves) if move.pod in allowed]
 
 
 def _evicted_lately(cycle: Cycle, node: Node) -> bool:
@@ -184,22 +187,39 @@ def _evicted_lately(cycle: Cycle, node: Node) -> bool:
     return cycle.at - started <= timedelta(seconds=max(graces)) + HANGS_AFTER
 
 
-def _too_long(cycle: Cycle, node: Node, limit_seconds: float) -> str:
+def _too_long(
+    cycle: Cycle, node: Node, settings: ScaleInSettings, to_evict: int, ending: int
+) -> str:
     """Why the drain has failed by the clock; empty when there is time left."""
-    spent = cycle.at - (drain_started(cycle, node) or cycle.at)
+    started = drain_started(cycle, node) or cycle.at
+    progress = drain_progress(node, cycle.at)
+    if progress is not None:
+        return overdue(progress.after(cycle.at, to_evict, ending), started, cycle.at, settings)
+    limit_seconds = settings.pod_eviction_timeout_seconds
+    if not to_evict:
+        limit_seconds += settings.graceful_termination_max_seconds
+    spent = cycle.at - started
     if spent <= timedelta(seconds=limit_seconds):
         return ""
     return f"not empty {duration(spent)} after its drain began"
 
 
-def _noted(cycle: Cycle, node: Node) -> list[AnyAction]:
-    """A start that nobody can read is written anew, so that the drain can time out."""
+def _noted(cycle: Cycle, node: Node, to_evict: int, ending: int) -> list[AnyAction]:
+    """What has changed of the drain's marks: how far it is, or a start that cannot be read.
+
+    Such a start is written again, so that the drain can time out.
+    """
+    marks: list[tuple[str, str, str]] = []
     text = node.annotations.get(DRAIN_STARTED, "")
     started = drain_started(cycle, node)
-    if started is not None and (started < cycle.at or text == rfc3339(cycle.at)):
-        return []
-    because = "the start of its drain could not be read"
-    return [annotate(node, DRAIN_STARTED, rfc3339(cycle.at), "scale-in", because)]
+    if started is None or (started >= cycle.at and text != rfc3339(cycle.at)):
+        marks.append((DRAIN_STARTED, rfc3339(cycle.at), "the start of its drain is not readable"))
+    progress = drain_progress(node, cycle.at)
+    if progress is not None:
+        now = str(progress.after(cycle.at, to_evict, ending))
+        if now != node.annotations[DRAIN_PROGRESS]:
+            marks.append((DRAIN_PROGRESS, now, "its drain in rounds has come further"))
+    return [annotate(node, key, value, "scale-in", because) for key, value, because in marks]
 
 
 def _end(cycle: Cycle, node: Node, key: FleetKey) -> None:

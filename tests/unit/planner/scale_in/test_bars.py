@@ -8,13 +8,24 @@ from reconciler.model.actions import DO_NOT_DISRUPT, EvictPod, TaintNode
 from reconciler.model.cluster import PodDisruptionBudget
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.planner.explain.explain import explain
+from reconciler.planner.planner import plan
 from reconciler.planner.settings import FleetSettings
-from tests.builders import HOSTNAME, make_node, make_settings, selecting
+from tests.builders import (
+    HOSTNAME,
+    make_cloud_of,
+    make_fleet,
+    make_node,
+    make_settings,
+    make_snapshot,
+    selecting,
+)
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     full,
     kept,
     make_scene_fleet,
+    moves,
     on,
     planned,
     told,
@@ -145,19 +156,35 @@ def test_budgets_are_kept_before_a_drain_begins(
     assert told(made, TaintNode) == (["a"] if begins else [])
 
 
-def test_budget_must_allow_every_pod_of_the_node_now() -> None:
-    """A drain would stop half-way, its node neither used nor gone."""
+@pytest.mark.parametrize(
+    ("pods", "allowed", "evicted"),
+    [(2, 2, 2), (2, 1, 1), (3, 1, 1), (4, 1, 0), (5, 2, 2), (7, 2, 0), (2, 0, 0)],
+)
+def test_budget_must_allow_one_pod_now_and_all_within_three_rounds(
+    pods: int, allowed: int, evicted: int
+) -> None:
+    """Two replicas with maxUnavailable 1 would keep their node, or a long drain would stop it."""
     fleet = make_scene_fleet()
-    labels = {"app": "web"}
-    objects = (
-        unneeded("a", fleet),
-        make_node("b", fleet),
-        on("a", "w1", "100m", labels=labels),
-        on("a", "w2", "100m", labels=labels),
-        full("b"),
-    )
-    assert kept(planned(fleet, *objects, budgets=(web_budget(1),)))["a"] == "budget"
-    assert told(planned(fleet, *objects, budgets=(web_budget(2),)), EvictPod) == ["w1", "w2"]
+    webs = [on("a", f"w{n}", "100m", labels={"app": "web"}) for n in range(pods)]
+    nodes = [unneeded("a", fleet), make_node("b", fleet)]
+    made = planned(fleet, *nodes, *webs, full("b"), budgets=(web_budget(allowed),))
+    assert told(made, EvictPod) == [f"w{n}" for n in range(evicted)]
+    assert told(made, TaintNode) == (["a"] if evicted else [])
+    assert (kept(made).get("a") == "budget") is (evicted == 0)
+    assert sorted(moves(made)) == told(made, EvictPod)
+
+
+def test_drain_in_rounds_says_how_many() -> None:
+    """A reader would take one eviction of three pods for a fault."""
+    fleet = make_scene_fleet()
+    webs = [on("a", f"w{n}", "100m", labels={"app": "web"}) for n in range(3)]
+    nodes = [unneeded("a", fleet), make_node("b", fleet)]
+    settings = make_settings(fleet)
+    cloud = make_cloud_of(nodes, make_fleet(fleet, 2))
+    snapshot = make_snapshot(*nodes, *webs, full("b"), cloud=cloud, budgets=(web_budget(1),))
+    made = plan(snapshot, settings)
+    (found,) = explain(snapshot, settings, made, nodes=["a"]).nodes
+    assert (found.verdict, "in 3 rounds, 1 now" in found.because) == ("leaves", True)
 
 
 def test_budget_refusal_leaves_the_timer_as_it_is() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reconciler.model.actions import (
     DO_NOT_DISRUPT,
+    DRAIN_PROGRESS,
     UNNEEDED_SINCE,
     AnnotateNode,
     AnyAction,
@@ -162,6 +163,9 @@ def unemptied(world: World, made: Plan, evicted: list[Any]) -> list[str]:
     """Nodes that are ended with pods that count, or drained without an end in sight."""
     ended = {a.node for a in made.actions if isinstance(a, TerminateInstance)}
     begun = {a.node for a in made.actions if isinstance(a, TaintNode)}
+    in_rounds = {
+        a.node for a in made.actions if isinstance(a, AnnotateNode) and a.key == DRAIN_PROGRESS
+    }
     found = []
     for pod in world.snapshot.cluster.pods:
         kind = kind_of(pod.key.name)
@@ -169,7 +173,8 @@ def unemptied(world: World, made: Plan, evicted: list[Any]) -> list[str]:
             continue
         if pod.node_name in ended:
             found.append(f"{pod.key} ends with {pod.node_name}")
-        if pod.node_name in begun and not pod.deleting and pod.key not in evicted:
+        later = kind == "web" and pod.node_name in in_rounds
+        if pod.node_name in begun and not (pod.deleting or later) and pod.key not in evicted:
             found.append(f"{pod.key} is forgotten on {pod.node_name}")
     found += [
         f"{f.fleet} falls to {f.target}" for f in made.fleets if f.target < min(f.min, f.current)

@@ -100,6 +100,23 @@ def test_budget_of_one_is_waited_for_pod_by_pod() -> None:
     assert len(life.world.nodes()) == 1
 
 
+def test_node_with_two_pods_of_a_budget_that_allows_one_leaves() -> None:
+    """Two replicas on one node with maxUnavailable 1 would keep it however little it is used."""
+    life = Life(2)
+    labels = FrozenMap({"app": "web"})
+    first = life.pod("first", "200m", 0, labels=labels)
+    life.pod("second", "200m", 0, labels=labels)
+    life.pod("large", "2500m", 1)
+    life.world.add_budget(
+        BudgetShape(namespace="ns", name="web", selector=selecting(app="web"), min_available=1)
+    )
+    life.run(20)
+    assert len(life.world.nodes()) == 1
+    assert len(life.evictions()) == 2
+    assert life.evictions()[0] == str(first)
+    assert all(o.settled for o in life.outcomes)
+
+
 def test_running_job_keeps_its_node_for_as_long_as_it_runs() -> None:
     """Work in flight would be killed to save a node."""
     life = Life(2)

@@ -207,7 +207,7 @@ class Capacity:
         self._leadership = ours.leadership
         self._cluster = KubernetesCluster(
             connect(config.kubeconfig, fence=ours.leadership.may_act),
-            namespace=ours.lease_namespace,
+            lease_home=ours.lease_home,
             lease_touched=ours.leadership.look,
             awake_seconds=self._clock.awake_seconds,
         )

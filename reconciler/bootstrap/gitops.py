@@ -38,6 +38,7 @@ from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
 from reconciler.model.ids import Region
 from reconciler.observer.observe import observe
 from reconciler.ports.cloud import Cloud
+from reconciler.records.kubernetes import LEASE_NAMESPACE
 from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
 from reconciler.telemetry.scrub import secrets_of
@@ -225,7 +226,10 @@ def _impacts(
     content = read_config_bytes(file)
     config = parse_config(content, name=str(file), cluster_name=_told_name(options, content))
     settings = planner_settings(config, load_catalogue(config.catalogue))
-    cluster = FileCluster(options.cluster_files)
+    cluster = FileCluster(
+        options.cluster_files,
+        lease_namespace=config.leader_election.namespace or LEASE_NAMESPACE,
+    )
     snapshot = observe(cluster, None, settings.observed_regions, SystemClock())
     return lambda planned: pod_impacts(planned, snapshot, settings)
 

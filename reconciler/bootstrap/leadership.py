@@ -1,23 +1,27 @@
 """Wires leader election: who we are, where the Lease is, how it is reached."""
 
-import secrets
-import socket
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+
+import structlog
 
 from reconciler.adapters.kubernetes import (
     KubernetesLeases,
     LeaseHome,
-    OtherLeases,
+    Transport,
     connect,
-    own_namespace,
+    election_identity,
+    lease_home,
+    leases_elsewhere,
 )
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.config.schema import SectorConfig
 from reconciler.loops.election import Election, ElectionTiming
 from reconciler.loops.leadership import Leadership
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import PortError, ReconcilerError
+from reconciler.telemetry import events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +29,7 @@ class Candidacy:
     """This replica's part in the election, and where the Lease is."""
 
     leadership: Leadership
-    lease_namespace: Callable[[], str]
+    lease_home: LeaseHome
 
 
 @contextmanager
@@ -50,34 +54,45 @@ def candidacy(
     stated = config.leader_election
     # Of its own, so that a renewal never waits for a connection; two tries per deadline at least.
     transport = connect(config.kubeconfig, read_seconds=stated.renew_deadline_seconds / 2)
-    home = LeaseHome(transport, stated.namespace or own_namespace())
-    leases = KubernetesLeases(transport, home)
-    election = Election(
-        leases,
-        identity=f"{socket.gethostname()}_{secrets.token_hex(4)}",
-        timing=ElectionTiming(
-            lease_duration_seconds=stated.lease_duration_seconds,
-            renew_deadline_seconds=stated.renew_deadline_seconds,
-            retry_period_seconds=stated.retry_period_seconds,
-        ),
-        now=clock.now,
-        monotonic_seconds=clock.awake_seconds,
+    home = lease_home(stated.namespace, config.kubeconfig)
+    timing = ElectionTiming(
+        lease_duration_seconds=stated.lease_duration_seconds,
+        renew_deadline_seconds=stated.renew_deadline_seconds,
+        retry_period_seconds=stated.retry_period_seconds,
     )
-    others = OtherLeases(transport, home, clock.awake_seconds)
-
-    def found_hindrance() -> str:
-        """Someone who holds a Lease elsewhere, too; who leads already goes on."""
-        stated_one = hindrance()
-        if stated_one or election.may_act():
-            return stated_one
-        place = others.held_in()
-        return "" if place is None else f"the Lease in namespace {place} is renewed by someone"
-
-    with closing(leases):
+    with ExitStack() as stack:
+        leases = stack.enter_context(closing(KubernetesLeases(transport, home)))
+        identity = stack.enter_context(election_identity())
+        election = Election(leases, identity, timing, clock.now, clock.awake_seconds)
+        if stated.enabled and home.may_be_made:
+            _warn_of_leases_elsewhere(transport, home)
         yield Candidacy(
-            leadership=Leadership(election if stated.enabled else None, found_hindrance, gained),
-            lease_namespace=home,
+            leadership=Leadership(election if stated.enabled else None, hindrance, gained),
+            lease_home=home,
         )
+
+
+def _warn_of_leases_elsewhere(transport: Transport, home: LeaseHome) -> None:
+    """Say once that replicas of another namespace may be at work: their Lease counts for nothing.
+
+    Only outside of the cluster and where no namespace is stated: there it is likely a mistake.
+    """
+
+    def look() -> None:
+        try:
+            places = leases_elsewhere(transport, home)
+        except PortError:
+            return  # the election reports that the API server does not answer
+        if places:
+            structlog.get_logger().warning(
+                events.LEASES_ELSEWHERE_IGNORED,
+                namespaces=list(places[:10]),
+                count=len(places),
+                ours=home.namespace,
+                hint="if one of them is that of your replicas, name it with --lease-namespace",
+            )
+
+    threading.Thread(target=look, name="leases-elsewhere", daemon=True).start()
 
 
 @contextmanager
@@ -100,9 +115,11 @@ def wait_for_lead(leadership: Leadership, config: SectorConfig, clock: SystemClo
     longest = times.lease_duration_seconds + 2 * times.retry_period_seconds
     if clock.stop.is_set() or leadership.wait_until_leading(longest) or clock.stop.is_set():
         return
-    holder = leadership.holder or leadership.trouble or "nobody known"
+    if leadership.trouble or not leadership.holder:
+        why = leadership.trouble or "the API server did not answer"
+        raise ReconcilerError("Lease fleet-reconciler", f"could not be taken: {why}")
     raise ReconcilerError(
         "Lease fleet-reconciler",
-        f"is held by {holder}, which acts",
+        f"is held by {leadership.holder}, which acts",
         "end that replica, or try --dry-run",
     )

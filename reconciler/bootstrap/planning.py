@@ -21,6 +21,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster
+from reconciler.records.kubernetes import LEASE_NAMESPACE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,10 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
 def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, PlannerSettings]:
     """What the files say, spot prices included."""
     settings = resolved(config)
-    cluster = FileCluster(request.cluster_files)
+    cluster = FileCluster(
+        request.cluster_files,
+        lease_namespace=config.leader_election.namespace or LEASE_NAMESPACE,
+    )
     cloud = open_cloud(
         request.aws_files,
         cluster=settings.cluster,
@@ -125,10 +129,15 @@ def live(config: SectorConfig) -> Iterator[Live]:
     """The live API server and EC2; watches end with the block."""
     # boto3 and the Kubernetes client are slow to load, and offline planning needs neither.
     from reconciler.adapters.aws import Ec2FleetCloud, home_region  # noqa: PLC0415 - as above
-    from reconciler.adapters.kubernetes import KubernetesCluster, connect  # noqa: PLC0415
+    from reconciler.adapters.kubernetes import (  # noqa: PLC0415
+        KubernetesCluster,
+        connect,
+        lease_home,
+    )
 
     settings = resolved(config, home_region())
-    with closing(KubernetesCluster(connect(config.kubeconfig))) as cluster:
+    home = lease_home(config.leader_election.namespace, config.kubeconfig)
+    with closing(KubernetesCluster(connect(config.kubeconfig), lease_home=home)) as cluster:
         yield Live(
             config=config,
             settings=settings,

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from reconciler.adapters.aws import Ec2FleetCloud, home_region
-from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.kubernetes import KubernetesCluster, connect, lease_home
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.config.environment import Flags
 from reconciler.model.errors import InputError
@@ -19,7 +19,7 @@ from reconciler.records.snapshot import (
 AWS_FILES = "aws-*.json"
 
 
-def save_snapshot(config: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
+def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
     """Read the live cluster and every region once and write the answers, without secrets.
 
     Files of an older snapshot in the directory are replaced, others stay.
@@ -33,13 +33,15 @@ def save_snapshot(config: str, flags: Flags, directory: Path) -> tuple[Path, ...
         PortError: The API server or a region did not answer; nothing was written.
         InputError: The directory cannot be written to.
     """
-    source = ConfigSource(config, flags, home_region)
+    source = ConfigSource(file, flags, home_region)
     files: dict[str, bytes] = {}
     with closing(Ec2FleetCloud(source.settings.cluster)) as cloud:
         # EC2 first, as a live cycle reads it.
         for region, answers in cloud.raw(source.settings.observed_regions).items():
             files |= cloud_snapshot_files(region, answers)
-    with closing(KubernetesCluster(connect(source.config.kubeconfig))) as cluster:
+    config = source.config
+    home = lease_home(config.leader_election.namespace, config.kubeconfig)
+    with closing(KubernetesCluster(connect(config.kubeconfig), lease_home=home)) as cluster:
         files = {CLUSTER_FILE: encode_cluster_snapshot(cluster.raw()), **files}
     return _write(files, directory)
 

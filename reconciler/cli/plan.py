@@ -37,6 +37,10 @@ def command(
     regions: Annotated[str | None, typer.Option(help="Regions, the preferred first.")] = None,
     kubeconfig: Annotated[str | None, typer.Option(help="For planning from the live API.")] = None,
     pod_namespace: Annotated[str | None, typer.Option(help="Only its pods are demand.")] = None,
+    lease_namespace: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose Lease counts when there are several."),
+    ] = None,
     catalogue: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
@@ -65,6 +69,7 @@ def command(
         "regions": regions,
         "kubeconfig": kubeconfig,
         "pod-namespace": pod_namespace,
+        "lease-namespace": lease_namespace,
         "catalogue": catalogue,
     }
     request = planning.PlanRequest(

@@ -24,6 +24,7 @@ FLAGS: Final = (
     "slack_hook",
     "listen",
     "dry_run",
+    "lease_namespace",
 )
 """Options that are keys of the config too."""
 
@@ -71,6 +72,13 @@ LeaderOption = Annotated[
         "--leader-elect/--no-leader-elect",
         help="Act only while holding the Lease fleet-reconciler (the default).",
         show_default=False,
+    ),
+]
+LeaseNamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Where the Lease is; default: the pod's namespace, else fleet-reconciler.",
     ),
 ]
 OnceOption = Annotated[bool, typer.Option("--once", help="Take one cycle and end.")]
@@ -125,6 +133,7 @@ def command(
     listen: ListenOption = None,  # noqa: ARG001 - as above
     dry_run: DryRunOption = False,  # noqa: ARG001 - as above
     leader_elect: LeaderOption = None,
+    lease_namespace: LeaseNamespaceOption = None,  # noqa: ARG001 - as above
     once: OnceOption = False,
     gitops: GitopsOption = False,
     repository: RepositoryOption = None,  # noqa: ARG001 - read by `_second_loop`

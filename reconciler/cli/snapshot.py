@@ -28,6 +28,9 @@ def command(
     kubeconfig: Annotated[
         str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
     ] = None,
+    lease_namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Where the Lease is.")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Save what a live cycle would see, for offline planning and bug reports.
@@ -36,7 +39,12 @@ def command(
     """
     from reconciler.bootstrap.snapshot import save_snapshot  # noqa: PLC0415 - slow to load
 
-    flags = {"cluster-name": cluster_name, "regions": regions, "kubeconfig": kubeconfig}
+    flags = {
+        "cluster-name": cluster_name,
+        "regions": regions,
+        "kubeconfig": kubeconfig,
+        "lease-namespace": lease_namespace,
+    }
     files = [str(each) for each in save_snapshot(config, flags, out)]
     if wanted(output) is Output.JSON:
         print_json({"cluster": files[:1], "aws": files[1:]})

@@ -51,6 +51,7 @@ SETTINGS: Final = (
     Setting(flag="slack-hook", path=("notifications", "slack_hook"), quoted=True),
     Setting(flag="dry-run", path=("dry_run",)),
     Setting(flag="leader-elect", path=("leader_election", "enabled")),
+    Setting(flag="lease-namespace", path=("leader_election", "namespace"), quoted=True),
     Setting(flag="verbosity", path=("verbosity",)),
     Setting(flag="listen", path=("listen",), quoted=True),
 )

@@ -155,7 +155,8 @@ class LeaderElection(Section):
     retry_period_seconds: PositiveSeconds = Field(default=2.0, alias="retry_period")
     """Pause between renewals, and between looks at the Lease; far less than `renew_deadline`."""
     namespace: Text | None = None
-    """Where the Lease is; default: the pod's own, outside of the cluster where one is found."""
+    """The one namespace whose Lease counts; default: the pod's own, outside of the cluster
+    `fleet-reconciler`, which is created when it does not exist."""
 
 
 class Notifications(Section):

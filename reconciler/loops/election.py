@@ -1,7 +1,8 @@
 """Leader election: of several replicas, one acts; who holds the Lease is that one.
 
 The rules are client-go's: candidates never compare clocks. A candidate takes the Lease when it has
-seen it unchanged for the whole lease duration, by its own clock. A leader that did not renew
+seen it unchanged for its whole lease duration, by its own clock: only renewals that it saw count,
+no time that another wrote. A leader that did not renew
 within the shorter renew deadline, counted from before its last successful request was sent, has
 stopped acting by then. What lies between the two is the margin for calls under way and for clocks
 that do not run equally fast.
@@ -49,7 +50,7 @@ class Election:
 
     Args:
         leases: The Lease.
-        identity: Of this very process; never used by another one.
+        identity: Of this process; never that of another one that is alive.
         timing: The times.
         now: The wall clock, which others are only shown.
         monotonic_seconds: A clock that never jumps, and runs on while the machine is suspended.
@@ -73,6 +74,7 @@ class Election:
         self._seen: LeaseRecord | None = None
         self._seen_at = float("-inf")
         self._trouble = ""
+        self._released = False
 
     @property
     def holder(self) -> str:
@@ -104,6 +106,15 @@ class Election:
                 self._trouble = str(error)
             return self._pause_seconds()
 
+    def why_ended(self) -> str:
+        """Why this replica leads no longer, after it did."""
+        if self._released:
+            return "released"
+        if self.holder not in {"", self.identity}:
+            return f"{self.holder} has taken the Lease"
+        late = f"not renewed within {self._timing.renew_deadline_seconds:g} s"
+        return f"{late}: {self._trouble}" if self._trouble else late
+
     def release(self) -> None:
         """Stop acting at once and let another take over at once; for an orderly end.
 
@@ -114,6 +125,7 @@ class Election:
             self._acts_until = float("-inf")
             if not leads or self._seen is None:
                 return
+            self._released = True
             try:
                 self._let_go()
             except PortError as error:
@@ -151,9 +163,9 @@ class Election:
     def _is_free(self, found: LeaseRecord, now: float) -> bool:
         if found.holder in {"", self.identity}:
             return True
-        # Whoever wrote it may have asked for a longer time than we would.
-        longest = max(self._timing.lease_duration_seconds, float(found.duration_seconds))
-        return now - self._seen_at >= longest
+        # Our own duration counts, whatever the Lease says: a wrong or hostile one would keep every
+        # replica from leading. All replicas are given the same times.
+        return now - self._seen_at >= self._timing.lease_duration_seconds
 
     def _write(self, before: LeaseRecord, began: float) -> None:
         """Write our name; what counts is the moment before the request was sent."""
@@ -169,6 +181,7 @@ class Election:
         )
         self._saw(self._leases.write(record))
         self._acts_until = began + self._timing.renew_deadline_seconds
+        self._released = False
 
     def _saw(self, record: LeaseRecord) -> None:
         """Note what was seen, and when it last changed; another version alone is no change."""
@@ -192,6 +205,5 @@ class Election:
         pause = retry * (1.0 + (JITTER - 1.0) * share)
         if self._seen is None or self._seen.holder in {"", self.identity}:
             return pause
-        longest = max(self._timing.lease_duration_seconds, float(self._seen.duration_seconds))
-        left = self._seen_at + longest - now
+        left = self._seen_at + self._timing.lease_duration_seconds - now
         return min(pause, left) if left > 0 else pause

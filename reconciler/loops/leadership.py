@@ -128,5 +128,5 @@ class Leadership:
                 events.LEADING_ENDED,
                 identity=election.identity,
                 holder=election.holder,
-                reason=self.trouble or "released",
+                reason=self._hindered_by or election.why_ended(),
             )

@@ -37,6 +37,7 @@ OBJECT_UNREADABLE: Final = "object_unreadable"
 
 LEADING_BEGAN: Final = "leading_began"
 LEADING_ENDED: Final = "leading_ended"
+LEASES_ELSEWHERE_IGNORED: Final = "leases_elsewhere_ignored"
 
 CONFIG_RELOADED: Final = "config_reloaded"
 CONFIG_REFUSED: Final = "config_refused"

@@ -7,7 +7,7 @@ import pytest
 from botocore.config import Config
 
 from reconciler.adapters.aws import Clients, Ec2FleetCloud
-from reconciler.adapters.kubernetes import connect
+from reconciler.adapters.kubernetes import LeaseHome, connect
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.model.errors import Refused
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
@@ -49,7 +49,7 @@ def test_closed_fence_lets_reads_through_and_no_change(
     with scripted_server(script) as url:
         transport = connect(kubeconfig(tmp_path, url), fence=lambda: False)
         with pytest.raises(Refused, match="does not lead"):
-            change(Verbs(transport, "kube-system"))
+            change(Verbs(transport, LeaseHome(namespace="kube-system")))
         transport.close()
     assert set(seen) <= {"GET"}
 

@@ -1,12 +1,20 @@
 """The caches are never older than they look: watches that get stuck, machines that slept."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reconciler.model.errors import ObservationError
-from tests.contract.kubernetes_api import ApiScript, event, pod_json, until, watching
-from tests.contract.scripted import Answer, Request
+from reconciler.adapters.kubernetes import Transport, connect
+from reconciler.adapters.kubernetes.cache import Bell, Cache
+from reconciler.adapters.kubernetes.cluster import STALE_SECONDS
+from reconciler.adapters.kubernetes.kinds import KINDS
+from reconciler.adapters.kubernetes.reflector import Reflector
+from reconciler.model.errors import ObservationError, Unavailable
+from reconciler.records.kubernetes import ObjectDecoder
+from tests.contract.kubernetes_api import ApiScript, event, kubeconfig, pod_json, until, watching
+from tests.contract.scripted import Answer, Request, json_answer
 
 
 @pytest.mark.parametrize(
@@ -43,3 +51,95 @@ def test_machine_that_slept_makes_observations_fail(tmp_path: Path) -> None:
         hours[0] = 8.0
         with pytest.raises(ObservationError, match="not heard of for 28800 s"):
             cluster.observe()
+
+
+class Lasting:
+    """A watch that tells of nothing, and ends after some time."""
+
+    def __init__(self, clock: list[float], seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self.asked: Mapping[str, Any] = {}
+
+    def begin(self, path: str, query: Mapping[str, Any], silence_seconds: float) -> Any:
+        self.asked = query
+        return self
+
+    def lines(self) -> Iterator[bytes]:
+        self._clock[0] += self._seconds
+        return iter(())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def follow(self, reflector: Reflector, transport: Transport) -> None:
+        """Have the reflector watch this."""
+        transport.stream = self.begin  # type: ignore[method-assign]
+        reflector._watch()
+
+
+def _ends_at_once(script: ApiScript, request: Request) -> Answer:
+    """Lists are answered, watches with an object that is no event, which ends at once."""
+    if "watch=1" in request.path:
+        script.watches += 1
+        return json_answer({})
+    return script(request)
+
+
+def test_watch_that_ends_at_once_and_tells_nothing_is_not_fresh(tmp_path: Path) -> None:
+    """A proxy that answers `200 {}` passed for a quiet cluster: no new pod was ever seen."""
+    script, seconds = ApiScript(), [0.0]
+
+    def answer(request: Request) -> Answer:
+        return _ends_at_once(script, request)
+
+    with watching(tmp_path, answer, awake_seconds=lambda: seconds[0]) as cluster:
+        cluster.observe()
+        seconds[0] = STALE_SECONDS + 1
+        before = script.watches
+        while script.watches < before + len(KINDS):  # watches begun after the clock moved
+            cluster.wait_for_change(0.05)
+        with pytest.raises(ObservationError, match=r"the watch ended after .* told of nothing"):
+            cluster.observe()
+        assert not cluster.synced
+
+
+def test_quiet_watch_that_lasted_is_fresh(tmp_path: Path) -> None:
+    """In a small cluster hours pass without a new StorageClass."""
+    transport = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"))
+    seconds = [0.0]
+    cache = Cache("Pod", Bell(), lambda: seconds[0])
+    reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder(), lambda: seconds[0])
+    Lasting(seconds, 40.0).follow(reflector, transport)
+    assert cache.silent_seconds() == 0.0
+    with pytest.raises(Unavailable, match="told of nothing"):
+        Lasting(seconds, 2.0).follow(reflector, transport)
+    assert cache.silent_seconds() == 2.0
+    transport.close()
+
+
+def test_watch_after_an_interruption_ends_before_a_quiet_kind_is_stale(tmp_path: Path) -> None:
+    """An API server that was away for 20 s would stop decisions for longer than that."""
+    seconds = [0.0]
+    transport = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"))
+    cache = Cache("Pod", Bell(), lambda: seconds[0])
+    reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder(), lambda: seconds[0])
+    cache.heard()
+    seconds[0] = 45.0
+    lasting = Lasting(seconds, 10.0)
+    lasting.follow(reflector, transport)
+    assert lasting.asked["timeoutSeconds"] == "10"
+    assert cache.silent_seconds() == 0.0
+    transport.close()
+
+
+@pytest.mark.parametrize("answer", [{}, {"metadata": {}, "items": []}, {"items": []}])
+def test_answer_that_is_no_list_does_not_empty_the_cluster(
+    tmp_path: Path, answer: dict[str, object]
+) -> None:
+    """A proxy that answers `200 {}` would make every node look gone."""
+    with (
+        watching(tmp_path, lambda _: json_answer(answer), sync_seconds=0.5) as cluster,
+        pytest.raises(ObservationError, match=r"no list of any kind yet|no list of Pod"),
+    ):
+        cluster.observe()

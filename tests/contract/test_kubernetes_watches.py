@@ -3,14 +3,25 @@
 import re
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from reconciler.adapters.kubernetes.cluster import STALE_SECONDS
+from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.kubernetes.cache import UNREACHED_MAX, Bell, Cache
+from reconciler.adapters.kubernetes.cluster import STALE_SECONDS, SYNC_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.model.errors import ObservationError
-from tests.contract.kubernetes_api import LONG_SECONDS, ApiScript, event, pod_json, until, watching
+from tests.contract.kubernetes_api import (
+    LONG_SECONDS,
+    ApiScript,
+    event,
+    kubeconfig,
+    pod_json,
+    until,
+    watching,
+)
 from tests.contract.scripted import Script, json_answer
 
 
@@ -100,3 +111,31 @@ def test_closed_cluster_leaves_no_thread(tmp_path: Path) -> None:
         started = set(threading.enumerate()) - before
         assert {thread.name for thread in started} >= {f"watch-{kind.name}" for kind in KINDS}
     assert not [thread.name for thread in started if thread.is_alive()]
+
+
+def test_server_that_refuses_connections_is_told_at_once_and_once(tmp_path: Path) -> None:
+    """`plan` waited for over a minute and then printed the same failure for each of ten kinds."""
+    cluster = KubernetesCluster(connect(kubeconfig(tmp_path, "http://127.0.0.1:1")))
+    began = time.monotonic()
+    with closing(cluster), pytest.raises(ObservationError) as caught:
+        cluster.observe()
+    assert time.monotonic() - began < SYNC_SECONDS / 2
+    assert str(caught.value) == (
+        "http://127.0.0.1:1: no list of any kind yet (connection refused) "
+        "(nothing is decided until the API server answers)"
+    )
+
+
+def test_server_that_comes_up_late_is_waited_for(tmp_path: Path) -> None:
+    """A control plane that is started together with the program must not end it."""
+    cache = Cache("Pod", Bell())
+    for _ in range(UNREACHED_MAX):
+        cache.failed("connection refused", unreachable=True)
+    assert not cache.wait_synced(LONG_SECONDS)
+    cache.heard()
+    waiter = threading.Thread(target=cache.wait_synced, args=(LONG_SECONDS,), daemon=True)
+    waiter.start()
+    assert waiter.is_alive(), "it waits again"
+    cache.replace({})
+    waiter.join(LONG_SECONDS)
+    assert cache.synced

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.adapters.kubernetes import connect
+from reconciler.adapters.kubernetes import LeaseHome, connect
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import (
@@ -38,7 +38,7 @@ def verbs(tmp_path: Path) -> Iterator[Callable[[Script], Verbs]]:
         url = server.__enter__()
         transport = connect(kubeconfig(tmp_path, url))
         opened.append((server, transport))
-        return Verbs(transport, "ops")
+        return Verbs(transport, LeaseHome(namespace="ops"))
 
     yield make
     for server, transport in opened:
@@ -149,7 +149,7 @@ def test_unreachable_server_changed_nothing(tmp_path: Path) -> None:
         config = kubeconfig(tmp_path, url)
     transport = connect(config)
     with pytest.raises(Unavailable):
-        Verbs(transport, "ops").annotate_node(NODE, {"a": "b"})
+        Verbs(transport, LeaseHome(namespace="ops")).annotate_node(NODE, {"a": "b"})
     transport.close()
 
 

@@ -1,6 +1,7 @@
 """The Leases port, in memory and over HTTP: versions, annotations, who was faster."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -8,16 +9,23 @@ from typing import Any
 import pytest
 
 from reconciler.adapters.kubernetes import (
+    KubernetesCluster,
     KubernetesLeases,
     LeaseHome,
-    OtherLeases,
     Transport,
     connect,
+    lease_home,
+    leases_elsewhere,
 )
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.adapters.memory import MemoryLease, MemoryLeases
-from reconciler.model.errors import Conflict
+from reconciler.loops.election import Election, ElectionTiming
+from reconciler.model.actions import FLEET_STATE, LAST_DRAIN
+from reconciler.model.errors import Conflict, NotFound
+from reconciler.model.ids import Region
+from reconciler.model.memory import FleetMemory
 from reconciler.ports.leases import LeaseRecord, Leases
+from reconciler.records.kubernetes import encode_fleet_state
 from reconciler.sandbox.cluster.server import ClusterServer
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -51,15 +59,16 @@ def _in_memory() -> LeaseWorld:
 def over_http(transport: Transport, namespace: str = "kube-system") -> LeaseWorld:
     """The real adapter on any API server."""
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/fleet-reconciler"
-    verbs = Verbs(transport, namespace)
+    home = LeaseHome(namespace=namespace)
+    verbs = Verbs(transport, home)
 
     def annotation() -> str:
         found: dict[str, Any] = transport.expect("GET", path).json()
         return str(found["metadata"]["annotations"][MEMORY])
 
     return LeaseWorld(
-        first=KubernetesLeases(transport, lambda: namespace),
-        second=KubernetesLeases(transport, lambda: namespace),
+        first=KubernetesLeases(transport, home),
+        second=KubernetesLeases(transport, home),
         annotate=lambda value: verbs.remember({MEMORY: value}),
         annotation=annotation,
         delete=lambda: transport.expect("DELETE", path),
@@ -128,48 +137,78 @@ def test_annotations_survive_renewal_and_release(world: LeaseWorld) -> None:
     assert world.annotation() == "2026-01-31T12:00:00Z"
 
 
-def test_laptop_finds_the_lease_of_the_replicas_in_the_cluster() -> None:
-    """With a Lease of its own it would act beside them."""
+TENANT = LeaseRecord(holder="tenant", duration_seconds=2147483647, acquired_at=AT, renewed_at=AT)
+"""What anybody may write who may create Leases in a namespace of his own."""
+
+
+@pytest.fixture
+def api() -> Iterator[Transport]:
+    """A simulated cluster with the namespaces that every cluster has."""
     with ClusterServer() as server:
         transport = connect(str(server.kubeconfig))
-        assert LeaseHome(transport, None)() == "kube-system"
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fleet-reconciler"}}
-        transport.expect("POST", "/api/v1/namespaces", body=body)
-        over_http(transport, "fleet-reconciler").first.write(OURS)
-        assert LeaseHome(transport, None)() == "fleet-reconciler"
-        assert LeaseHome(transport, "elsewhere")() == "elsewhere"
+        yield transport
         transport.close()
 
 
-def test_lease_that_is_renewed_elsewhere_keeps_the_pods_from_leading() -> None:
-    """Someone began on a laptop and installs it now: both would act."""
-    seconds = 0.0
-    with ClusterServer() as server:
-        transport = connect(str(server.kubeconfig))
-        laptop = over_http(transport, "kube-system").first
-        others = OtherLeases(transport, lambda: "default", lambda: seconds)
-        assert others.held_in() is None
-        seen = laptop.write(OURS)
-        over_http(transport, "default").first.write(replace(OURS, holder="b"))
-        assert others.held_in() == "kube-system"
-        seconds = 14.0
-        assert others.held_in() == "kube-system"
-        laptop.write(replace(seen, renewed_at=LATER))
-        seconds = 20.0
-        assert others.held_in() == "kube-system"
-        seconds = 36.0
-        assert others.held_in() is None, "its owner is dead"
-        transport.close()
+def test_lease_in_the_namespace_of_a_tenant_keeps_nobody_from_leading(api: Transport) -> None:
+    """One Lease in any namespace stopped every replica, for as long as its duration said."""
+    over_http(api, "default").first.write(TENANT)
+    election = Election(
+        KubernetesLeases(api, LeaseHome(namespace="kube-system")),
+        "replica",
+        ElectionTiming(),
+        now=lambda: AT,
+        monotonic_seconds=lambda: 0.0,
+    )
+    election.step()
+    assert election.may_act()
 
 
-def test_lease_that_was_let_go_of_elsewhere_is_none() -> None:
-    """The pods begin as soon as the laptop ends."""
-    with ClusterServer() as server:
-        transport = connect(str(server.kubeconfig))
-        laptop = over_http(transport, "kube-system").first
-        others = OtherLeases(transport, lambda: "default", lambda: 0.0)
-        seen = laptop.write(OURS)
-        assert others.held_in() == "kube-system"
-        laptop.write(replace(seen, holder="", duration_seconds=1))
-        assert others.held_in() is None
-        transport.close()
+def test_state_on_the_lease_of_a_tenant_is_not_read(api: Transport) -> None:
+    """A tenant's annotation made all fleets unavailable."""
+    state = encode_fleet_state([FleetMemory(fleet="a", region=Region("r"), failures=9)])
+    tenant, ours = LeaseHome(namespace="default"), LeaseHome(namespace="kube-system")
+    Verbs(api, tenant).remember({FLEET_STATE: state, LAST_DRAIN: "2026-01-31T12:00:00Z"})
+    with closing(KubernetesCluster(api, lease_home=ours)) as cluster:
+        seen = cluster.observe()
+    assert (seen.memories, seen.last_drain_at) == ((), None)
+
+
+def test_state_on_our_lease_is_read(api: Transport) -> None:
+    """A restart would forget which fleets have no capacity."""
+    memory = FleetMemory(fleet="a", region=Region("r"), failures=1)
+    ours = LeaseHome(namespace="kube-system")
+    Verbs(api, ours).remember({FLEET_STATE: encode_fleet_state([memory])})
+    with closing(KubernetesCluster(api, lease_home=ours)) as cluster:
+        assert cluster.observe().memories == (memory,)
+
+
+def test_namespace_of_the_manifest_is_made_for_the_first_lease(api: Transport) -> None:
+    """A first try from a laptop has no such namespace yet."""
+    home = LeaseHome(namespace="fleet-reconciler", may_be_made=True)
+    assert KubernetesLeases(api, home).write(OURS).holder == "a"
+    Verbs(api, home).remember({MEMORY: "2026-01-31T12:00:00Z"})
+
+
+def test_namespace_that_somebody_typed_is_not_made(api: Transport) -> None:
+    """A typing error would make a second Lease, whose holder acts beside the replicas."""
+    with pytest.raises(NotFound, match=r"namespace fleet-reconcile: does not exist.*lease-namesp"):
+        KubernetesLeases(api, LeaseHome(namespace="fleet-reconcile")).write(OURS)
+
+
+def test_leases_elsewhere_are_named_for_people(api: Transport) -> None:
+    """The replicas may run in another namespace than the laptop believes."""
+    home = LeaseHome(namespace="fleet-reconciler", may_be_made=True)
+    over_http(api, "default").first.write(OURS)
+    over_http(api, "kube-system").first.write(replace(OURS, holder=""))
+    KubernetesLeases(api, home).write(OURS)
+    assert leases_elsewhere(api, home) == ("default",)
+
+
+def test_home_of_the_lease_is_what_is_stated_then_the_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Outside of the cluster nothing is guessed from Leases that anybody could have made."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    assert lease_home("ops") == LeaseHome(namespace="ops")
+    assert lease_home(None) == LeaseHome(namespace="fleet-reconciler", may_be_made=True)

@@ -72,13 +72,15 @@ def status_of(account: Transport, right: Right) -> int:
     resource, _, subresource = right.resource.partition("/")
     base = _VERSIONS[right.group]
     name = right.name or "nobody"
+    in_namespace = right.role == "Role"
     if right.verb in {"list", "watch"}:
         query: dict[str, Any] = {"limit": "1"}
         if right.verb == "watch":
             query = {"watch": "1", "timeoutSeconds": "1"}
         if right.name:
             query["fieldSelector"] = f"metadata.name={right.name}"
-        return account.request("GET", f"{base}/{resource}", query=query).status
+        space = f"/namespaces/{NAMESPACE}" if in_namespace else ""
+        return account.request("GET", f"{base}{space}/{resource}", query=query).status
     space = f"/namespaces/{NAMESPACE}" if resource in _NAMESPACED else ""
     path = f"{base}{space}/{resource}"
     if right.verb == "create":

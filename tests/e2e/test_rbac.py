@@ -12,6 +12,7 @@ import pytest
 from reconciler.adapters.kubernetes import (
     KubernetesCluster,
     KubernetesEvents,
+    LeaseHome,
     Transport,
     connect,
 )
@@ -104,7 +105,7 @@ def _use_every_verb(installed: Installed, account: Transport) -> None:
     api = installed.api
     api.expect("POST", "/api/v1/nodes", body={"metadata": {"name": NODE}})
     evicted, deleted = _pod(api, "evicted"), _pod(api, "deleted")
-    with closing(KubernetesCluster(account, namespace=NAMESPACE)) as cluster:
+    with closing(KubernetesCluster(account, lease_home=LeaseHome(namespace=NAMESPACE))) as cluster:
         cluster.observe()
         assert cluster.taint_node(NODE, TAINT)
         assert cluster.untaint_node(NODE, TAINT.key)
@@ -179,6 +180,11 @@ def test_no_right_can_be_taken_away(installed: Installed, account: Transport) ->
         apply(installed.api, [_full(installed, right.role)])
 
 
+def path_of_lease(namespace: str, name: str = "fleet-reconciler") -> str:
+    """Where the API server has a Lease."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+
+
 def _full(installed: Installed, kind: str) -> dict[str, Any]:
     return next(each for each in installed.objects if each["kind"] == kind)
 
@@ -189,8 +195,10 @@ def test_nothing_beyond_is_granted(installed: Installed, account: Transport) -> 
         ("GET", "/api/v1/secrets", None),
         ("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps", None),
         ("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "mine"}}),
-        ("PATCH", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/other", {}),
-        ("GET", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/other", None),
+        ("PATCH", path_of_lease("kube-system", "other"), {}),
+        ("GET", path_of_lease(NAMESPACE, "other"), None),
+        ("GET", path_of_lease("kube-system"), None),
+        ("GET", "/apis/coordination.k8s.io/v1/leases", None),
         ("PATCH", path_of(_full(installed, "ClusterRole")), {}),
         ("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/fleet-reconciler/token", {}),
     ]

@@ -8,7 +8,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import Refused
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
-from reconciler.records.kubernetes import decode_cluster, split_documents
+from reconciler.records.kubernetes import LEASE_NAMESPACE, decode_cluster, split_documents
 
 
 class FileCluster:
@@ -17,18 +17,24 @@ class FileCluster:
     Args:
         paths: Files, `-` for standard input.
         stdin: Stands in for standard input.
+        lease_namespace: Whose Lease counts when the files hold several.
 
     Raises:
         InputError: A file that cannot be read or is no JSON of Kubernetes.
     """
 
-    def __init__(self, paths: Sequence[str], stdin: BinaryIO | None = None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str],
+        stdin: BinaryIO | None = None,
+        lease_namespace: str = LEASE_NAMESPACE,
+    ) -> None:
         objects = [
             each
             for where, body in read_inputs(paths, stdin)
             for each in split_documents(body, where)
         ]
-        self._state = decode_cluster(objects)
+        self._state = decode_cluster(objects, lease_namespace=lease_namespace)
 
     def observe(self) -> ClusterState:
         """What the files hold."""

@@ -2,8 +2,9 @@
 
 from reconciler.adapters.kubernetes.cluster import KubernetesCluster
 from reconciler.adapters.kubernetes.events import KubernetesEvents
-from reconciler.adapters.kubernetes.leases import KubernetesLeases, LeaseHome, OtherLeases
-from reconciler.adapters.kubernetes.namespace import own_namespace
+from reconciler.adapters.kubernetes.identity import election_identity
+from reconciler.adapters.kubernetes.leases import KubernetesLeases, leases_elsewhere
+from reconciler.adapters.kubernetes.namespace import LeaseHome, lease_home, own_namespace
 from reconciler.adapters.kubernetes.transport import Transport, connect
 
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "KubernetesEvents",
     "KubernetesLeases",
     "LeaseHome",
-    "OtherLeases",
     "Transport",
     "connect",
+    "election_identity",
+    "lease_home",
+    "leases_elsewhere",
     "own_namespace",
 ]

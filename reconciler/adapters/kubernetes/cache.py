@@ -12,6 +12,10 @@ SHRUNK_TO = 0.7
 """A list with less than this part of what was known is confirmed by another one."""
 
 
+UNREACHED_MAX = 3
+"""So many attempts without a connection, and nobody is kept waiting for the first list."""
+
+
 QUIET_SECONDS = 0.2
 """A burst goes on while its rings come closer together than this: an API server that admits a
 thousand pods pauses that long in between."""
@@ -113,7 +117,9 @@ class Cache:
         self._comparison: Comparison | None = None
         self._lists_agreeing = 0
         self._trouble = ""
+        self._unreached = 0
         self._listed = threading.Event()
+        self._waits_ended = False
 
     def cut_off(self) -> None:
         """The server ended a watch that was telling of changes; it goes on at once."""
@@ -123,10 +129,23 @@ class Cache:
         """The server said something, if only that nothing changed."""
         self._heard_at = self._monotonic()
         self._trouble = ""
+        if self._unreached:
+            self._unreached = 0
+            with self._lock:
+                if not self.synced and not self._waits_ended:
+                    self._listed.clear()
 
-    def failed(self, why: str) -> None:
-        """Keep why nothing is heard, for the error that follows if it stays so."""
+    def failed(self, why: str, *, unreachable: bool = False) -> None:
+        """Keep why nothing is heard, for the error that follows if it stays so.
+
+        Args:
+            why: For people.
+            unreachable: There is no connection at all: who waits for the first list is soon told.
+        """
         self._trouble = why
+        self._unreached = self._unreached + 1 if unreachable else 0
+        if self._unreached >= UNREACHED_MAX:
+            self._listed.set()
 
     @property
     def trouble(self) -> str:
@@ -145,7 +164,9 @@ class Cache:
 
     def stop_waiting(self) -> None:
         """End all waits for the first full list, now and later."""
-        self._listed.set()
+        with self._lock:
+            self._waits_ended = True
+            self._listed.set()
 
     @property
     def lists_agreeing(self) -> int:

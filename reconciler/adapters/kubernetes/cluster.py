@@ -1,13 +1,14 @@
 """The Cluster port over the API server: watched caches for reading, a few verbs for changing."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.adapters.kubernetes.cache import Bell, Cache
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS
-from reconciler.adapters.kubernetes.kinds import KINDS, LEASE
+from reconciler.adapters.kubernetes.kinds import KINDS, lease_kind
 from reconciler.adapters.kubernetes.listing import PAGE_OBJECTS
+from reconciler.adapters.kubernetes.namespace import DEFAULT_HOME, LeaseHome
 from reconciler.adapters.kubernetes.reflector import Reflector
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import Verbs
@@ -16,11 +17,13 @@ from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.garbage import garbage_collection_paused
-from reconciler.records.kubernetes import ObjectDecoder, assemble, ours_first
+from reconciler.records.kubernetes import ObjectDecoder, assemble
 
 STALE_SECONDS = 60.0
 SYNC_SECONDS = 60.0
 JOIN_SECONDS = 10.0
+REASONS_MAX = 3
+"""More different reasons than that tell a person nothing new."""
 COUNTED_TWICE = frozenset({"Pod", "Node"})
 """Kinds whose lists decide how much is known for certain."""
 
@@ -30,10 +33,10 @@ class KubernetesCluster:
 
     Args:
         transport: How to reach the server.
-        namespace: Where the Lease `fleet-reconciler` is kept; asked for when it is written.
+        lease_home: Where the Lease `fleet-reconciler` is kept.
         stale_seconds: How long the server may be silent about any kind.
         sync_seconds: How long the first observation waits for the first lists.
-        lease_touched: Called when any Lease `fleet-reconciler` changed; must return at once.
+        lease_touched: Called when that Lease changed; must return at once.
         confirm_seconds: From the first full list of a kind to the second one.
         awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
             was heard before is old then.
@@ -43,7 +46,7 @@ class KubernetesCluster:
         self,
         transport: Transport,
         *,
-        namespace: str | Callable[[], str] = "kube-system",
+        lease_home: LeaseHome = DEFAULT_HOME,
         stale_seconds: float = STALE_SECONDS,
         sync_seconds: float = SYNC_SECONDS,
         confirm_seconds: float = CONFIRM_SECONDS,
@@ -51,13 +54,14 @@ class KubernetesCluster:
         awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transport = transport
-        self._verbs = Verbs(transport, namespace)
+        self._verbs = Verbs(transport, lease_home)
         self._stale_seconds = stale_seconds
         self._sync_seconds = sync_seconds
         self._bell = Bell()
         decoder = ObjectDecoder()
         caches = {kind: Cache(kind.name, self._bell, awake_seconds) for kind in KINDS}
-        caches[LEASE] = Cache(LEASE.name, self._bell, awake_seconds, touched=lease_touched)
+        lease = lease_kind(lease_home.namespace)
+        caches[lease] = Cache(lease.name, self._bell, awake_seconds, touched=lease_touched)
         self._reflectors = [
             Reflector(kind, transport, cache, decoder, confirm_seconds=confirm_seconds)
             for kind, cache in caches.items()
@@ -89,9 +93,7 @@ class KubernetesCluster:
         caches = [reflector.cache for reflector in self._reflectors]
         with garbage_collection_paused():
             read = {cache.kind: cache.read() for cache in caches}
-            others = [found for kind, (found, _) in read.items() if kind != LEASE.name]
-            leases = ours_first(read[LEASE.name][0], self._verbs.lease_namespace)
-            decoded = [each for found in [*others, leases] for each in found]
+            decoded = [each for found, _ in read.values() for each in found]
             return assemble(
                 (each.value for each in decoded if each.value is not None),
                 [each.ignored for each in decoded if each.ignored is not None],
@@ -189,17 +191,30 @@ class KubernetesCluster:
             reflector.cache.wait_synced(max(0.0, deadline - time.monotonic()))
 
     def _missing(self) -> list[str]:
-        """Each kind that is unknown or too old, and why."""
-        missing = []
+        """The kinds that are unknown or too old, together where the reason is the same."""
+        unlisted: dict[str, list[Cache]] = {}
+        silent: dict[str, list[Cache]] = {}
         for reflector in self._reflectors:
             cache = reflector.cache
             if not cache.synced:
-                missing.append(f"no list of {cache.kind} yet{_because(cache)}")
+                unlisted.setdefault(cache.trouble, []).append(cache)
             elif cache.silent_seconds() > self._stale_seconds:
-                silent = round(cache.silent_seconds())
-                missing.append(f"{cache.kind} not heard of for {silent} s{_because(cache)}")
-        return missing
+                silent.setdefault(cache.trouble, []).append(cache)
+        missing = [
+            f"no list of {self._named(caches)} yet{_because(trouble)}"
+            for trouble, caches in unlisted.items()
+        ]
+        for trouble, caches in silent.items():
+            seconds = round(max(cache.silent_seconds() for cache in caches))
+            missing.append(f"{self._named(caches)} not heard of for {seconds} s{_because(trouble)}")
+        more = len(missing) - REASONS_MAX
+        return [*missing[:REASONS_MAX], f"{more} more"] if more > 0 else missing
+
+    def _named(self, caches: Sequence[Cache]) -> str:
+        if len(caches) == len(self._reflectors):
+            return "any kind"
+        return ", ".join(cache.kind for cache in caches)
 
 
-def _because(cache: Cache) -> str:
-    return f" ({cache.trouble})" if cache.trouble else ""
+def _because(trouble: str) -> str:
+    return f" ({trouble})" if trouble else ""

@@ -1,12 +1,18 @@
 """What the API server's refusals and the network's failures mean to the program."""
 
+import ssl
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+)
 
 from reconciler.model.errors import (
     Conflict,
@@ -24,6 +30,10 @@ TEXT_MAX = 300
 
 class Gone(Unavailable):
     """410: the watch or the page asked for is older than what the server keeps; list anew."""
+
+
+class Unreachable(Unavailable):
+    """No connection to the API server could be made; nothing was sent."""
 
 
 _BY_STATUS: Mapping[int, type[PortError]] = {
@@ -50,8 +60,11 @@ def of_status(
     return kind(where, what)
 
 
-def of_failure(where: str, error: Exception, *, changing: bool) -> PortError:
+def of_failure(where: str, error: Exception, *, changing: bool, host: str = "") -> PortError:
     """The error that a request without an answer stands for."""
+    why = _why_not_connected(error)
+    if why:
+        return Unreachable(host or where, why)
     what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
     not_sent = isinstance(
         error, NewConnectionError | ConnectTimeoutError | ApiException | ConfigException
@@ -59,6 +72,21 @@ def of_failure(where: str, error: Exception, *, changing: bool) -> PortError:
     if changing and not not_sent:
         return OutcomeUnknown(where, what, "it may have been carried out")
     return Unavailable(where, what)
+
+
+def _why_not_connected(error: Exception) -> str:
+    """Why no connection could be made, for people; empty when the failure is another one."""
+    cause = error.__cause__ or error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {cause.verify_message}"[:TEXT_MAX]
+    if isinstance(error, NameResolutionError):
+        return "its name cannot be resolved"
+    if isinstance(error, NewConnectionError):
+        text = cause.strerror if isinstance(cause, OSError) else None
+        return (text or str(error)).lower()[:TEXT_MAX]
+    if isinstance(error, ConnectTimeoutError):  # to urllib3 the base of the one above
+        return "no connection within the time allowed"
+    return ""
 
 
 FAILURES = (HTTPError, ApiException, ConfigException, OSError)

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from reconciler.adapters.kubernetes.event_log import Bucket, EventLog, Told
 from reconciler.adapters.kubernetes.kinds import events_path
-from reconciler.adapters.kubernetes.transport import Transport
-from reconciler.adapters.kubernetes.verbs import MERGE_PATCH
+from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Transport
 from reconciler.model.errors import Conflict, Forbidden, NotFound, PortError, Refused
 from reconciler.ports.object_events import ObjectEvent
 

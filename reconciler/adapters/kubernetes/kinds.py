@@ -14,8 +14,6 @@ class Kind(NamedTuple):
     field_selector: str = ""
 
 
-# Every node renews a Lease of its own every 10 s: only ours is asked for.
-LEASE = Kind("Lease", "/apis/coordination.k8s.io/v1/leases", f"metadata.name={LEASE_NAME}")
 KINDS = (
     Kind("Pod", "/api/v1/pods"),
     Kind("Node", "/api/v1/nodes"),
@@ -26,8 +24,15 @@ KINDS = (
     Kind("PodDisruptionBudget", "/apis/policy/v1/poddisruptionbudgets"),
     Kind("StorageClass", "/apis/storage.k8s.io/v1/storageclasses"),
     Kind("CSINode", "/apis/storage.k8s.io/v1/csinodes"),
-    LEASE,
 )
+"""What the whole cluster is watched for; of Leases only ours is."""
+LEASES_PATH = "/apis/coordination.k8s.io/v1/leases"
+OUR_LEASES = f"metadata.name={LEASE_NAME}"
+
+
+def lease_kind(namespace: str) -> Kind:
+    """Our Lease alone: every node renews one of its own, and anybody may make one elsewhere."""
+    return Kind("Lease", leases_path(namespace), OUR_LEASES)
 
 
 def node_path(name: str) -> str:

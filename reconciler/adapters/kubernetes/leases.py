@@ -1,18 +1,17 @@
-"""The Leases port over the API server, and in which namespace the Lease is."""
+"""The Leases port over the API server."""
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from reconciler.adapters.kubernetes.kinds import LEASE, leases_path
-from reconciler.adapters.kubernetes.namespace import OUTSIDE
-from reconciler.adapters.kubernetes.transport import Transport
-from reconciler.adapters.kubernetes.verbs import MERGE_PATCH
-from reconciler.model.errors import Conflict, NotFound, PortError, Unavailable
+from reconciler.adapters.kubernetes.kinds import LEASES_PATH, OUR_LEASES, leases_path
+from reconciler.adapters.kubernetes.namespace import LeaseHome
+from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Reply, Transport
+from reconciler.model.errors import Conflict, Forbidden, NotFound, PortError, Unavailable
 from reconciler.ports.leases import LeaseRecord
 from reconciler.records.kubernetes import LEASE_NAME
 
@@ -41,7 +40,6 @@ class _LeaseListWire(Struct):
 
 _LEASE = msgspec.json.Decoder(_LeaseWire)
 _LEASES = msgspec.json.Decoder(_LeaseListWire)
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class KubernetesLeases:
@@ -49,16 +47,16 @@ class KubernetesLeases:
 
     Args:
         transport: How to reach the server; one of its own, so that renewals wait for nobody.
-        namespace: Where the Lease is; may raise PortError while that is not known.
+        home: Where the Lease is.
     """
 
-    def __init__(self, transport: Transport, namespace: Callable[[], str]) -> None:
+    def __init__(self, transport: Transport, home: LeaseHome) -> None:
         self._transport = transport
-        self._namespace = namespace
+        self._home = home
 
     def read(self) -> LeaseRecord | None:
         """The Lease as it is now; see ports.leases."""
-        path = f"{leases_path(self._namespace())}/{LEASE_NAME}"
+        path = f"{leases_path(self._home.namespace)}/{LEASE_NAME}"
         try:
             body = self._transport.expect("GET", path).body
         except NotFound:
@@ -67,16 +65,10 @@ class KubernetesLeases:
 
     def write(self, record: LeaseRecord) -> LeaseRecord:
         """Make the Lease say this; see ports.leases."""
-        path = leases_path(self._namespace())
+        path = f"{leases_path(self._home.namespace)}/{LEASE_NAME}"
         if not record.version:
-            lease = {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {"name": LEASE_NAME},
-                "spec": _spec(record),
-            }
-            return _record(self._transport.expect("POST", path, body=lease).body, path)
-        path = f"{path}/{LEASE_NAME}"
+            lease = lease_object(spec=_spec(record))
+            return _record(make_lease(self._transport, self._home, lease).body, path)
         patch = {"metadata": {"resourceVersion": record.version}, "spec": _spec(record)}
         try:
             reply = self._transport.expect("PATCH", path, body=patch, content_type=MERGE_PATCH)
@@ -89,96 +81,60 @@ class KubernetesLeases:
         self._transport.close()
 
 
-class LeaseHome:
-    """Finds the namespace of the Lease, once; calls are safe from any thread.
+def make_lease(transport: Transport, home: LeaseHome, lease: Mapping[str, Any]) -> Reply:
+    """Create the Lease, and before it the namespace where that may be made.
 
-    Args:
-        transport: How to reach the server.
-        own: The namespace that is stated, or of the pod that this is; None outside of a cluster.
+    Raises:
+        NotFound: The namespace does not exist and is not ours to create.
+        Conflict: There is such a Lease by now.
+        PortError: It was not created.
     """
-
-    def __init__(self, transport: Transport, own: str | None) -> None:
-        self._transport = transport
-        self._lock = threading.Lock()
-        self._found = own
-
-    def __call__(self) -> str:
-        """The pod's own; outside of the cluster where such a Lease is already, else kube-system.
-
-        Someone who starts the program on a laptop must meet the replicas in the cluster.
-
-        Raises:
-            PortError: The API server did not answer.
-        """
-        with self._lock:
-            if self._found is None:
-                self._found = self._look()
-            return self._found
-
-    def _look(self) -> str:
-        found = _everywhere(self._transport, {})
-        if not found:
-            return OUTSIDE
-        last = max(found, key=lambda each: each.spec.renew_time or _LONG_AGO)
-        return last.metadata.namespace
-
-
-class OtherLeases:
-    """Leases `fleet-reconciler` of other namespaces: someone may have begun on a laptop.
-
-    Args:
-        transport: How to reach the server.
-        namespace: Where our own is.
-        monotonic_seconds: A clock that never jumps.
-    """
-
-    def __init__(
-        self,
-        transport: Transport,
-        namespace: Callable[[], str],
-        monotonic_seconds: Callable[[], float],
-    ) -> None:
-        self._transport = transport
-        self._namespace = namespace
-        self._monotonic_seconds = monotonic_seconds
-        self._seen: dict[str, tuple[_SpecWire, float]] = {}
-        """By namespace: what the Lease said last, and since when it has."""
-
-    def held_in(self) -> str | None:
-        """A namespace whose Lease somebody renews; None when there is none, or nobody answers.
-
-        As in an election, one counts as held until it was seen unchanged for its whole duration.
-        """
-        try:
-            own, found = self._namespace(), _everywhere(self._transport, _CACHED)
-        except PortError:
-            return None  # then our own Lease cannot be had either
-        now = self._monotonic_seconds()
-        before, self._seen = self._seen, {}
-        for each in found:
-            place = each.metadata.namespace
-            said, since = before.get(place, (None, now))
-            self._seen[place] = (each.spec, since if said == each.spec else now)
-        return next((place for place in sorted(self._seen) if self._is_held(place, own, now)), None)
-
-    def _is_held(self, place: str, own: str, now: float) -> bool:
-        spec, since = self._seen[place]
-        held = bool(spec.holder_identity) and place != own
-        return held and now - since < float(spec.lease_duration_seconds or 1)
-
-
-_CACHED = {"resourceVersion": "0"}
-"""From the server's cache: asked every two seconds, and each node has a Lease too."""
-
-
-def _everywhere(transport: Transport, query: Mapping[str, str]) -> list[_LeaseWire]:
-    """The Leases of our name in all namespaces."""
-    selection = {"fieldSelector": LEASE.field_selector, **query}
-    body = transport.expect("GET", LEASE.path, query=selection).body
+    path = leases_path(home.namespace)
     try:
-        return _LEASES.decode(body).items
+        return transport.expect("POST", path, body=lease)
+    except NotFound as error:
+        if not home.may_be_made:
+            raise NotFound(
+                f"namespace {home.namespace}",
+                "does not exist, and the Lease is to be kept there",
+                "create it, or name another one with --lease-namespace",
+            ) from error
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home.namespace}}
+    with suppress(Conflict):  # someone made it in between
+        transport.expect("POST", "/api/v1/namespaces", body=namespace)
+    return transport.expect("POST", path, body=lease)
+
+
+def lease_object(**parts: Any) -> dict[str, Any]:
+    """A Lease `fleet-reconciler` with annotations or a spec."""
+    metadata = {"name": LEASE_NAME, **parts.pop("metadata", {})}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": {},
+        **parts,
+    }
+
+
+def leases_elsewhere(transport: Transport, home: LeaseHome) -> tuple[str, ...]:
+    """Other namespaces with a Lease of our name that somebody holds; for people only.
+
+    Empty too when they may not be listed: in the cluster the program has no right to.
+
+    Raises:
+        PortError: The API server did not answer.
+    """
+    try:
+        reply = transport.expect("GET", LEASES_PATH, query={"fieldSelector": OUR_LEASES})
+    except Forbidden:
+        return ()
+    try:
+        found = _LEASES.decode(reply.body).items
     except ValueError as error:
-        raise Unavailable(LEASE.path, f"the list cannot be read: {error}") from error
+        raise Unavailable(LEASES_PATH, f"the list cannot be read: {error}"[:300]) from error
+    held = {each.metadata.namespace for each in found if each.spec.holder_identity}
+    return tuple(sorted(held - {home.namespace}))
 
 
 def _spec(record: LeaseRecord) -> dict[str, Any]:

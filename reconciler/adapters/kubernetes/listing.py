@@ -62,6 +62,8 @@ def read_list(
             page = decode_page(reply.body)
         except (ValueError, RecursionError) as error:
             raise Unavailable(kind.path, f"the list cannot be read: {error}") from error
+        if not page.resource_version:  # a proxy's answer would pass for an empty cluster
+            raise Unavailable(kind.path, "answered no list of Kubernetes")
         take(page.items)
         if not page.continue_token:
             return page.resource_version

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from reconciler.adapters.kubernetes.cache import Cache
 from reconciler.adapters.kubernetes.comparison import Held, Key
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS, Confirmation
-from reconciler.adapters.kubernetes.errors import Gone, busy_seconds
+from reconciler.adapters.kubernetes.errors import Gone, Unreachable, busy_seconds
 from reconciler.adapters.kubernetes.headers import header_of
 from reconciler.adapters.kubernetes.kinds import Kind
 from reconciler.adapters.kubernetes.listing import read_list, selection
@@ -24,8 +24,10 @@ WATCH_SECONDS = 40
 """A watch ends by itself that often: the server's bookmarks come once a minute, too rarely to
 tell a quiet cluster from a dead connection within the 60 s that an observation may be old."""
 WATCH_SECONDS_MIN = 1.0
-"""A server or proxy that ends watches sooner than that is not asked again at once, unless the
-watch brought something: API servers end those that a thousand events at once run over."""
+"""A watch that broke after it had lasted that long had worked: the next one is asked for soon."""
+QUIET_WATCH_SECONDS = 10
+"""A watch that told of nothing proves only that nothing changed when it lasted at least that long:
+a proxy that answers `200 {}` and ends would otherwise pass for a quiet cluster."""
 SILENCE_SECONDS = WATCH_SECONDS + 10.0
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 15.0
@@ -44,6 +46,10 @@ class _Broken(Unavailable):
 
     Asked for from there again, it would end so for good, and look fresh all the same.
     """
+
+
+class _Silent(Unavailable):
+    """The watch ended early and told of nothing: what is known gets older."""
 
 
 class Reflector(threading.Thread):
@@ -102,8 +108,6 @@ class Reflector(threading.Thread):
             pause_seconds = BACKOFF_SECONDS
             if self._version != version:
                 self.cache.cut_off()
-            elif self._monotonic() - watched_from < WATCH_SECONDS_MIN:
-                self._stopping.wait(pause_seconds)
         if self._confirmation is not None:
             self._confirmation.stop()
             self._confirmation.join()
@@ -114,7 +118,11 @@ class Reflector(threading.Thread):
         So it is after a long silence, too: a server that was restored from a backup refuses to
         watch from a version that it never had, for good.
         """
-        self.cache.failed(str(error) or type(error).__name__)
+        unreachable = isinstance(error, Unreachable)
+        why = error.what if isinstance(error, Unreachable) else str(error)
+        self.cache.failed(why or type(error).__name__, unreachable=unreachable)
+        if isinstance(error, _Silent):  # lists would hide that no change is ever heard of
+            return
         out_of_reach = isinstance(error, Unavailable) and not isinstance(error, Gone | _Broken)
         silent = self.cache.silent_seconds() > SILENCE_SECONDS
         if isinstance(error, Throttled) or (out_of_reach and not silent):
@@ -167,19 +175,20 @@ class Reflector(threading.Thread):
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._version,
-            "timeoutSeconds": str(WATCH_SECONDS),
+            "timeoutSeconds": str(self._watch_seconds()),
             **selection(self.kind),
         }
+        began, told = self._monotonic(), False
         stream = self._transport.stream(self.kind.path, query, SILENCE_SECONDS)
         with self._stream_lock:
             self._stream = stream
             if self._stopping.is_set():
                 stream.interrupt()
         try:
-            self.cache.heard()
             for line in stream.lines():
-                self.cache.heard()
                 self._version = self._apply(line) or self._version
+                self.cache.heard()
+                told = True
         except Unavailable:
             if not self._stopping.is_set():
                 raise
@@ -187,6 +196,21 @@ class Reflector(threading.Thread):
             with self._stream_lock:
                 self._stream = None
             stream.close()
+        self._ended(told=told, seconds=self._monotonic() - began)
+
+    def _watch_seconds(self) -> int:
+        """How long to watch: less after an interruption, so that a quiet kind is not stale soon."""
+        left = WATCH_SECONDS - min(self.cache.silent_seconds(), WATCH_SECONDS)
+        return max(QUIET_WATCH_SECONDS, round(left))
+
+    def _ended(self, *, told: bool, seconds: float) -> None:
+        """The server ended a watch in order; without a word and early it has proved nothing."""
+        if told or self._stopping.is_set():
+            return
+        if seconds < QUIET_WATCH_SECONDS:
+            what = f"the watch ended after {seconds:.1f} s and told of nothing"
+            raise _Silent(self.kind.path, what)
+        self.cache.heard()
 
     def _apply(self, line: bytes) -> str:
         """Carry one event into the cache; returns the version that it brings."""

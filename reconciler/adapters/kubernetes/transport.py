@@ -24,6 +24,7 @@ from reconciler.adapters.kubernetes.errors import (
 )
 from reconciler.model.errors import InputError, Refused, Unavailable
 
+MERGE_PATCH = "application/merge-patch+json"
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 30.0
 PATIENCE_SECONDS = 5.0
@@ -156,7 +157,7 @@ class Transport:
             response = self._send(method, path, query, body, content_type, self._read_seconds)
             data = response.response.data
         except FAILURES as error:
-            raise of_failure(where, error, changing=method != "GET") from error
+            raise of_failure(where, error, changing=method != "GET", host=self.host) from error
         return Reply(where, response.status, data, response.headers)
 
     def hurry(self) -> None:
@@ -202,7 +203,7 @@ class Transport:
                 body = response.response.data
                 raise of_status(where, response.status, body, response.headers, changing=False)
         except FAILURES as error:
-            raise of_failure(where, error, changing=False) from error
+            raise of_failure(where, error, changing=False, host=self.host) from error
         return Stream(response.response, where)
 
     def _send(

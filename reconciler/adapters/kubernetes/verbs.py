@@ -10,13 +10,14 @@ from reconciler.adapters.kubernetes.errors import (
     status_object,
 )
 from reconciler.adapters.kubernetes.kinds import leases_path, node_path, pod_path
-from reconciler.adapters.kubernetes.transport import Reply, Transport
+from reconciler.adapters.kubernetes.leases import lease_object, make_lease
+from reconciler.adapters.kubernetes.namespace import LeaseHome
+from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Reply, Transport
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.errors import Conflict, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, decode_page
 
-MERGE_PATCH = "application/merge-patch+json"
 ATTEMPTS_MAX = 5
 """How often a node may change under us before we give up and observe again."""
 
@@ -28,12 +29,12 @@ class Verbs:
 
     Args:
         transport: How to reach the server.
-        namespace: Where the Lease `fleet-reconciler` is kept; asked for when it is written.
+        home: Where the Lease `fleet-reconciler` is kept.
     """
 
-    def __init__(self, transport: Transport, namespace: str | Callable[[], str]) -> None:
+    def __init__(self, transport: Transport, home: LeaseHome) -> None:
         self._transport = transport
-        self._namespace = namespace
+        self._home = home
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node; see ports.cluster."""
@@ -164,29 +165,18 @@ class Verbs:
             return False
         return True
 
-    @property
-    def lease_namespace(self) -> str:
-        """Where our Lease is kept."""
-        return self._namespace if isinstance(self._namespace, str) else self._namespace()
-
     def remember(self, annotations: Mapping[str, str | None]) -> None:
         """Annotate the Lease, which is made when there is none; see ports.cluster."""
-        path = leases_path(self.lease_namespace)
+        path = leases_path(self._home.namespace)
         patch = {"metadata": {"annotations": dict(annotations)}}
         try:
             self._annotate_lease(path, patch)
         except NotFound:
-            lease = {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": {
-                    "name": LEASE_NAME,
-                    "annotations": {k: v for k, v in annotations.items() if v is not None},
-                },
-                "spec": {},
-            }
+            kept = {key: value for key, value in annotations.items() if value is not None}
             try:
-                self._transport.expect("POST", path, body=lease)
+                make_lease(
+                    self._transport, self._home, lease_object(metadata={"annotations": kept})
+                )
             except Conflict:  # someone made it in between
                 self._annotate_lease(path, patch)
 

@@ -2,7 +2,12 @@
 
 from reconciler.records.kubernetes.documents import Page, RawObject, decode_page, split_documents
 from reconciler.records.kubernetes.fields import API_GROUPS
-from reconciler.records.kubernetes.memory import LEASE_NAME, Memory, encode_fleet_state
+from reconciler.records.kubernetes.memory import (
+    LEASE_NAME,
+    LEASE_NAMESPACE,
+    Memory,
+    encode_fleet_state,
+)
 from reconciler.records.kubernetes.objects import (
     ClusterObject,
     Decoded,
@@ -12,14 +17,13 @@ from reconciler.records.kubernetes.objects import (
 from reconciler.records.kubernetes.state import (
     assemble,
     decode_cluster,
-    merge_memories,
-    ours_first,
     pod_order,
 )
 
 __all__ = [
     "API_GROUPS",
     "LEASE_NAME",
+    "LEASE_NAMESPACE",
     "ClusterObject",
     "Decoded",
     "Identity",
@@ -31,8 +35,6 @@ __all__ = [
     "decode_cluster",
     "decode_page",
     "encode_fleet_state",
-    "merge_memories",
-    "ours_first",
     "pod_order",
     "split_documents",
 ]

@@ -22,6 +22,8 @@ from reconciler.records.kubernetes.fields import (
 )
 
 LEASE_NAME = "fleet-reconciler"
+LEASE_NAMESPACE = "fleet-reconciler"
+"""Where the manifest puts the install, and so its Lease, unless it is told otherwise."""
 
 VERSION = 1
 """Of the shape of `fleet-state`; a value of another version is not guessed at."""

@@ -24,7 +24,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, instance_id_of
 from reconciler.model.snapshot import Ignored
 from reconciler.records.kubernetes.fields import labels_of, printable
-from reconciler.records.kubernetes.memory import Memory, decode_lease
+from reconciler.records.kubernetes.memory import LEASE_NAME, Memory, decode_lease
 from reconciler.records.kubernetes.nodes import decode_csi_node, decode_node
 from reconciler.records.kubernetes.pods import PHASES, PodDecoder
 from reconciler.records.kubernetes.policy import decode_budget
@@ -110,7 +110,7 @@ def identity_of(kind: str, value: ClusterObject) -> Identity:
         case DaemonSet() | PodDisruptionBudget() | PersistentVolumeClaim():
             return kind, value.namespace, value.name, ""
         case Memory():
-            return kind, "", "", ""
+            return kind, value.namespace, LEASE_NAME, ""
         case _:
             return kind, "", value.name, ""
 

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -21,7 +22,7 @@ from reconciler.model.snapshot import ClusterState, Ignored
 from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes.documents import RawObject
 from reconciler.records.kubernetes.fields import API_GROUPS
-from reconciler.records.kubernetes.memory import Memory
+from reconciler.records.kubernetes.memory import LEASE_NAMESPACE, Memory
 from reconciler.records.kubernetes.objects import (
     ClusterObject,
     Decoded,
@@ -32,11 +33,14 @@ from reconciler.records.kubernetes.objects import (
 
 
 def decode_cluster(
-    objects: Iterable[RawObject], decoder: ObjectDecoder | None = None
+    objects: Iterable[RawObject],
+    decoder: ObjectDecoder | None = None,
+    lease_namespace: str = LEASE_NAMESPACE,
 ) -> ClusterState:
     """Decode objects into one state; of the same object twice the last one counts.
 
     Objects that cannot be read and counts of kinds that planning does not use are in `ignored`.
+    Of several Leases only that of `lease_namespace` counts.
     """
     decoder = decoder or ObjectDecoder()
     unused: Counter[str] = Counter()
@@ -53,12 +57,15 @@ def decode_cluster(
             )
             if result is not None:
                 # Without a name nothing says that two objects are the same one.
-                named = bool(result.identity[2]) or isinstance(result.value, Memory)
+                named = bool(result.identity[2])
                 decoded.pop(result.identity, None)
                 decoded[result.identity if named else number] = result
+        used = without_foreign_leases(list(decoded.values()), lease_namespace)
+        if len(used) < len(decoded):
+            unused["Lease"] += len(decoded) - len(used)
         return assemble(
-            (each.value for each in decoded.values() if each.value is not None),
-            [each.ignored for each in decoded.values() if each.ignored is not None],
+            (each.value for each in used if each.value is not None),
+            [each.ignored for each in used if each.ignored is not None],
             unused,
         )
 
@@ -82,7 +89,7 @@ def assemble(
     by_type: defaultdict[type, list[Any]] = defaultdict(list)
     for kind, alike in groupby(values, key=type):
         by_type[kind] += alike
-    memory = merge_memories(by_type.get(Memory, []))
+    memory = _without_repeats(next(iter(by_type.get(Memory, ())), Memory()))
     counted = (
         Ignored(code="unused-kind", kind=kind, count=count)
         for kind, count in (unused or {}).items()
@@ -112,26 +119,30 @@ pod_order: Callable[[Pod], tuple[str, str, str]] = attrgetter(
 """The order of pods in a state; a plain tuple sorts ten times faster than a PodKey."""
 
 
-def ours_first(leases: Iterable[Decoded], namespace: str) -> list[Decoded]:
-    """Our own Lease alone once it holds a state; until then what an older install left elsewhere.
+def without_foreign_leases(decoded: list[Decoded], namespace: str) -> list[Decoded]:
+    """All objects, except Leases `fleet-reconciler` that are not ours.
 
-    Another's word would count as often as ours, and be written over with every cycle.
+    Files may hold the Lease of an install in any namespace. When they hold one alone, it is meant;
+    of several only that of `namespace` counts, since anybody can make one in a namespace of theirs.
     """
-    every = list(leases)
-    own = [e for e in every if isinstance(e.value, Memory) and e.value.namespace == namespace]
-    return own if any(e.value.written for e in own if isinstance(e.value, Memory)) else every
+    leases = [each for each in decoded if isinstance(each.value, Memory)]
+    if len(leases) <= 1:
+        return decoded
+    foreign = {
+        id(each)
+        for each in leases
+        if isinstance(each.value, Memory) and each.value.namespace != namespace
+    }
+    return [each for each in decoded if id(each) not in foreign]
 
 
-def merge_memories(memories: Iterable[Memory]) -> Memory:
-    """One memory of several Leases: the latest drain, and each fleet's last word."""
-    known = list(memories)
-    fleets = {(each.fleet, each.region): each for memory in known for each in memory.fleets}
-    demands = {(d.demand, d.fleet, d.region): d for memory in known for d in memory.demands}
-    lost = {(each.region, each.id): each for memory in known for each in memory.lost_fleets}
-    return Memory(
-        last_drain_at=max(
-            (each.last_drain_at for each in known if each.last_drain_at), default=None
-        ),
+def _without_repeats(memory: Memory) -> Memory:
+    """The memory in order, of a fleet or demand that is named twice the last entry."""
+    fleets = {(each.fleet, each.region): each for each in memory.fleets}
+    demands = {(each.demand, each.fleet, each.region): each for each in memory.demands}
+    lost = {(each.region, each.id): each for each in memory.lost_fleets}
+    return replace(
+        memory,
         fleets=tuple(fleets[key] for key in sorted(fleets)),
         demands=tuple(demands[key] for key in sorted(demands)),
         lost_fleets=tuple(lost[key] for key in sorted(lost)),

@@ -40,6 +40,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
         "RECONCILER_SLACK_HOOK": "https://hooks.example/x",
         "RECONCILER_DRY_RUN": "yes",
         "RECONCILER_LEADER_ELECT": "no",
+        "RECONCILER_LEASE_NAMESPACE": "ops",
         "RECONCILER_VERBOSITY": "2",
         "RECONCILER_LISTEN": ":9235",
     }
@@ -49,6 +50,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
     assert config.regions == ("us-east-1", "us-west-2")
     assert config.catalogue == "prices.json"
     assert (config.kubeconfig, config.listen) == ("kube.yaml", ":9235")
+    assert config.leader_election.namespace == "ops"
     assert config.scale_in.idle_threshold_seconds == 300
     assert config.scale_in.type_idle_threshold_seconds == 60
     assert config.scale_in.type_spares == 2

@@ -57,13 +57,15 @@ class Field:
     time: TrueTime = field(default_factory=TrueTime)
     candidates: list[Candidate] = field(default_factory=list)
 
-    def add(self, rate: float = 1.0, wall_skew_seconds: float = 0.0) -> Candidate:
+    def add(
+        self, rate: float = 1.0, wall_skew_seconds: float = 0.0, identity: str = ""
+    ) -> Candidate:
         """A replica whose clock runs `rate` seconds per second and whose wall clock is off."""
         time, offset = self.time, 1000.0 * len(self.candidates)
         way = MemoryLeases(lease=self.lease)
         election = Election(
             way,
-            identity=f"replica-{len(self.candidates)}",
+            identity=identity or f"replica-{len(self.candidates)}",
             timing=TIMING,
             now=lambda: _EPOCH + timedelta(seconds=time.seconds + wall_skew_seconds),
             monotonic_seconds=lambda: offset + time.seconds * rate,
@@ -71,6 +73,11 @@ class Field:
         made = Candidate(election=election, way=way, true_time=time, rate=rate, due=time.seconds)
         self.candidates.append(made)
         return made
+
+    def replace_process(self, dead: Candidate) -> Candidate:
+        """The container of a pod is started again, when the one before it is dead."""
+        self.candidates.remove(dead)
+        return self.add(identity=dead.election.identity)
 
     @property
     def leaders(self) -> list[str]:

@@ -1,9 +1,12 @@
 """Leader election: who acts, who takes over and when, what is written on the Lease."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from reconciler.loops.election import JITTER, ElectionTiming
 from reconciler.model.errors import UsageError
+from reconciler.ports.leases import LeaseRecord
 from tests.unit.loops.candidates import TIMING, Field
 
 RETRY = TIMING.retry_period_seconds
@@ -186,6 +189,43 @@ def test_wrong_wall_clock_matters_to_nobody(skew_seconds: float) -> None:
     first.running = False
     field.pass_time(LEASE + RETRY * JITTER)
     assert second.election.may_act()
+
+
+def test_lease_of_68_years_is_taken_after_our_own_lease_duration() -> None:
+    """One write with the longest duration that the API takes would stop every replica."""
+    field = Field()
+    second = field.add()
+    field.lease.write(LeaseRecord(holder="someone", duration_seconds=2147483647))
+    field.pass_time(LEASE - RETRY * JITTER)
+    assert field.leaders == []
+    field.pass_time(2 * RETRY * JITTER)
+    assert field.leaders == [second.election.identity]
+
+
+def test_time_that_another_wrote_counts_for_nothing() -> None:
+    """A Lease renewed in the year 2100 by its own word is one that nobody renews."""
+    field = Field()
+    second = field.add()
+    later = datetime(2100, 1, 1, tzinfo=UTC)
+    field.lease.write(LeaseRecord(holder="someone", duration_seconds=15, renewed_at=later))
+    field.pass_time(LEASE + RETRY * JITTER)
+    assert field.leaders == [second.election.identity]
+
+
+def test_restarted_container_takes_the_lease_of_its_pod_back_at_once() -> None:
+    """Restarts less than a lease duration apart made no progress at all."""
+    field = Field()
+    first = field.add(identity="pod-a_uid")
+    field.add(identity="pod-b_uid")
+    field.pass_time(30)
+    for _ in range(5):
+        first.running = False
+        field.pass_time(3.0)
+        first = field.replace_process(first)
+        first.step()
+        assert first.election.may_act()
+    assert field.lease.record is not None
+    assert field.lease.record.transitions == 0
 
 
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2.4, 2), (15, 10, 0), (5, 10, 2)])

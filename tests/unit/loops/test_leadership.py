@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 from structlog.testing import capture_logs
 
@@ -134,3 +135,50 @@ def test_lead_that_lapsed_and_came_back_is_told_again() -> None:
         leadership.stop()
     told = [each["event"] for each in logs]
     assert told[:3] == [events.LEADING_BEGAN, events.LEADING_ENDED, events.LEADING_BEGAN]
+    assert logs[1]["reason"] == "not renewed within 20 s: api: timed out"
+
+
+class Frozen:
+    """A replica whose machine freezes after its first renewal, longer than its Lease lasts."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.lease = MemoryLease()
+        self.looks = 0
+
+    def hindrance(self) -> str:
+        """Asked before each step; the second time the machine has been frozen in between."""
+        self.looks += 1
+        if self.looks == 2:
+            self.seconds += 22.0
+        return ""
+
+
+def test_lead_that_ran_out_is_not_called_released() -> None:
+    """People looked for what had ended the leader in order, and nothing had."""
+    frozen, gained = Frozen(), threading.Semaphore(0)
+    election = Election(
+        MemoryLeases(lease=frozen.lease), "one", QUICK, SystemClock().now, lambda: frozen.seconds
+    )
+    leadership = Leadership(election, frozen.hindrance, gained.release)
+    with capture_logs() as logs:
+        leadership.start()
+        assert gained.acquire(timeout=LONG_SECONDS)
+        assert gained.acquire(timeout=LONG_SECONDS)
+        leadership.stop()
+    reasons = [each["reason"] for each in logs if each["event"] == events.LEADING_ENDED]
+    assert reasons == ["not renewed within 20 s", "released"]
+
+
+def test_lead_that_another_took_names_who() -> None:
+    """Of two replicas' logs each must say what became of the other."""
+    frozen = Frozen()
+    election = Election(
+        MemoryLeases(lease=frozen.lease), "one", QUICK, SystemClock().now, lambda: frozen.seconds
+    )
+    election.step()
+    assert frozen.lease.record is not None
+    frozen.lease.write(replace(frozen.lease.record, holder="two"))
+    election.step()
+    assert not election.may_act()
+    assert election.why_ended() == "two has taken the Lease"

@@ -10,8 +10,8 @@ import pytest
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
-from reconciler.records.kubernetes import ObjectDecoder, encode_fleet_state, ours_first
-from reconciler.records.kubernetes.objects import Decoded
+from reconciler.model.snapshot import ClusterState
+from reconciler.records.kubernetes import decode_cluster, encode_fleet_state, split_documents
 from tests.unit.records.kube import decode, object_json
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -152,20 +152,40 @@ def test_leases_of_others_are_nothing_to_us() -> None:
     assert decode(other).ignored == ()
 
 
-def test_lease_of_another_namespace_counts_until_ours_holds_a_state() -> None:
-    """A trial left it behind: ours would be written over, and patched, with every cycle."""
-    other = [FleetMemory(fleet="a", region=Region("r"), failures=1)]
-    ours: list[FleetMemory] = []
+def lease_in(namespace: str, failures: int) -> dict[str, Any]:
+    """A Lease with a state, in a namespace."""
+    memory = FleetMemory(fleet="a", region=Region("r"), failures=failures)
+    found = lease(fleet_state=encode_fleet_state([memory]))
+    found["metadata"]["namespace"] = namespace
+    return found
 
-    def leases(*namespaces: str) -> list[Decoded]:
-        found = []
-        for namespace in namespaces:
-            each = lease(fleet_state=encode_fleet_state(other if namespace == "old" else ours))
-            each["metadata"]["namespace"] = namespace
-            decoded = ObjectDecoder().decode("Lease", json.dumps(each).encode())
-            assert decoded is not None
-            found.append(decoded)
-        return found
 
-    assert ours_first(leases("old"), "ops") == leases("old")
-    assert ours_first(leases("ops", "old"), "ops") == leases("ops")
+def decoded(*leases: dict[str, Any], namespace: str) -> ClusterState:
+    """A cluster's files with these Leases, planned for an install in `namespace`."""
+    body = json.dumps({"kind": "List", "apiVersion": "v1", "items": list(leases)}).encode()
+    return decode_cluster(split_documents(body, "f"), lease_namespace=namespace)
+
+
+def test_one_lease_in_files_counts_wherever_it_is() -> None:
+    """Files of an install elsewhere are planned without naming its namespace."""
+    state = decoded(lease_in("old", 3), namespace="ops")
+    assert [each.failures for each in state.memories] == [3]
+    assert state.ignored == ()
+
+
+@pytest.mark.parametrize("order", [("old", "ops"), ("ops", "old")])
+def test_of_several_leases_only_that_of_the_install_counts(order: tuple[str, str]) -> None:
+    """Anybody may make one in a namespace of his own, and say that no fleet is available."""
+    leases = [lease_in(each, 1 if each == "ops" else 9) for each in order]
+    state = decoded(*leases, namespace="ops")
+    assert [each.failures for each in state.memories] == [1]
+    assert [(each.code, each.kind, each.count) for each in state.ignored] == [
+        ("unused-kind", "Lease", 1)
+    ]
+
+
+def test_of_several_leases_none_counts_when_none_is_of_the_install() -> None:
+    """Which of them is meant cannot be known."""
+    state = decoded(lease_in("one", 1), lease_in("two", 2), namespace="ops")
+    assert state.memories == ()
+    assert [each.count for each in state.ignored] == [2]

@@ -21,7 +21,6 @@ from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.environment import Flags
 from reconciler.config.loader import parse_config
-from reconciler.config.not_acted_on import not_acted_on
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.sides import Sides
 from reconciler.gitops.live import LiveDrift, is_live, live_drift
@@ -95,7 +94,6 @@ def _run(options: RunOptions, capacity: "Capacity", clock: SystemClock) -> int:
         if not options.once:
             server = stack.enter_context(WebServer(capacity.listen, capacity.routes))
             capacity.log_start(server.address)
-        capacity.log_not_acted_on()
         loop = stack.enter_context(capacity.loop())
         if options.once:
             capacity.lead_or_fail()
@@ -181,11 +179,6 @@ class Capacity:
             dry_run=self._source.config.dry_run,
             listen=address,
         )
-
-    def log_not_acted_on(self) -> None:
-        """Name what the config asks for and nothing does yet: silence would pass for consent."""
-        for key in not_acted_on(self._source.config):
-            self._log.warning(events.CONFIG_NOT_ACTED_ON, key=key, file=self._source.path)
 
     @contextmanager
     def loop(self) -> Iterator[ReconcileLoop]:
@@ -368,7 +361,6 @@ class Capacity:
         if not changed:
             return
         self._log.info(events.CONFIG_RELOADED, file=self._source.path)
-        self.log_not_acted_on()
         self._metrics.config_loaded()
         self._show_config()
         if self._loop is not None:

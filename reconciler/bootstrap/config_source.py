@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
-from reconciler.config.loader import read_config_bytes
+from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.config.schema import SectorConfig
 from reconciler.config.settings import planner_settings
 from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
@@ -66,7 +66,7 @@ class ConfigSource:
         return tuple(key for key in FIXED if getattr(before, key) != getattr(self.config, key))
 
     def _load(self) -> tuple[SectorConfig, PlannerSettings]:
-        config = load_with_overrides(self.path, self._flags)
+        config = load_with_overrides(self.path, self._flags, purpose=Purpose.RUN)
         if config.regions:
             return config, planner_settings(config, load_catalogue(config.catalogue))
         home = self._home_region()

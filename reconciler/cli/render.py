@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.output import Output, OutputOption, print_json, wanted
-from reconciler.config.loader import DEFAULT_FILE, load_config
+from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
 from reconciler.gitops.write import WrittenChanges, rendered_cluster, write_rendered
@@ -37,7 +37,7 @@ def command(
 
     Files of an older render go, other files in the folder stay. Prints what changed.
     """
-    read = load_config(config, cluster_name=cluster_name)
+    read = load_config(config, cluster_name=cluster_name, purpose=Purpose.RENDER)
     root = root_module_of(read, cluster_name=read.cluster or rendered_cluster(out))
     changes = write_rendered(render(root), out)
     if wanted(output) is Output.JSON:

@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from reconciler.cli.output import Output, OutputOption, print_json, wanted
+from reconciler.config.check import check_file
 from reconciler.config.json_schema import json_schema
-from reconciler.config.loader import DEFAULT_FILE, load_config
-from reconciler.model.errors import ConfigError, Problem
+from reconciler.config.loader import DEFAULT_FILE
+from reconciler.model.errors import Problem
 
 EXAMPLE = "reconciler validate sectors.yaml --output json"
 
@@ -25,42 +26,43 @@ def command(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema for editors instead.")
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Warn of more, and exit with 2 for warnings too.")
+    ] = False,
 ) -> None:
     """Check a sector config; every fault with file:line:column, all in one go.
 
-    Exit code 0 when it is clean, 2 when it has faults.
+    Exit code 0 without faults, 2 with faults. Warnings are what is legal and probably wrong; they
+    leave the exit code alone, and with --strict there are more of them and they fail it.
     """
     if schema:
         print_json(json_schema())
         return
-    problems = _problems_of(file, cluster_name)
+    problems = check_file(file, cluster_name=cluster_name, strict=strict)
     if wanted(output) is Output.JSON:
         print_json(
             {"faults": [_as_json(problem) for problem in problems]}, indent=_indent(problems)
         )
     else:
-        name = "<stdin>" if file == "-" else file
-        for p in problems:
-            sys.stdout.write(f"{name}:{p.line}:{p.column}: {p.code}: {p.message}\n")
-        if not problems:
-            sys.stdout.write(f"{name}: no faults\n")
-    if problems:
+        _print_lines("<stdin>" if file == "-" else file, problems)
+    if any(strict or problem.severity == "error" for problem in problems):
         raise typer.Exit(2)
 
 
-def _problems_of(file: str, cluster_name: str | None) -> tuple[Problem, ...]:
-    """The faults of the file, in its order."""
-    try:
-        load_config(file, cluster_name=cluster_name)
-    except ConfigError as error:
-        return error.problems
-    return ()
+def _print_lines(name: str, problems: tuple[Problem, ...]) -> None:
+    """One line per fault and warning, as editors and terminals read them."""
+    for p in problems:
+        mark = "warning: " if p.severity == "warning" else ""
+        sys.stdout.write(f"{name}:{p.line}:{p.column}: {mark}{p.code}: {p.message}\n")
+    if all(problem.severity == "warning" for problem in problems):
+        sys.stdout.write(f"{name}: no faults\n")
 
 
 def _as_json(problem: Problem) -> dict[str, object]:
     """The public form of a fault."""
     return {
         "code": problem.code,
+        "severity": problem.severity,
         "path": problem.path,
         "line": problem.line,
         "column": problem.column,

@@ -256,7 +256,7 @@ class Policies(Section):
 class Descheduler(Section):
     """Evicts pods that would be placed better elsewhere.
 
-    Accepted, not acted on yet.
+    Not built yet, refused.
     """
 
     enabled: Boolean = False

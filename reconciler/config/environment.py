@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from reconciler.config.base import Section
-from reconciler.config.loader import load_config
+from reconciler.config.loader import Purpose, load_config
 from reconciler.config.rules.names import label_value_fault
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Plain
@@ -61,7 +61,11 @@ Flags = Mapping[str, str | bool | int | None]
 
 
 def load_with_overrides(
-    path: str | Path, flags: Flags, environ: Mapping[str, str] | None = None
+    path: str | Path,
+    flags: Flags,
+    environ: Mapping[str, str] | None = None,
+    *,
+    purpose: Purpose = Purpose.PLAN,
 ) -> SectorConfig:
     """Read a sector config and apply flags and environment to it.
 
@@ -69,6 +73,7 @@ def load_with_overrides(
         path: The file; `-` is standard input.
         flags: What the command line gave.
         environ: The environment; default: this process's.
+        purpose: What the config is read for.
 
     Raises:
         ConfigError: The file has faults (with the cluster's name in force).
@@ -76,7 +81,8 @@ def load_with_overrides(
     """
     given = stated_values(flags, environ)
     cluster_name = cluster_name_of(given)
-    return apply_overrides(load_config(path, cluster_name=cluster_name), given)
+    config = load_config(path, cluster_name=cluster_name, purpose=purpose)
+    return apply_overrides(config, given)
 
 
 def stated_values(

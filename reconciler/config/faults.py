@@ -23,6 +23,21 @@ TAGS_LIMIT: Final = "tags/limit"
 NAME_LABEL: Final = "name/label"
 LABELS_RESERVED: Final = "labels/reserved"
 DEFAULT_SECTOR: Final = "default-sector/unknown"
+NOT_ACTED_ON: Final = "config/not-acted-on"
+MODULE_VALUE: Final = "terraform/value"
+MODULE_MISSING: Final = "terraform/missing"
+MODULE_LIMIT: Final = "terraform/limit"
+ZONE_WITHOUT_SUBNET: Final = "terraform/zone-without-subnet"
+SEVERAL_REGIONS: Final = "terraform/several-regions"
+NO_BACKEND: Final = "terraform/no-backend"
+ARN_FOR_NAME: Final = "terraform/arn-for-name"
+UNKNOWN_TYPE: Final = "instance/unknown-type"
+ARCHITECTURE: Final = "instance/architecture"
+SIZE_CLAIM: Final = "instance/size-claim"
+UNKNOWN_REGION: Final = "region/unknown"
+OTHER_REGION: Final = "region/other"
+FALLBACK_WITHOUT_SPOT: Final = "fleet/fallback-without-spot"
+LIMIT_BELOW_MINIMA: Final = "fleet/limit-below-minima"
 
 ALL_CODES: Final = (
     SYNTAX,
@@ -37,7 +52,24 @@ ALL_CODES: Final = (
     NAME_LABEL,
     LABELS_RESERVED,
     DEFAULT_SECTOR,
+    MODULE_VALUE,
+    MODULE_LIMIT,
 )
+"""Faults of every command that reads a config."""
+PURPOSE_CODES: Final = (NOT_ACTED_ON, MODULE_MISSING, ZONE_WITHOUT_SUBNET, SEVERAL_REGIONS)
+"""Faults of `run`, or of what renders."""
+WARNING_CODES: Final = (
+    NO_BACKEND,
+    ARN_FOR_NAME,
+    UNKNOWN_TYPE,
+    ARCHITECTURE,
+    SIZE_CLAIM,
+    UNKNOWN_REGION,
+    OTHER_REGION,
+    FALLBACK_WITHOUT_SPOT,
+    LIMIT_BELOW_MINIMA,
+)
+"""Warnings of `validate` alone."""
 _QUOTED_CHARACTERS = 60
 
 

@@ -107,7 +107,7 @@ class FleetEntry(Section):
     bounce_deployment_pods: Boolean = False
     """Whether a node whose pods all belong to ReplicaSets may be emptied after 1,800 s."""
     expire_after_seconds: PositiveSeconds | None = Field(default=None, alias="expire_after")
-    """Age at which its nodes are replaced; default: never. Accepted, not acted on yet."""
+    """Age at which its nodes are replaced; default: never. Not built yet, refused."""
     scale_in: ScaleIn | None = None
     """Keys of the top-level `scale_in` that differ here."""
     terraform: TerraformVariables | None = None

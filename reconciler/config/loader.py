@@ -1,6 +1,9 @@
 """A sector config from a file or a text: typed, or refused with every fault at its place."""
 
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -9,7 +12,11 @@ from reconciler.config import problems, yaml_loader
 from reconciler.config.descheduler import Descheduler
 from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_file
 from reconciler.config.faults import SYNTAX, TYPE, in_file_order
+from reconciler.config.module.rendering import unrenderable
+from reconciler.config.module.values import check_module_values
+from reconciler.config.not_acted_on import not_acted_on
 from reconciler.config.rules import check_rules
+from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Mapping, dotted, place_of, to_data
 from reconciler.model.errors import ConfigError, Problem
@@ -17,12 +24,38 @@ from reconciler.model.errors import ConfigError, Problem
 DEFAULT_FILE = "sectors.yaml"
 
 
-def load_config(path: str | Path, *, cluster_name: str | None = None) -> SectorConfig:
+class Purpose(Enum):
+    """What a config is read for; it decides what the config must and must not say."""
+
+    PLAN = "plan"
+    """To plan, or to look something up. Module variables need not be complete."""
+    RUN = "run"
+    """For the capacity loop. What this version does not do may not be asked for."""
+    RENDER = "render"
+    """For Terraform. What `terraform plan` would refuse is a fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigReading:
+    """A config text as far as it can be read, with its faults."""
+
+    document: Document | None
+    """None when the text is no YAML mapping."""
+    config: SectorConfig | None
+    """None when a single value is wrong."""
+    problems: tuple[Problem, ...]
+    """The faults that hold whatever the config is read for, in file order."""
+
+
+def load_config(
+    path: str | Path, *, cluster_name: str | None = None, purpose: Purpose = Purpose.PLAN
+) -> SectorConfig:
     """Read a sector config from a file; `-` is standard input.
 
     Args:
         path: The file.
         cluster_name: Name given elsewhere (`--cluster-name`); it wins over the file's.
+        purpose: What it is read for.
 
     Raises:
         ConfigError: Every fault, in file order; also when the file is missing or unreadable.
@@ -34,6 +67,7 @@ def load_config(path: str | Path, *, cluster_name: str | None = None) -> SectorC
         name="<stdin>" if standard_input else str(path),
         cluster_name=cluster_name,
         directory=directory,
+        purpose=purpose,
     )
 
 
@@ -64,6 +98,7 @@ def parse_config(
     name: str = "<config>",
     cluster_name: str | None = None,
     directory: Path | None = None,
+    purpose: Purpose = Purpose.PLAN,
 ) -> SectorConfig:
     """Read a sector config from its text.
 
@@ -72,24 +107,49 @@ def parse_config(
         name: What to call it in messages.
         cluster_name: Name given elsewhere (`--cluster-name`); it wins over the file's.
         directory: Where `descheduler.policy_file` is looked for; None: it is not read.
+        purpose: What it is read for.
 
     Raises:
         ConfigError: Every fault, in file order.
     """
+    reading = read_config(content, cluster_name=cluster_name, directory=directory)
+    wrong = in_file_order([*reading.problems, *_faults_for(purpose, reading)])
+    if reading.config is None or wrong:
+        raise ConfigError(name, wrong)
+    return reading.config
+
+
+def read_config(
+    content: bytes | str, *, cluster_name: str | None = None, directory: Path | None = None
+) -> ConfigReading:
+    """Read a sector config as far as that goes; see `parse_config` for the arguments."""
     try:
         text = content if isinstance(content, str) else yaml_loader.decode(content)
         root, found = yaml_loader.compose(text)
     except yaml_loader.Unreadable as error:
-        raise ConfigError(name, (error.problem,)) from None
+        return ConfigReading(document=None, config=None, problems=(error.problem,))
     config, wrong = _validate(root)
     wrong += [*found, *check_rules(root, cluster_name)]
     policy_file = root.mapping("descheduler").text("policy_file")
     if policy_file is not None and directory is not None:
         config, unusable = _with_policies(config, directory / policy_file, root)
         wrong += unusable
-    if config is None or wrong:
-        raise ConfigError(name, in_file_order(wrong))
-    return config if cluster_name is None else config.model_copy(update={"cluster": cluster_name})
+    document = Document(root, cluster_name)
+    if config is not None:
+        if cluster_name is not None:
+            config = config.model_copy(update={"cluster": cluster_name})
+        wrong += check_module_values(document, config)
+    return ConfigReading(document=document, config=config, problems=in_file_order(wrong))
+
+
+def _faults_for(purpose: Purpose, reading: ConfigReading) -> Iterator[Problem]:
+    """The faults that only hold for what the config is read for."""
+    if reading.document is None:
+        return
+    if purpose is Purpose.RUN:
+        yield from not_acted_on(reading.document, running=True)
+    if purpose is Purpose.RENDER and reading.config is not None:
+        yield from unrenderable(reading.document, reading.config)
 
 
 def _validate(root: Mapping) -> tuple[SectorConfig | None, list[Problem]]:

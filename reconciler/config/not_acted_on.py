@@ -1,21 +1,113 @@
 """Keys of a sector config that are accepted before the feature behind them is there.
 
-They are part of the public contract, so a config that states them is valid. Whoever takes one of
-them into use takes it out of here, and "Accepted, not acted on yet." out of its docstrings.
+They are part of the public contract, so a config may state them with their default or disabled
+value. Asking for the feature is a fault for `validate` and `run`: a program that accepts a key and
+does nothing about it lets people wait for what never comes. Whoever builds one of the features
+takes it out of here, and the sentence `SAID` out of its docstrings.
 """
 
-from reconciler.config.schema import SectorConfig
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic_core import PydanticCustomError
+
+from reconciler.config import scalars
+from reconciler.config.faults import NOT_ACTED_ON
+from reconciler.config.rules.document import Document, Location
+from reconciler.config.tree import Mapping, Scalar, Sequence, text_of
+from reconciler.model.errors import Problem
+
+SAID: Final = "Not built yet, refused."
+"""How the docstring of such a key ends."""
+
+_SWITCHES: Final = {
+    "spot_rescheduler": "pods are not moved from on-demand to spot nodes; set enabled: false",
+    "descheduler": "no pod is descheduled; set enabled: false and run kubernetes-sigs/descheduler",
+    "rolling_update": (
+        "nodes are not replaced after a change; set enabled: false and drain old nodes with"
+        " kubectl drain"
+    ),
+    "spot_return": "demand is not moved back to spot nodes; set enabled: false",
+}
+"""Sections with `enabled`: what does not happen, and what to do instead."""
+_LISTS: Final = {
+    "maintenance_windows": "no window is observed; take it out",
+    "headroom": (
+        "no room is kept free by it; take it out and run a Deployment of pause pods with a"
+        " negative priority"
+    ),
+    "disruption_budgets": (
+        "only the default [{nodes: 10%}] may be stated; limit scale-in with"
+        " scale_in.max_empty_at_once and scale_in.max_non_empty_at_once"
+    ),
+}
+"""Lists that ask for nothing while they are empty."""
+_QUEUE: Final = "no notice is read; leave it empty and run aws-node-termination-handler"
+_EXPIRY: Final = "no node is replaced for its age; take it out and drain old nodes"
+_GROUP: Final = (
+    "`reconciler run` does not manage Auto Scaling groups; `reconciler plan` with files does. Take"
+    " the fleet out of the config that `run` reads"
+)
+_DEFAULT_BUDGET: Final = {"nodes": "10%"}
 
 
-def not_acted_on(config: SectorConfig) -> tuple[str, ...]:
-    """What the config asks for and nothing does yet, as keys; a part that is off asks nothing."""
-    fleets = [fleet for sector in config.sectors.values() for fleet in sector.fleets]
-    asked = {
-        "maintenance_windows": bool(config.maintenance_windows),
-        "spot_rescheduler": config.spot_rescheduler.enabled,
-        "descheduler": config.descheduler.enabled,
-        "rolling_update": config.rolling_update.enabled,
-        "interruption.queue_url": bool(config.interruption.queue_url),
-        "expire_after": any(fleet.expire_after_seconds is not None for fleet in fleets),
-    }
-    return tuple(key for key, wanted in asked.items() if wanted)
+def not_acted_on(document: Document, *, running: bool) -> Iterator[Problem]:
+    """What the config asks for and this version does not do, as faults at their places.
+
+    Args:
+        document: The config.
+        running: Whether it is for the capacity loop. Auto Scaling groups are planned offline and
+            not managed live: an error for `run`, a warning otherwise, as people who only plan
+            must not be stopped.
+    """
+    root = document.root
+    location: Location
+    for key, instead in _SWITCHES.items():
+        if _is_on(root.mapping(key)):
+            yield _fault(document, (key, "enabled"), f"{key} is not built yet: {instead}")
+    for key, instead in _LISTS.items():
+        if _asks(root, key):
+            yield _fault(document, (key,), f"{key} is not built yet: {instead}")
+    if root.mapping("interruption").text("queue_url"):
+        location = ("interruption", "queue_url")
+        yield _fault(document, location, f"interruption.queue_url is not built yet: {_QUEUE}")
+    for fleet in document.fleets():
+        if fleet.entry.states("expire_after"):
+            message = f"expire_after is not built yet: {_EXPIRY}"
+            yield _fault(document, (*fleet.location, "expire_after"), message)
+        if fleet.entry.text("provider") == "asg":
+            severity = "error" if running else "warning"
+            location = (*fleet.location, "provider")
+            yield _fault(document, location, f"provider: asg: {_GROUP}", severity)
+
+
+def _is_on(section: Mapping) -> bool:
+    """Whether a section says `enabled: true`; a value that cannot be read has its own fault."""
+    node = section.get("enabled")
+    if not isinstance(node, Scalar) or text_of(node) is None:
+        return False
+    try:
+        return scalars.boolean(node.text)
+    except PydanticCustomError:
+        return False
+
+
+def _asks(root: Mapping, key: str) -> bool:
+    """Whether a list has an item that is not the default."""
+    node = root.get(key)
+    if not isinstance(node, Sequence) or not node.items:
+        return False
+    first = node.items[0].value
+    is_default = (
+        key == "disruption_budgets"
+        and len(node.items) == 1
+        and isinstance(first, Mapping)
+        and {name: first.text(name) for name in first.entries} == _DEFAULT_BUDGET
+    )
+    return not is_default
+
+
+def _fault(
+    document: Document, location: Location, message: str, severity: str = "error"
+) -> Problem:
+    return document.problem(NOT_ACTED_ON, location, message, severity=severity)

@@ -152,3 +152,13 @@ def resolve_fleets(config: SectorConfig) -> tuple[ResolvedFleet, ...]:
         for name, sector in config.sectors.items()
         for entry in sector.fleets
     )
+
+
+def home_region_of(config: SectorConfig) -> str | None:
+    """The home Region: the first of the config's, else the first that a fleet names.
+
+    None when nothing names a Region: it is then that of the AWS settings.
+    """
+    if config.regions:
+        return config.regions[0]
+    return next((fleet.regions[0] for fleet in resolve_fleets(config) if fleet.regions), None)

@@ -13,7 +13,9 @@ from reconciler.config.base import Section
 from reconciler.config.descheduler import Descheduler
 from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
 from reconciler.config.sections import (
+    DisruptionBudget,
     GracePeriod,
+    Headroom,
     Interruption,
     LeaderElection,
     MaintenanceWindow,
@@ -21,6 +23,7 @@ from reconciler.config.sections import (
     RollingUpdate,
     ScaleIn,
     SpotRescheduler,
+    SpotReturn,
 )
 from reconciler.config.terraform import Terraform
 from reconciler.config.types import (
@@ -71,7 +74,7 @@ class SectorConfig(Section):
     timezone: Timezone = "UTC"
     """IANA time zone of grace periods and maintenance windows."""
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
-    """When rolling updates may begin; none: at any time. Accepted, not acted on yet."""
+    """When rolling updates may begin; none: at any time. Not built yet, refused."""
     sizes: dict[str, OwnSize] = Field(default_factory=dict)
     """Own sizes beside the built-in tables."""
     scale_in: ScaleIn = ScaleIn.model_construct()
@@ -79,13 +82,20 @@ class SectorConfig(Section):
     consolidation: Boolean = False
     """Whether nodes are also replaced by fewer or smaller ones when that saves at least 5 %."""
     spot_rescheduler: SpotRescheduler = SpotRescheduler.model_construct()
-    """Moves pods off on-demand nodes where spot nodes have room. Accepted, not acted on yet."""
+    """Moves pods off on-demand nodes where spot nodes have room. Not built yet, refused."""
     descheduler: Descheduler = Descheduler.model_construct()
-    """Evicts pods that would be placed better elsewhere. Accepted, not acted on yet."""
+    """Evicts pods that would be placed better elsewhere. Not built yet, refused."""
     rolling_update: RollingUpdate = RollingUpdate.model_construct()
-    """Replaces nodes that are not of the fleet's present make. Accepted, not acted on yet."""
+    """Replaces nodes that are not of the fleet's present make. Not built yet, refused."""
     interruption: Interruption = Interruption.model_construct()
-    """Where interruption notices come from. Accepted, not acted on yet."""
+    """Where interruption notices come from. Not built yet, refused."""
+    spot_return: SpotReturn = SpotReturn.model_construct()
+    """Moves demand from on-demand back to spot nodes. Not built yet, refused."""
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
+    """How many nodes may be disrupted at a time; `[{nodes: 10%}]` is accepted as the default.
+    Not built yet, refused."""
+    headroom: tuple[Headroom, ...] = ()
+    """Room that is kept free. Not built yet, refused."""
     notifications: Notifications = Notifications.model_construct()
     """Who is told."""
     leader_election: LeaderElection = LeaderElection.model_construct()

@@ -8,8 +8,14 @@ from reconciler.config.base import Section
 from reconciler.config.types import (
     Boolean,
     Count,
+    Name,
+    NodesOrPercent,
+    Percent,
+    PositiveBytes,
     PositiveCount,
+    PositiveCpuMilli,
     PositiveSeconds,
+    Rebalance,
     Seconds,
     SecretUrl,
     Share,
@@ -38,7 +44,7 @@ class GracePeriod(Section):
 class MaintenanceWindow(Section):
     """When rolling updates may begin; without any window they may at any time.
 
-    Accepted, not acted on yet.
+    Not built yet, refused.
     """
 
     starts: TimeOfDay = MIDNIGHT
@@ -92,7 +98,7 @@ class ScaleIn(Section):
 class SpotRescheduler(Section):
     """Moves pods off on-demand nodes where spot nodes have room.
 
-    Accepted, not acted on yet.
+    Not built yet, refused.
     """
 
     enabled: Boolean = False
@@ -120,7 +126,7 @@ class SpotRescheduler(Section):
 class RollingUpdate(Section):
     """Replaces nodes whose launch template, AMI or config is not the fleet's present one.
 
-    Accepted, not acted on yet.
+    Not built yet, refused.
     """
 
     enabled: Boolean = False
@@ -131,16 +137,72 @@ class RollingUpdate(Section):
     """Nodes replaced at the same time."""
     pause_seconds: Seconds = Field(default=120.0, alias="pause")
     """Pause after a replacement is ready."""
+    canary_time_seconds: Seconds = Field(default=600.0, alias="canary_time")
+    """How long the first replacement of a fleet is watched before the others follow."""
+
+
+class SpotReturn(Section):
+    """Moves demand that fell back to on-demand nodes back to spot nodes.
+
+    Not built yet, refused.
+    """
+
+    enabled: Boolean = False
+    """Whether it runs."""
+    stable_for_seconds: Seconds = Field(default=1800.0, alias="stable_for")
+    """How long spot capacity must have been available before."""
+
+
+class DisruptionBudget(Section):
+    """How many nodes may be disrupted at the same time. Of several the strictest holds.
+
+    Not built yet, refused.
+    """
+
+    nodes: NodesOrPercent
+    """A number of nodes, or a percentage of those that there are, rounded up."""
+    starts: TimeOfDay | None = None
+    """Time of day from which it holds, in `timezone`."""
+    ends: TimeOfDay | None = None
+    """Time of day until which it holds."""
+    days: tuple[Weekday, ...] = ()
+    """Days as names or 1 to 7 from Monday; none: every day."""
+    reasons: tuple[Name, ...] = ()
+    """The reasons for disruption that it limits; none: all."""
+    schedule: Text | None = None
+    """When it begins to hold, as a cron expression."""
+    duration_seconds: PositiveSeconds | None = Field(default=None, alias="duration")
+    """How long it holds from each time of `schedule`."""
+
+
+class Headroom(Section):
+    """Room that is kept free in a sector: of a size, a number of nodes, or a percentage.
+
+    Not built yet, refused.
+    """
+
+    sector: Name
+    """The sector."""
+    cpu_milli: PositiveCpuMilli | None = Field(default=None, alias="cpu")
+    """CPU to keep free, as a Kubernetes quantity."""
+    memory_bytes: PositiveBytes | None = Field(default=None, alias="memory")
+    """Memory to keep free, as a Kubernetes quantity."""
+    nodes: PositiveCount | None = None
+    """Empty nodes to keep."""
+    percent: Percent | None = None
+    """Share of what the sector has that is kept free, 0 to 100."""
 
 
 class Interruption(Section):
     """Where interruption notices come from.
 
-    Accepted, not acted on yet.
+    Not built yet, refused.
     """
 
     queue_url: Url = ""
     """URL of the SQS queue that EventBridge fills; empty: none."""
+    rebalance: Rebalance = "drain"
+    """What a rebalance recommendation does: `drain` the node, or `ignore`."""
 
 
 class LeaderElection(Section):

@@ -4,9 +4,11 @@ Those that name a fleet (cluster_name, sector_label, node_pool_size, node_pool_k
 initial_node_count, instance_types) are not here: they come from the fleet's own keys.
 """
 
-from typing import Annotated, Literal, TypeAlias
+import ipaddress
+import re
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from reconciler.config import scalars
 from reconciler.config.base import Section
@@ -26,6 +28,7 @@ from reconciler.config.types import (
     TaintEffect,
     Text,
     Url,
+    matching,
     text_like,
 )
 
@@ -69,6 +72,71 @@ EbsType: TypeAlias = Annotated[
 ]
 
 
+_RESERVED_KEYS: Final = ("cpu", "memory", "ephemeral-storage", "pid")
+_EVICTION_SIGNALS: Final = (
+    "memory.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+    "imagefs.inodesFree",
+    "pid.available",
+)
+_AMOUNT: Final = re.compile(r"[0-9]+(\.[0-9]+)?(m|k|[KMGT]i?)?", re.ASCII)
+_THRESHOLD: Final = re.compile(r"[0-9]+(\.[0-9]+)?(%|m|k|[KMGT]i?)?", re.ASCII)
+
+
+def _is_cidr(text: str) -> bool:
+    """Whether a text is an address range; the host's bits may be set."""
+    address, slash, bits = text.partition("/")
+    if not (slash and bits.isascii() and bits.isdigit() and "%" not in address):
+        return False
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _amounts(keys: tuple[str, ...], form: re.Pattern[str], example: str) -> AfterValidator:
+    """Known keys with values of a form, as the kubelet reads them."""
+
+    def check(amounts: dict[str, str]) -> dict[str, str]:
+        for key, value in amounts.items():
+            if key not in keys:
+                raise wrong_type(f"has the key {quoted(key)}; it takes {', '.join(keys)}")
+            if form.fullmatch(value) is None:
+                raise wrong_type(f"{key} must be {example}, not {quoted(value)}")
+        return amounts
+
+    return AfterValidator(check)
+
+
+KubeletAmounts: TypeAlias = Annotated[
+    dict[str, Name], _amounts(_RESERVED_KEYS, _AMOUNT, "a quantity such as 100m or 1Gi")
+]
+EvictionThresholds: TypeAlias = Annotated[
+    dict[str, Name], _amounts(_EVICTION_SIGNALS, _THRESHOLD, "a quantity or percentage")
+]
+HttpsUrl: TypeAlias = Annotated[
+    Name, text_like(r"(https://[^\s\"'\\]+)?", "an https:// URL without spaces or quotes")
+]
+Base64: TypeAlias = Annotated[
+    Name,
+    text_like(r"[A-Za-z0-9+/]*=*", "base64, as `aws eks describe-cluster` prints it"),
+]
+Cidr: TypeAlias = Annotated[
+    Name,
+    matching(lambda text: not text or _is_cidr(text), "an address range such as 10.100.0.0/16"),
+]
+KmsKeyArn: TypeAlias = Annotated[
+    Name,
+    text_like(
+        r"(arn:aws(-[a-z]+)*:kms:[a-z]{2,3}(-[a-z]+)+-\d:\d{12}:(key|alias)/.+)?",
+        "the ARN of a KMS key or alias (arn:aws:kms:REGION:ACCOUNT:key/…)",
+    ),
+]
+
+
 class TerraformVariables(Section):
     """Variables of the eks_fleet module; a fleet's win over its sector's, those over the top's."""
 
@@ -100,25 +168,25 @@ class TerraformVariables(Section):
     """Provisioned throughput of a gp3 volume in MiB/s."""
     ebs_encrypted: Boolean | None = None
     """Whether the volume is encrypted (true)."""
-    ebs_kms_key_id: Name | None = None
-    """KMS key for the volume; empty: the account's default key."""
+    ebs_kms_key_id: KmsKeyArn | None = None
+    """ARN of the KMS key for the volume; empty: the account's default key."""
     max_price: PositivePrice | None = None
     """Most to pay for one spot node, USD per hour; default: the on-demand price."""
     spot_allocation_strategy: AllocationStrategy | None = None
     """How EC2 chooses among spot pools (price-capacity-optimized)."""
-    cluster_endpoint: Url | None = None
+    cluster_endpoint: HttpsUrl | None = None
     """URL of the cluster's API server, so that nodes need not ask EKS at boot."""
-    cluster_ca: Name | None = None
+    cluster_ca: Base64 | None = None
     """Certificate authority of the API server, base64."""
-    service_cidr: Name | None = None
+    service_cidr: Cidr | None = None
     """Address range of the cluster's Services."""
     max_pods: MaxPods | None = None
     """Most pods on a node; 0: what the image computes."""
-    kube_reserved: dict[str, Name] | None = None
+    kube_reserved: KubeletAmounts | None = None
     """Resources kept for Kubernetes' own daemons."""
-    system_reserved: dict[str, Name] | None = None
+    system_reserved: KubeletAmounts | None = None
     """Resources kept for the operating system."""
-    eviction_hard: dict[str, Name] | None = None
+    eviction_hard: EvictionThresholds | None = None
     """Hard eviction thresholds of the kubelet."""
     node_labels: Labels | None = None
     """Labels of your own for the nodes; `labels` of sector and fleet are added."""

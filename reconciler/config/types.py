@@ -219,5 +219,12 @@ TaintEffect: TypeAlias = Annotated[
 Arch: TypeAlias = Annotated[Literal["amd64", "arm64"], BeforeValidator(scalars.any_text)]
 Provider: TypeAlias = Annotated[Literal["ec2-fleet", "asg"], BeforeValidator(scalars.any_text)]
 SpotFallback: TypeAlias = Annotated[Literal["on-demand", "none"], BeforeValidator(scalars.any_text)]
+Rebalance: TypeAlias = Annotated[Literal["drain", "ignore"], BeforeValidator(scalars.any_text)]
+NodesOrPercent: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.any_text),
+    text_like(r"\d{1,6}|(100|\d{1,2})%", "a number of nodes or a percentage such as 10%"),
+    _json(anyOf=[{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+%?$"}]),
+]
 Tags: TypeAlias = dict[str, Name]
 Labels: TypeAlias = dict[str, Name]

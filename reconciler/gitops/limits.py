@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from reconciler.config.catalogue import load_catalogue
-from reconciler.config.loader import parse_config
+from reconciler.config.loader import Purpose, parse_config
 from reconciler.config.settings import planner_settings
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
@@ -50,7 +50,7 @@ def config_facts(
         UsageError: Nobody names the cluster.
     """
     catalogue = load_catalogue()
-    config = parse_config(content, name=name, cluster_name=cluster_name)
+    config = parse_config(content, name=name, cluster_name=cluster_name, purpose=Purpose.RENDER)
     settings = planner_settings(config, catalogue)
     root = root_module_of(config, cluster_name=cluster_name)
     return ConfigFacts(

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 import orjson
 
-from reconciler.config.loader import parse_config
+from reconciler.config.loader import Purpose, parse_config
 from reconciler.gitops.render import MANIFEST, render
 from reconciler.gitops.root_module import RootModule, root_module_of
 from reconciler.gitops.targets import RenderTarget
@@ -46,7 +46,12 @@ def propose(
         UsageError: Nobody names the cluster.
     """
     root = root_module_of(
-        parse_config(config, name=target.config_path, cluster_name=cluster_name),
+        parse_config(
+            config,
+            name=target.config_path,
+            cluster_name=cluster_name,
+            purpose=Purpose.RENDER,
+        ),
         cluster_name=cluster_name,
     )
     rendered = {file.path: file.content for file in render(root)}

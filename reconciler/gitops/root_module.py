@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reconciler.config.resolve import home_region_of
 from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Backend, Taint, TerraformVariables
 from reconciler.model.errors import UsageError
@@ -69,7 +70,7 @@ def root_module_of(config: SectorConfig, *, cluster_name: str | None = None) -> 
     return RootModule(
         cluster_name=name,
         fleets=fleets,
-        region=config.regions[0] if config.regions else None,
+        region=home_region_of(config),
         backend=_backend(config.terraform.backend),
         left_out=left_out,
     )

@@ -75,6 +75,8 @@ class Problem:
     code: str
     """Stable code of the interface contract, such as `config/unknown-key`."""
     message: str
+    severity: str = "error"
+    """`error`, or `warning` for what is legal and probably wrong."""
 
 
 class ConfigError(ReconcilerError):

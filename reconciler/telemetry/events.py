@@ -42,7 +42,6 @@ LEASES_ELSEWHERE_IGNORED: Final = "leases_elsewhere_ignored"
 CONFIG_RELOADED: Final = "config_reloaded"
 CONFIG_REFUSED: Final = "config_refused"
 CONFIG_NEEDS_RESTART: Final = "config_needs_restart"
-CONFIG_NOT_ACTED_ON: Final = "config_not_acted_on"
 
 DRIFT_FOUND: Final = "fleet_drift_found"
 DRIFT_ENDED: Final = "fleet_drift_ended"

@@ -26,11 +26,26 @@ def check_capacities(document: Document) -> Iterator[Problem]:
         yield from _check_group(document, fleet)
     for location, mapping in _with_regions(document):
         yield from _check_regions(document, location, mapping)
+    yield from _check_types_once(document)
     for name, size in document.own_sizes().items():
         types = size.get("instance_types")
         if isinstance(types, Sequence) and not types.items:
             location = ("sizes", name, "instance_types")
             yield document.problem(RANGE, location, "needs at least one instance type")
+
+
+def _check_types_once(document: Document) -> Iterator[Problem]:
+    """An instance type stands in a list once: the module refuses it twice."""
+    sizes = ((("sizes", name), size) for name, size in document.own_sizes().items())
+    fleets = ((fleet.location, fleet.entry) for fleet in document.fleets())
+    for location, mapping in (*sizes, *fleets):
+        seen: set[str] = set()
+        for index, item in mapping.items("instance_types"):
+            name = text_of(item.value)
+            if name is not None and name in seen:
+                message = f"{name} is already in the list"
+                yield document.problem(RANGE, (*location, "instance_types", index), message)
+            seen.add(name or "")
 
 
 def _number(fleet: Mapping, key: str) -> int | None:

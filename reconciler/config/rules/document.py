@@ -69,8 +69,10 @@ class Document:
         """Where the key or item at `location` was written."""
         return place_of(self.root, location)
 
-    def problem(self, code: str, location: Location, message: str) -> Problem:
-        """A fault at the key or item at `location`."""
+    def problem(
+        self, code: str, location: Location, message: str, *, severity: str = "error"
+    ) -> Problem:
+        """A fault, or a warning, at the key or item at `location`."""
         place = self.place(location)
         return Problem(
             line=place.line,
@@ -78,4 +80,5 @@ class Document:
             path=dotted(location),
             code=code,
             message=message,
+            severity=severity,
         )

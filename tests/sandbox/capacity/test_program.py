@@ -175,16 +175,17 @@ def test_config_that_turns_invalid_leaves_the_last_good_one_in_force(
     assert len(running.events("config_refused")) == 1
 
 
-def test_feature_that_is_not_there_yet_is_told_at_start_and_at_reload(
-    program: Callable[..., Program], config_file: Path
+def test_feature_that_is_not_built_yet_is_refused_at_start_and_at_reload(
+    sandbox: Sandbox, program: Callable[..., Program], config_file: Path
 ) -> None:
-    """Whoever turns on rolling updates must not wait for them."""
-    config_file.write_text(CONFIG + "rolling_update: {enabled: true}\n")
+    """Whoever turns on rolling updates must not wait for them; a running loop goes on as it was."""
     running = program("--dry-run")
-    told = running.until_event("config_not_acted_on", lambda e: e["key"] == "rolling_update")
-    assert told["level"] == "warning"
-    config_file.write_text(CONFIG + "descheduler: {enabled: true}\n")
-    running.until_event("config_not_acted_on", lambda e: e["key"] == "descheduler")
+    running.until_event("reconciler_started", lambda _: True)
+    config_file.write_text(CONFIG + "rolling_update: {enabled: true}\n")
+    refused = running.until_event("config_refused", lambda _: True)
+    assert "config/not-acted-on: rolling_update is not built yet" in refused["faults"][0]
+    done = reconciler(sandbox, "run", "--once", "--config", str(config_file), code=2)
+    assert "config/not-acted-on: rolling_update is not built yet" in done.stderr
 
 
 def test_snapshot_plans_like_the_live_cluster_and_holds_no_secret(

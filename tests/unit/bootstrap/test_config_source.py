@@ -87,7 +87,7 @@ def test_changed_policy_file_is_a_change(file: Path) -> None:
     policy = file.with_name("policy.yaml")
     text = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
     policy.write_text(text)
-    file.write_text(CONFIG + "descheduler: {enabled: true, policy_file: policy.yaml}\n")
+    file.write_text(CONFIG + "descheduler: {policy_file: policy.yaml}\n")
     source = source_of(file)
     assert source.refresh() is False
     policy.write_text(text + "# changed\n")

@@ -33,7 +33,8 @@ def test_faults_are_json_and_exit_2(config_file: Path, capsys: pytest.CaptureFix
     """CI annotates the lines of the pull request from this."""
     assert run(["validate", str(config_file)]) == 2
     faults = json.loads(capsys.readouterr().out)["faults"]
-    assert [set(fault) for fault in faults] == [{"code", "path", "line", "column", "message"}] * 2
+    keys = {"code", "severity", "path", "line", "column", "message"}
+    assert [set(fault) for fault in faults] == [keys] * 2
     assert [(f["code"], f["path"], f["line"], f["column"]) for f in faults] == [
         ("config/unknown-key", "bogus", 2, 1),
         ("default-sector/unknown", "default_sector", 3, 1),
@@ -94,3 +95,31 @@ def test_cluster_name_option_checks_for_that_cluster(
     assert run(["validate", str(file)]) == 0
     assert run(["validate", str(file), "--cluster-name", "prod"]) == 2
     assert "tags/reserved" in capsys.readouterr().out
+
+
+WARNED = (
+    "max_hourly_usd: 0.01\nsectors: {a: {kind: cpu, fleets: [{size: large, min_capacity: 9}]}}\n"
+)
+
+
+def test_warning_is_told_and_leaves_the_exit_code_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is legal must not stop a pipeline that did not ask for it."""
+    file = tmp_path / "sectors.yaml"
+    file.write_text(WARNED)
+    assert run(["validate", str(file), "-o", "json"]) == 0
+    (fault,) = json.loads(capsys.readouterr().out)["faults"]
+    assert (fault["severity"], fault["code"]) == ("warning", "fleet/limit-below-minima")
+    assert run(["validate", str(file), "-o", "table"]) == 0
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{file}:1:1: warning: fleet/limit-below-minima: ")
+    assert last == f"{file}: no faults"
+
+
+def test_warning_fails_the_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A team that wants none of them gates on --strict."""
+    file = tmp_path / "sectors.yaml"
+    file.write_text(WARNED)
+    assert run(["validate", "--strict", str(file), "-o", "json"]) == 2
+    assert len(json.loads(capsys.readouterr().out)["faults"]) > 1

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from reconciler.config.faults import ALL_CODES
+from reconciler.config.faults import ALL_CODES, PURPOSE_CODES, WARNING_CODES
 from tests.unit.config.documents import found
 from tests.unit.config.reference import PAGE, page_with_reference
 
@@ -23,7 +23,8 @@ def test_reference_is_what_the_models_say() -> None:
 def test_every_fault_code_is_explained() -> None:
     """The code is what people search for."""
     page = PAGE.read_text(encoding="utf-8")
-    assert [code for code in ALL_CODES if f"`{code}`" not in page] == []
+    codes = (*ALL_CODES, *PURPOSE_CODES, *WARNING_CODES)
+    assert [code for code in codes if f"`{code}`" not in page] == []
 
 
 EXAMPLES = [

@@ -7,6 +7,18 @@ from tests.unit.config.documents import COMPLETE, config_of, found, with_fleets
 
 GPU_SIZE = "sizes: {big: {kind: gpu, cpu: 4, memory: 16Gi, instance_types: [g5.xlarge]}}\n"
 LONG = "x" * 64
+SMALL = with_fleets("{size: small}")
+
+
+def subnets(count: int) -> str:
+    """So many subnets as a flow mapping."""
+    return "{" + ", ".join(f"z{n}: subnet-{n}" for n in range(count)) + "}"
+
+
+def many_labels(count: int) -> str:
+    """So many labels of 80 bytes as a flow mapping."""
+    return "{" + ", ".join(f"{'k' * 16}{n:03}: {'v' * 60}" for n in range(count)) + "}"
+
 
 REJECTED = [
     ("config/syntax", "a: b: c\n", "", 1, 5),
@@ -211,6 +223,59 @@ REJECTED = [
         35,
     ),
     ("default-sector/unknown", "default_sector: nowhere\n", "default_sector", 1, 1),
+    (
+        "config/range",
+        with_fleets("{size: small, instance_types: [m5.large, m5.large]}"),
+        "sectors.primary.fleets[0].instance_types[1]",
+        1,
+        85,
+    ),
+    *(
+        ("config/type", f"terraform: {{{text}}}\n", f"terraform.{text.split(':')[0]}", 1, 13)
+        for text in (
+            "cluster_endpoint: 'http://a'",
+            "cluster_endpoint: 'https://a b'",
+            "cluster_ca: 'not base64!'",
+            "service_cidr: 10.100.0.0",
+            "service_cidr: 10.100.0.0/255.255.0.0",
+            "ebs_kms_key_id: alias/mine",
+            "kube_reserved: {cpus: 1}",
+            "system_reserved: {memory: 1GB}",
+            "eviction_hard: {memory.free: 5%}",
+        )
+    ),
+    *(
+        ("terraform/value", f"terraform: {{{text}}}\n" + SMALL, f"terraform.{key}", 1, column)
+        for key, column, text in (
+            ("ebs_type", 13, "ebs_type: io1"),
+            ("ebs_iops", 28, "ebs_type: gp2, ebs_iops: 3000"),
+            ("ebs_throughput", 44, "ebs_type: io2, ebs_iops: 3000, ebs_throughput: 125"),
+            ("cluster_endpoint", 13, "cluster_endpoint: 'https://a', cluster_ca: YQ=="),
+            ("cluster_endpoint", 13, "cluster_endpoint: 'https://a', service_cidr: 10.0.0.0/16"),
+            ("ami_type", 13, "ami_type: BOTTLEROCKET"),
+        )
+    ),
+    (
+        "terraform/value",
+        with_fleets("{size: small, spot: false, terraform: {max_price: 1}}"),
+        "sectors.primary.fleets[0].terraform.max_price",
+        1,
+        83,
+    ),
+    (
+        "terraform/limit",
+        f"terraform: {{private_subnet_ids: {subnets(76)}}}\n" + SMALL,
+        "sectors.primary.fleets[0]",
+        2,
+        44,
+    ),
+    (
+        "terraform/limit",
+        f"terraform: {{node_labels: {many_labels(200)}}}\n" + SMALL,
+        "sectors.primary.fleets[0]",
+        2,
+        44,
+    ),
 ]
 
 
@@ -240,6 +305,10 @@ ACCEPTED = {
     "name/label": f"cluster: {'c' * 63}\n"
     f"sectors: {{{'s' * 57}: {{kind: cpu, fleets: [{{size: small}}]}}}}\n",
     "labels/reserved": with_fleets("{size: small, labels: {Sector: x, team.example/fleet: y}}"),
+    "terraform/value": "terraform: {ebs_type: io2, ebs_iops: 3000, max_price: 1, ami_type: "
+    "BOTTLEROCKET, cluster_endpoint: 'https://a', cluster_ca: YQ==}\n"
+    + with_fleets("{size: small, spot: false}"),
+    "terraform/limit": f"terraform: {{private_subnet_ids: {subnets(75)}}}\n" + SMALL,
     "default-sector/unknown": "default_sector: primary\n" + with_fleets("{size: small}"),
 }
 

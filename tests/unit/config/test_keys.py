@@ -19,6 +19,7 @@ SECONDS = ("2m", 120.0, "-1s", RANGE)
 POSITIVE_SECONDS = ("1h30m", 5400.0, "0", RANGE)
 NAMES = ("[a, 1]", ("a", "1"), "a", TYPE)
 TEXT = ("some", "some", "[a]", TYPE)
+KEY_ARN = "arn:aws:kms:us-west-2:123456789012:key/a-b"
 NAME = ("1234", "1234", "{a: b}", TYPE)
 PRICE = ("0.25", Decimal("0.25"), "-1", RANGE)
 SUBSECTION = ("{}", ..., "[]", TYPE)
@@ -48,6 +49,9 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "descheduler": SUBSECTION,
         "rolling_update": SUBSECTION,
         "interruption": SUBSECTION,
+        "spot_return": SUBSECTION,
+        "disruption_budgets": ("[{nodes: 10%}]", ..., "[{nodes: many}]", TYPE),
+        "headroom": ("[{sector: s, nodes: 1}]", ..., "[{nodes: 1}]", TYPE),
         "notifications": SUBSECTION,
         "leader_election": SUBSECTION,
         "max_hourly_usd": PRICE,
@@ -111,8 +115,29 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "min_in_service": OPTIONAL_COUNT,
         "max_batch": ("2", 2, "0", RANGE),
         "pause": SECONDS,
+        "canary_time": SECONDS,
     },
-    "Interruption": {"queue_url": ("https://sqs/q", "https://sqs/q", "queue", TYPE)},
+    "SpotReturn": {"enabled": BOOLEAN, "stable_for": SECONDS},
+    "DisruptionBudget": {
+        "nodes": ("10%", "10%", "101%", TYPE),
+        "starts": ("8:00", time(8), "25:00", TYPE),
+        "ends": ("8:00", time(8), "25:00", TYPE),
+        "days": ("[mon]", (1,), "[8]", RANGE),
+        "reasons": ("[empty]", ("empty",), "empty", TYPE),
+        "schedule": ("0 2 * * 6", "0 2 * * 6", "[a]", TYPE),
+        "duration": POSITIVE_SECONDS,
+    },
+    "Headroom": {
+        "sector": NAME,
+        "cpu": ("4", 4000, "four", TYPE),
+        "memory": ("16Gi", 2**34, "-1", RANGE),
+        "nodes": ("1", 1, "0", RANGE),
+        "percent": ("10", 10.0, "101", RANGE),
+    },
+    "Interruption": {
+        "queue_url": ("https://sqs/q", "https://sqs/q", "queue", TYPE),
+        "rebalance": ("ignore", "ignore", "wait", TYPE),
+    },
     "Notifications": {"slack_hook": ("https://h/x", SecretStr("https://h/x"), "hook", TYPE)},
     "OwnSize": {
         "cpu": ("3.5", 3500, "four", TYPE),
@@ -171,22 +196,27 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
     },
     "TerraformVariables": {
         "ami": ("ami-0123", "ami-0123", "image", TYPE),
-        "ami_type": ("BOTTLEROCKET", "BOTTLEROCKET", "AL2", TYPE),
+        "ami_type": ("AL2023", "AL2023", "AL1", TYPE),
         "security_group_id": ("sg-0", "sg-0", "0", TYPE),
         "private_subnet_ids": ("{a: subnet-0}", {"a": "subnet-0"}, "{a: b}", TYPE),
         "ssh_key_name": NAME,
         "instance_profile_name": NAME,
         "metadata_hop_limit": ("2", 2, "65", RANGE),
         "ebs_size": ("50", 50, "0", RANGE),
-        "ebs_type": ("io2", "io2", "st1", TYPE),
+        "ebs_type": ("gp2", "gp2", "st1", TYPE),
         "ebs_iops": ("3000", 3000, "99", RANGE),
         "ebs_throughput": ("125", 125, "1001", RANGE),
         "ebs_encrypted": BOOLEAN,
-        "ebs_kms_key_id": NAME,
+        "ebs_kms_key_id": (KEY_ARN, KEY_ARN, "alias/a", TYPE),
         "max_price": ("0.25", Decimal("0.25"), "0", RANGE),
         "spot_allocation_strategy": ("diversified", "diversified", "best", TYPE),
-        "cluster_endpoint": ("https://a", "https://a", "a", TYPE),
-        "cluster_ca": NAME,
+        "cluster_endpoint": (
+            "https://a, cluster_ca: YQ==, service_cidr: 10.0.0.0/8",
+            "https://a",
+            "a",
+            TYPE,
+        ),
+        "cluster_ca": ("YQ==", "YQ==", "a b", TYPE),
         "service_cidr": ("10.100.0.0/16", "10.100.0.0/16", "[]", TYPE),
         "max_pods": ("110", 110, "738", RANGE),
         "kube_reserved": ("{cpu: 1}", {"cpu": "1"}, "1", TYPE),
@@ -244,6 +274,9 @@ PLACES = {
     "ScaleIn": ("scale_in: BODY", "", ("scale_in",)),
     "SpotRescheduler": ("spot_rescheduler: BODY", "", ("spot_rescheduler",)),
     "RollingUpdate": ("rolling_update: BODY", "", ("rolling_update",)),
+    "SpotReturn": ("spot_return: BODY", "", ("spot_return",)),
+    "DisruptionBudget": ("disruption_budgets: [BODY]", "nodes: 1", ("disruption_budgets", 0)),
+    "Headroom": ("headroom: [BODY]", "sector: s", ("headroom", 0)),
     "Interruption": ("interruption: BODY", "", ("interruption",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),
     "LeaderElection": ("leader_election: BODY", "", ("leader_election",)),

@@ -1,38 +1,100 @@
-"""What a config asks for and nothing does yet is named, and only that."""
+"""What a config asks for and this version does not do is refused, and only that."""
 
 import pytest
 
+from reconciler.config.check import check_reading
+from reconciler.config.faults import NOT_ACTED_ON
 from reconciler.config.json_schema import descriptions, sections
-from reconciler.config.not_acted_on import not_acted_on
+from reconciler.config.loader import Purpose, parse_config, read_config
+from reconciler.config.not_acted_on import SAID
+from reconciler.model.errors import ConfigError
 from tests.unit.config.documents import COMPLETE, config_of, with_fleets
 
 ASKED = {
-    "maintenance_windows": "maintenance_windows: [{starts: '22:00', ends: '04:00'}]",
-    "spot_rescheduler": "spot_rescheduler: {enabled: true}",
-    "descheduler": "descheduler: {enabled: true}",
-    "rolling_update": "rolling_update: {enabled: true}",
-    "interruption.queue_url": "interruption: {queue_url: 'https://sqs/q'}",
-    "expire_after": with_fleets("{size: small, expire_after: 720h}"),
+    "maintenance_windows": "maintenance_windows: [{starts: '22:00', ends: '04:00'}]\n",
+    "spot_rescheduler.enabled": "spot_rescheduler: {enabled: true}\n",
+    "descheduler.enabled": "descheduler: {enabled: true}\n",
+    "rolling_update.enabled": "rolling_update: {enabled: yes}\n",
+    "spot_return.enabled": "spot_return: {enabled: true}\n",
+    "interruption.queue_url": "interruption: {queue_url: 'https://sqs/q'}\n",
+    "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
+    "disruption_budgets": "disruption_budgets: [{nodes: 10%}, {nodes: 0, days: [mon]}]\n",
+    "sectors.primary.fleets[0].expire_after": with_fleets("{size: small, expire_after: 720h}"),
 }
+GROUP = with_fleets("{size: small, provider: asg, auto_scaling_group: workers}")
+DEFAULTS = """\
+spot_rescheduler: {enabled: false, housekeeping_interval: 10s, node_drain_delay: 10m,
+                   on_demand_node_label: lifecycle=OnDemand, delete_non_replicated_pods: false}
+descheduler: {enabled: false, policies: {}}
+interruption: {queue_url: "", rebalance: drain}
+rolling_update: {enabled: false, max_batch: 1, pause: 2m, canary_time: 10m}
+spot_return: {enabled: false, stable_for: 30m}
+disruption_budgets: [{nodes: 10%}]
+headroom: []
+maintenance_windows: []
+"""
 
 
-def test_config_that_asks_for_nothing_of_it_is_left_in_peace() -> None:
-    """A warning that everybody gets is read by nobody."""
-    assert not_acted_on(config_of(COMPLETE)) == ()
+def told(text: str, *, strict: bool = False) -> list[tuple[str, str, str]]:
+    """Code, severity and path of everything that `validate` says of a text."""
+    return [(p.code, p.severity, p.path) for p in check_reading(read_config(text), strict=strict)]
 
 
-@pytest.mark.parametrize("key", ASKED)
-def test_key_without_effect_is_named(key: str) -> None:
-    """Whoever turns a feature on waits for it, and must hear that it is not there."""
-    assert not_acted_on(config_of(ASKED[key])) == (key,)
+def refused_by_run(text: str) -> list[tuple[str, str]]:
+    """Code and path of everything that `run` refuses in a text."""
+    try:
+        parse_config(text, purpose=Purpose.RUN)
+    except ConfigError as error:
+        return [(p.code, p.path) for p in error.problems]
+    return []
+
+
+@pytest.mark.parametrize("text", [COMPLETE, DEFAULTS + with_fleets("{size: small}")])
+def test_defaults_and_what_is_off_ask_for_nothing(text: str) -> None:
+    """The example of the documentation states them all."""
+    assert (told(text), refused_by_run(text)) == ([], [])
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_key_without_effect_is_refused_by_validate_and_run(path: str) -> None:
+    """Whoever turns a feature on waits for it; a line in a log is not read."""
+    assert told(ASKED[path]) == [(NOT_ACTED_ON, "error", path)]
+    assert refused_by_run(ASKED[path]) == [(NOT_ACTED_ON, path)]
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_message_says_what_to_do_instead(path: str) -> None:
+    """A refusal without a way out leaves people where they were."""
+    (problem,) = check_reading(read_config(ASKED[path]))
+    assert "not built yet: " in problem.message
+    assert any(word in problem.message for word in ("take it out", "set", "leave", "limit"))
+
+
+@pytest.mark.parametrize("text", [GROUP, *ASKED.values()])
+def test_planning_goes_on_with_such_a_config(text: str) -> None:
+    """Offline planning does nothing live; Auto Scaling groups are planned there as they were."""
+    assert config_of(text).sectors is not None
+
+
+def test_auto_scaling_group_is_refused_by_run_and_a_warning_of_validate() -> None:
+    """Offline planning serves groups, so their users' pipelines must not stop."""
+    path = "sectors.primary.fleets[0].provider"
+    assert told(GROUP) == [(NOT_ACTED_ON, "warning", path)]
+    assert refused_by_run(GROUP) == [(NOT_ACTED_ON, path)]
+
+
+def test_it_comes_together_with_the_other_faults() -> None:
+    """All faults in one go, also where one of them hides the typed config."""
+    text = "rolling_update: {enabled: true}\nbogus: 1\n"
+    assert [code for code, _, _ in told(text)] == [NOT_ACTED_ON, "config/unknown-key"]
 
 
 def test_reference_says_so_of_the_same_keys() -> None:
-    """The page and the log must not tell different stories."""
+    """The page and the program must not tell different stories."""
     said = {
         key
         for model in sections()
         for key, text in descriptions(model).items()
-        if text.endswith("Accepted, not acted on yet.")
+        if text.endswith(SAID)
     }
-    assert said == {key.partition(".")[0] for key in ASKED}
+    assert said == {path.split(".")[-1 if "[" in path else 0] for path in ASKED}

@@ -35,7 +35,7 @@ sectors:
       spot: false
       labels: {team: ml}
       taints: [{key: batch, value: "no", effect: NoSchedule}]
-      terraform: {ami: ami-0b, tags: {cost: high}, max_price: 0.25}
+      terraform: {ami: ami-0b, tags: {cost: high}}
     - {size: large, regions: [us-east-1]}
     - {size: xlarge, provider: asg, auto_scaling_group: workers}
   gpu:
@@ -67,7 +67,6 @@ def test_root_module_fleet_variables_merge_top_sector_and_fleet(root: RootModule
         "ami": "ami-0b",
         "ebs_size": 100,
         "private_subnet_ids": {"us-west-2a": "subnet-a", "us-west-2b": "subnet-b"},
-        "max_price": "0.25",
         "tags": {"environment": "production", "team": "data", "cost": "high"},
         "node_labels": {"tier": "standard", "team": "ml"},
         "node_taints": [
@@ -131,11 +130,10 @@ def test_root_module_inherited_max_price_is_for_spot_fleets_only() -> None:
     """One limit at the top must not make the on-demand fleets of the same config invalid."""
     root = root_of(
         "{cluster: c, terraform: {max_price: 1.5}, sectors: {p: {kind: cpu, fleets:"
-        " [{size: small}, {size: medium, spot: false},"
-        " {size: large, spot: false, terraform: {max_price: 2}}]}}}"
+        " [{size: small}, {size: medium, spot: false}]}}}"
     )
     prices = {name: variables.get("max_price") for name, variables in root.fleets.items()}
-    assert prices == {"p-small": "1.5", "p-medium": None, "p-large": "2"}
+    assert prices == {"p-small": "1.5", "p-medium": None}
 
 
 def test_root_module_of_a_config_without_cluster_asks_for_its_name() -> None:

@@ -1,0 +1,70 @@
+"""Everything that `reconciler validate` says of a config: faults and warnings, in file order."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from reconciler.config.catalogue import load_catalogue
+from reconciler.config.faults import SEVERAL_REGIONS, UNKNOWN_TYPE, in_file_order
+from reconciler.config.loader import ConfigReading, read_config, read_config_bytes
+from reconciler.config.module.rendering import unrenderable, wants_rendering
+from reconciler.config.not_acted_on import not_acted_on
+from reconciler.config.rules.document import Document
+from reconciler.config.schema import SectorConfig
+from reconciler.config.warnings import check_warnings
+from reconciler.config.warnings.subject import Subject
+from reconciler.model.errors import ConfigError, Problem, ReconcilerError
+
+
+def check_file(
+    path: str, *, cluster_name: str | None = None, strict: bool = False
+) -> tuple[Problem, ...]:
+    """Every fault and warning of a config file; `-` is standard input.
+
+    Args:
+        path: The file.
+        cluster_name: Name given elsewhere (`--cluster-name`); it wins over the file's.
+        strict: Whether to give the warnings too that many configs can live with.
+    """
+    directory = Path() if path == "-" else Path(path).parent
+    try:
+        content = read_config_bytes(path)
+    except ConfigError as error:
+        return error.problems
+    reading = read_config(content, cluster_name=cluster_name, directory=directory)
+    return check_reading(reading, strict=strict)
+
+
+def check_reading(reading: ConfigReading, *, strict: bool = False) -> tuple[Problem, ...]:
+    """Every fault and warning of a config text; see `check_file`."""
+    return in_file_order([*reading.problems, *_beyond(reading, strict=strict)])
+
+
+def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
+    """What holds for running and rendering, and what is probably wrong."""
+    document, config = reading.document, reading.config
+    if document is None:
+        return
+    yield from not_acted_on(document, running=False)
+    if config is None:
+        return
+    if wants_rendering(config):
+        yield from _errors_of_rendering(document, config)
+    if not reading.problems:
+        yield from _warnings(document, config, strict=strict)
+
+
+def _errors_of_rendering(document: Document, config: SectorConfig) -> Iterator[Problem]:
+    """What `render` refuses, but for further Regions: planning over several goes on to work."""
+    yield from (p for p in unrenderable(document, config) if p.code != SEVERAL_REGIONS)
+
+
+def _warnings(document: Document, config: SectorConfig, *, strict: bool) -> Iterator[Problem]:
+    try:
+        catalogue = load_catalogue(config.catalogue)
+    except ReconcilerError as error:
+        yield document.problem(
+            UNKNOWN_TYPE, ("catalogue",), f"catalogue: {error.what}", severity="warning"
+        )
+        catalogue = load_catalogue()
+    subject = Subject(document=document, config=config, catalogue=catalogue)
+    yield from check_warnings(subject, strict=strict)

@@ -1,0 +1,57 @@
+"""One rendered fleet: what holds for it, and where in the file that was written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.config.resolve import ResolvedFleet, resolve_fleets
+from reconciler.config.rules.document import Document, FleetNode, Location
+from reconciler.config.schema import SectorConfig
+from reconciler.model.errors import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenFleet:
+    """A fleet with its resolved values and its place in the file."""
+
+    document: Document
+    node: FleetNode
+    fleet: ResolvedFleet
+
+    def value(self, key: str) -> Any:
+        """The module variable in force; None when no level states it."""
+        return self.fleet.terraform.get(key)
+
+    def text(self, key: str) -> str:
+        """The module variable in force as a text; empty when no level states it."""
+        return str(self.value(key) or "")
+
+    def place_of(self, key: str) -> Location:
+        """Where a module variable is written: the nearest level; the fleet when no level does."""
+        sector: Location = ("sectors", self.fleet.sector_name, "terraform")
+        levels = (
+            ((*self.node.location, "terraform"), self.node.entry.mapping("terraform")),
+            (sector, self.node.sector.mapping("terraform")),
+            (("terraform",), self.document.root.mapping("terraform")),
+        )
+        for location, mapping in levels:
+            if mapping.states(key):
+                return (*location, key)
+        return self.node.location
+
+    def problem(self, code: str, key: str, message: str) -> Problem:
+        """A fault at the place of a module variable."""
+        return self.document.problem(code, self.place_of(key), message)
+
+
+def written_fleets(document: Document, config: SectorConfig) -> Iterator[WrittenFleet]:
+    """Every fleet of a config whose single values are right, in file order."""
+    for node, fleet in zip(document.fleets(), resolve_fleets(config), strict=True):
+        yield WrittenFleet(document=document, node=node, fleet=fleet)
+
+
+def rendered_fleets(document: Document, config: SectorConfig) -> Iterator[WrittenFleet]:
+    """The fleets that Terraform makes: all but those of Auto Scaling groups."""
+    for written in written_fleets(document, config):
+        if written.fleet.entry.provider != "asg":
+            yield written

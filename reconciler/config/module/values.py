@@ -1,0 +1,94 @@
+"""Module variables that do not go together, and limits of EC2 that a fleet is over."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE
+from reconciler.config.module.fleet import WrittenFleet, rendered_fleets
+from reconciler.config.module.user_data import user_data_bytes
+from reconciler.config.rules.document import Document
+from reconciler.config.schema import SectorConfig
+from reconciler.model.errors import Problem
+
+OVERRIDES_MAX: Final = 300
+"""Instance types times subnets of one fleet (EC2 Fleet quotas, read 2026)."""
+USER_DATA_BYTES_MAX: Final = 16_384
+"""EC2 RunInstances: user data before base64."""
+
+
+def check_module_values(document: Document, config: SectorConfig) -> Iterator[Problem]:
+    """Values that the module refuses whatever else is stated; wrong in every command."""
+    for fleet in rendered_fleets(document, config):
+        for rule in _RULES:
+            yield from rule(fleet)
+
+
+def _volume(fleet: WrittenFleet) -> Iterator[Problem]:
+    kind = fleet.text("ebs_type") or "gp3"
+    iops, throughput = fleet.value("ebs_iops"), fleet.value("ebs_throughput")
+    if iops is None and kind in {"io1", "io2"}:
+        message = f"ebs_type {kind} needs ebs_iops"
+        yield fleet.problem(MODULE_VALUE, "ebs_type", message)
+    if iops is not None and kind == "gp2":
+        message = "ebs_iops is for gp3, io1 and io2; ebs_type gp2 must leave it out"
+        yield fleet.problem(MODULE_VALUE, "ebs_iops", message)
+    if throughput is not None and kind != "gp3":
+        message = f"ebs_throughput is for gp3; ebs_type {kind} must leave it out"
+        yield fleet.problem(MODULE_VALUE, "ebs_throughput", message)
+    if fleet.text("ebs_kms_key_id") and fleet.value("ebs_encrypted") is False:
+        message = "ebs_kms_key_id needs ebs_encrypted: true"
+        yield fleet.problem(MODULE_VALUE, "ebs_kms_key_id", message)
+
+
+def _bootstrap(fleet: WrittenFleet) -> Iterator[Problem]:
+    bottlerocket = fleet.text("ami_type") == "BOTTLEROCKET"
+    if not fleet.text("cluster_endpoint"):
+        if bottlerocket:
+            message = "ami_type BOTTLEROCKET needs cluster_endpoint and cluster_ca"
+            yield fleet.problem(MODULE_VALUE, "ami_type", message)
+        return
+    if not fleet.text("cluster_ca"):
+        message = "cluster_endpoint needs cluster_ca beside it"
+        yield fleet.problem(MODULE_VALUE, "cluster_endpoint", message)
+    if not bottlerocket and not fleet.text("service_cidr"):
+        message = "cluster_endpoint needs service_cidr beside it"
+        yield fleet.problem(MODULE_VALUE, "cluster_endpoint", message)
+
+
+def _spot_price(fleet: WrittenFleet) -> Iterator[Problem]:
+    """A limit of all fleets is meant for those on spot; one of the fleet's own is a mistake."""
+    own = fleet.fleet.entry.terraform
+    if not fleet.fleet.entry.spot and own is not None and own.max_price:
+        message = "max_price is for spot nodes; with spot: false it must be left out"
+        yield fleet.problem(MODULE_VALUE, "max_price", message)
+
+
+def _overrides(fleet: WrittenFleet) -> Iterator[Problem]:
+    types = len(fleet.fleet.instance_types)
+    subnets = len(fleet.value("private_subnet_ids") or ())
+    subnets = min(subnets, 1) if fleet.fleet.entry.zone else subnets
+    if types * subnets > OVERRIDES_MAX:
+        message = (
+            f"{types} instance types in {subnets} subnets are {types * subnets} overrides, EC2"
+            f" takes {OVERRIDES_MAX} for one fleet"
+        )
+        yield fleet.document.problem(MODULE_LIMIT, fleet.node.location, message)
+
+
+def _user_data(fleet: WrittenFleet) -> Iterator[Problem]:
+    size = user_data_bytes(fleet.fleet)
+    if size > USER_DATA_BYTES_MAX:
+        message = (
+            f"the user data of its nodes has {size} bytes, EC2 takes {USER_DATA_BYTES_MAX}: fewer"
+            " or shorter labels and taints"
+        )
+        yield fleet.document.problem(MODULE_LIMIT, fleet.node.location, message)
+
+
+_RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
+    _volume,
+    _bootstrap,
+    _spot_price,
+    _overrides,
+    _user_data,
+)

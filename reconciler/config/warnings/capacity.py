@@ -1,0 +1,48 @@
+"""Fleets that ask for what they cannot have: a fallback without spot, minima over the limit."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+
+from reconciler.config.faults import FALLBACK_WITHOUT_SPOT, LIMIT_BELOW_MINIMA
+from reconciler.config.settings import planner_settings
+from reconciler.config.warnings.subject import Subject
+from reconciler.model.errors import Problem
+from reconciler.planner.settings import FleetSettings
+
+
+def fallback_without_spot(subject: Subject) -> Iterator[Problem]:
+    """`spot_fallback: on-demand` of a fleet that is on demand already."""
+    for fleet in subject.fleets:
+        if not fleet.fleet.entry.spot and fleet.fleet.entry.spot_fallback == "on-demand":
+            message = "spot_fallback does nothing with spot: false; take one of the two out"
+            location = (*fleet.node.location, "spot_fallback")
+            yield subject.warning(FALLBACK_WITHOUT_SPOT, location, message)
+
+
+def limit_below_minima(subject: Subject) -> Iterator[Problem]:
+    """`max_hourly_usd` below what the minimum capacities alone cost."""
+    config = subject.config
+    named = config if config.cluster else config.model_copy(update={"cluster": "unnamed"})
+    settings = planner_settings(named, subject.catalogue)
+    cost = _cost(settings.fleets())
+    if config.max_hourly_usd is not None and cost > config.max_hourly_usd:
+        message = _message(config.max_hourly_usd, cost)
+        yield subject.warning(LIMIT_BELOW_MINIMA, ("max_hourly_usd",), message)
+    for sector in settings.sectors:
+        cost = _cost(sector.fleets)
+        if sector.usd_per_hour_max is not None and cost > sector.usd_per_hour_max:
+            location = ("sectors", sector.name, "max_hourly_usd")
+            message = _message(sector.usd_per_hour_max, cost)
+            yield subject.warning(LIMIT_BELOW_MINIMA, location, message)
+
+
+def _cost(fleets: Iterable[FleetSettings]) -> Decimal:
+    """What the minima cost in an hour, as far as prices are known."""
+    return sum((f.min_capacity * (f.usd_per_hour or Decimal()) for f in fleets), Decimal())
+
+
+def _message(limit: Decimal, cost: Decimal) -> str:
+    return (
+        f"the minimum capacities alone cost about {cost:.2f} USD an hour, more than {limit}:"
+        " nothing else could be bought"
+    )

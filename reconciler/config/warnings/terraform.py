@@ -1,0 +1,50 @@
+"""What is missing or ignored when the config is rendered."""
+
+from collections.abc import Iterator
+
+from reconciler.config.faults import NO_BACKEND, SEVERAL_REGIONS
+from reconciler.config.module.fleet import rendered_fleets
+from reconciler.config.module.rendering import (
+    inherited_regions,
+    missing_variables,
+    several_regions,
+    wants_rendering,
+)
+from reconciler.config.rules.document import Location
+from reconciler.config.warnings.subject import Subject
+from reconciler.model.errors import Problem
+
+
+def no_block(subject: Subject) -> Iterator[Problem]:
+    """A config that cannot be rendered since it states no image, subnets or security group."""
+    if not wants_rendering(subject.config):
+        fleets = tuple(rendered_fleets(subject.document, subject.config))
+        yield from missing_variables(subject.document, fleets, "warning")
+
+
+def no_backend(subject: Subject) -> Iterator[Problem]:
+    """State on the disk of whoever applies: the next run elsewhere would create all again."""
+    if wants_rendering(subject.config) and subject.config.terraform.backend is None:
+        message = (
+            "no backend: Terraform's state would stay on the machine that applies"
+            " (terraform.backend names a bucket)"
+        )
+        yield subject.warning(NO_BACKEND, ("terraform",), message)
+
+
+def further_regions(subject: Subject) -> Iterator[Problem]:
+    """Fleets outside of the home Region, which `render` refuses."""
+    if wants_rendering(subject.config):
+        yield from several_regions(subject.document, subject.config, "warning")
+
+
+def home_region_alone(subject: Subject) -> Iterator[Problem]:
+    """Top-level Regions that fleets inherit and that nothing is rendered for."""
+    others = inherited_regions(subject.config)
+    if others and wants_rendering(subject.config):
+        message = (
+            f"fleets are rendered for {subject.config.regions[0]} alone: in {', '.join(others)}"
+            " they are missing unless something else makes them"
+        )
+        location: Location = ("regions", 1)
+        yield subject.warning(SEVERAL_REGIONS, location, message)

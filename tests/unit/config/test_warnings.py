@@ -1,0 +1,156 @@
+"""Each warning: what it is told for, where, and what stands just this side of it."""
+
+import pytest
+from botocore.session import Session
+
+from reconciler.config.check import check_reading
+from reconciler.config.loader import read_config
+from reconciler.config.warnings.places import REGIONS
+from tests.unit.config.documents import COMPLETE, with_fleets
+
+MODULE = (
+    "terraform: {ami: ami-1, security_group_id: sg-1, private_subnet_ids: {us-west-2a: subnet-1}"
+)
+
+
+def with_size(size: str, fleet: str = "{size: own}") -> str:
+    """A config with one own size and one fleet."""
+    return f"sizes: {{own: {{cpu: 4, memory: 16Gi, {size}}}}}\n" + with_fleets(fleet)
+
+
+WARNED = [
+    (
+        "instance/unknown-type",
+        "sizes.own.instance_types[1]",
+        with_size("instance_types: [m5.xlarge, m5.xlrage]"),
+    ),
+    (
+        "instance/unknown-type",
+        "sectors.primary.fleets[0].instance_types[0]",
+        with_fleets("{size: small, instance_types: [nope.large]}"),
+    ),
+    (
+        "instance/size-claim",
+        "sizes.own.cpu",
+        "sizes: {own: {cpu: 96, memory: 16Gi, instance_types: [g5.2xlarge]}}\n",
+    ),
+    (
+        "instance/size-claim",
+        "sizes.own.memory",
+        "sizes: {own: {cpu: 4, memory: 17Gi, instance_types: [m5.2xlarge, m5.xlarge]}}\n",
+    ),
+    (
+        "instance/size-claim",
+        "sizes.own.extended",
+        with_size("extended: {nvidia.com/gpu: 1}, instance_types: [m5.xlarge]"),
+    ),
+    (
+        "instance/architecture",
+        "sectors.primary.fleets[0]",
+        with_size("instance_types: [m5.xlarge, m6g.xlarge]"),
+    ),
+    (
+        "instance/architecture",
+        "sizes.own.arch",
+        with_size("arch: arm64, instance_types: [m5.xlarge]"),
+    ),
+    (
+        "instance/architecture",
+        "sectors.primary.fleets[1]",
+        f"{MODULE}}}\n" + with_size("instance_types: [m6g.xlarge]", "{size: small}, {size: own}"),
+    ),
+    ("region/unknown", "regions[0]", "regions: [us-west-9]\n"),
+    (
+        "region/other",
+        "sectors.primary.fleets[0].zone",
+        "regions: [us-west-2]\n" + with_fleets("{size: small, zone: eu-west-1a}"),
+    ),
+    (
+        "region/other",
+        "terraform.private_subnet_ids.us-west-2a",
+        f"regions: [eu-west-1]\n{MODULE}}}\n" + with_fleets("{size: small}"),
+    ),
+    (
+        "fleet/fallback-without-spot",
+        "sectors.primary.fleets[0].spot_fallback",
+        with_fleets("{size: small, spot: false, spot_fallback: on-demand}"),
+    ),
+    (
+        "fleet/limit-below-minima",
+        "max_hourly_usd",
+        "max_hourly_usd: 0.01\n" + with_fleets("{size: small, min_capacity: 2}"),
+    ),
+    (
+        "fleet/limit-below-minima",
+        "sectors.a.max_hourly_usd",
+        "sectors: {a: {kind: cpu, max_hourly_usd: 1, fleets: [{size: large, min_capacity: 9}]}}\n",
+    ),
+    (
+        "terraform/arn-for-name",
+        "terraform.instance_profile_name",
+        f"{MODULE}, instance_profile_name: 'arn:aws:iam::1:instance-profile/node'}}\n"
+        + with_fleets("{size: small}"),
+    ),
+    (
+        "terraform/several-regions",
+        "sectors.primary.fleets[0].regions",
+        f"regions: [us-west-2]\n{MODULE}}}\n"
+        + with_fleets("{size: small, regions: [us-west-2, us-east-1]}"),
+    ),
+]
+CLEAN = [
+    COMPLETE,
+    with_fleets("{size: small}"),
+    with_fleets("{size: small, spot: true, spot_fallback: on-demand}"),
+    with_size("instance_types: [m5.xlarge]"),
+    with_size("pods: 500, instance_types: [m5.xlarge]"),
+    with_size("arch: arm64, instance_types: [m6g.xlarge]"),
+    with_size("extended: {nvidia.com/gpu: 1}, instance_types: [g5.xlarge]"),
+    "regions: [us-west-2]\n" + with_fleets("{size: small, zone: us-west-2-lax-1a}"),
+    "max_hourly_usd: 100\n" + with_fleets("{size: small, min_capacity: 2}"),
+    "terraform: {tags: {team: data}, ebs_size: 60}\n" + with_fleets("{size: small}"),
+    f"regions: [us-west-2]\n{MODULE}, instance_profile_name: node}}\n"
+    + with_fleets("{size: small}"),
+]
+
+
+def warned(text: str, *, strict: bool = False) -> list[tuple[str, str]]:
+    """Code and path of every warning; there are no faults."""
+    problems = check_reading(read_config(text), strict=strict)
+    assert {p.severity for p in problems} <= {"warning"}, problems
+    return [(p.code, p.path) for p in problems]
+
+
+@pytest.mark.parametrize(("code", "path", "text"), WARNED)
+def test_probable_mistake_is_a_warning_at_its_place(code: str, path: str, text: str) -> None:
+    """Without it, `ci apply` or the first node tells, hours later."""
+    assert warned(text) == [(code, path)]
+
+
+@pytest.mark.parametrize("text", CLEAN)
+def test_config_without_mistakes_is_not_warned_of(text: str) -> None:
+    """A warning that everybody gets is read by few."""
+    assert warned(text) == []
+
+
+def test_what_many_configs_can_live_with_is_told_to_the_strict_alone() -> None:
+    """A config without a `terraform` block is clean; whoever wants to render asks --strict."""
+    plain = with_fleets("{size: small}")
+    assert warned(plain, strict=True) == [("terraform/missing", "sectors")] * 3
+    rendered = f"regions: [us-west-2, us-east-1]\n{MODULE}}}\n" + plain
+    assert warned(rendered) == []
+    assert warned(rendered, strict=True) == [
+        ("terraform/several-regions", "regions[1]"),
+        ("terraform/no-backend", "terraform"),
+    ]
+
+
+def test_regions_of_botocore_are_known() -> None:
+    """A region that AWS opened must not be called a typing mistake."""
+    session = Session()
+    known = {
+        region
+        for partition in session.get_available_partitions()
+        for region in session.get_available_regions("ec2", partition, allow_non_regional=False)
+    }
+    assert known <= REGIONS

@@ -28,6 +28,7 @@ from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, pod_impacts
 from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
+from reconciler.gitops.root_files import allowed_files, assert_only_ours
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
@@ -163,6 +164,8 @@ class CiOptions:
     """False for stages that judge nothing, and so must not fail for a faulty config."""
     backend_config: tuple[str, ...] = ()
     allow_types: tuple[str, ...] = ()
+    allow_files: tuple[str, ...] = ()
+    """`PATH` or `PATH=SHA256` of files in the directory that were not rendered."""
     lock_timeout_seconds: int = 60
     allow_newer_commit: bool = False
     """Whether an apply may find the checkout at a newer commit that touched nothing of its root."""
@@ -192,6 +195,7 @@ def pipeline(options: CiOptions) -> Pipeline:
         facts=facts,
         config_fault=fault,
         allow_types=frozenset(options.allow_types),
+        allow_files=allowed_files(options.allow_files),
         impacts=_impacts(options),
         untouched_since=partial(_untouched_since, options) if options.allow_newer_commit else None,
     )
@@ -322,13 +326,17 @@ def _set_pools(edit: PoolEdit) -> None:
     set_pools(edit.region, edit.fleet_id, edit.configs, SystemClock().wait_seconds)
 
 
-def unlock(directory: Path, backend_config: tuple[str, ...], lock_id: str) -> None:
+def unlock(
+    directory: Path, backend_config: tuple[str, ...], lock_id: str, allow_files: tuple[str, ...]
+) -> None:
     """Take the lock of a dead run off the state of a root module.
 
     Raises:
+        Refused: The root module has a file that was not rendered.
         ToolError: Terraform is missing, or there is no such lock.
     """
     terraform = TerraformCli(TerraformSettings(directory=directory))
+    assert_only_ours(directory, allowed=allowed_files(allow_files))
     terraform.init(tuple(_backend_setting(each) for each in backend_config))
     terraform.unlock(lock_id)
 

@@ -52,7 +52,15 @@ BackendOption = Annotated[
 TypesOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-type", metavar="TYPE", help="Resource type of your own in DIR; repeatable."
+        "--allow-type", metavar="TYPE", help="Resource or data source type of your own in DIR; repeatable."
+    ),
+]
+FilesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-file",
+        metavar="PATH[=SHA256]",
+        help="File in DIR that was not rendered and that Terraform may see; repeatable.",
     ),
 ]
 LockOption = Annotated[
@@ -74,6 +82,7 @@ def plan(
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_type: TypesOption = None,
+    allow_file: FilesOption = None,
     cluster: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,6 +110,7 @@ def plan(
             lock_timeout,
             config=config,
             allow_types=allow_type,
+            allow_files=tuple(allow_file or ()),
             cluster_files=tuple(cluster or ()),
         )
         report = stages.plan()
@@ -140,6 +150,7 @@ def apply(
     config: ConfigOption = None,
     backend_config: BackendOption = None,
     allow_type: TypesOption = None,
+    allow_file: FilesOption = None,
     lock_timeout: LockOption = 60,
     output: OutputOption = None,
 ) -> None:
@@ -156,6 +167,7 @@ def apply(
             lock_timeout,
             config=config,
             allow_types=allow_type,
+            allow_files=tuple(allow_file or ()),
             allow_newer_commit=allow_newer_commit,
         )
         applied = stages.apply(digest=digest)
@@ -171,6 +183,7 @@ def drift(
     *,
     config: ConfigOption = None,
     backend_config: BackendOption = None,
+    allow_file: FilesOption = None,
     lock_timeout: LockOption = 60,
     detailed_exitcode: DetailedOption = False,
     output: OutputOption = None,
@@ -189,6 +202,7 @@ def drift(
             backend_config,
             lock_timeout,
             config=config,
+            allow_files=tuple(allow_file or ()),
             needs_config=False,
         )
         report = stages.drift()
@@ -211,6 +225,7 @@ def unlock(
     *,
     directory: DirOption,
     backend_config: BackendOption = None,
+    allow_file: FilesOption = None,
 ) -> None:
     """Take away the state lock of a run that is dead.
 
@@ -218,7 +233,7 @@ def unlock(
     """
     from reconciler.bootstrap.gitops import unlock as unlocked  # noqa: PLC0415 - heavy
 
-    unlocked(directory, tuple(backend_config or ()), lock_id)
+    unlocked(directory, tuple(backend_config or ()), lock_id, tuple(allow_file or ()))
     sys.stdout.write(f"lock {lock_id} is gone\n")
 
 

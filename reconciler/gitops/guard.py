@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from reconciler.gitops.planned import (
     FLEET,
@@ -58,7 +58,7 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
     found = [
         *_whole_plan(plan),
         *_providers(plan),
-        *_provisioners(plan),
+        *_modules(plan, policy),
         *_actions(plan),
         *_checks(plan),
     ]
@@ -182,15 +182,57 @@ def _update(fleet: PlannedFleet) -> Iterator[Finding]:
 def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:
     pinned: dict[str, bool] = {}
     configured = as_mapping(as_mapping(plan.get("configuration")).get("provider_config"))
-    for entry in configured.values():
+    for key, entry in sorted(configured.items()):
         name = str(as_mapping(entry).get("full_name") or as_mapping(entry).get("name") or "")
         has_version = bool(as_mapping(entry).get("version_constraint"))
         pinned[name] = pinned.get(name, False) or has_version
+        arguments = sorted(set(as_mapping(as_mapping(entry).get("expressions"))) - {"region"})
+        if arguments:
+            yield _refusal(
+                "provider/argument",
+                str(key),
+                f"sets {', '.join(arguments)}: only region may be set there; credentials and"
+                " endpoints come from the environment",
+            )
     for name, has_version in sorted(pinned.items()):
         if name not in KNOWN_PROVIDERS:
             yield _refusal("provider/foreign", name, "no provider of a rendered root module")
         elif not has_version and "builtin" not in name:
             yield _refusal("provider/unpinned", name, "has no version constraint")
+
+
+def _modules(plan: TerraformPlanJson, policy: GuardPolicy) -> Iterator[Finding]:
+    """What the configuration itself says, of every module, whether or not it plans anything."""
+    root = as_mapping(plan.get("configuration")).get("root_module")
+    pending = [("", as_mapping(root))]
+    while pending:
+        prefix, module = pending.pop()
+        for resource in module.get("resources", []):
+            yield from _declared(f"{prefix}{resource.get('address', '')}", resource, policy)
+        for name, call in as_mapping(module.get("module_calls")).items():
+            source = str(as_mapping(call).get("source", ""))
+            if not source.startswith(("./", "../")):
+                yield _refusal(
+                    "module/foreign",
+                    f"{prefix}module.{name}",
+                    f"its source {source!r} is no directory of the rendered root module",
+                )
+            pending.append((f"{prefix}module.{name}.", as_mapping(as_mapping(call).get("module"))))
+
+
+def _declared(where: str, resource: Mapping[str, Any], policy: GuardPolicy) -> Iterator[Finding]:
+    """What speaks against one block: programs that it would start, data that it would read."""
+    kinds = sorted({str(p.get("type")) for p in resource.get("provisioners", [])})
+    if kinds:
+        yield _refusal("resource/provisioner", where, f"would run {', '.join(kinds)}")
+    type_ = str(resource.get("type", ""))
+    if resource.get("mode", "managed") != "managed" and type_ not in policy.allow_types:
+        yield _refusal(
+            "data/foreign",
+            where,
+            f"reads {type_}, which no rendered root module does (allow it with --allow-type"
+            f" {type_})",
+        )
 
 
 def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
@@ -203,21 +245,6 @@ def _actions(plan: TerraformPlanJson) -> Iterator[Finding]:
             action = as_mapping(as_mapping(entry).get("action_invocation") or entry)
             where = str(action.get("address") or action.get("type") or "action")
             yield _refusal("action/foreign", where, "no action is part of a rendered root module")
-
-
-def _provisioners(plan: TerraformPlanJson) -> Iterator[Finding]:
-    """Programs that Terraform would start on the pipeline's machine."""
-    root = as_mapping(plan.get("configuration")).get("root_module")
-    pending = [("", as_mapping(root))]
-    while pending:
-        prefix, module = pending.pop()
-        for resource in module.get("resources", []):
-            kinds = sorted({str(p.get("type")) for p in resource.get("provisioners", [])})
-            if kinds:
-                where = f"{prefix}{resource.get('address', '')}"
-                yield _refusal("resource/provisioner", where, f"would run {', '.join(kinds)}")
-        for name, call in as_mapping(module.get("module_calls")).items():
-            pending.append((f"{prefix}module.{name}.", as_mapping(as_mapping(call).get("module"))))
 
 
 def _checks(plan: TerraformPlanJson) -> Iterator[Finding]:

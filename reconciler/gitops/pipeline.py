@@ -18,6 +18,7 @@ from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.render import TFVARS
+from reconciler.gitops.root_files import assert_only_ours, foreign_files
 from reconciler.model.errors import Conflict, ObservationError, PortError, Refused, ToolError
 from reconciler.model.ids import Region
 from reconciler.ports.repository import Checkout
@@ -37,6 +38,8 @@ class PipelineSettings:
     allow_destroy: frozenset[str] = frozenset()
     """Beside those of the config."""
     allow_types: frozenset[str] = frozenset()
+    allow_files: Mapping[str, str] = field(default_factory=dict)
+    """Digests by path of files beside the rendered ones; empty: any content."""
     impacts: Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None = None
     """What a plan means for the pods that run now; None: nobody looked at the cluster."""
     untouched_since: Callable[[str], bool] | None = None
@@ -77,6 +80,8 @@ class Pipeline:
     def plan(self) -> PlanReport:
         """Make, judge and keep a plan; changes nothing but the plan directory.
 
+        Files that Terraform may not see are refused before Terraform is started.
+
         Raises:
             ToolError: Terraform is missing, failed, or calls the module invalid.
             Conflict: The state is locked by another run.
@@ -84,6 +89,11 @@ class Pipeline:
         plans = self._settings.plans
         plans.prepare()
         clear_imports(self._settings.module)
+        foreign = foreign_files(
+            self._settings.module, allowed=self._settings.allow_files, without=plans.path
+        )
+        if foreign:
+            return self._kept(self._unplanned(foreign))
         self._terraform.init(self._settings.backend_config)
         with self._explained():
             state = self._terraform.state_version()
@@ -91,30 +101,59 @@ class Pipeline:
         planned = fleets(shown)
         nodes, blind = nodes_of(planned, self._cloud)
         impacts = self._settings.impacts
-        report = PlanReport(
-            binding=self._binding(state, planned),
-            essence=essence(shown),
-            terraform_version=self._terraform.version(),
-            changes=saved.changes,
-            fleets=planned,
-            counts=_counts(shown),
-            findings=tuple(
-                sorted(
-                    {
-                        *guard(shown, self._settings.policy(nodes)),
-                        *hidden_programs(self._terraform.sources(saved.file)),
-                        *blind,
-                        *adopted,
-                        *self._stale(),
-                    }
-                )
+        return self._kept(
+            PlanReport(
+                binding=self._binding(state, planned),
+                essence=essence(shown),
+                terraform_version=self._terraform.version(),
+                changes=saved.changes,
+                fleets=planned,
+                counts=_counts(shown),
+                findings=tuple(
+                    sorted(
+                        {
+                            *guard(shown, self._settings.policy(nodes)),
+                            *hidden_programs(self._terraform.sources(saved.file)),
+                            *blind,
+                            *adopted,
+                            *self._stale(),
+                        }
+                    )
+                ),
+                facts=self._settings.facts,
+                subject=self._subject(),
+                impacts=None if impacts is None else impacts(planned),
+            )
+        )
+
+    def _kept(self, report: PlanReport) -> PlanReport:
+        self._settings.plans.keep(report, self._settings.module)
+        return report
+
+    def _unplanned(self, foreign: tuple[Finding, ...]) -> PlanReport:
+        """The report on a root module that Terraform may not see."""
+        checkout = self._checkout.state(str(self._settings.module))
+        return PlanReport(
+            binding=Binding(
+                commit=checkout.commit if checkout else "",
+                tree_sha256="",
+                plan_sha256="",
+                state=StateVersion(),
+                targets={},
             ),
+            essence="",
+            terraform_version="",
+            changes=False,
+            fleets=(),
+            counts={},
+            findings=foreign,
             facts=self._settings.facts,
             subject=self._subject(),
-            impacts=None if impacts is None else impacts(planned),
         )
-        plans.keep(report, self._settings.module)
-        return report
+
+    def _assert_only_ours(self) -> None:
+        settings = self._settings
+        assert_only_ours(settings.module, allowed=settings.allow_files, without=settings.plans.path)
 
     def apply(self, *, digest: str = "") -> Applied:
         """Carry out the kept plan, if it is still the one that was approved.
@@ -124,7 +163,8 @@ class Pipeline:
 
         Raises:
             Conflict: Commit, files, state or live capacity moved on since the plan.
-            Refused: The guard refuses it, or a fleet that goes still has nodes.
+            Refused: The guard refuses it, a file was not rendered, or a fleet that goes still has
+                nodes.
             ToolError: Terraform is missing or failed.
         """
         approved = self._settings.plans.approved()
@@ -134,6 +174,7 @@ class Pipeline:
         if not approved.allowed:
             raise Refused(where, "the guard refused this plan")
         self._settings.plans.hand_over_locks(self._settings.module)
+        self._assert_only_ours()
         self._terraform.init(self._settings.backend_config)
         now = self._binding(self._terraform.state_version(), ())
         untouched = self._settings.untouched_since
@@ -157,10 +198,12 @@ class Pipeline:
         """What differs between config, state and EC2; changes nothing and takes no lock.
 
         Raises:
+            Refused: The root module has a file that was not rendered.
             ToolError: Terraform is missing or failed.
         """
         self._settings.plans.prepare()
         clear_imports(self._settings.module)
+        self._assert_only_ours()
         self._terraform.init(self._settings.backend_config)
         with self._explained():
             saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)

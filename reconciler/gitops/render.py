@@ -35,20 +35,29 @@ class RenderedFile:
 
 def render(root: RootModule) -> tuple[RenderedFile, ...]:
     """Every file of the root module, sorted by path, the manifest among them."""
+    contents = code(root.region, root.backend)
+    contents[TFVARS] = _json({"cluster_name": root.cluster_name, "fleets": root.fleets})
+    contents[MANIFEST] = manifest([*contents, MANIFEST])
+    return tuple(RenderedFile(path=path, content=contents[path]) for path in sorted(contents))
+
+
+def code(region: str | None, backend: S3Backend | None) -> dict[str, bytes]:
+    """Every file with Terraform code of a root module, by path.
+
+    It depends on nothing else of a sector config: everything else is data, in the tfvars file.
+    """
     environment = _environment()
-    values = _template_values(root)
+    values = _template_values(region, backend)
     contents = {
         name: environment.from_string(read_template(f"root/{name}.j2")).render(values).encode()
         for name in _TEMPLATES
     }
-    contents[TFVARS] = _json({"cluster_name": root.cluster_name, "fleets": root.fleets})
     for module in MODULES:
         for name, source in module_sources(module).items():
             contents[f"modules/{module}/{name}"] = source
     # The set's own variables, so that the same rules hold at the root's var.fleets.
     contents["variables.tf"] = _VARIABLES_HEADER + contents["modules/fleets/variables.tf"]
-    contents[MANIFEST] = manifest([*contents, MANIFEST])
-    return tuple(RenderedFile(path=path, content=contents[path]) for path in sorted(contents))
+    return contents
 
 
 def manifest(paths: list[str]) -> bytes:
@@ -78,12 +87,12 @@ def _environment() -> Environment:
     return environment
 
 
-def _template_values(root: RootModule) -> dict[str, Any]:
+def _template_values(region: str | None, backend: S3Backend | None) -> dict[str, Any]:
     """What the templates may refer to."""
-    locks_in_s3 = root.backend is not None and root.backend.use_lockfile
+    locks_in_s3 = backend is not None and backend.use_lockfile
     return {
-        "backend_arguments": _backend_arguments(root.backend),
-        "region": root.region,
+        "backend_arguments": _backend_arguments(backend),
+        "region": region,
         # use_lockfile came with 1.10; validation across variables with 1.9.
         "required_version": ">= 1.10" if locks_in_s3 else ">= 1.9",
     }

@@ -51,3 +51,27 @@ def test_commit_is_found_whatever_files_are_called(work: Path) -> None:
     write_and_push(work, "topic", "a file\n", "A file like a branch")
     assert GitCheckout().changed_since(str(work), "topic") == frozenset({"topic"})
     assert GitCheckout().changed_since(str(work), before) == frozenset({"topic"})
+
+
+def test_no_program_of_an_embedded_repository_runs(tmp_path: Path) -> None:
+    """git takes a folder that looks like a bare repository for one, and its config with it."""
+    git(tmp_path, "init", "-q", "-b", "main", "checkout")
+    folder = tmp_path / "checkout" / "terraform"
+    git(tmp_path, "init", "-q", "--bare", "-b", "main", str(folder))
+    marker, program = tmp_path / "ran", tmp_path / "checkout" / "gpg"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\nexit 1\n")
+    program.chmod(0o755)
+    git(folder, "config", "log.showSignature", "true")
+    git(folder, "config", "gpg.program", str(program))
+    tree = git(folder, "write-tree")
+    signed = (
+        f"tree {tree}\nauthor A <a@x> 1 +0000\ncommitter A <a@x> 1 +0000\n"
+        "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n\nSigned\n"
+    )
+    (tmp_path / "commit").write_text(signed)
+    name = git(folder, "hash-object", "-t", "commit", "-w", str(tmp_path / "commit"))
+    git(folder, "update-ref", "refs/heads/main", name)
+    marker.unlink(missing_ok=True)
+    GitCheckout().state(str(folder))
+    GitCheckout().changed_since(str(folder), "main")
+    assert not marker.exists()

@@ -2,11 +2,11 @@
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
-from reconciler.adapters.terraform.mirror import VARIABLE, plugin_directory
+from reconciler.adapters.terraform.mirror import VARIABLE
+from tests.terraform.program import mirror_directory
 
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - what is installed here decides
 
@@ -15,7 +15,7 @@ needs_terraform = pytest.mark.skipif(
     reason="the terraform program is not on the PATH; install it to run these",
 )
 needs_provider = pytest.mark.skipif(
-    plugin_directory(_ENVIRONMENT, Path.cwd()) is None and not _ENVIRONMENT.get("CI"),
+    mirror_directory() is None and not _ENVIRONMENT.get("CI"),
     reason=f"no mirror has the AWS provider ({VARIABLE} names one); with CI set the network is"
     " asked",
 )

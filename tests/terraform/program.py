@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.adapters.terraform.mirror import VARIABLE, plugin_directory
+from reconciler.adapters.terraform.mirror import VARIABLE, provider_sources
 
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - tests start the program that is installed here
 _PASSED_ON = ("PATH", "HOME", "TF_CLI_CONFIG_FILE", VARIABLE)
@@ -28,9 +28,15 @@ def _environment() -> dict[str, str]:
     }
 
 
-def mirror_option(folder: Path) -> list[str]:
-    """The option of `terraform init` that names a provider mirror, if it needs to be named."""
-    mirror = plugin_directory(_environment(), folder)
+def mirror_directory() -> Path | None:
+    """The provider mirror of this machine, None when it has none."""
+    directories = provider_sources(_environment(), lambda _: False).directories
+    return directories[0] if directories else None
+
+
+def mirror_option() -> list[str]:
+    """The option of `terraform init` that names a provider mirror, if there is one."""
+    mirror = mirror_directory()
     return [f"-plugin-dir={mirror}"] if mirror else []
 
 
@@ -57,7 +63,7 @@ class TerraformProgram:
 
     def init(self, folder: Path) -> None:
         """Initialise without a backend; skips the test where no provider is to be had."""
-        offline = mirror_option(folder)
+        offline = mirror_option()
         done = self.run(folder, "init", "-backend=false", *offline)
         if done.returncode and not offline:
             pytest.skip(

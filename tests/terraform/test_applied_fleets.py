@@ -261,7 +261,7 @@ def test_state_and_its_lock_are_in_the_bucket(applied: Workspace, tmp_path: Path
     key = "odd ${path.root} key.tfstate"
     backend = S3Backend(bucket="states", key=key, region="us-west-2", endpoint=applied.server.url)
     write_rendered(render(replace(applied.root, backend=backend)), applied.folder)
-    code, printed = applied.call("init", "-migrate-state", "-force-copy", *mirror_option(tmp_path))
+    code, printed = applied.call("init", "-migrate-state", "-force-copy", *mirror_option())
     assert code == 0, printed
     (tmp_path / "terraform.tfstate").unlink(missing_ok=True)
     applied.server.calls.clear()

@@ -13,6 +13,16 @@ _TIMEOUT_SECONDS = 30.0
 _REVISION = re.compile(r"[A-Za-z0-9][\w./^~-]{0,199}", re.ASCII)
 """Never an option of git."""
 
+_RUNS_NOTHING = (
+    # A folder of the checkout that is laid out as a bare repository would bring a config along.
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "log.showSignature=false"),
+    "--no-pager",
+)
+"""Options with which git starts no program that a repository's config names."""
+
 
 class GitCheckout:
     """Checkout and CheckoutHistory over the git work tree around a directory; changes nothing."""
@@ -43,7 +53,8 @@ class GitCheckout:
             raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
         listed = _ask(
             directory,
-            "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "HEAD", "--",
+            "diff", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative",
+            "-z", revision, "HEAD", "--",
         )  # fmt: skip
         return None if listed is None else frozenset(filter(None, listed.split("\0")))
 
@@ -56,7 +67,7 @@ def _ask(directory: str, *arguments: str) -> str | None:
     """
     if not Path(directory).is_dir():
         return None
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
+    command = ["git", *_RUNS_NOTHING, *arguments]
     try:
         status, out, said = git.Git(directory).execute(
             command,

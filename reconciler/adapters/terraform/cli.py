@@ -3,15 +3,23 @@
 import json
 import os
 import shutil
+import weakref
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from reconciler.adapters.terraform.failures import failure
-from reconciler.adapters.terraform.mirror import plugin_directory
+from reconciler.adapters.terraform.mirror import (
+    REGISTRY,
+    ProviderSources,
+    cli_config,
+    provider_sources,
+)
 from reconciler.adapters.terraform.program import FLAG, Finished, Program
 from reconciler.adapters.terraform.settings import TerraformSettings
+from reconciler.adapters.terraform.surroundings import Surroundings, cli_config_file
 from reconciler.model.errors import ToolError
 from reconciler.ports.terraform import (
     SavedPlan,
@@ -40,10 +48,16 @@ class TerraformCli:
         """Name of the signal that came while an apply finished all the same."""
         if not settings.directory.is_dir():
             raise ToolError(str(settings.directory), "no such directory", "reconciler render")
+        place = Surroundings(users=self._users, module=settings.directory)
+        place.assert_apart()
+        # Apart from the module: what lies there was written by whoever wrote the repository.
+        self._own = Path(mkdtemp(prefix="fleet-reconciler-terraform-data-"))
+        weakref.finalize(self, shutil.rmtree, self._own, ignore_errors=True)
+        self._providers = provider_sources(self._users, place.is_inside)
         self._program = Program(
-            path=_found(settings.program or self._users.get(PROGRAM_VARIABLE, "")),
+            path=_found(settings.program or self._users.get(PROGRAM_VARIABLE, ""), place),
             directory=str(settings.directory),
-            environment=_environment(self._users, settings.directory),
+            environment=place.environment(self._own),
             stop_seconds=settings.stop_seconds,
         )
 
@@ -55,17 +69,17 @@ class TerraformCli:
     def init(self, backend_config: Sequence[str] = ()) -> None:
         """See Terraform.init.
 
-        A mirror that was found by search and lacks something is no reason to fail: the network
-        is asked then.
+        Providers come from where this program says, whatever the module or the machine's own
+        Terraform settings ask for. A mirror that was found by search and lacks something is no
+        reason to fail: the registry is asked then.
         """
-        mirror = plugin_directory(self._users, self._settings.directory.resolve())
         try:
-            self._init(backend_config, mirror)
+            self._init(backend_config, self._providers)
         except ToolError as error:
-            if mirror is None or "provider" not in error.what:
+            if not self._providers.searched or "provider" not in error.what:
                 raise
             try:
-                self._init(backend_config, None)
+                self._init(backend_config, REGISTRY)
             except ToolError:
                 raise error from None
 
@@ -166,7 +180,8 @@ class TerraformCli:
     def _lock_timeout(self) -> str:
         return f"{self._settings.lock_timeout_seconds}s"
 
-    def _init(self, backend_config: Sequence[str], mirror: Path | None) -> None:
+    def _init(self, backend_config: Sequence[str], providers: ProviderSources) -> None:
+        cli_config_file(self._own).write_text(cli_config(providers), encoding="utf-8")
         self._run(
             "init",
             self._settings.init_timeout_seconds,
@@ -175,7 +190,6 @@ class TerraformCli:
             reconfigure=FLAG,
             lock_timeout=self._lock_timeout,
             backend_config=list(backend_config) or None,
-            plugin_dir=None if mirror is None else str(mirror),
         )
 
     def _run(self, command: str, timeout_seconds: float, **call: Any) -> str:
@@ -215,8 +229,11 @@ class TerraformCli:
         )
 
 
-def _found(program: str) -> str:
+def _found(program: str, place: Surroundings) -> str:
     path = shutil.which(program or "terraform")
+    if path is not None and place.is_inside(path):
+        what = "lies in the checkout: the repository would decide what runs"
+        raise ToolError(path, what, f"name another one with {PROGRAM_VARIABLE}")
     if path is None:
         raise ToolError(
             "terraform",
@@ -225,24 +242,6 @@ def _found(program: str) -> str:
             " loop work without it",
         )
     return path
-
-
-def _environment(users: Mapping[str, str], directory: Path) -> Mapping[str, str | None]:
-    """Settings that make Terraform behave the same on a laptop and in a pipeline."""
-    settings: dict[str, str | None] = {
-        "TF_IN_AUTOMATION": "1",
-        "TF_INPUT": "0",
-        "CHECKPOINT_DISABLE": "1",
-        # Extra arguments from outside would make another plan than the one that is reviewed.
-        **{name: None for name in users if name.startswith("TF_CLI_ARGS")},
-    }
-    if "TF_DATA_DIR" not in users:
-        # Apart from what a person's own `terraform init` keeps in the same directory.
-        settings["TF_DATA_DIR"] = str(directory.resolve() / ".terraform" / "reconciler")
-    named = users.get("TF_CLI_CONFIG_FILE", "")
-    if named and not Path(named).is_file():
-        settings["TF_CLI_CONFIG_FILE"] = None
-    return settings
 
 
 def _resources(module: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -1,10 +1,14 @@
-"""Finds a local provider mirror, so that machines without a network can plan.
+"""Says where providers come from, so that machines without a network can plan.
 
-Order: `RECONCILER_TERRAFORM_PLUGIN_DIR`; Terraform's own settings and implied mirrors (left to
-Terraform); sub-directories of the usual roots; else the network.
+Order: `RECONCILER_TERRAFORM_PLUGIN_DIR`; the mirrors that the machine's own Terraform settings
+name; Terraform's usual directories for plugins; sub-directories of the usual roots; else the
+registry. All of them give the AWS provider and no other. Never a directory of the checkout.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -16,16 +20,37 @@ PROVIDER = Path("registry.terraform.io", "hashicorp", "aws")
 ROOTS = (Path("/opt"), Path("/usr/share"), Path("/usr/local/share"))
 _DIRECTORIES_MAX = 20_000
 """Bounds the search on machines with very full roots."""
+_SETTINGS_BYTES_MAX = 1 << 20
+_METHOD = re.compile(
+    r'(?:filesystem_mirror\s*\{[^}]*?\bpath\s*=\s*"([^"\n]*)"'
+    r'|network_mirror\s*\{[^}]*?\burl\s*=\s*"(https://[^"\n]*)")'
+)
 
 
-def plugin_directory(
-    environment: Mapping[str, str], module: Path, roots: Iterable[Path] = ROOTS
-) -> Path | None:
-    """The directory for `terraform init -plugin-dir`, None to leave the choice to Terraform.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSources:
+    """Where Terraform may install the AWS provider from; neither: the registry."""
+
+    directories: tuple[Path, ...] = ()
+    urls: tuple[str, ...] = ()
+    """Of network mirrors."""
+    searched: bool = False
+    """Nobody named them: the registry is asked when they lack something."""
+
+
+REGISTRY = ProviderSources()
+
+
+def provider_sources(
+    environment: Mapping[str, str],
+    is_inside: Callable[[Path], bool],
+    roots: Iterable[Path] = ROOTS,
+) -> ProviderSources:
+    """Where providers come from on this machine.
 
     Args:
         environment: Variables of the process.
-        module: The root module's directory.
+        is_inside: Whether a path lies in the checkout.
         roots: Directories whose sub-directories, two levels down, are searched.
 
     Raises:
@@ -39,29 +64,53 @@ def plugin_directory(
                 f"{named} holds no {PROVIDER.parts[0]} directory",
                 "name the directory above registry.terraform.io",
             )
-        return Path(named).resolve()
-    if _has_own_settings(environment) or any(
-        (mirror / PROVIDER).is_dir() for mirror in _implied(environment, module)
-    ):
-        return None
-    found = (d for d in islice(_below(roots), _DIRECTORIES_MAX) if (d / PROVIDER).is_dir())
-    return next(found, None)
+        return ProviderSources(directories=(Path(named).resolve(),))
+    settings = _own_settings(environment)
+    if "provider_installation" in settings:
+        found = _METHOD.findall(settings)
+        mirrors = [Path(path).expanduser() for path, _ in found if path]
+        return ProviderSources(
+            directories=tuple(mirror for mirror in mirrors if not is_inside(mirror)),
+            urls=tuple(url for _, url in found if url),
+        )
+    implied = (d for d in _implied(environment) if not is_inside(d))
+    searched = islice(_below(roots), _DIRECTORIES_MAX)
+    for directory in (*implied, *searched):
+        if (directory / PROVIDER).is_dir():
+            return ProviderSources(directories=(directory,), searched=True)
+    return REGISTRY
 
 
-def _has_own_settings(environment: Mapping[str, str]) -> bool:
-    """Whether the user configured the installation of providers already."""
+def cli_config(sources: ProviderSources) -> str:
+    """The CLI config with which Terraform installs the AWS provider from there, and no other."""
+    only = f"    include = [{json.dumps(PROVIDER.as_posix())}]\n"
+    methods = [
+        *(("filesystem_mirror", "path", str(each)) for each in sources.directories),
+        *(("network_mirror", "url", each) for each in sources.urls),
+    ]
+    blocks = [
+        f"  {kind} {{\n    {key} = {json.dumps(value)}\n{only}  }}\n"
+        for kind, key, value in methods
+    ] or [f"  direct {{\n{only}  }}\n"]
+    return f"disable_checkpoint = true\nprovider_installation {{\n{''.join(blocks)}}}\n"
+
+
+def _own_settings(environment: Mapping[str, str]) -> str:
+    """The machine's own CLI config, empty when there is none that can be read."""
     named = environment.get("TF_CLI_CONFIG_FILE", "")
     file = Path(named) if named else _home(environment) / ".terraformrc"
     try:
-        return "provider_installation" in file.read_text(encoding="utf-8")
+        if file.stat().st_size > _SETTINGS_BYTES_MAX:
+            return ""
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return False
+        return ""
+    return re.sub(r"(?m)^\s*(?:#|//).*$", "", text)
 
 
-def _implied(environment: Mapping[str, str], module: Path) -> Iterator[Path]:
-    """Terraform's implied local mirror directories on Linux."""
+def _implied(environment: Mapping[str, str]) -> Iterator[Path]:
+    """Terraform's implied local mirror directories on Linux, without that of the module."""
     home = _home(environment)
-    yield module / "terraform.d" / "plugins"
     yield home / ".terraform.d" / "plugins"
     data_home = environment.get("XDG_DATA_HOME") or str(home / ".local" / "share")
     data_dirs = environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"

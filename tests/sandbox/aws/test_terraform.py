@@ -1,6 +1,5 @@
 """Fleets written almost without `ignore_changes`: every field must be answered as EC2 does."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,11 @@ from typing import Any
 import boto3
 import pytest
 
-from reconciler.adapters.terraform.mirror import VARIABLE, plugin_directory
+from reconciler.adapters.terraform.mirror import VARIABLE
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
-from tests.terraform.program import TerraformProgram, find_terraform
+from tests.terraform.program import TerraformProgram, find_terraform, mirror_directory
 
 pytestmark = [pytest.mark.terraform, pytest.mark.sandbox]
 
@@ -149,7 +148,7 @@ def test_plan_after_apply_is_empty_and_the_state_is_locked(
 ) -> None:
     """A field that EC2 fills in and we do not makes Terraform replace fleets that run nodes."""
     terraform = find_terraform()
-    mirror = plugin_directory(dict(os.environ), tmp_path)  # noqa: TID251 - where this machine has it
+    mirror = mirror_directory()
     if mirror is None:
         pytest.skip(f"no folder with the AWS provider was found ({VARIABLE} names one)")
     ids = bootstrap_account(aws.url)

@@ -157,7 +157,7 @@ def test_files_that_the_config_does_not_render_are_a_warning(tmp_path: Path) -> 
     cloud = OneFleetCloud(4)
     module = tmp_path / "module"
     module.mkdir()
-    (module / TFVARS).write_text("{}")
+    (module / TFVARS).write_text('{"cluster_name": "analytics", "fleets": {}}')
     config = b"cluster: analytics\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
     settings = PipelineSettings(
         module=module, plans=PlanDirectory(tmp_path / "plan"), facts=config_facts(config)

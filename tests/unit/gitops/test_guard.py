@@ -137,13 +137,66 @@ def test_program_started_by_terraform_is_refused() -> None:
     nested = {
         "resources": [{"address": "terraform_data.x", "provisioners": [{"type": "local-exec"}]}]
     }
-    root = {"module_calls": {"inner": {"module": nested}}}
+    root = {"module_calls": {"inner": {"source": "./inner", "module": nested}}}
     shown = plan(configuration={"root_module": root})
     (finding,) = guard(shown, GuardPolicy())
     assert (finding.code, finding.where) == (
         "resource/provisioner",
         "module.inner.terraform_data.x",
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [
+        ("data", "external"),
+        ("data", "terraform_remote_state"),
+        ("data", "aws_secretsmanager_secret_version"),
+        ("ephemeral", "aws_secretsmanager_secret_version"),
+    ],
+)
+def test_data_that_no_rendered_root_reads_is_refused(mode: str, kind: str) -> None:
+    """`external` is a program, and others read what the role may read into the plan."""
+    read = {"address": f"{mode}.{kind}.x", "mode": mode, "type": kind}
+    nested = {"resources": [read]}
+    call = {"source": "./modules/fleets", "module": nested}
+    shown = plan(configuration={"root_module": {"module_calls": {"fleets": call}}})
+    (finding,) = guard(shown, GuardPolicy())
+    assert (finding.severity, finding.code) == ("refused", "data/foreign")
+    assert finding.where == f"module.fleets.{mode}.{kind}.x"
+    assert guard(shown, GuardPolicy(allow_types=frozenset({kind}))) == ()
+
+
+@pytest.mark.parametrize(
+    "source", ["terraform-aws-modules/vpc/aws", "git::https://evil.example/x", "/srv/x", ""]
+)
+def test_module_from_elsewhere_is_refused(source: str) -> None:
+    """What is behind it may be another thing at the apply than at the review."""
+    root = {"module_calls": {"x": {"source": source, "module": {}}}}
+    (finding,) = guard(plan(configuration={"root_module": root}), GuardPolicy())
+    assert (finding.severity, finding.code, finding.where) == (
+        "refused",
+        "module/foreign",
+        "module.x",
+    )
+
+
+@pytest.mark.parametrize(
+    "argument", ["shared_config_files", "profile", "assume_role", "endpoints", "access_key"]
+)
+def test_provider_argument_beside_the_region_is_refused(argument: str) -> None:
+    """`profile` may name a program that gives credentials, `endpoints` a place that takes them."""
+    shown = plan()
+    configured = shown["configuration"]["provider_config"]
+    configured["module.x:aws.other"] = {
+        "name": "aws",
+        "full_name": "registry.terraform.io/hashicorp/aws",
+        "expressions": {argument: {}, "region": {}},
+    }
+    (finding,) = guard(shown, GuardPolicy())
+    assert (finding.severity, finding.code) == ("refused", "provider/argument")
+    assert finding.where == "module.x:aws.other"
+    assert finding.message.startswith(f"sets {argument}:")
 
 
 @pytest.mark.parametrize(

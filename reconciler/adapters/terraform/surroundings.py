@@ -1,0 +1,93 @@
+"""What Terraform and its providers read beside the root module: the environment and what it names.
+
+A checkout must not decide which program runs. So settings of Terraform are passed on by name only,
+its data directory and CLI config are this program's own, and what other variables name must not lie
+in the checkout.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler.model.errors import InputError
+
+_KEPT = frozenset({"TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER", "TF_WORKSPACE"})
+"""Settings that change neither what is planned nor where programs come from."""
+_KEPT_PREFIXES = ("TF_TOKEN_",)
+_PLACES = (
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_CA_BUNDLE",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "TF_CLI_CONFIG_FILE",
+    "TF_PLUGIN_CACHE_DIR",
+    "RECONCILER_TERRAFORM_PLUGIN_DIR",
+)
+"""What these name can have a program run (`credential_process`) or decides whom to trust."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """One root module in the environment of this process."""
+
+    users: Mapping[str, str]
+    module: Path
+
+    def assert_apart(self) -> None:
+        """Raise InputError for a variable that names something in the checkout."""
+        for name in _PLACES:
+            value = self.users.get(name, "")
+            if value and self.is_inside(value):
+                raise InputError(
+                    name,
+                    f"names {value!r}, which lies in the checkout: the repository would decide"
+                    " what runs",
+                    "name a place outside of it",
+                )
+
+    def is_inside(self, path: str | Path) -> bool:
+        """Whether a path lies in the checkout; a relative one counts from here and the module."""
+        checkouts = {_checkout(self.module), self.module.resolve()}
+        places = [Path(path).expanduser().resolve(), (self.module / path).resolve()]
+        return any(place.is_relative_to(each) for place in places for each in checkouts)
+
+    def environment(self, own: Path) -> Mapping[str, str | None]:
+        """Settings that make Terraform behave the same on a laptop and in a pipeline.
+
+        Args:
+            own: A directory of this run.
+
+        Returns:
+            By name; None: the variable is taken away.
+        """
+        return {
+            **dict.fromkeys(self._dropped()),
+            "TF_IN_AUTOMATION": "1",
+            "TF_INPUT": "0",
+            "CHECKPOINT_DISABLE": "1",
+            "TF_DATA_DIR": str(own / "data"),
+            "TF_CLI_CONFIG_FILE": str(cli_config_file(own)),
+        }
+
+    def _dropped(self) -> Iterator[str]:
+        """Terraform's settings that would make another plan than the one that is reviewed."""
+        for name in self.users:
+            kept = name in _KEPT or name.startswith(_KEPT_PREFIXES) or name == "TF_PLUGIN_CACHE_DIR"
+            if name.startswith("TF_") and not kept:
+                yield name
+
+
+def cli_config_file(own: Path) -> Path:
+    """Where the CLI config of a run lies, in the run's own directory."""
+    return own / "cli.tfrc"
+
+
+def _checkout(module: Path) -> Path:
+    """The work tree around a directory; the directory itself outside of git."""
+    place = module.resolve()
+    around = (each for each in (place, *place.parents) if (each / ".git").exists())
+    return next(around, place)

@@ -1,0 +1,231 @@
+"""Decides which files of a root module Terraform may see, before it sees any of them.
+
+Terraform runs programs of what it finds: a provider's `credential_process`, a plugin in
+`terraform.d`, a data source, a module. So nothing is left to a list in the repository, which can be
+edited together with the files: code must be byte for byte what this program renders, for whatever
+region and backend. What else lies there must be named by the pipeline (`--allow-file`).
+"""
+
+import json
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from os import DirEntry, scandir
+from pathlib import Path
+from typing import Any
+
+from reconciler.gitops.guard import Finding
+from reconciler.gitops.plan_directory import LOCK, file_sha256
+from reconciler.gitops.render import MANIFEST, TFVARS, code
+from reconciler.gitops.root_module import S3Backend
+from reconciler.model.errors import InputError, Refused, UsageError
+
+IMPORTS = "imports.tf"
+"""What `reconciler import` writes into a root module."""
+_HARMLESS = frozenset({MANIFEST, ".gitignore", ".gitkeep", "README.md"})
+"""Neither Terraform nor a provider reads these."""
+_LOCAL_STATE = re.compile(
+    r"(?:terraform|errored)\.tfstate(?:\.\d+)?(?:\.backup)?|\.terraform\.tfstate\.lock\.info"
+)
+_DATA = ".terraform"
+"""What a person's own Terraform keeps; the pipeline's is kept elsewhere and reads none of it."""
+_CODE_BYTES_MAX = 1 << 20
+_TFVARS_BYTES_MAX = 64 << 20
+_ENTRIES_MAX = 20_000
+_FINDINGS_MAX = 50
+_DEPTH_MAX = 16
+_STRING = r'"(?:[^"\\\n$%]|\\.|\$\$\{|%%\{|[$%](?!\{))*"'
+_REGION = re.compile(rf"^  region = ({_STRING})$", re.MULTILINE)
+_ARGUMENT = re.compile(
+    rf'^    (\w+) += (?:({_STRING})|(true|false)|\{{ "s3" = ({_STRING}) \}})$', re.MULTILINE
+)
+_IMPORT_BLOCKS = re.compile(
+    r'(?:#[^\n\r]*\n|\n|import \{\n  to = module\.fleets\.module\.fleet\["[\w.-]+"\]\.\w+\.\w+\n'
+    r'  id = "[\w.:/-]+"\n\}\n)*',
+    re.ASCII,
+)
+_LOCKED_PROVIDER = re.compile(r'^\s*provider\s+"([^"\n]*)"', re.MULTILINE)
+_PROVIDER = "registry.terraform.io/hashicorp/aws"
+
+
+def allowed_files(named: Sequence[str]) -> dict[str, str]:
+    """Digests by path of files that a pipeline allows beside rendered ones; empty: any content.
+
+    Args:
+        named: `PATH` or `PATH=SHA256`, relative to the root module.
+
+    Raises:
+        UsageError: It is no path inside the root module, or no SHA-256.
+    """
+    allowed: dict[str, str] = {}
+    for each in named:
+        path, _, digest = each.partition("=")
+        parts = path.split("/")
+        if not all(parts) or {".", ".."} & set(parts):
+            raise UsageError("--allow-file", f"{path[:80]!r} is no path inside DIR")
+        if "=" in each and not re.fullmatch(r"[0-9a-f]{64}", digest):
+            raise UsageError("--allow-file", f"{digest[:80]!r} is no SHA-256 in hexadecimal")
+        allowed[path] = digest
+    return allowed
+
+
+def assert_only_ours(
+    module: Path, *, allowed: Mapping[str, str], without: Path | None = None
+) -> None:
+    """Raise Refused when the root module has a file that Terraform may not see."""
+    found = foreign_files(module, allowed=allowed, without=without)
+    if found:
+        more = f"; {len(found) - 1} more files" if len(found) > 1 else ""
+        raise Refused(found[0].where, f"{found[0].code}: {found[0].message}{more}")
+
+
+def foreign_files(
+    module: Path, *, allowed: Mapping[str, str], without: Path | None = None
+) -> tuple[Finding, ...]:
+    """Every file that Terraform may not see, as refusals in a stable order.
+
+    Args:
+        module: The root module.
+        allowed: See `allowed_files`.
+        without: The plan directory, which may lie in the root module.
+
+    Raises:
+        InputError: A file or directory cannot be read.
+    """
+    try:
+        ours = _Ours(module, allowed)
+        entries = _entries(module, without.resolve() if without else None)
+        found = [each for path, entry in entries for each in ours.against(path, entry)]
+    except OSError as error:
+        where = str(error.filename or module)
+        raise InputError(where, f"cannot be read: {error.strerror}") from error
+    if len(found) > _FINDINGS_MAX:
+        rest = f"and {len(found) - _FINDINGS_MAX} more files that were not rendered"
+        found = [*sorted(found)[:_FINDINGS_MAX], _refusal("file/foreign", module.name, rest)]
+    return tuple(sorted(found))
+
+
+class _Ours:
+    """What may lie in one root module."""
+
+    def __init__(self, module: Path, allowed: Mapping[str, str]) -> None:
+        self._allowed = allowed
+        self._code = code(_region_of(module), _backend_of(module))
+
+    def against(self, path: str, entry: DirEntry[str]) -> Iterator[Finding]:
+        """What speaks against one entry that is no directory."""
+        shown = _shown(path)
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+            yield _refusal("file/link", shown, f"is {kind}; Terraform is given plain files only")
+        elif path in self._allowed:
+            digest = self._allowed[path]
+            if digest and file_sha256(Path(entry.path)) != digest:
+                yield _refusal("file/changed", shown, "has another SHA-256 than --allow-file names")
+        elif path in self._code:
+            if _read(entry, len(self._code[path])) != self._code[path]:
+                yield _refusal(
+                    "file/changed",
+                    shown,
+                    "is not what this version renders; run reconciler render, or use the version"
+                    " that rendered it",
+                )
+        elif path == TFVARS:
+            yield from _against_values(shown, entry)
+        elif not self._is_harmless(path, entry):
+            yield _refusal(
+                "file/foreign",
+                shown,
+                "was not rendered, and Terraform could run what it says; remove it, or name it"
+                " with --allow-file",
+            )
+
+    def _is_harmless(self, path: str, entry: DirEntry[str]) -> bool:
+        if path == LOCK:
+            text = _read(entry, _CODE_BYTES_MAX).decode(errors="replace")
+            return set(_LOCKED_PROVIDER.findall(text)) <= {_PROVIDER}
+        if path == IMPORTS:
+            text = _read(entry, _CODE_BYTES_MAX).decode(errors="replace")
+            return bool(text) and _IMPORT_BLOCKS.fullmatch(text) is not None
+        state = path.rpartition("/")[2] if path.startswith("terraform.tfstate.d/") else path
+        return path in _HARMLESS or _LOCAL_STATE.fullmatch(state) is not None
+
+
+def _entries(module: Path, without: Path | None) -> Iterator[tuple[str, DirEntry[str]]]:
+    """Everything below the root module that is no directory, with its path; follows no link."""
+    pending = [("", module, 0)]
+    count = 0
+    while pending:
+        prefix, folder, depth = pending.pop()
+        with scandir(folder) as listed:
+            for entry in listed:
+                count += 1
+                if count > _ENTRIES_MAX or depth > _DEPTH_MAX:
+                    raise InputError(str(module), f"holds over {_ENTRIES_MAX} files", "clean it up")
+                path = f"{prefix}{entry.name}"
+                if not entry.is_dir(follow_symlinks=False):
+                    yield path, entry
+                elif path != _DATA and Path(entry.path).resolve() != without:
+                    pending.append((f"{path}/", Path(entry.path), depth + 1))
+
+
+def _region_of(module: Path) -> str | None:
+    found = _REGION.search(_text(module / "main.tf"))
+    return None if found is None else _literal(found[1])
+
+
+def _backend_of(module: Path) -> S3Backend | None:
+    """The backend that the root module seems to name; rendering it again tells whether it does."""
+    arguments: dict[str, Any] = {
+        name: _literal(text) if text else _literal(endpoint) if endpoint else flag == "true"
+        for name, text, flag, endpoint in _ARGUMENT.findall(_text(module / "versions.tf"))
+    }
+    arguments["endpoint"] = arguments.pop("endpoints", None)
+    arguments.pop("use_path_style", None)
+    try:
+        return S3Backend(**arguments)
+    except TypeError:
+        return None
+
+
+def _literal(text: str) -> str:
+    """The value of an HCL string without interpolation, as `to_hcl` writes it."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return ""
+    return str(value).replace("$${", "${").replace("%%{", "%{")
+
+
+def _text(file: Path) -> str:
+    if file.is_symlink() or not file.is_file() or file.stat().st_size > _CODE_BYTES_MAX:
+        return ""
+    return file.read_bytes().decode(errors="replace")
+
+
+def _against_values(shown: str, entry: DirEntry[str]) -> Iterator[Finding]:
+    """What speaks against the values of the variables: they must be data of the rendered kind."""
+    try:
+        values = json.loads(_read(entry, _TFVARS_BYTES_MAX))
+        keys = set(values) if isinstance(values, dict) else set()
+    except (ValueError, RecursionError):
+        keys = set()
+    if keys != {"cluster_name", "fleets"}:
+        yield _refusal("file/changed", shown, "is no JSON object with cluster_name and fleets only")
+
+
+def _read(entry: DirEntry[str], length_max: int) -> bytes:
+    """The content; empty when it is longer than that."""
+    if entry.stat(follow_symlinks=False).st_size > length_max:
+        return b""
+    return Path(entry.path).read_bytes()
+
+
+def _shown(path: str) -> str:
+    """A file's name in which nothing passes for something else."""
+    return ascii(path)[1:-1][:300]
+
+
+def _refusal(code_: str, where: str, message: str) -> Finding:
+    return Finding(severity="refused", code=code_, where=where, message=message)

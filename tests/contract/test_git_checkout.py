@@ -54,7 +54,7 @@ def test_commit_is_found_whatever_files_are_called(work: Path) -> None:
 
 
 def test_no_program_of_an_embedded_repository_runs(tmp_path: Path) -> None:
-    """git takes a folder that looks like a bare repository for one, and its config with it."""
+    """Git takes a folder that looks like a bare repository for one, and its config with it."""
     git(tmp_path, "init", "-q", "-b", "main", "checkout")
     folder = tmp_path / "checkout" / "terraform"
     git(tmp_path, "init", "-q", "--bare", "-b", "main", str(folder))

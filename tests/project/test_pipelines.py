@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -87,13 +88,18 @@ def test_expressions_never_reach_a_shell() -> None:
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
     scripts = [step["run"] for step in steps if "run" in step]
     pasted = {found for script in scripts for found in re.findall(r"\$\{\{[^}]*\}\}", script)}
-    assert pasted == {"${{ vars.FLEET_RECONCILER }}"}
+    assert pasted == set()
 
 
 def test_only_the_apply_gets_the_role_that_writes() -> None:
     """What runs for a pull request must not be able to change anything."""
     workflow = yaml.safe_load(GITHUB.read_text())
     for name, job in workflow["jobs"].items():
+        if name in {"pending", "apply"}:
+            assert (
+                "github.event_name != 'pull_request' && github.ref == 'refs/heads/main'"
+                in job["if"]
+            )
         assert ("AWS_APPLY_ROLE" in str(job)) == (name == "apply"), name
         assert ("environment" in job) == (name == "apply"), name
         assert "write" not in str(job.get("permissions", {}).get("contents", "")), name
@@ -112,7 +118,134 @@ def test_faults_of_a_config_are_told_before_a_role_is_needed() -> None:
     for command in ("reconciler validate", "reconciler render", "terraform fmt"):
         assert any(each.startswith(command) for each in told[:role]), command
     for step in steps_of("plan")[role:]:
-        assert "OURS" in step["if"] or "github.event_name == 'push'" in step["if"], step
+        ours = "OURS" in step["if"] or "github.event_name != 'pull_request'" in step["if"]
+        assert ours, step
+
+
+INSTALL = ("--no-deps --requirement", "/build.txt", "--no-build-isolation --requirement")
+"""The program itself, tools for sources, everything else: in this order."""
+
+
+def assert_hashed(script: str) -> None:
+    """Every call of pip checks hashes, and the three of them are there in their order."""
+    calls = [line for line in script.splitlines() if "pip install" in line]
+    assert [part in call for call, part in zip(calls, INSTALL, strict=True)] == [True] * 3
+    assert all("--require-hashes" in call for call in calls), calls
+
+
+def test_programs_are_installed_by_hash_and_before_there_are_credentials() -> None:
+    """A package that was replaced in the index would run with the role that applies."""
+    workflow = yaml.safe_load(GITHUB.read_text())
+    assert_hashed(workflow["env"]["INSTALL"])
+    for name, job in workflow["jobs"].items():
+        told = [str(step.get("run", step.get("uses", ""))) for step in job["steps"]]
+        assert not [each for each in told if "pip install" in each], name
+        installs = [number for number, each in enumerate(told) if '"$INSTALL"' in each]
+        roles = [number for number, each in enumerate(told) if "credentials" in each]
+        assert not roles or installs[0] < roles[0], name
+        assert "TOKEN" not in str(job.get("env", {})), f"{name} has a token while it installs"
+    for name, gitlab_job in gitlab_jobs().items():
+        assert "pip install" not in str(gitlab_job.get("script", "")), name
+        assert "pip install" not in str(gitlab_job.get("after_script", "")), name
+    template = gitlab_jobs()[".fleets $[[ inputs.root ]]"]["before_script"]
+    assert_hashed("\n".join(template))
+    assert "AWS_WEB_IDENTITY_TOKEN_FILE" in template[-1]
+
+
+def test_shipped_requirements_are_where_the_pipelines_look() -> None:
+    """The wheel's own hash then vouches for everything that it needs."""
+    project = (ROOT / "pyproject.toml").read_text()
+    for name in ("build", "runtime"):
+        there = f'"requirements/{name}.txt" = "reconciler/_assets/requirements/{name}.txt"'
+        assert there in project
+        text = re.sub(r"\\\n", "", (ROOT / f"requirements/{name}.txt").read_text())
+        pins = [line for line in text.splitlines() if re.match(r"[a-z]", line)]
+        assert pins
+        assert all(re.search(r"==.*--hash=sha256:[0-9a-f]{64}", line) for line in pins)
+
+
+def gitlab_jobs() -> dict[str, dict[str, Any]]:
+    """Jobs and templates on GitLab."""
+    document = yaml.safe_load(GITLAB.read_text().split("\n---\n")[1])
+    return {name: job for name, job in document.items() if isinstance(job, dict)}
+
+
+def runs(job: dict[str, Any], variables: dict[str, str], changed: set[str], there: bool) -> str:
+    """How GitLab takes a job into a pipeline: `on_success`, `manual`, …; empty: not at all.
+
+    Source: https://docs.gitlab.com/ci/yaml/#rules, read 2026-11. A rule's parts must all hold.
+    """
+    for rule in job["rules"]:
+        parts = [part.split(" == ") for part in rule["if"].split(" && ")]
+        values = [[_value(side, variables) for side in part] for part in parts]
+        files = [pattern.replace("/**/*", "/") for pattern in rule.get("changes", [""])]
+        touched = any(file.startswith(tuple(files)) for file in changed)
+        if (
+            all(left == right for left, right in values)
+            and ("changes" not in rule or touched)
+            and ("exists" not in rule or there)
+        ):
+            return str(rule.get("when", "on_success"))
+    return ""
+
+
+def _value(side: str, variables: dict[str, str]) -> str:
+    return variables.get(side[1:], "") if side.startswith("$C") else side.strip('"')
+
+
+CONFIG_FILE, RENDERED = "$[[ inputs.config ]]", "$[[ inputs.root ]]/main.tf"
+MAIN = {"CI_COMMIT_BRANCH": "main", "CI_DEFAULT_BRANCH": "main"}
+
+
+@pytest.mark.parametrize(
+    ("source", "branch", "changed", "there", "plan", "apply"),
+    [
+        # A later `allow_destroy` renders to the same files.
+        ("push", "main", {CONFIG_FILE}, True, "on_success", "manual"),
+        # The fleet is drained by now: somebody starts the pipeline.
+        ("web", "main", set(), True, "on_success", "manual"),
+        ("push", "main", {RENDERED}, True, "on_success", "manual"),
+        ("push", "main", {"other/sectors.yaml"}, True, "", ""),
+        # The config of a new cluster comes a commit earlier than its root module.
+        ("push", "main", {CONFIG_FILE}, False, "", ""),
+        ("merge_request_event", "", {CONFIG_FILE}, False, "on_success", ""),
+        ("push", "feature", {CONFIG_FILE}, True, "", ""),
+        ("web", "feature", set(), True, "", ""),
+        ("schedule", "main", set(), True, "", ""),
+    ],
+)
+def test_gitlab_plans_and_applies_what_changed(
+    source: str, branch: str, changed: set[str], there: bool, plan: str, apply: str
+) -> None:
+    """An approval of a removal that no pipeline sees is never carried out."""
+    variables = {**MAIN, "CI_PIPELINE_SOURCE": source, "CI_COMMIT_BRANCH": branch}
+    found = {
+        name.split()[0]: runs(job, variables, changed, there)
+        for name, job in gitlab_jobs().items()
+        if "rules" in job
+    }
+    assert (found["plan"], found["apply"]) == (plan, apply)
+    assert (found["drift"] != "") == (source == "schedule")
+
+
+def test_github_starts_again_for_what_was_drained_since() -> None:
+    """A run of an older commit cannot be repeated once a month has passed."""
+    workflow = yaml.safe_load(GITHUB.read_text())
+    assert "workflow_dispatch" in workflow[True]  # YAML 1.1 reads the key `on` as a truth value
+    assert "'push'" not in GITHUB.read_text()
+
+
+def test_no_gitlab_job_of_a_merge_request_has_role_and_token_at_once() -> None:
+    """Whoever opens a merge request writes what its jobs run."""
+    jobs = gitlab_jobs()
+    comment = jobs["comment $[[ inputs.root ]]"]
+    assert "id_tokens" not in comment
+    assert comment["variables"] == {"GIT_STRATEGY": "none"}
+    assert comment["environment"]["name"].startswith("fleets-comments/")
+    assert "id_tokens" not in jobs[".fleets $[[ inputs.root ]]"]
+    for name, job in jobs.items():
+        calls = "ci comment" in str(job.get("script"))
+        assert calls == (job is comment), name
 
 
 def test_each_cluster_is_planned_and_applied_with_its_own_role() -> None:

@@ -52,7 +52,9 @@ BackendOption = Annotated[
 TypesOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--allow-type", metavar="TYPE", help="Resource or data source type of your own in DIR; repeatable."
+        "--allow-type",
+        metavar="TYPE",
+        help="Resource or data source type of your own in DIR; repeatable.",
     ),
 ]
 FilesOption = Annotated[

@@ -10,8 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.binding import IDENTITY_NAMESPACE, KeptProof
 from reconciler.model.cluster import (
     DaemonSet,
+    Namespace,
     Node,
     Owner,
     Pod,
@@ -377,6 +379,21 @@ def make_snapshot(
         ),
         cloud=cloud,
     )
+
+
+CLUSTER_UID = "11111111-2222-3333-4444-555555555555"
+
+
+def kept_proof(*fleets: Fleet, uid: str = CLUSTER_UID, **changed: Any) -> dict[str, Any]:
+    """Keywords of ClusterState: nodes of this cluster were instances of these fleets before."""
+    names = tuple(fleet.id for fleet in fleets)
+    known = KeptProof(cluster_uid=uid, fleets=names, proven_at=changed.pop("at", ago(3600)))
+    return {"proof": known, **identity(**changed)}
+
+
+def identity(uid: str = CLUSTER_UID) -> dict[str, Any]:
+    """Keywords of ClusterState: the cluster's identity is known."""
+    return {"namespaces": (Namespace(name=IDENTITY_NAMESPACE, uid=uid),)}
 
 
 def idle(seconds: float = 3600, **changed: Any) -> ScaleInSettings:

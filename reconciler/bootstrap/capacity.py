@@ -31,6 +31,7 @@ from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.notify_reporter import NotifyReporter
 from reconciler.loops.reconcile_loop import ReconcileLoop, Reporter
 from reconciler.loops.reporters import Gated, Reporters
+from reconciler.model.binding import Binding
 from reconciler.model.errors import InvariantViolated, PortError, ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
@@ -111,6 +112,13 @@ def _once(loop: ReconcileLoop) -> int:
     report = loop.run_once()
     if report.error is not None:
         raise report.error
+    found = report.plan.binding if report.plan is not None else Binding()
+    if found.contradicted:
+        raise ReconcilerError(
+            "cluster",
+            f"{found.verdict}: {found.because}",
+            "nothing was ended, drained or deleted",
+        )
     return 0 if report.settled else 1
 
 

@@ -5,6 +5,7 @@ import sys
 from reconciler.cli.output import print_table
 from reconciler.model.actions import AnyAction, SetCapacity
 from reconciler.model.plan import Plan
+from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.records.plan import action_to_json, encode_plan
 
 
@@ -13,8 +14,10 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(encode_plan(plan, indent=True).decode())
         return
+    sys.stdout.write(f"Cluster {verdict_line(binding_to_json(plan.binding))}.\n\n")
     _fleets(plan)
     _actions(plan)
+    _held(plan)
     _unplaceable(plan)
     _sum(plan)
 
@@ -54,6 +57,15 @@ def _actions(plan: Plan) -> None:
         return
     rows = [(action_to_json(a)["action"], _subject(a), a.policy, a.because) for a in plan.actions]
     print_table(("action", "on", "policy", "because"), rows)
+
+
+def _held(plan: Plan) -> None:
+    """What would have been ended, and the code of what keeps it."""
+    if plan.held:
+        sys.stdout.write("\n")
+        print_table(
+            ("held node or instance", "code"), [(h.node or h.instance, h.code) for h in plan.held]
+        )
 
 
 def _unplaceable(plan: Plan) -> None:

@@ -9,6 +9,7 @@ import typer
 from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.gitops.status import STAGES
+from reconciler.records.binding import verdict_line
 
 EXAMPLE = "reconciler status --listen 127.0.0.1:9235 --output json"
 
@@ -63,7 +64,8 @@ def _print(status: Json) -> None:
         mode += ", leader" if election["leads"] else f", standby{held}"
     health = f"{_word(status['alive'], 'alive')}, {_word(status['ready'], 'ready')}"
     last = status["last_success_at"] or "never"
-    lines = [
+    lines = [f"cluster {verdict_line(status['binding'])}"] if status["binding"] else []
+    lines += [
         f"fleet-reconciler {status['version']}, cluster {status['cluster']}, {mode}: {health}",
         f"cycle {cycle['number']}, last success {last}",
     ]

@@ -24,6 +24,7 @@ from reconciler.config.sections import (
     ScaleIn,
     SpotRescheduler,
     SpotReturn,
+    StuckEnds,
 )
 from reconciler.config.terraform import Terraform
 from reconciler.config.types import (
@@ -69,6 +70,8 @@ class SectorConfig(Section):
     """From launch to Ready before an instance counts as stuck."""
     unready_time_seconds: Seconds = Field(default=600.0, alias="unready_time")
     """How long a node may be NotReady before it is replaced."""
+    stuck_ends: StuckEnds = StuckEnds.model_construct()
+    """How many instances that never became nodes may be ended."""
     inactive_grace_periods: tuple[GracePeriod, ...] = ()
     """How long nodes stay empty, by time of day and weekday in `timezone`; first match wins."""
     timezone: Timezone = "UTC"

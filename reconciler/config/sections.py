@@ -19,6 +19,7 @@ from reconciler.config.types import (
     Seconds,
     SecretUrl,
     Share,
+    StuckEndCount,
     Text,
     TimeOfDay,
     Url,
@@ -203,6 +204,19 @@ class Interruption(Section):
     """URL of the SQS queue that EventBridge fills; empty: none."""
     rebalance: Rebalance = "drain"
     """What a rebalance recommendation does: `drain` the node, or `ignore`."""
+
+
+class StuckEnds(Section):
+    """How many instances that never became nodes may be ended; over it they are held and told.
+
+    While no node proves that this cluster is the fleets' own, or while most instances seem stuck,
+    it is one per cycle and three per hour at most.
+    """
+
+    per_cycle: StuckEndCount = 5
+    """Most that one plan ends; 0: none is ever ended."""
+    per_hour: StuckEndCount = 20
+    """Most within an hour, over all fleets; remembered across restarts."""
 
 
 class LeaderElection(Section):

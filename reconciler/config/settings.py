@@ -72,6 +72,9 @@ def planner_settings(
         usd_per_hour_max=config.max_hourly_usd,
         instance_init_seconds=config.instance_init_time_seconds,
         unready_seconds=config.unready_time_seconds,
+        stuck_ends=planner.StuckEndSettings(
+            per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
+        ),
         timezone=config.timezone,
         consolidation=config.consolidation,
         allow_destroy=frozenset(config.allow_destroy),

@@ -84,6 +84,7 @@ Count: TypeAlias = Annotated[
     int, BeforeValidator(scalars.integer), at_least(0), _json(type="integer", minimum=0)
 ]
 Verbosity: TypeAlias = Annotated[Count, at_most(3)]
+StuckEndCount: TypeAlias = Annotated[Count, at_most(200)]
 PositiveCount: TypeAlias = Annotated[
     int, BeforeValidator(scalars.integer), at_least(1), _json(type="integer", minimum=1)
 ]

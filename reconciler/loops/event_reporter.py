@@ -14,12 +14,15 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
+from reconciler.model.binding import CONTRADICTED, IDENTITY_NAMESPACE, Binding, Verdict
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Placement, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.object_events import ObjectEvent, ObjectEvents
+from reconciler.records.binding import binding_to_json, verdict_line
 
+HELD: Final = {"safety-stop": "too many nodes would go at once"}
 PODS_MAX: Final = 500
 """Pods that one cycle tells of; the next ones follow when these have found their place."""
 REASONS_MAX: Final = 5
@@ -50,6 +53,7 @@ class EventReporter:
     def __init__(self, events: ObjectEvents) -> None:
         self._events = events
         self._plan: Plan | None = None
+        self._verdict: Verdict = "pending"
         self._node_uids: Mapping[NodeName, str] = {}
         self._places: Mapping[PodKey, NodeName | None] = {}
         """Where the pods go that the plan moves."""
@@ -57,6 +61,7 @@ class EventReporter:
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Tell why pods wait and why nodes stay."""
         self._plan = plan
+        self._tell_binding(plan.binding)
         self._node_uids = {node.name: node.uid for node in snapshot.cluster.nodes}
         self._places = {p.pod: p.node for p in plan.placements if p.moved_from is not None}
         for each in plan.unplaceable[:PODS_MAX]:
@@ -66,7 +71,7 @@ class EventReporter:
             self._events.emit(_launching(placement))
         for held in plan.held:
             if held.node:
-                text = f"kept by the safety stop ({held.code}): too many nodes would go at once"
+                text = f"not removed for now ({held.code}): {HELD[held.code]}"
                 self._emit_node(held.node, "RemovalHeld", text, warning=True, about=held.code)
         for kept in plan.kept:
             if kept.code not in PASSING:
@@ -90,6 +95,23 @@ class EventReporter:
         """Let go of the plan."""
         del report
         self._plan = None
+
+    def _tell_binding(self, binding: Binding) -> None:
+        """Tell on kube-system, the cluster's identity, when it seems wrong and when that ends."""
+        before, self._verdict = self._verdict, binding.verdict
+        if binding.verdict == before or not (binding.contradicted or before in CONTRADICTED):
+            return
+        self._events.emit(
+            ObjectEvent(
+                kind="Namespace",
+                name=IDENTITY_NAMESPACE,
+                uid=binding.cluster_uid,
+                reason="ClusterNotProven" if binding.contradicted else "ClusterProven",
+                message=verdict_line(binding_to_json(binding)),
+                warning=binding.contradicted,
+                about=binding.verdict,
+            )
+        )
 
     def _applied(self, action: AnyAction) -> None:
         match action:

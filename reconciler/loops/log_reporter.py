@@ -7,9 +7,11 @@ import structlog
 
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.binding import Binding
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
+from reconciler.records.binding import binding_to_json
 from reconciler.telemetry import events
 from reconciler.telemetry.repeats import Repeats
 
@@ -49,9 +51,11 @@ class LogReporter:
         self._unplaceable: dict[str, tuple[Reason, ...]] = {}
         self._unavailable: frozenset[tuple[str, str]] = frozenset()
         self._seen: tuple[Any, ...] = ()
+        self._verdict = ""
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Log what the plan found wrong, once per change."""
+        self._log_binding(plan.binding)
         self._log_unplaceable(plan.unplaceable)
         self._log_unavailable(plan)
         self._log_findings(snapshot, plan)
@@ -112,6 +116,16 @@ class LogReporter:
         if self._summary_at is None:
             return True
         return self._monotonic_seconds() - self._summary_at >= self._summary_seconds()
+
+    def _log_binding(self, binding: Binding) -> None:
+        """Say whether this is the fleets' cluster: at start, at each change, while not."""
+        changed = binding.verdict != self._verdict
+        self._verdict = binding.verdict
+        again = binding.contradicted and self._repeats.is_news(events.CLUSTER_BINDING)
+        if changed or again:
+            self._say("error" if binding.contradicted else "info")(
+                events.CLUSTER_BINDING, **binding_to_json(binding)
+            )
 
     def _log_unplaceable(self, found: tuple[Unplaceable, ...]) -> None:
         now = {f"{each.pod}/{each.pod.uid}": each for each in found}

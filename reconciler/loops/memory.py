@@ -4,14 +4,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, DeletePod, EvictPod, SetCapacity
+from reconciler.model.actions import (
+    BOUND_TO,
+    FLEET_STATE,
+    LAST_DRAIN,
+    DeletePod,
+    EvictPod,
+    SetCapacity,
+)
+from reconciler.model.binding import StuckEnd
 from reconciler.model.errors import InsufficientCapacity
 from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.fleets.health import refused
-from reconciler.records.kubernetes import encode_fleet_state
+from reconciler.records.kubernetes import encode_fleet_state, encode_proof
 from reconciler.records.times import rfc3339
 
 
@@ -29,6 +37,9 @@ def to_remember(
     state = _planned(plan)
     if state != _observed(snapshot):
         annotations[FLEET_STATE] = state
+    proof = plan.binding.kept
+    if proof is not None and proof != snapshot.cluster.proof:
+        annotations[BOUND_TO] = encode_proof(proof)
     if any(_moved_by_rescheduler(each) for each in outcomes):
         annotations[LAST_DRAIN] = rfc3339(snapshot.at)
     return annotations
@@ -74,6 +85,7 @@ class OwnMemory:
             memories=plan.memories,
             demands=plan.demands,
             lost_fleets=plan.lost_fleets,
+            stuck_ends=plan.stuck_ends,
         )
         return replace(observed, cluster=cluster)
 
@@ -87,12 +99,12 @@ class OwnMemory:
 
 
 def _planned(plan: Plan) -> str:
-    return _state_of(plan.memories, plan.demands, plan.lost_fleets)
+    return _state_of(plan.memories, plan.demands, plan.lost_fleets, plan.stuck_ends)
 
 
 def _observed(snapshot: Snapshot) -> str:
     cluster = snapshot.cluster
-    return _state_of(cluster.memories, cluster.demands, cluster.lost_fleets)
+    return _state_of(cluster.memories, cluster.demands, cluster.lost_fleets, cluster.stuck_ends)
 
 
 @lru_cache(maxsize=4)
@@ -100,9 +112,10 @@ def _state_of(
     memories: tuple[FleetMemory, ...],
     demands: tuple[DemandMemory, ...],
     lost_fleets: tuple[LostFleet, ...],
+    stuck_ends: tuple[StuckEnd, ...],
 ) -> str:
     """The annotation: each cycle asks for it several times, and mostly it stays the same."""
-    return encode_fleet_state(memories, demands, lost_fleets)
+    return encode_fleet_state(memories, demands, lost_fleets, stuck_ends)
 
 
 def _moved_by_rescheduler(outcome: Outcome) -> bool:

@@ -11,6 +11,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.text import counted_noun
 from reconciler.ports.notifier import Notifier
+from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.telemetry.repeats import Repeats
 from reconciler.telemetry.scrubbing import Scrubber
 
@@ -38,6 +39,9 @@ class NotifyReporter:
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
         """Tell of pods that nothing can take, of fleets that failed, of nodes that are held."""
+        binding = plan.binding
+        if binding.contradicted and self._repeats.is_news("binding", binding.verdict):
+            self._lines.append(f"cluster {verdict_line(binding_to_json(binding))}")
         for fleet in plan.fleets:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):

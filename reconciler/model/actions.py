@@ -34,6 +34,7 @@ REPLACEMENT_ASKED = "fleet-reconciler.io/replacement-asked"
 DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"
 LAST_DRAIN = "fleet-reconciler.io/last-drain"
 FLEET_STATE = "fleet-reconciler.io/fleet-state"
+BOUND_TO = "fleet-reconciler.io/bound-to"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -354,3 +354,4 @@ class Namespace:
 
     name: str
     labels: Labels = NO_LABELS
+    uid: str = ""

@@ -1,10 +1,11 @@
 """What a planning cycle decided: actions in order, promises, refusals, cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.actions import AnyAction
+from reconciler.model.binding import Binding, StuckEnd
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.model.snapshot import Ignored
@@ -123,6 +124,10 @@ class Plan:
     """The same about demand that nodes were asked for."""
     lost_fleets: tuple[LostFleet, ...] = ()
     """The same about fleets that instances name and EC2 does not."""
+    stuck_ends: tuple[StuckEnd, ...] = ()
+    """The same about instances that never joined and were ended in the last hour."""
+    binding: Binding = field(default_factory=Binding)
+    """Whether cluster and fleets belong together."""
     quarantined: int = 0
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
     orphans: int = 0

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from reconciler.model.binding import IDENTITY_NAMESPACE, KeptProof, StuckEnd
 from reconciler.model.cluster import (
     CsiNode,
     DaemonSet,
@@ -49,10 +50,20 @@ class ClusterState:
     memories: tuple[FleetMemory, ...] = ()
     demands: tuple[DemandMemory, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
+    stuck_ends: tuple[StuckEnd, ...] = ()
+    """Instances that never joined and were ended in the last hour, as far as it is remembered."""
+    proof: KeptProof | None = None
+    """From our own Lease: that this cluster's nodes were instances of our fleets before."""
     ignored: tuple[Ignored, ...] = ()
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1
     """Full lists taken since start; the safety stop asks for two that agree."""
+
+    @property
+    def uid(self) -> str:
+        """The cluster's identity: the UID of its namespace kube-system; empty when not known."""
+        found = (each.uid for each in self.namespaces if each.name == IDENTITY_NAMESPACE)
+        return next(found, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

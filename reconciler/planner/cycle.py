@@ -20,6 +20,7 @@ from reconciler.planner.census import PodGroup
 from reconciler.planner.demand import Demand
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.fleets.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.settings import PlannerSettings
@@ -111,6 +112,8 @@ class Cycle:
     """Target capacities as planned so far; start as they are."""
     budgets: BudgetLedger
     """What all policies together may still disrupt."""
+    stuck_ends: StuckEndLedger
+    """How many instances that never joined may still be ended."""
     unequipped: frozenset[NodeName] = frozenset()
     """Nodes whose devices are but promised: pods wait for them, none is moved there yet."""
     seats: dict[int, Seat] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from reconciler.planner.demand import Wish, find_demand
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
 from reconciler.planner.fleets.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.leaving.hanging import parted_by_hanging
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
@@ -87,9 +88,23 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         statuses={status.key: status for status in inventory.fleets},
         targets={status.key: status.current for status in inventory.fleets},
         budgets=BudgetLedger(cluster.budgets),
+        stuck_ends=_stuck_end_ledger(snapshot, settings, inventory),
     )
     _seat_launching(cycle)
     return cycle
+
+
+def _stuck_end_ledger(
+    snapshot: Snapshot, settings: PlannerSettings, inventory: Inventory
+) -> StuckEndLedger:
+    unjoined = sum(each.node is None for each in inventory.orphans.found)
+    limits = limits_for(
+        inventory.binding,
+        len(inventory.stuck) + unjoined,
+        len(inventory.fleet_of_node),
+        settings.stuck_ends,
+    )
+    return StuckEndLedger(snapshot.cluster.stuck_ends, limits, snapshot.at)
 
 
 def _distinct(groups: Iterable[PodGroup]) -> Iterable[Pod]:

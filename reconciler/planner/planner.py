@@ -9,6 +9,7 @@ from reconciler.model.actions import (
     SetCapacity,
     TerminateInstance,
 )
+from reconciler.model.binding import Binding
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetId
 from reconciler.model.placements import Dispatch, Placements
@@ -19,8 +20,10 @@ from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
+from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.leaving.kept import one_reason_each
 from reconciler.planner.leaving.removals import settle_removals
+from reconciler.planner.leaving.unproven import check_removals, hold_unproven
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_cycle
 from reconciler.planner.policies import (
@@ -32,6 +35,7 @@ from reconciler.planner.policies import (
     stuck_instances,
     unready_nodes,
 )
+from reconciler.planner.policy import PolicySpec
 from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun
@@ -47,6 +51,10 @@ ORDER = (
 )
 """Each policy sees what earlier ones reserved: what is broken goes first, then comes demand, then
 what is only tidier; no target is left below what is in use then."""
+
+WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, needed_nodes.SPEC)
+"""What a plan may do while nothing proves that cluster and fleets belong together: a new policy
+is not among them unless it is put here."""
 
 
 def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
@@ -67,13 +75,26 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
     named, unequipped = with_promised_devices(named, settings)
     cycle = open_cycle(named, with_departing(named, settings), also)
     cycle.unequipped = unequipped
-    for policy in ORDER:
+    for policy in policies_for(cycle.inventory.binding):
         policy.propose(cycle)
+    hold_unproven(cycle)
     settle_removals(cycle)
     return cycle
 
 
+def policies_for(binding: Binding) -> tuple[PolicySpec, ...]:
+    """All of them, or only those that neither end, drain nor delete anything.
+
+    In a cluster that is certainly another one no fleet can be raised either: scale-up is left to
+    say so of every pod.
+    """
+    if binding.may_remove:
+        return ORDER
+    return WITHOUT_REMOVALS if binding.may_buy else (scale_up.SPEC,)
+
+
 def _finish(cycle: Cycle) -> Plan:
+    check_removals(cycle)
     snapshot, settings = cycle.snapshot, cycle.settings
     foreign = snapshot.cloud.ignored if snapshot.cloud else ()
     return Plan(
@@ -92,6 +113,8 @@ def _finish(cycle: Cycle) -> Plan:
         demands=tuple(cycle.demands[key] for key in sorted(cycle.demands)),
         quarantined=len(cycle.quarantined),
         lost_fleets=cycle.inventory.orphans.lost_fleets,
+        stuck_ends=ends_after(snapshot.cluster.stuck_ends, cycle.actions, snapshot.at),
+        binding=cycle.inventory.binding,
         orphans=len(cycle.inventory.orphans.found),
     )
 

@@ -128,6 +128,14 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StuckEndSettings:
+    """How many instances that never became nodes may be ended."""
+
+    per_cycle: int = 5
+    per_hour: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerSettings:
     """Everything that the sector config decides about planning."""
 
@@ -145,6 +153,7 @@ class PlannerSettings:
     usd_per_hour_max: Decimal | None = None
     instance_init_seconds: float = 900
     unready_seconds: float = 600
+    stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
     timezone: str = "UTC"
     consolidation: bool = False
     allow_destroy: frozenset[str] = frozenset()

@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 class ObjectEvent:
     """Something that happened to one object, or did not and why."""
 
-    kind: Literal["Pod", "Node"]
+    kind: Literal["Pod", "Node", "Namespace"]
     namespace: str = ""
-    """Empty for nodes."""
+    """Empty for nodes and namespaces."""
     name: str
     uid: str = ""
     """Empty when unknown: the Event then shows under any object of the name."""

@@ -19,6 +19,7 @@ from reconciler.model.actions import (
 from reconciler.model.ids import PodKey, Region
 from reconciler.model.plan import Cost, FleetPlan, Held, Placement, Plan, Unplaceable
 from reconciler.model.snapshot import Ignored
+from reconciler.records.binding import binding_to_json
 from reconciler.records.times import rfc3339
 
 Json = dict[str, Any]
@@ -54,6 +55,7 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
         "ignored": [_ignored(each) for each in plan.ignored],
         "fleets": [_fleet(each) for each in plan.fleets],
         "cost": _cost(plan.cost),
+        "binding": binding_to_json(plan.binding),
     }
     if kept:
         result["kept"] = [

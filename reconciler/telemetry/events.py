@@ -24,6 +24,9 @@ ACTION_FAILED: Final = "action_failed"
 ACTION_OUTCOME_UNKNOWN: Final = "action_outcome_unknown"
 MEMORY_NOT_KEPT: Final = "memory_not_kept"
 
+CLUSTER_BINDING: Final = "cluster_binding"
+"""Whether this is the cluster of the fleets' instances: at start and at each change."""
+
 POD_UNPLACEABLE: Final = "pod_unplaceable"
 PODS_UNPLACEABLE_MORE: Final = "pods_unplaceable_more"
 POD_PLACEABLE: Final = "pod_no_longer_unplaceable"

@@ -26,6 +26,8 @@ COST_BEFORE: Final = _name("cost_before_usd_per_hour")
 COST_AFTER: Final = _name("cost_after_usd_per_hour")
 COST_LOWER_BOUND: Final = _name("cost_lower_bound_usd_per_hour")
 COST_GAP: Final = _name("cost_gap_ratio")
+CLUSTER_BOUND: Final = _name("cluster_bound")
+STUCK_ENDS: Final = _name("stuck_ends_last_hour")
 NODES_HELD: Final = _name("nodes_held")
 DEMAND_QUARANTINED: Final = _name("demand_quarantined")
 ORPHAN_INSTANCES: Final = _name("orphan_instances")
@@ -58,6 +60,8 @@ ALL: Final = (
     COST_AFTER,
     COST_LOWER_BOUND,
     COST_GAP,
+    CLUSTER_BOUND,
+    STUCK_ENDS,
     NODES_HELD,
     DEMAND_QUARANTINED,
     ORPHAN_INSTANCES,

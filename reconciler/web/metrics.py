@@ -1,6 +1,7 @@
 """Metrics in a registry of their own: counters are kept here, gauges are read off the board."""
 
 from collections.abc import Iterable, Iterator
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Info, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -11,6 +12,7 @@ from reconciler.gitops.status import STAGES, ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
+from reconciler.model.binding import Binding, Verdict
 from reconciler.model.ids import PodKey
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import FleetPlan, Plan
@@ -206,6 +208,12 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     for code, count in unplaceable_by_code(plan).items():
         unplaceable.add_metric([code], count)
     yield unplaceable
+    yield _of_binding(plan.binding)
+    yield _gauge(
+        names.STUCK_ENDS,
+        "Instances that never became nodes and were ended in the last hour.",
+        len(plan.stuck_ends),
+    )
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
     yield _gauge(
         names.DEMAND_QUARANTINED,
@@ -239,6 +247,17 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         cost.hourly_usd_lower_bound,
     )
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)
+
+
+def _of_binding(binding: Binding) -> Metric:
+    verdicts = GaugeMetricFamily(
+        names.CLUSTER_BOUND,
+        "1 for the verdict on whether this cluster runs the fleets' instances.",
+        labels=["verdict"],
+    )
+    for verdict in get_args(Verdict):
+        verdicts.add_metric([verdict], int(verdict == binding.verdict))
+    return verdicts
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from reconciler.records.binding import verdict_line
+
 Json = dict[str, Any]
 
 REFRESH_SECONDS = 5
@@ -33,6 +35,7 @@ def page(status: Json) -> bytes:
     title = f"fleet-reconciler: {cluster}"
     parts = [
         f"<h1>{_text(title)}</h1>",
+        _verdict(status["binding"]),
         _facts(status),
         _faults(status["config"]["faults"]),
         *_of_plan(status["plan"]),
@@ -56,6 +59,14 @@ def page(status: Json) -> bytes:
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>'.encode()
     )
+
+
+def _verdict(binding: Json | None) -> str:
+    """Whether this is the fleets' cluster, before everything else."""
+    if binding is None:
+        return ""
+    looks = "bad" if binding["verdict"] in {"unproven", "foreign"} else "good"
+    return f'<p class="{looks}">Cluster: {_text(verdict_line(binding))}</p>'
 
 
 def _facts(status: Json) -> str:

@@ -9,6 +9,7 @@ from reconciler.gitops.status import progress_json
 from reconciler.loops.describe import describe
 from reconciler.loops.log_reporter import summary
 from reconciler.model.plan import Plan
+from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json
 from reconciler.records.times import rfc3339
 from reconciler.web.board import PastAction, StatusBoard, View
@@ -28,6 +29,7 @@ def status_json(board: StatusBoard) -> Json:
         "cluster": view.config.cluster,
         "regions": list(view.config.regions),
         "dry_run": view.config.dry_run,
+        "binding": None if view.plan is None else binding_to_json(view.plan.binding),
         "alive": board.is_alive(),
         "ready": board.is_ready(),
         "leader_election": asdict(board.leadership),

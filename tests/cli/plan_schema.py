@@ -154,16 +154,33 @@ COST = closed(
     },
     {"unpriced": listed(TEXT)},
 )
+HELD_NODE = closed({"node": TEXT, "code": {"const": "safety-stop"}})
+HELD_INSTANCE = closed(
+    {
+        "node": {"const": None},
+        "instance": TEXT,
+        "code": {"enum": ["safety-stop", "unproven-cluster", "stuck-cap", "clock-skew"]},
+    }
+)
+BINDING = closed(
+    {
+        "verdict": {"enum": ["proven", "previously-proven", "pending", "unproven", "foreign"]},
+        "because": TEXT,
+        "cluster_uid": {"type": ["string", "null"]},
+        "removals_allowed": {"type": "boolean"},
+    }
+)
 PLAN = closed(
     {
         "at": TIME,
         "cluster": TEXT,
         "actions": listed(ACTIONS),
         "placements": listed(PLACEMENT),
-        "held": listed(closed({"node": TEXT, "code": {"const": "safety-stop"}})),
+        "held": listed({"oneOf": [HELD_NODE, HELD_INSTANCE]}),
         "unplaceable": listed(closed({**POD, "reasons": {**listed(REASON), "minItems": 1}})),
         "ignored": listed(IGNORED),
         "fleets": listed(FLEET),
         "cost": COST,
+        "binding": BINDING,
     }
 )

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 import orjson
 
 from reconciler.adapters.memory.world import MemoryWorld
-from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.binding import IDENTITY_NAMESPACE
+from reconciler.model.cluster import Namespace, Node, Pod, Taint
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
@@ -48,6 +49,7 @@ class MemoryCluster:
             *self._listed("nodes", self._objects.nodes),
             *self._objects.budgets_now(),
             *self._objects.daemon_sets,
+            Namespace(name=IDENTITY_NAMESPACE, uid=self._world.uid),
         ]
         if lease is not None:
             values.append(lease)

@@ -37,6 +37,8 @@ class MemoryWorld:
         self.fleets = MemoryFleets(self.clock, delays, self.objects, cluster)
         self.log = CallLog(self.clock)
         self.lease_annotations: dict[str, str] = {}
+        self.uid = "uid-of-the-memory-cluster"
+        """Of its namespace kube-system: the cluster's identity."""
         self.relists = 2
         """What observations say; 1 is a cluster that was listed only once."""
         self.left_out: dict[str, int] = {}

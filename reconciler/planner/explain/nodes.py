@@ -23,7 +23,7 @@ HELD = {
     "safety-stop": (
         "it would go, but the plan would remove so many nodes at once that it begins with none "
         "until a second full list of the cluster agrees"
-    )
+    ),
 }
 
 

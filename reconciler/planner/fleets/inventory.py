@@ -1,16 +1,19 @@
 """What each fleet has now: config, EC2 and cluster joined per fleet and region."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.demand import FLEET
+from reconciler.planner.fleets.binding import judge_binding
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
@@ -93,6 +96,8 @@ class Inventory:
     instance_of_node: Mapping[NodeName, Instance]
     leaving: frozenset[NodeName]
     """Nodes whose instance is shutting down or gone: no destination, no capacity."""
+    binding: Binding = field(default_factory=Binding)
+    """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
     """Instances of ours that never became nodes."""
     twins: Twins = field(default_factory=dict)
@@ -182,8 +187,11 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         key: _joined(_still_there(found, key, shown, instance_of_node), snapshot, settings)
         for key, found in nodes.items()
     }
+    binding = judge_binding(snapshot, settings)
     # A picture that is more likely wrong than true says nothing about fleets either.
-    believed = () if is_suspicious(len(stuck), len(owners), snapshot) else stuck
+    doubtful = not binding.may_remove or is_suspicious(len(stuck), len(owners), snapshot)
+    believed = () if doubtful else stuck
+    closed = _closed_by(binding, stuck, settings)
     signs = read_signs(snapshot, settings, live, believed, joined)
     memories = memories_after(snapshot, signs)
     statuses = [
@@ -201,16 +209,40 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         if key in nodes or _is_listed(key, cloud, settings)
     ]
     return Inventory(
-        fleets=tuple(statuses),
+        fleets=tuple(
+            replace(each, unavailable=closed.get(each.key) or each.unavailable) for each in statuses
+        ),
         fleet_of_node=owners,
         instance_of_node=instance_of_node,
         leaving=leaving,
+        binding=binding,
         stuck=stuck,
         twins=twins,
         regions_shown=shown,
         orphans=find_orphans(snapshot, settings),
         memories=tuple(memories[place] for place in sorted(memories)),
     )
+
+
+def _closed_by(
+    binding: Binding, stuck: Iterable[StuckInstance], settings: PlannerSettings
+) -> dict[FleetKey, str]:
+    """Fleets that are asked for nothing because of what the verdict says, and why.
+
+    A fleet whose instances are no nodes of this cluster would launch more of the same. Fleets that
+    hold no such instance may be tried: the first node that joins settles the question.
+    """
+    if not binding.contradicted:
+        return {}
+    if not binding.may_buy:
+        keys = [key for fleet in settings.fleets() for key in fleet.fleet_keys()]
+        return dict.fromkeys(keys, binding.because)
+    counts = Counter(each.key for each in stuck)
+    return {
+        key: f"{count} of its instances never became a node of this cluster, and nothing proves "
+        "that it is theirs: none is ended, and no more are launched (unproven-cluster)"
+        for key, count in counts.items()
+    }
 
 
 def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings) -> int:

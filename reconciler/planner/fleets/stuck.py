@@ -42,7 +42,7 @@ class NodesByInstance:
         nodes = [node for node in every if node.name not in aliases]
         anonymous = [node for node in nodes if node.instance_id is None]
         at_work = [node for node in anonymous if node.ready and FLEET in node.labels]
-        names = _names_of(instances) if at_work else frozenset()
+        names = names_of(instances) if at_work else frozenset()
         self.certain = not any(node.unreadable for node in anonymous) and all(
             node.name in names for node in at_work
         )
@@ -54,11 +54,11 @@ class NodesByInstance:
         known = self._by_id.get(instance.id)
         if known is not None:
             return known
-        names = _names_of((instance,))
+        names = names_of((instance,))
         return next((self._by_name[n] for n in sorted(names) if n in self._by_name), None)
 
 
-def _names_of(instances: Iterable[Instance]) -> frozenset[str]:
+def names_of(instances: Iterable[Instance]) -> frozenset[str]:
     """What kubelets of these instances may call their nodes: the private name, whole or short."""
     full = [instance.private_dns_name for instance in instances]
     return frozenset({*full, *(name.partition(".")[0] for name in full)} - {""})

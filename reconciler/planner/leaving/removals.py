@@ -1,6 +1,7 @@
 """What limits all removals together: min_capacity, demand that would come back, the safety stop."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.plan import Held
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.suspicion import is_suspicious
@@ -18,10 +20,16 @@ def settle_removals(cycle: Cycle) -> None:
     """Begin all that policies want to remove, or nothing when that is suspiciously much.
 
     Everything looking empty is more often a broken list than an empty cluster: a second full
-    list has to agree.
+    list has to agree. Of instances that never joined it lifts nothing by itself: what proves the
+    cluster and the limits of `stuck_ends` hold beside it, and those over the limits count here.
     """
     ours = len(cycle.inventory.fleet_of_node)
-    if is_suspicious(len(cycle.removals), ours, cycle.snapshot):
+    over = [each for each in cycle.held if each.code == STUCK_CAP]
+    if is_suspicious(len(cycle.removals) + len(over), ours, cycle.snapshot):
+        cycle.held = [
+            replace(each, code="safety-stop") if each.code == STUCK_CAP else each
+            for each in cycle.held
+        ]
         cycle.held += [
             Held(node=r.node, code="safety-stop")
             if r.node is not None

@@ -7,6 +7,7 @@ from reconciler.records.kubernetes.memory import (
     LEASE_NAMESPACE,
     Memory,
     encode_fleet_state,
+    encode_proof,
 )
 from reconciler.records.kubernetes.objects import (
     ClusterObject,
@@ -35,6 +36,7 @@ __all__ = [
     "decode_cluster",
     "decode_page",
     "encode_fleet_state",
+    "encode_proof",
     "pod_order",
     "split_documents",
 ]

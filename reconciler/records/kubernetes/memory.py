@@ -9,9 +9,10 @@ from typing import Annotated
 from msgspec import Meta, Raw, Struct, field
 from msgspec.json import Decoder, Encoder
 
-from reconciler.model.actions import FLEET_STATE, LAST_DRAIN
+from reconciler.model.actions import BOUND_TO, FLEET_STATE, LAST_DRAIN
+from reconciler.model.binding import KeptProof, StuckEnd
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetId, Region, ResourceName
+from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
 from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
@@ -30,6 +31,7 @@ VERSION = 1
 FLEETS_MAX = 300
 DEMANDS_MAX = 100
 LOST_FLEETS_MAX = 100
+STUCK_ENDS_MAX = 200
 """What is written of each at most, 200 KiB together: the API server takes 256 KiB of
 annotations per object. The latest are kept."""
 TEXT_MAX = 1 << 18
@@ -49,6 +51,8 @@ class Memory:
     fleets: tuple[FleetMemory, ...] = ()
     demands: tuple[DemandMemory, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
+    stuck_ends: tuple[StuckEnd, ...] = ()
+    proof: KeptProof | None = None
     namespace: str = ""
     """Of the Lease."""
     written: bool = False
@@ -60,6 +64,7 @@ class Memory:
 class _AnnotationsWire(Struct, gc=False):
     last_drain: str | None = field(name=LAST_DRAIN, default=None)
     fleet_state: str | None = field(name=FLEET_STATE, default=None)
+    bound_to: str | None = field(name=BOUND_TO, default=None)
 
 
 class _LeaseMetadataWire(MetadataWire):
@@ -103,15 +108,28 @@ class _LostFleetWire(Struct, gc=False):
     since: datetime
 
 
+class _StuckEndWire(Struct, gc=False):
+    instance: str
+    at: datetime
+
+
 class _FleetStateWire(Struct, gc=False):
     fleets: tuple[_FleetMemoryWire, ...] = ()
     demands: tuple[_DemandWire, ...] = ()
     lost_fleets: tuple[_LostFleetWire, ...] = ()
+    stuck_ends: tuple[_StuckEndWire, ...] = ()
     version: int = VERSION
+
+
+class _KeptProofWire(Struct, gc=False):
+    cluster_uid: str
+    fleets: tuple[str, ...]
+    proven_at: datetime
 
 
 _LEASE = Decoder(_LeaseWire)
 _FLEET_STATE = Decoder(_FleetStateWire)
+_KEPT_PROOF = Decoder(_KeptProofWire)
 _MOMENT = Decoder(datetime)
 _ENCODER = Encoder(order="sorted")
 
@@ -139,9 +157,16 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
             memory = decode_fleet_state(wire.fleet_state)
     except (ValueError, OverflowError, RecursionError):
         unreadable = True
+    proof: KeptProof | None = None
+    try:
+        if wire.bound_to:
+            proof = decode_proof(wire.bound_to)
+    except (ValueError, OverflowError, RecursionError):
+        unreadable = True
     written = bool(wire.fleet_state)
     return replace(
         memory,
+        proof=proof,
         last_drain_at=last_drain_at,
         namespace=metadata.namespace or "",
         written=written,
@@ -167,7 +192,35 @@ def decode_fleet_state(text: str) -> Memory:
             LostFleet(id=FleetId(e.id), region=Region(e.region), since=_moment(e.since))
             for e in state.lost_fleets
         ),
+        stuck_ends=tuple(
+            StuckEnd(instance=InstanceId(e.instance), at=_moment(e.at))
+            for e in state.stuck_ends[:STUCK_ENDS_MAX]
+        ),
     )
+
+
+def decode_proof(text: str) -> KeptProof:
+    """Read the annotation `bound-to`.
+
+    Raises:
+        ValueError: It cannot be read, or is absurdly long.
+    """
+    if len(text) > TEXT_MAX:
+        raise ValueError(f"{len(text)} characters are no proof of ours")
+    wire = _KEPT_PROOF.decode(text)
+    return KeptProof(
+        cluster_uid=printable(wire.cluster_uid),
+        fleets=tuple(FleetId(printable(each)) for each in wire.fleets[:FLEETS_MAX]),
+        proven_at=_moment(wire.proven_at),
+    )
+
+
+def encode_proof(proof: KeptProof) -> str:
+    """Write the annotation `bound-to`."""
+    wire = _KeptProofWire(
+        cluster_uid=proof.cluster_uid, fleets=proof.fleets, proven_at=proof.proven_at
+    )
+    return _ENCODER.encode(wire).decode()
 
 
 def _fleet(each: _FleetMemoryWire) -> FleetMemory:
@@ -209,6 +262,7 @@ def encode_fleet_state(
     memories: Iterable[FleetMemory],
     demands: Iterable[DemandMemory] = (),
     lost_fleets: Iterable[LostFleet] = (),
+    stuck_ends: Iterable[StuckEnd] = (),
 ) -> str:
     """Write the annotation `fleet-state`: sorted, bounded, without fleets that have nothing to say.
 
@@ -231,6 +285,10 @@ def encode_fleet_state(
         lost_fleets=tuple(
             _LostFleetWire(id=each.id, region=each.region, since=each.since)
             for each in lost[:LOST_FLEETS_MAX]
+        ),
+        stuck_ends=tuple(
+            _StuckEndWire(instance=each.instance, at=each.at)
+            for each in sorted(stuck_ends)[-STUCK_ENDS_MAX:]
         ),
     )
     return _ENCODER.encode(state).decode()

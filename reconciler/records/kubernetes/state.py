@@ -108,6 +108,8 @@ def assemble(
         memories=memory.fleets,
         demands=memory.demands,
         lost_fleets=memory.lost_fleets,
+        stuck_ends=memory.stuck_ends,
+        proof=memory.proof,
         ignored=tuple(sorted((*ignored, *counted))),
         relists=relists,
     )
@@ -146,6 +148,7 @@ def _without_repeats(memory: Memory) -> Memory:
         fleets=tuple(fleets[key] for key in sorted(fleets)),
         demands=tuple(demands[key] for key in sorted(demands)),
         lost_fleets=tuple(lost[key] for key in sorted(lost)),
+        stuck_ends=tuple(sorted({each.instance: each for each in memory.stuck_ends}.values())),
     )
 
 

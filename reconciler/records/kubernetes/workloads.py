@@ -43,4 +43,8 @@ def decode_daemon_set(raw: bytes | Raw, pods: PodDecoder) -> DaemonSet:
 def decode_namespace(raw: bytes | Raw) -> Namespace:
     """Decode one namespace; raises ValueError when it cannot be read."""
     metadata = _NAMESPACE.decode(raw).metadata
-    return Namespace(name=required_name(metadata.name), labels=labels_of(metadata.labels))
+    return Namespace(
+        name=required_name(metadata.name),
+        labels=labels_of(metadata.labels),
+        uid=metadata.uid or "",
+    )

@@ -39,6 +39,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "expander": ("least-waste", "least-waste", "cheap", TYPE),
         "instance_init_time": POSITIVE_SECONDS,
         "unready_time": SECONDS,
+        "stuck_ends": SUBSECTION,
         "inactive_grace_periods": ("[{value: 60}]", ..., "{value: 60}", TYPE),
         "timezone": ("UTC", "UTC", "Mars/Olympus", TYPE),
         "maintenance_windows": ("[{days: [sat, 7]}]", ..., "[{days: [someday]}]", TYPE),
@@ -99,6 +100,10 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "move_bare_pods": BOOLEAN,
         "move_local_storage": BOOLEAN,
         "move_system_pods": BOOLEAN,
+    },
+    "StuckEnds": {
+        "per_cycle": ("0", 0, "201", RANGE),
+        "per_hour": ("100", 100, "-1", RANGE),
     },
     "SpotRescheduler": {
         "enabled": BOOLEAN,
@@ -279,6 +284,7 @@ PLACES = {
     "Headroom": ("headroom: [BODY]", "sector: s", ("headroom", 0)),
     "Interruption": ("interruption: BODY", "", ("interruption",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),
+    "StuckEnds": ("stuck_ends: BODY", "", ("stuck_ends",)),
     "LeaderElection": ("leader_election: BODY", "", ("leader_election",)),
     "OwnSize": (
         "sizes: {own: BODY}",

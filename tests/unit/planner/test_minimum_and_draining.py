@@ -12,6 +12,7 @@ from tests.builders import (
     HOME,
     ago,
     capacity_error,
+    kept_proof,
     make_cloud,
     make_cloud_of,
     make_fleet,
@@ -121,6 +122,6 @@ def test_instance_that_never_joins_is_not_replaced_above_the_maximum() -> None:
     live = make_fleet(fleet, 1)
     stuck = make_instance(make_node("x", fleet), live, launched_at=ago(5000))
     cloud = make_cloud(live, instances=[stuck])
-    made = plan(make_snapshot(cloud=cloud), make_settings(fleet))
+    made = plan(make_snapshot(cloud=cloud, **kept_proof(live)), make_settings(fleet))
     assert raises(made) == [0]
     assert [a.instance for a in made.actions if isinstance(a, TerminateInstance)] == [stuck.id]

@@ -30,14 +30,14 @@ def propose(cycle: Cycle) -> None:
 
 
 def _instances(cycle: Cycle, status: FleetStatus) -> int:
-    """The fleet's instances that live, as far as EC2 tells; those that never joined are ended."""
+    """The fleet's instances that live and that this plan does not end as never joined."""
     cloud = cycle.snapshot.cloud
     if cloud is None or status.live is None:
         return 0
     place = (status.key.region, status.live.id)
-    stuck = {each.instance.id for each in cycle.inventory.stuck}
+    ended = {each.instance for each in cycle.removals if each.node is None}
     own = (i for i in cloud.instances if (i.region, i.fleet_id) == place)
-    return sum(not i.gone and i.id not in stuck for i in own)
+    return sum(not i.gone and i.id not in ended for i in own)
 
 
 def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:

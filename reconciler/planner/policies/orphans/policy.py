@@ -13,10 +13,12 @@ from reconciler.model.actions import (
     TerminateInstance,
 )
 from reconciler.model.cluster import Node
-from reconciler.model.ids import FleetKey, PodKey
+from reconciler.model.ids import FleetKey, NodeName, PodKey
+from reconciler.model.plan import Held
 from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.fleets.inventory import is_draining, is_draining_voluntarily
 from reconciler.planner.fleets.orphans import Orphan
+from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.leaving.drains import delete_when_terminated, give_back, taint, terms_of
 from reconciler.planner.leaving.idleness import idle_for, is_empty, kept_by_twin
 from reconciler.planner.leaving.kept import keep
@@ -39,6 +41,10 @@ def propose(cycle: Cycle) -> None:
 
 def _end_unjoined(cycle: Cycle, orphan: Orphan) -> None:
     if _wait(cycle, orphan):
+        return
+    if not cycle.stuck_ends.take(orphan.instance.id):
+        held = Held(node=NodeName(""), code=STUCK_CAP, instance=orphan.instance.id)
+        cycle.held.append(held)
         return
     because = f"its fleet {orphan.fleet_id} is gone and it is no node"
     action = _termination(orphan, "stuck-instance", because)

@@ -20,7 +20,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId
 from reconciler.model.memory import LostFleet
 from reconciler.model.plan import Plan
-from reconciler.model.snapshot import CloudState
+from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.explain.explain import explain
 from reconciler.planner.planner import plan
 from tests.builders import (
@@ -28,6 +28,7 @@ from tests.builders import (
     HOME,
     NOW,
     ago,
+    kept_proof,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -60,6 +61,11 @@ def orphan(name: str = "i-old", **changed: Any) -> Instance:
     )
 
 
+def snapshot_of(*objects: Any, **changed: Any) -> Snapshot:
+    """A cluster that was proven before: nothing is held for want of a proof."""
+    return make_snapshot(*objects, **kept_proof(LIVE), **changed)
+
+
 def cloud_of(
     *instances: Instance, fleets: tuple[Fleet, ...] = (LIVE,), **changed: Any
 ) -> CloudState:
@@ -74,7 +80,7 @@ def swept(made: Plan) -> list[tuple[str, str | None]]:
 
 def test_lost_instance_that_is_no_node_is_ended_without_lowering_a_target() -> None:
     """It would be billed for ever: EC2 ends it with no fleet, and no fleet replaces it."""
-    made = plan(make_snapshot(cloud=cloud_of(orphan()), lost_fleets=(LOST,)), SETTINGS)
+    made = plan(snapshot_of(cloud=cloud_of(orphan()), lost_fleets=(LOST,)), SETTINGS)
     (action,) = made.actions
     assert isinstance(action, TerminateInstance)
     assert (action.instance, action.fleet_id, action.decrement) == ("i-old", DEAD, False)
@@ -84,7 +90,7 @@ def test_lost_instance_that_is_no_node_is_ended_without_lowering_a_target() -> N
 
 def test_fleet_that_one_answer_leaves_out_loses_nothing() -> None:
     """DescribeFleets is eventually consistent: a fleet at work would lose its instances."""
-    made = plan(make_snapshot(cloud=cloud_of(orphan())), SETTINGS)
+    made = plan(snapshot_of(cloud=cloud_of(orphan())), SETTINGS)
     assert made.actions == ()
     assert made.lost_fleets == (LostFleet(id=DEAD, region=HOME, since=NOW),)
 
@@ -92,14 +98,15 @@ def test_fleet_that_one_answer_leaves_out_loses_nothing() -> None:
 def test_fleet_that_is_listed_again_is_forgotten() -> None:
     """Its next absence would count from the first one."""
     back = make_fleet(make_fleet_settings("other", name="other"), 1, id=DEAD)
-    snapshot = make_snapshot(cloud=cloud_of(orphan(), fleets=(LIVE, back)), lost_fleets=(LOST,))
+    snapshot = snapshot_of(cloud=cloud_of(orphan(), fleets=(LIVE, back)), lost_fleets=(LOST,))
     assert (plan(snapshot, SETTINGS).actions, plan(snapshot, SETTINGS).lost_fleets) == ((), ())
 
 
 def test_fleet_deleted_with_its_instances_running_needs_no_second_look() -> None:
     """EC2 says itself that nobody looks after them."""
     deleted = make_fleet(FLEET, 1, id=DEAD, state="deleted_running")
-    made = plan(make_snapshot(cloud=cloud_of(orphan(), fleets=(LIVE, deleted))), SETTINGS)
+    cloud = cloud_of(orphan(), fleets=(LIVE, deleted))
+    made = plan(snapshot_of(cloud=cloud), SETTINGS)
     assert swept(made) == [("i-old", None)]
 
 
@@ -125,28 +132,26 @@ def test_instance_that_is_not_certainly_ours_and_lost_is_never_touched(
 ) -> None:
     """Somebody's database would be ended to save a node."""
     lost = replace(LOST, region=changed.get("region", HOME))
-    snapshot = make_snapshot(cloud=cloud_of(orphan(**changed)), lost_fleets=(lost,))
+    snapshot = snapshot_of(cloud=cloud_of(orphan(**changed)), lost_fleets=(lost,))
     assert plan(snapshot, SETTINGS).actions == ()
 
 
 def test_nothing_is_swept_while_ec2_says_that_it_ends_it() -> None:
     """A deletion under way would be asked for with every cycle."""
     going = make_fleet(FLEET, 1, id=DEAD, state="deleted_terminating")
-    assert (
-        plan(make_snapshot(cloud=cloud_of(orphan(), fleets=(LIVE, going))), SETTINGS).actions == ()
-    )
+    assert plan(snapshot_of(cloud=cloud_of(orphan(), fleets=(LIVE, going))), SETTINGS).actions == ()
 
 
 def test_instances_of_a_fleet_that_the_config_expects_are_left_alone() -> None:
     """A fleet deleted by mistake would take its nodes with it before it is made again."""
-    made = plan(make_snapshot(cloud=cloud_of(orphan(), fleets=()), lost_fleets=(LOST,)), SETTINGS)
+    made = plan(snapshot_of(cloud=cloud_of(orphan(), fleets=()), lost_fleets=(LOST,)), SETTINGS)
     assert made.actions == ()
 
 
 def test_fleet_that_the_config_dropped_and_terraform_deleted_is_swept() -> None:
     """Its nodes would outlive it."""
     tags = FrozenMap({"cluster": "c", "fleet": "retired-small"})
-    made = plan(make_snapshot(cloud=cloud_of(orphan(tags=tags)), lost_fleets=(LOST,)), SETTINGS)
+    made = plan(snapshot_of(cloud=cloud_of(orphan(tags=tags)), lost_fleets=(LOST,)), SETTINGS)
     assert swept(made) == [("i-old", None)]
 
 
@@ -160,27 +165,27 @@ IDLE = {UNNEEDED_SINCE: "2026-01-31T11:30:00Z"}
 
 def test_lost_node_counts_for_no_fleet() -> None:
     """The live fleet would ask for its joined nodes and these on top."""
-    made = plan(make_snapshot(node_of(), cloud=cloud_of(orphan()), lost_fleets=(LOST,)), SETTINGS)
+    made = plan(snapshot_of(node_of(), cloud=cloud_of(orphan()), lost_fleets=(LOST,)), SETTINGS)
     assert [(f.joined, f.launching) for f in made.fleets] == [(0, 0)]
 
 
 def test_empty_lost_node_goes_by_timer_taint_and_last_check() -> None:
     """A pod that comes in between would be killed."""
     cloud = cloud_of(orphan())
-    first = plan(make_snapshot(node_of(), cloud=cloud, lost_fleets=(LOST,)), SETTINGS)
+    first = plan(snapshot_of(node_of(), cloud=cloud, lost_fleets=(LOST,)), SETTINGS)
     assert [type(a) for a in first.actions] == [AnnotateNode]
     idle = node_of(annotations=FrozenMap(IDLE))
-    second = plan(make_snapshot(idle, cloud=cloud, lost_fleets=(LOST,)), SETTINGS)
+    second = plan(snapshot_of(idle, cloud=cloud, lost_fleets=(LOST,)), SETTINGS)
     assert [type(a) for a in second.actions] == [TaintNode]
     tainted = node_of(annotations=FrozenMap(IDLE), draining=True)
-    third = plan(make_snapshot(tainted, cloud=cloud, lost_fleets=(LOST,)), SETTINGS)
+    third = plan(snapshot_of(tainted, cloud=cloud, lost_fleets=(LOST,)), SETTINGS)
     assert swept(third) == [("i-old", "old")]
     assert third.actions[0].policy == "scale-in"
 
 
 def test_lost_node_with_pods_stays_and_says_so() -> None:
     """Work would be killed because a fleet was deleted."""
-    snapshot = make_snapshot(
+    snapshot = snapshot_of(
         node_of(annotations=FrozenMap(IDLE)),
         make_pod(node="old"),
         cloud=cloud_of(orphan()),
@@ -195,7 +200,7 @@ def test_lost_node_with_pods_stays_and_says_so() -> None:
 
 def test_lost_node_that_is_used_again_is_given_back() -> None:
     """Its taint would stay for good."""
-    snapshot = make_snapshot(
+    snapshot = snapshot_of(
         node_of(draining=True), make_pod(node="old"), cloud=cloud_of(orphan()), lost_fleets=(LOST,)
     )
     assert any(isinstance(a, UntaintNode) for a in plan(snapshot, SETTINGS).actions)
@@ -204,7 +209,7 @@ def test_lost_node_that_is_used_again_is_given_back() -> None:
 def test_protected_lost_node_stays() -> None:
     """People's word counts for orphans too."""
     kept = node_of(annotations=FrozenMap({**IDLE, DO_NOT_DISRUPT: "true"}))
-    snapshot = make_snapshot(kept, cloud=cloud_of(orphan()), lost_fleets=(LOST,))
+    snapshot = snapshot_of(kept, cloud=cloud_of(orphan()), lost_fleets=(LOST,))
     assert plan(snapshot, SETTINGS).actions == ()
 
 
@@ -213,7 +218,7 @@ def test_lost_node_is_no_destination_for_pods_that_are_moved() -> None:
     busy = make_node("busy", FLEET, annotations=FrozenMap(IDLE))
     live = make_fleet(FLEET, 1)
     own = orphan("i-busy", fleet_id=live.id)
-    snapshot = make_snapshot(
+    snapshot = snapshot_of(
         busy,
         node_of(annotations=FrozenMap(IDLE)),
         make_pod(node="busy", cpu="100m", memory="64Mi"),
@@ -227,7 +232,7 @@ def test_lost_node_is_no_destination_for_pods_that_are_moved() -> None:
 def test_node_object_of_an_ended_orphan_goes() -> None:
     """Where no cloud controller runs it would stay as a name for ever."""
     gone = cloud_of(orphan(state="terminated"))
-    made = plan(make_snapshot(node_of(ready=False), cloud=gone, lost_fleets=(LOST,)), SETTINGS)
+    made = plan(snapshot_of(node_of(ready=False), cloud=gone, lost_fleets=(LOST,)), SETTINGS)
     (action,) = made.actions
     assert isinstance(action, DeleteNode)
     assert action.instance == "i-old"
@@ -236,7 +241,7 @@ def test_node_object_of_an_ended_orphan_goes() -> None:
 def test_many_orphans_at_once_wait_for_the_second_list() -> None:
     """A broken answer about fleets would end everything that it left out."""
     found = [orphan(f"i-{n}") for n in range(5)]
-    made = plan(make_snapshot(cloud=cloud_of(*found), lost_fleets=(LOST,)), SETTINGS)
+    made = plan(snapshot_of(cloud=cloud_of(*found), lost_fleets=(LOST,)), SETTINGS)
     assert (made.actions, len(made.held)) == ((), 5)
 
 
@@ -244,27 +249,27 @@ def test_region_that_does_not_answer_loses_and_forgets_nothing() -> None:
     """An outage of an API would count as the deletion of its fleets, or restart every clock."""
     away = replace(LOST, region=AWAY)
     quiet = cloud_of(orphan(region=AWAY), silent=frozenset({AWAY}))
-    made = plan(make_snapshot(cloud=quiet, lost_fleets=(away,)), SETTINGS)
+    made = plan(snapshot_of(cloud=quiet, lost_fleets=(away,)), SETTINGS)
     assert (made.actions, made.lost_fleets) == ((), (away,))
 
 
 def test_clock_that_jumps_back_ends_nothing() -> None:
     """A time in the future counts as now."""
     future = replace(LOST, since=NOW + timedelta(hours=1))
-    made = plan(make_snapshot(cloud=cloud_of(orphan()), lost_fleets=(future,)), SETTINGS)
+    made = plan(snapshot_of(cloud=cloud_of(orphan()), lost_fleets=(future,)), SETTINGS)
     assert (made.actions, made.lost_fleets[0].since) == ((), NOW)
 
 
 def test_pod_on_an_unlisted_node_keeps_every_orphan_that_is_no_node() -> None:
     """The list of nodes has holes: the instance may be one of them, at work."""
     lost = (LOST,)
-    snapshot = make_snapshot(make_pod(node="unlisted"), cloud=cloud_of(orphan()), lost_fleets=lost)
+    snapshot = snapshot_of(make_pod(node="unlisted"), cloud=cloud_of(orphan()), lost_fleets=lost)
     assert plan(snapshot, SETTINGS).actions == ()
 
 
 def test_orphan_is_explained_as_ours() -> None:
     """`foreign: never touched` would be a lie about a node that the sweep ends."""
-    snapshot = make_snapshot(
+    snapshot = snapshot_of(
         node_of(), make_pod(node="old"), cloud=cloud_of(orphan()), lost_fleets=(LOST,)
     )
     made = plan(snapshot, SETTINGS)

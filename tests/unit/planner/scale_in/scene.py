@@ -20,6 +20,7 @@ from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInS
 from reconciler.planner.text import rfc3339
 from tests.builders import (
     ago,
+    kept_proof,
     make_cloud,
     make_cloud_of,
     make_fleet,
@@ -93,11 +94,13 @@ def instance(live: Fleet, name: str, seconds: float, **changed: Any) -> Instance
 
 
 def with_instances(count: int, seconds: float, *objects: Any, **changed: Any) -> Plan:
-    """The plan of a fleet with so many instances, none of them a node."""
+    """The plan of a fleet with so many instances, none of them a node, of a cluster once proven."""
     live = make_fleet(FLEET, count)
     found = [instance(live, f"i-{i}", seconds + i) for i in range(count)]
     cloud = make_cloud(live, instances=found, instances_known=changed.pop("known", True))
-    return plan(make_snapshot(*objects, cloud=cloud, **changed), make_settings(FLEET))
+    return plan(
+        make_snapshot(*objects, cloud=cloud, **kept_proof(live), **changed), make_settings(FLEET)
+    )
 
 
 def told(made: Plan, kind: type[AnyAction]) -> list[str]:

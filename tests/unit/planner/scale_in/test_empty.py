@@ -29,7 +29,7 @@ from tests.builders import (
     make_pod,
     make_settings,
 )
-from tests.unit.planner.scale_in.scene import FLEET, kept, noted, planned, told, unneeded
+from tests.unit.planner.scale_in.scene import FLEET, full, kept, noted, planned, told, unneeded
 
 # ---- timers -------------------------------------------------------------------------------
 
@@ -150,9 +150,9 @@ def test_node_that_something_protects_stays_with_its_reason(
 ) -> None:
     """An operator's word, or our own ignorance, would be overruled."""
     fleet = make_fleet_settings()
-    made = planned(fleet, unneeded("n", fleet, **changed))
+    made = planned(fleet, unneeded("n", fleet, **changed), make_node("full", fleet), full("full"))
     assert told(made, TaintNode) == []
-    assert kept(made) == {"n": code}
+    assert kept(made)["n"] == code
 
 
 def test_annotation_with_another_value_protects_nothing() -> None:

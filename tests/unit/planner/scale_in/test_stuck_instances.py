@@ -15,6 +15,7 @@ from tests.builders import (
     HOME,
     NOW,
     ago,
+    kept_proof,
     make_cloud,
     make_fleet,
     make_fleet_settings,
@@ -24,7 +25,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.scale_in.scene import FLEET, instance, with_instances
+from tests.unit.planner.scale_in.scene import FLEET, full, instance, with_instances
 
 
 def ended(made: Plan) -> list[str]:
@@ -79,7 +80,8 @@ def test_node_without_provider_id_is_known_by_its_private_name() -> None:
     named = instance(live, "i-0", 5000, private_dns_name="ip-10-0-0-7.us-west-2.compute.internal")
     node = make_node("ip-10-0-0-7", FLEET, instance_id=None)
     cloud = make_cloud(live, instances=[named])
-    assert ended(plan(make_snapshot(node, cloud=cloud), make_settings(FLEET))) == []
+    snapshot = make_snapshot(node, cloud=cloud, **kept_proof(live))
+    assert ended(plan(snapshot, make_settings(FLEET))) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,8 @@ def test_nothing_is_stuck_while_a_ready_node_of_a_fleet_is_tied_to_no_instance(
     named = instance(live, "i-0", 5000, private_dns_name="ip-10-0-0-7.us-west-2.compute.internal")
     node = make_node("worker-7", FLEET if label else None, instance_id=None, ready=ready)
     cloud = make_cloud(live, instances=[named])
-    assert ended(plan(make_snapshot(node, cloud=cloud), make_settings(FLEET))) == ends
+    snapshot = make_snapshot(node, cloud=cloud, **kept_proof(live))
+    assert ended(plan(snapshot, make_settings(FLEET))) == ends
 
 
 @pytest.mark.parametrize("state", ["shutting-down", "terminated", "stopped"])
@@ -102,24 +105,31 @@ def test_instance_that_is_going_is_not_stuck(state: str) -> None:
     """It would be ended again with every cycle."""
     live = make_fleet(FLEET, 1)
     cloud = make_cloud(live, instances=[instance(live, "i-0", 5000, state=state)])
-    assert ended(plan(make_snapshot(cloud=cloud), make_settings(FLEET))) == []
+    snapshot = make_snapshot(cloud=cloud, **kept_proof(live))
+    assert ended(plan(snapshot, make_settings(FLEET))) == []
 
 
 def test_instances_of_other_fleets_are_never_touched() -> None:
     """Somebody else's fleet, or an instance with only the cluster's tag, would be ended."""
     foreign = make_fleet(make_fleet_settings("other", name="foreign"), 1)
     found = [instance(foreign, "i-0", 5000), replace(instance(foreign, "i-1", 5000), fleet_id=None)]
-    cloud = make_cloud(make_fleet(FLEET), foreign, instances=found)
-    assert ended(plan(make_snapshot(cloud=cloud), make_settings(FLEET))) == []
+    live = make_fleet(FLEET)
+    cloud = make_cloud(live, foreign, instances=found)
+    snapshot = make_snapshot(cloud=cloud, **kept_proof(live))
+    assert ended(plan(snapshot, make_settings(FLEET))) == []
 
 
 def test_three_in_a_row_make_the_fleet_unavailable_in_the_same_plan() -> None:
     """A broken image would launch instances for ever, and pods wait for them."""
     other = make_fleet_settings("large", price="0.20")
-    live, spare = make_fleet(FLEET, 3), make_fleet(other)
+    live, spare = make_fleet(FLEET, 4), make_fleet(other)
+    node = make_node("full", FLEET)
     found = [instance(live, f"i-{i}", 1000 + i) for i in range(3)]
-    cloud = make_cloud(live, spare, instances=found)
-    made = plan(make_snapshot(make_pod(), cloud=cloud), make_settings(FLEET, other))
+    cloud = make_cloud(
+        live, spare, instances=[*found, make_instance(node, live, launched_at=ago(9000))]
+    )
+    snapshot = make_snapshot(make_pod(), node, full("full", "4"), cloud=cloud)
+    made = plan(snapshot, make_settings(FLEET, other))
     assert len(ended(made)) == 3
     assert [p.fleet for p in made.placements] == ["primary-large"]
     (memory,) = made.memories
@@ -135,7 +145,8 @@ def remembering(memory: FleetMemory, *launched_ago: float, joined: float | None 
     nodes = [node] if joined is not None else []
     found += [make_instance(n, live, launched_at=ago(joined or 0)) for n in nodes]
     cloud: CloudState = make_cloud(live, instances=found)
-    return plan(make_snapshot(*nodes, cloud=cloud, memories=(memory,)), make_settings(FLEET))
+    snapshot = make_snapshot(*nodes, cloud=cloud, memories=(memory,), **kept_proof(live))
+    return plan(snapshot, make_settings(FLEET))
 
 
 TWO = FleetMemory(fleet=FLEET.name, region=HOME, stuck_in_a_row=2, last_stuck_launched_at=ago(2000))

@@ -152,12 +152,13 @@ def test_demand_during_a_drain_takes_the_node_back_and_lets_it_rest() -> None:
 
 def test_instances_that_never_join_are_replaced_until_the_fleet_rests() -> None:
     """A bad image would be paid for, again and again."""
-    life = Life(0, replace(FLEET, min_capacity=1))
+    life = Life(1, replace(FLEET, min_capacity=2))
+    life.pod("full", "3500m", 0)
     life.world.never_join(life.fleet)
     life.run(60)
     ended = [o for o in life.outcomes if o.action.policy == "stuck-instance"]
     assert 2 <= len(ended) <= 5
-    assert life.world.target(life.fleet) == 1
+    assert life.world.target(life.fleet) == 2
 
 
 def test_node_that_stops_answering_is_replaced_with_its_pods_on_it() -> None:

@@ -1,0 +1,57 @@
+"""Whether the Kubernetes API that answers is the one of our fleets' instances."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from reconciler.model.ids import FleetId, InstanceId
+
+IDENTITY_NAMESPACE = "kube-system"
+"""Every cluster has it, it is never deleted, and its UID is the cluster's identity. Source:
+Kubernetes community, "cluster id" (kube-state-metrics, OpenTelemetry's k8s.cluster.uid)."""
+
+Verdict = Literal["proven", "previously-proven", "pending", "unproven", "foreign"]
+
+CONTRADICTED: frozenset[Verdict] = frozenset({"unproven", "foreign"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptProof:
+    """A proof that was seen before, as our own Lease keeps it."""
+
+    cluster_uid: str
+    """UID of the namespace kube-system of the cluster in which it was seen."""
+    fleets: tuple[FleetId, ...]
+    """Fleets whose instances were nodes of that cluster."""
+    proven_at: datetime
+    """When it was last seen, to the hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What one snapshot says about cluster and fleets, and why."""
+
+    verdict: Verdict = "pending"
+    because: str = ""
+    """A full sentence for people."""
+    cluster_uid: str = ""
+    """UID of the namespace kube-system; empty when it is not known."""
+    kept: KeptProof | None = None
+    """What the Lease should say from now on; None while nothing is proven."""
+    may_remove: bool = False
+    """Whether instances may be ended and nodes be drained or deleted at all."""
+    may_buy: bool = True
+    """Whether fleets may be changed at all."""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether a person has to look: the cluster and the fleets do not seem to go together."""
+        return self.verdict in CONTRADICTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class StuckEnd:
+    """An instance that never became a node and that a plan ended."""
+
+    at: datetime
+    instance: InstanceId

@@ -1,0 +1,88 @@
+"""How many instances that never became nodes may be ended, per cycle and per hour.
+
+Nothing was ever seen to run on such an instance, and nothing on the side of Kubernetes can object
+to its end: no pod, no budget, no annotation. A wrong picture would end all of them, so that
+however well it is proven only a few go at a time, and what is over the limit is told.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import AnyAction, TerminateInstance
+from reconciler.model.binding import Binding, StuckEnd
+from reconciler.model.ids import InstanceId
+from reconciler.planner.settings import StuckEndSettings
+
+STUCK_CAP = "stuck-cap"
+"""Code of `held`: the limit is reached."""
+HOUR = timedelta(hours=1)
+CAUTIOUS = StuckEndSettings(per_cycle=1, per_hour=3)
+"""While no node proves the cluster now, or while most of the fleets' instances seem stuck."""
+SHARE_MAX = 0.3
+FEW = 3
+"""As many may be stuck at once without another look (as in planner/suspicion.py)."""
+
+
+class StuckEndLedger:
+    """Says which of the instances that never joined may be ended in this cycle.
+
+    Args:
+        recent: Those that were ended in the last hour.
+        limits: What the config allows.
+        at: The clock.
+    """
+
+    def __init__(self, recent: Iterable[StuckEnd], limits: StuckEndSettings, at: datetime) -> None:
+        self._ended = {each.instance for each in recent_ends(recent, at)}
+        self._limits = limits
+        self._taken = 0
+
+    def take(self, instance: InstanceId) -> bool:
+        """Whether this one may be ended too; if so, it counts.
+
+        One that was ended before in this hour and is still there counts once per hour only.
+        """
+        if self._taken >= self._limits.per_cycle:
+            return False
+        if instance not in self._ended and len(self._ended) >= self._limits.per_hour:
+            return False
+        self._taken += 1
+        self._ended.add(instance)
+        return True
+
+
+def limits_for(
+    binding: Binding, stuck: int, nodes: int, limits: StuckEndSettings
+) -> StuckEndSettings:
+    """The config's limits, or less while the picture is doubtful.
+
+    Args:
+        binding: How well cluster and fleets are known to belong together.
+        stuck: Instances that never joined.
+        nodes: Nodes of our fleets.
+        limits: What the config allows.
+    """
+    many = stuck > FEW and stuck > SHARE_MAX * (nodes + stuck)
+    if binding.verdict == "proven" and not many:
+        return limits
+    return StuckEndSettings(
+        per_cycle=min(limits.per_cycle, CAUTIOUS.per_cycle),
+        per_hour=min(limits.per_hour, CAUTIOUS.per_hour),
+    )
+
+
+def recent_ends(known: Iterable[StuckEnd], at: datetime) -> tuple[StuckEnd, ...]:
+    """Those of the last hour; a time ahead of the clock counts as now."""
+    ends = (StuckEnd(instance=each.instance, at=min(each.at, at)) for each in known)
+    return tuple(sorted(each for each in ends if at - each.at < HOUR))
+
+
+def ends_after(
+    known: Iterable[StuckEnd], actions: Iterable[AnyAction], at: datetime
+) -> tuple[StuckEnd, ...]:
+    """What must be remembered after a plan: the ends of the last hour and the plan's own."""
+    recent = {each.instance: each for each in recent_ends(known, at)}
+    for action in actions:
+        if isinstance(action, TerminateInstance) and action.node is None:
+            recent.setdefault(action.instance, StuckEnd(instance=action.instance, at=at))
+    return tuple(sorted(recent.values()))

@@ -141,7 +141,10 @@ class ResolvedFleet:
 
     @property
     def ebs_size_gib(self) -> int:
-        """Size of a node's volume."""
+        """Size of a node's volume; of several, that of the first that states one."""
+        sizes = [volume.size for volume in self.terraform.get("volumes", ()) if volume.size]
+        if sizes:
+            return int(sizes[0])
         return int(self.terraform.get("ebs_size", EBS_SIZE_DEFAULT_GIB))
 
 

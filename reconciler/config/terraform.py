@@ -13,11 +13,29 @@ from pydantic import AfterValidator, BeforeValidator
 from reconciler.config import scalars
 from reconciler.config.base import Section
 from reconciler.config.faults import quoted, wrong_type
+from reconciler.config.launch_template import (
+    CpuCredits,
+    Description,
+    InstanceProfileArn,
+    MetadataOptions,
+    NetworkInterface,
+    OneLine,
+    Override,
+    Placement,
+    SecurityGroupId,
+    ShutdownBehavior,
+    SubnetId,
+    TagSpecification,
+    TemplateName,
+    TemplateVersion,
+    Volume,
+)
 from reconciler.config.types import (
     Boolean,
     EbsIops,
     EbsSize,
     EbsThroughput,
+    InstanceTypeName,
     IntegerTo64,
     Labels,
     MaxPods,
@@ -66,7 +84,16 @@ AllocationStrategy: TypeAlias = Annotated[
 ]
 
 
-AmiType: TypeAlias = Annotated[Literal["AL2023", "BOTTLEROCKET"], BeforeValidator(scalars.any_text)]
+AmiType: TypeAlias = Annotated[
+    Literal["AL2023", "BOTTLEROCKET", "AL2"], BeforeValidator(scalars.any_text)
+]
+Ami: TypeAlias = Annotated[
+    Text,
+    text_like(
+        r"ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+",
+        "an image id (ami-…) or resolve:ssm:<parameter>",
+    ),
+]
 EbsType: TypeAlias = Annotated[
     Literal["gp3", "gp2", "io1", "io2"], BeforeValidator(scalars.any_text)
 ]
@@ -140,17 +167,13 @@ KmsKeyArn: TypeAlias = Annotated[
 class TerraformVariables(Section):
     """Variables of the eks_fleet module; a fleet's win over its sector's, those over the top's."""
 
-    ami: Annotated[Text, text_like(r"ami-[0-9a-z]+", "an image id (ami-…)")] | None = None
-    """Id of the machine image."""
+    ami: Ami | None = None
+    """Id of the machine image, or `resolve:ssm:<parameter>`."""
     ami_type: AmiType | None = None
-    """How the image is configured at boot: AL2023 (default) or BOTTLEROCKET."""
-    security_group_id: (
-        Annotated[Text, text_like(r"sg-[0-9a-z]+", "a security group id (sg-…)")] | None
-    ) = None
+    """How the image is configured at boot: AL2023 (default), BOTTLEROCKET or AL2."""
+    security_group_id: SecurityGroupId | None = None
     """Security group of the nodes."""
-    private_subnet_ids: (
-        dict[str, Annotated[Text, text_like(r"subnet-[0-9a-z]+", "a subnet id (subnet-…)")]] | None
-    ) = None
+    private_subnet_ids: dict[str, SubnetId] | None = None
     """Subnets to launch into: availability zone to subnet id."""
     ssh_key_name: Name | None = None
     """EC2 key pair for SSH; empty: none."""
@@ -196,6 +219,51 @@ class TerraformVariables(Section):
     """Whether on-demand nodes register with lifecycle=OnDemand:PreferNoSchedule (false)."""
     tags: Tags | None = None
     """Tags of your own; the three levels are merged and count together."""
+    max_prices: dict[str, PositivePrice] | None = None
+    """Most to pay for one spot node of an instance type, USD per hour; others have `max_price`."""
+    overrides: tuple[Override, ...] | None = None
+    """The fleet's overrides in their order, instead of one for each instance type and subnet."""
+    fleet_tags: Tags | None = None
+    """All tags of the fleet itself, instead of `tags` and the module's own."""
+    launch_template_name: TemplateName | None = None
+    """Name of the launch template (`<cluster>-<fleet>`)."""
+    launch_template_by_name: Boolean | None = None
+    """Whether the fleet refers to its launch template by name instead of id (false)."""
+    launch_template_version: TemplateVersion | None = None
+    """Version that the fleet launches from: $Latest (default), $Default or a number."""
+    launch_template_description: Description | None = None
+    """Description of the launch template's versions; empty: none."""
+    launch_template_tags: Tags | None = None
+    """All tags of the launch template, instead of `tags` and the module's own."""
+    launch_template_instance_type: InstanceTypeName | None = None
+    """Instance type that the launch template names; default: none."""
+    tag_specifications: tuple[TagSpecification, ...] | None = None
+    """What a launch gives tags; default: instances and volumes, `tags` and the module's own."""
+    instance_profile_arn: InstanceProfileArn | None = None
+    """ARN of the IAM instance profile, instead of `instance_profile_name`."""
+    security_group_ids: tuple[SecurityGroupId, ...] | None = None
+    """Security groups where they are several or none, instead of `security_group_id`."""
+    network_interfaces: tuple[NetworkInterface, ...] | None = None
+    """Network interfaces; they name the security groups."""
+    volumes: tuple[Volume, ...] | None = None
+    """Volumes, instead of the one that the `ebs_` keys describe; empty: the image's own."""
+    metadata_options: MetadataOptions | None = None
+    """Instance metadata options, instead of IMDSv2 required and `metadata_hop_limit`."""
+    monitoring: Boolean | None = None
+    """Whether instances have detailed monitoring."""
+    ebs_optimized: Boolean | None = None
+    """Whether instances are EBS-optimized; default: the instance type's."""
+    cpu_credits: CpuCredits | None = None
+    """CPU credits of burstable instance types: standard or unlimited."""
+    instance_initiated_shutdown_behavior: ShutdownBehavior | None = None
+    """What EC2 does when an instance shuts itself down: stop or terminate."""
+    placement: Placement | None = None
+    """Placement group, tenancy, host or zone of instances."""
+    user_data: Name | None = None
+    """User data in plain text, given to instances as it is; labels, taints and kubelet settings
+    of the config then do not reach them. No secrets: it stands here and in the state in clear."""
+    bootstrap_arguments: OneLine | None = None
+    """More arguments of /etc/eks/bootstrap.sh, with `ami_type: AL2`."""
 
 
 class Backend(Section):

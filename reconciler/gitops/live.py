@@ -105,7 +105,9 @@ def _images_of_new_nodes(live: list[Fleet], cloud: CloudState) -> Mapping[FleetI
 
 
 def fleet_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[str, str]:
-    """The tags that the eks_fleet module gives a fleet (`local.tags` in its main.tf)."""
+    """The tags that the eks_fleet module gives a fleet (`local.fleet_tags` in its main.tf)."""
+    if "fleet_tags" in variables:
+        return dict(variables["fleet_tags"])
     return {
         **variables.get("tags", {}),
         "Name": f"{cluster}-{name}",
@@ -132,7 +134,7 @@ def _differences(
         found.append(_drift(fleet, "types-differ", ", ".join(changed)))
     image = variables.get("ami", "")
     others = sorted(images - {image})
-    if image and others:
+    if image.startswith("ami-") and others:
         found.append(
             _drift(fleet, "image-differs", f"new nodes get {', '.join(others)}, not {image}")
         )

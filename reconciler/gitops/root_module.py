@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
+from reconciler.config.base import Section
 from reconciler.config.resolve import home_region_of
 from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
 from reconciler.config.terraform import Backend, Taint, TerraformVariables
@@ -92,9 +94,11 @@ def _variables(
     """The variables of one fleet; what nobody states is left to the module's defaults."""
     variables = _merged(config.terraform, sector.terraform, fleet.terraform)
     taints = variables.pop("node_taints", ())
-    if not fleet.spot and not (fleet.terraform and fleet.terraform.max_price):
-        # A limit for all fleets is meant for those on spot; the module refuses it for others.
-        variables.pop("max_price", None)
+    if not fleet.spot:
+        # Limits for all fleets are meant for those on spot; the module refuses them for others.
+        for key in ("max_price", "max_prices"):
+            if not (fleet.terraform and getattr(fleet.terraform, key)):
+                variables.pop(key, None)
     own = {
         "instance_types": _instance_types(config, fleet),
         "node_labels": {**variables.get("node_labels", {}), **sector.labels, **fleet.labels},
@@ -121,10 +125,19 @@ def _merged(*levels: TerraformVariables | None) -> dict[str, Any]:
             if key == "backend" or value is None:
                 continue
             merged[key] = {**merged.get(key, {}), **value} if key in MERGED_VARIABLES else value
-    if "max_price" in merged:
-        # A string, as EC2 takes it: a float would not be the number that was written.
-        merged["max_price"] = f"{merged['max_price']:f}"
-    return merged
+    return {key: v if key == "node_taints" else _as_json(v) for key, v in merged.items()}
+
+
+def _as_json(value: Any) -> Any:
+    """A typed value as JSON has it, without the keys that a section does not state."""
+    if isinstance(value, Section):
+        return {k: _as_json(v) for k, v in value.given().items() if v is not None}
+    if isinstance(value, Mapping):
+        return {key: _as_json(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_as_json(each) for each in value]
+    # Prices are strings, as EC2 takes them: a float would not be the number that was written.
+    return f"{value:f}" if isinstance(value, Decimal) else value
 
 
 def _instance_types(config: SectorConfig, fleet: FleetEntry) -> list[str]:

@@ -18,76 +18,17 @@ locals {
   subnet_ids = [
     for zone, subnet_id in var.private_subnet_ids : subnet_id if var.zone == "" || zone == var.zone
   ]
-  overrides = [
-    for pair in setproduct(local.instance_types, local.subnet_ids) :
-    { instance_type = pair[0], subnet_id = pair[1] }
-  ]
-
-  # Bottlerocket keeps its system on xvda and everything of the node's on xvdb.
-  data_device_name = var.ami_type == "BOTTLEROCKET" ? "/dev/xvdb" : "/dev/xvda"
-}
-
-resource "aws_launch_template" "this" {
-  name                   = "${var.cluster_name}-${local.fleet_name}"
-  description            = "Nodes of fleet ${local.fleet_name} in cluster ${var.cluster_name}"
-  update_default_version = true
-
-  image_id               = var.ami
-  key_name               = var.ssh_key_name == "" ? null : var.ssh_key_name
-  user_data              = local.user_data_base64
-  vpc_security_group_ids = [var.security_group_id]
-
-  block_device_mappings {
-    device_name = local.data_device_name
-
-    ebs {
-      volume_size           = var.ebs_size
-      volume_type           = var.ebs_type
-      iops                  = var.ebs_iops
-      throughput            = var.ebs_throughput
-      encrypted             = var.ebs_encrypted
-      kms_key_id            = var.ebs_kms_key_id == "" ? null : var.ebs_kms_key_id
-      delete_on_termination = true
+  overrides = var.overrides != null ? var.overrides : tolist([
+    for pair in setproduct(local.instance_types, local.subnet_ids) : {
+      instance_type     = pair[0]
+      subnet_id         = pair[1]
+      availability_zone = null
+      max_price         = try(var.max_prices[pair[0]], var.max_price)
+      priority          = null
+      weighted_capacity = null
     }
-  }
-
-  dynamic "iam_instance_profile" {
-    for_each = var.instance_profile_name == "" ? [] : [var.instance_profile_name]
-    content {
-      name = iam_instance_profile.value
-    }
-  }
-
-  metadata_options {
-    http_endpoint               = "enabled"
-    http_tokens                 = "required"
-    http_put_response_hop_limit = var.metadata_hop_limit
-    # Tags in instance metadata forbid "/" in tag keys, and the cluster's own tag has two.
-    instance_metadata_tags = "disabled"
-  }
-
-  dynamic "tag_specifications" {
-    for_each = toset(["instance", "volume"])
-    content {
-      resource_type = tag_specifications.value
-      tags          = local.tags
-    }
-  }
-
-  tags = local.tags
-
-  lifecycle {
-    ignore_changes = [
-      # Known to Terraform only: an imported template would show a change that EC2 never sees.
-      # Nothing launches by the default version; the fleet names $Latest.
-      update_default_version,
-    ]
-
-    precondition {
-      condition     = local.user_data_bytes <= 16384
-      error_message = "user data of fleet ${local.fleet_name} is ${local.user_data_bytes} bytes; EC2 takes at most 16384 (fewer node_labels or node_taints)."
-    }
-  }
+  ])
+  fleet_tags = var.fleet_tags != null ? var.fleet_tags : local.tags
 }
 
 resource "aws_ec2_fleet" "this" {
@@ -101,17 +42,22 @@ resource "aws_ec2_fleet" "this" {
 
   launch_template_config {
     launch_template_specification {
-      launch_template_id = aws_launch_template.this.id
-      # Never a number: the provider would modify the fleet, total capacity included, at each new version.
-      version = "$Latest"
+      launch_template_id   = var.launch_template_by_name ? null : aws_launch_template.this.id
+      launch_template_name = var.launch_template_by_name ? aws_launch_template.this.name : null
+      # Not the template's own latest number: the provider would modify the fleet, total capacity included, at each
+      # new version.
+      version = var.launch_template_version
     }
 
     dynamic "override" {
       for_each = local.overrides
       content {
-        instance_type = override.value.instance_type
-        subnet_id     = override.value.subnet_id
-        max_price     = var.max_price
+        instance_type     = override.value.instance_type
+        subnet_id         = override.value.subnet_id
+        availability_zone = override.value.availability_zone
+        max_price         = override.value.max_price
+        priority          = override.value.priority
+        weighted_capacity = override.value.weighted_capacity
       }
     }
   }
@@ -136,7 +82,7 @@ resource "aws_ec2_fleet" "this" {
     total_target_capacity        = var.initial_node_count
   }
 
-  tags = local.tags
+  tags = local.fleet_tags
 
   lifecycle {
     # Where EC2 cannot change a living fleet (spot and on-demand), the new one is there before the
@@ -155,14 +101,17 @@ resource "aws_ec2_fleet" "this" {
       on_demand_options,
       replace_unhealthy_instances,
       terminate_instances_with_expiration,
+      context,
       valid_from,
       valid_until,
+      # The capacity loop sends no-termination with each of its changes, so an imported fleet has it from the first on.
+      excess_capacity_termination_policy,
       # The template is named by its id; EC2 may add the name to its answer.
       launch_template_config[0].launch_template_specification[0].launch_template_name,
     ]
 
     precondition {
-      condition     = length(local.overrides) >= 1 && length(local.overrides) <= 300
+      condition     = (length(local.overrides) >= 1 || var.overrides != null) && length(local.overrides) <= 300
       error_message = "fleet ${local.fleet_name} has ${length(local.overrides)} overrides (instance types times subnets); EC2 takes 1 to 300."
     }
   }

@@ -29,8 +29,8 @@ output "node_taints" {
 }
 
 output "tags" {
-  description = "Tags of the fleet, its launch template, instances and volumes."
-  value       = local.tags
+  description = "Tags of the fleet; those of its launch template, instances and volumes too, unless variables say otherwise."
+  value       = local.fleet_tags
 }
 
 output "instance_types" {

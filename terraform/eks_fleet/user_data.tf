@@ -54,7 +54,7 @@ locals {
     export AWS_DEFAULT_REGION=$(curl -sf -H "X-aws-ec2-metadata-token: $token" "$imds/meta-data/placement/region")
     export AWS_RETRY_MODE=adaptive AWS_MAX_ATTEMPTS=20
     facts=$(aws eks describe-cluster --name '${var.cluster_name}' --output text --query \
-      'cluster.[endpoint,certificateAuthority.data,kubernetesNetworkConfig.serviceIpv4Cidr]')
+      'cluster.[endpoint,certificateAuthority.data,kubernetesNetworkConfig.serviceIpv6Cidr||kubernetesNetworkConfig.serviceIpv4Cidr]')
     read -r endpoint ca cidr <<<"$facts"
     cat >/run/node-config.yaml <<'NODECONFIG'
     ${local.node_config}
@@ -100,7 +100,39 @@ locals {
     )) if length(settings) > 0
   ])
 
-  user_data        = var.ami_type == "BOTTLEROCKET" ? local.bottlerocket_user_data : local.al2023_user_data
+  # AL2: the image's own script. Its arguments are words of a shell; what the rules of the variables let through needs
+  # no more than single quotes.
+  kubelet_flags = concat(
+    [local.node_labels_flag],
+    length(local.node_taints) == 0 ? [] : [
+      "--register-with-taints=${join(",", [for taint in local.node_taints : "${taint.key}=${taint.value}:${taint.effect}"])}"
+    ],
+    var.max_pods == 0 ? [] : ["--max-pods=${var.max_pods}"],
+    [
+      for flag, settings in { kube-reserved = var.kube_reserved, system-reserved = var.system_reserved } :
+      "--${flag}=${join(",", [for key, value in settings : "${key}=${value}"])}" if length(settings) > 0
+    ],
+    length(var.eviction_hard) == 0 ? [] : [
+      "--eviction-hard=${join(",", [for key, value in var.eviction_hard : "${key}<${value}"])}"
+    ],
+  )
+  bootstrap_words = concat(
+    ["/etc/eks/bootstrap.sh '${var.cluster_name}'"],
+    local.cluster_facts_given ? ["--apiserver-endpoint '${var.cluster_endpoint}'", "--b64-cluster-ca '${var.cluster_ca}'"] : [],
+    local.cluster_facts_given && var.service_cidr != "" ? ["--dns-cluster-ip '${cidrhost(var.service_cidr, 10)}'"] : [],
+    strcontains(var.service_cidr, ":") ? ["--ip-family ipv6", "--service-ipv6-cidr '${var.service_cidr}'"] : [],
+    var.max_pods == 0 ? [] : ["--use-max-pods false"],
+    compact([var.bootstrap_arguments]),
+    ["--kubelet-extra-args '${join(" ", local.kubelet_flags)}'"],
+  )
+  al2_user_data = "#!/bin/bash\nset -eu\n${join(" \\\n  ", local.bootstrap_words)}\n"
+
+  made_user_data = {
+    AL2          = local.al2_user_data
+    AL2023       = local.al2023_user_data
+    BOTTLEROCKET = local.bottlerocket_user_data
+  }
+  user_data        = var.user_data != null ? var.user_data : local.made_user_data[var.ami_type]
   user_data_base64 = base64encode(local.user_data)
   user_data_bytes  = length(local.user_data_base64) / 4 * 3 - length(regexall("=", local.user_data_base64))
 }

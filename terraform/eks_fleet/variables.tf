@@ -107,12 +107,12 @@ variable "instance_types" {
 }
 
 variable "private_subnet_ids" {
-  description = "Subnets to launch into: availability zone to subnet id. At least one."
+  description = "Subnets to launch into: availability zone to subnet id. At least one, unless overrides are given."
   type        = map(string)
   nullable    = false
 
   validation {
-    condition     = length(var.private_subnet_ids) > 0
+    condition     = length(var.private_subnet_ids) > 0 || var.overrides != null
     error_message = "private_subnet_ids must have at least one subnet."
   }
 
@@ -192,36 +192,42 @@ variable "tags" {
 
 # Entity 2: the instance.
 variable "ami" {
-  description = "Id of the machine image (ami-…), of the family that ami_type names."
+  description = "Id of the machine image (ami-…) of the family that ami_type names, or resolve:ssm:<parameter> where EC2 looks it up at each launch."
   type        = string
   nullable    = false
 
   validation {
-    condition     = can(regex("^ami-[0-9a-z]+$", var.ami))
-    error_message = "ami must be the id of a machine image (ami-…)."
+    condition     = can(regex("^(ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+)$", var.ami))
+    error_message = "ami must be the id of a machine image (ami-…) or resolve:ssm:<parameter>."
   }
 }
 
 variable "ami_type" {
-  description = "How the image is configured at boot: AL2023 (nodeadm) or BOTTLEROCKET (TOML settings)."
+  description = "How the image is configured at boot: AL2023 (nodeadm), BOTTLEROCKET (TOML settings) or AL2 (/etc/eks/bootstrap.sh, for images that were kept; AWS makes no new ones)."
   type        = string
   default     = "AL2023"
   nullable    = false
 
   validation {
-    condition     = contains(["AL2023", "BOTTLEROCKET"], var.ami_type)
-    error_message = "ami_type must be AL2023 or BOTTLEROCKET."
+    condition     = contains(["AL2023", "BOTTLEROCKET", "AL2"], var.ami_type)
+    error_message = "ami_type must be AL2023, BOTTLEROCKET or AL2."
   }
 }
 
 variable "security_group_id" {
-  description = "Security group of the nodes (sg-…)."
+  description = "Security group of the nodes (sg-…). Needed unless security_group_ids or network_interfaces are given."
   type        = string
+  default     = ""
   nullable    = false
 
   validation {
-    condition     = can(regex("^sg-[0-9a-z]+$", var.security_group_id))
+    condition     = can(regex("^(sg-[0-9a-z]+)?$", var.security_group_id))
     error_message = "security_group_id must be the id of a security group (sg-…)."
+  }
+
+  validation {
+    condition     = var.security_group_id != "" || var.security_group_ids != null || length(var.network_interfaces) > 0
+    error_message = "security_group_id must be given, or security_group_ids or network_interfaces."
   }
 }
 
@@ -284,6 +290,11 @@ variable "ebs_iops" {
     condition     = var.ebs_iops == null ? !startswith(var.ebs_type, "io") : var.ebs_iops >= 100 && var.ebs_type != "gp2"
     error_message = "ebs_iops must be at least 100; io1 and io2 need it, gp2 must leave it out."
   }
+
+  validation {
+    condition     = var.ebs_iops == null || var.ebs_type != "gp3" ? true : var.ebs_iops >= 3000
+    error_message = "ebs_iops of a gp3 volume must be at least 3000, its baseline; leave it out for that."
+  }
 }
 
 variable "ebs_throughput" {
@@ -323,7 +334,7 @@ variable "ebs_kms_key_id" {
 
 # Entity 3: the Kubernetes node.
 variable "cluster_endpoint" {
-  description = "URL of the cluster's API server. Empty (AL2023 only): each node asks EKS at boot, which throttles when many boot at once."
+  description = "URL of the cluster's API server. Empty (not with BOTTLEROCKET): each node asks EKS at boot, which throttles when many boot at once."
   type        = string
   default     = ""
   nullable    = false
@@ -334,7 +345,7 @@ variable "cluster_endpoint" {
   }
 
   validation {
-    condition     = var.cluster_endpoint == "" || (var.cluster_ca != "" && (var.service_cidr != "" || var.ami_type == "BOTTLEROCKET"))
+    condition     = var.cluster_endpoint == "" || (var.cluster_ca != "" && (var.service_cidr != "" || var.ami_type != "AL2023"))
     error_message = "cluster_endpoint goes together with cluster_ca and, for AL2023, service_cidr."
   }
 
@@ -357,7 +368,7 @@ variable "cluster_ca" {
 }
 
 variable "service_cidr" {
-  description = "Address range of the cluster's Services, such as 10.100.0.0/16. Needed with cluster_endpoint for AL2023."
+  description = "Address range of the cluster's Services, such as 10.100.0.0/16 or, in an IPv6 cluster, fd12:3456::/108. Needed with cluster_endpoint for AL2023."
   type        = string
   default     = ""
   nullable    = false

@@ -14,7 +14,7 @@ output "template_version" {
 }
 
 output "tags" {
-  description = "Tags of each fleet, its launch template, instances and volumes, by fleet name."
+  description = "Tags of each fleet, by fleet name."
   value       = { for name, fleet in module.fleet : name => fleet.tags }
 }
 

@@ -29,6 +29,17 @@ FLEETS = {
     "primary-small": make_fleet(**FACTS, **NODE),
     "primary-medium": make_fleet(node_pool_size="medium", **NODE),
     "primary-large": make_fleet(node_pool_size="large", ami_type="BOTTLEROCKET", **FACTS, **NODE),
+    "primary-xsmall": make_fleet(
+        node_pool_size="xsmall",
+        ami_type="AL2",
+        bootstrap_arguments="--aws-api-retry-attempts 5",
+        eviction_hard={"memory.available": "5%"},
+        **FACTS,
+        **NODE,
+    ),
+    "primary-xlarge": make_fleet(
+        node_pool_size="xlarge", user_data="#!/bin/sh\necho '${literal}' %{ if }\n"
+    ),
 }
 LABELS = "kind=memory,lifecycle=Ec2Spot,pool_size={0},sector=primary,size={0},team=data"
 FAKE_PROGRAMS = {
@@ -140,3 +151,37 @@ def test_bottlerocket_user_data_is_settings(user_data: dict[str, str]) -> None:
             }
         }
     }
+
+
+def test_al2_user_data_calls_the_images_script(user_data: dict[str, str], tmp_path: Path) -> None:
+    """An AL2 image has no nodeadm: with its NodeConfig no new node would join."""
+    script = user_data["primary-xsmall"]
+    assert script.startswith("#!/bin/bash\n")
+    called = tmp_path / "bootstrap.sh"
+    called.write_text(f"#!/bin/bash\nprintf '%s\\n' \"$@\" >{tmp_path}/words\n")
+    called.chmod(0o755)
+    subprocess.run(
+        ["bash", "-c", script.replace("/etc/eks/bootstrap.sh", str(called))],
+        env={"PATH": "/usr/bin:/bin"},
+        check=True,
+        timeout=60,
+    )
+    assert (tmp_path / "words").read_text().splitlines() == [
+        "analytics",
+        *("--apiserver-endpoint", FACTS["cluster_endpoint"]),
+        *("--b64-cluster-ca", FACTS["cluster_ca"]),
+        *("--dns-cluster-ip", "10.100.0.10"),
+        *("--use-max-pods", "false"),
+        *("--aws-api-retry-attempts", "5"),
+        "--kubelet-extra-args",
+        (
+            f"--node-labels=fleet=primary-xsmall,{LABELS.format('xsmall')}"
+            " --register-with-taints=example.com/gpu=a:NoSchedule --max-pods=58"
+            " --kube-reserved=cpu=100m --eviction-hard=memory.available<5%"
+        ),
+    ]
+
+
+def test_user_data_that_is_given_is_taken_literally(user_data: dict[str, str]) -> None:
+    """One other byte is another version of the launch template."""
+    assert user_data["primary-xlarge"] == FLEETS["primary-xlarge"]["user_data"]

@@ -58,7 +58,7 @@ def missing_variables(
 ) -> Iterator[Problem]:
     """Required variables that no level states; once at the top when no fleet has one."""
     for key in REQUIRED:
-        without = [fleet for fleet in fleets if not fleet.value(key)]
+        without = [fleet for fleet in fleets if not _is_given(fleet, key)]
         message = f"terraform.{key} is missing: the fleet's nodes cannot be launched without it"
         if len(without) < len(fleets):
             for fleet in without:
@@ -67,6 +67,16 @@ def missing_variables(
         elif without:
             top: Location = ("terraform",) if document.root.states("terraform") else ("sectors",)
             yield document.problem(MODULE_MISSING, top, message, severity=severity)
+
+
+def _is_given(fleet: WrittenFleet, key: str) -> bool:
+    """Whether a required variable is stated, or another one in its place."""
+    instead = {
+        "security_group_id": fleet.value("network_interfaces")
+        or fleet.value("security_group_ids") is not None,
+        "private_subnet_ids": fleet.value("overrides") is not None,
+    }
+    return bool(fleet.value(key) or instead.get(key))
 
 
 def _zone(fleet: WrittenFleet) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 The same text as `terraform/eks_fleet/user_data.tf` writes; a test compares the two.
 """
 
+import ipaddress
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -28,7 +29,8 @@ export AWS_DEFAULT_REGION=$(curl -sf -H "X-aws-ec2-metadata-token: $token"\
  "$imds/meta-data/placement/region")
 export AWS_RETRY_MODE=adaptive AWS_MAX_ATTEMPTS=20
 facts=$(aws eks describe-cluster --name '{cluster}' --output text --query \\
-  'cluster.[endpoint,certificateAuthority.data,kubernetesNetworkConfig.serviceIpv4Cidr]')
+  'cluster.[endpoint,certificateAuthority.data,kubernetesNetworkConfig.serviceIpv6Cidr\
+||kubernetesNetworkConfig.serviceIpv4Cidr]')
 read -r endpoint ca cidr <<<"$facts"
 cat >/run/node-config.yaml <<'NODECONFIG'
 {node_config}
@@ -42,8 +44,57 @@ _ESCAPED_BY_TERRAFORM: Final = "<>&\u2028\u2029"
 
 def user_data_bytes(fleet: ResolvedFleet) -> int:
     """The size of the user data of a fleet's nodes, before base64."""
-    bottlerocket = fleet.terraform.get("ami_type") == "BOTTLEROCKET"
-    return len((_bottlerocket(fleet) if bottlerocket else _nodeadm(fleet)).encode())
+    return len(_user_data(fleet).encode())
+
+
+def _user_data(fleet: ResolvedFleet) -> str:
+    given = fleet.terraform.get("user_data")
+    if given is not None:
+        return str(given)
+    made = {"BOTTLEROCKET": _bottlerocket, "AL2": _bootstrap_script}
+    return made.get(fleet.terraform.get("ami_type", ""), _nodeadm)(fleet)
+
+
+def _bootstrap_script(fleet: ResolvedFleet) -> str:
+    variables = fleet.terraform
+    endpoint, cidr = variables.get("cluster_endpoint", ""), variables.get("service_cidr", "")
+    words = [f"/etc/eks/bootstrap.sh '{fleet.config.cluster or ''}'"]
+    if endpoint:
+        ca = variables.get("cluster_ca", "")
+        words += [f"--apiserver-endpoint '{endpoint}'", f"--b64-cluster-ca '{ca}'"]
+    if endpoint and cidr:
+        network = ipaddress.ip_network(cidr, strict=False)
+        words.append(f"--dns-cluster-ip '{network.network_address + 10}'")
+    if ":" in cidr:
+        words += ["--ip-family ipv6", f"--service-ipv6-cidr '{cidr}'"]
+    if variables.get("max_pods"):
+        words.append("--use-max-pods false")
+    if variables.get("bootstrap_arguments"):
+        words.append(variables["bootstrap_arguments"])
+    words.append(f"--kubelet-extra-args '{' '.join(_kubelet_flags(fleet))}'")
+    return "#!/bin/bash\nset -eu\n" + " \\\n  ".join(words) + "\n"
+
+
+def _kubelet_flags(fleet: ResolvedFleet) -> list[str]:
+    variables = fleet.terraform
+    flags = [f"--node-labels={_pairs(fleet.labels, '=')}"]
+    if fleet.taints:
+        taints = ",".join(f"{each.key}={each.value}:{each.effect}" for each in fleet.taints)
+        flags.append(f"--register-with-taints={taints}")
+    if variables.get("max_pods"):
+        flags.append(f"--max-pods={variables['max_pods']}")
+    for flag, key, sign in (
+        ("kube-reserved", "kube_reserved", "="),
+        ("system-reserved", "system_reserved", "="),
+        ("eviction-hard", "eviction_hard", "<"),
+    ):
+        if variables.get(key):
+            flags.append(f"--{flag}={_pairs(variables[key], sign)}")
+    return flags
+
+
+def _pairs(settings: Mapping[str, str], sign: str) -> str:
+    return ",".join(f"{key}{sign}{value}" for key, value in sorted(settings.items()))
 
 
 def _nodeadm(fleet: ResolvedFleet) -> str:

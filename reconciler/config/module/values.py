@@ -5,6 +5,7 @@ from typing import Final
 
 from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE
 from reconciler.config.module.fleet import WrittenFleet, rendered_fleets
+from reconciler.config.module.template import fleet_tags_fit, overrides_fit, template_fits
 from reconciler.config.module.user_data import user_data_bytes
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
@@ -12,6 +13,8 @@ from reconciler.model.errors import Problem
 
 OVERRIDES_MAX: Final = 300
 """Instance types times subnets of one fleet (EC2 Fleet quotas, read 2026)."""
+GP3_IOPS_MIN: Final = 3000
+"""EBS user guide, General Purpose SSD volumes, read 2026-11."""
 USER_DATA_BYTES_MAX: Final = 16_384
 """EC2 RunInstances: user data before base64."""
 
@@ -29,6 +32,9 @@ def _volume(fleet: WrittenFleet) -> Iterator[Problem]:
     if iops is None and kind in {"io1", "io2"}:
         message = f"ebs_type {kind} needs ebs_iops"
         yield fleet.problem(MODULE_VALUE, "ebs_type", message)
+    if iops is not None and kind == "gp3" and iops < GP3_IOPS_MIN:
+        message = f"ebs_iops of a gp3 volume must be {GP3_IOPS_MIN} or more, its baseline"
+        yield fleet.problem(MODULE_VALUE, "ebs_iops", message)
     if iops is not None and kind == "gp2":
         message = "ebs_iops is for gp3, io1 and io2; ebs_type gp2 must leave it out"
         yield fleet.problem(MODULE_VALUE, "ebs_iops", message)
@@ -50,7 +56,7 @@ def _bootstrap(fleet: WrittenFleet) -> Iterator[Problem]:
     if not fleet.text("cluster_ca"):
         message = "cluster_endpoint needs cluster_ca beside it"
         yield fleet.problem(MODULE_VALUE, "cluster_endpoint", message)
-    if not bottlerocket and not fleet.text("service_cidr"):
+    if fleet.text("ami_type") in {"", "AL2023"} and not fleet.text("service_cidr"):
         message = "cluster_endpoint needs service_cidr beside it"
         yield fleet.problem(MODULE_VALUE, "cluster_endpoint", message)
 
@@ -58,12 +64,15 @@ def _bootstrap(fleet: WrittenFleet) -> Iterator[Problem]:
 def _spot_price(fleet: WrittenFleet) -> Iterator[Problem]:
     """A limit of all fleets is meant for those on spot; one of the fleet's own is a mistake."""
     own = fleet.fleet.entry.terraform
-    if not fleet.fleet.entry.spot and own is not None and own.max_price:
-        message = "max_price is for spot nodes; with spot: false it must be left out"
-        yield fleet.problem(MODULE_VALUE, "max_price", message)
+    for key in ("max_price", "max_prices"):
+        if not fleet.fleet.entry.spot and own is not None and getattr(own, key):
+            message = f"{key} is for spot nodes; with spot: false it must be left out"
+            yield fleet.problem(MODULE_VALUE, key, message)
 
 
 def _overrides(fleet: WrittenFleet) -> Iterator[Problem]:
+    if fleet.value("overrides") is not None:
+        return
     types = len(fleet.fleet.instance_types)
     subnets = len(fleet.value("private_subnet_ids") or ())
     subnets = min(subnets, 1) if fleet.fleet.entry.zone else subnets
@@ -91,4 +100,7 @@ _RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
     _spot_price,
     _overrides,
     _user_data,
+    overrides_fit,
+    fleet_tags_fit,
+    template_fits,
 )

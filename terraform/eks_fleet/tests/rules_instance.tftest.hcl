@@ -253,3 +253,23 @@ run "rejects_kms_key_arn" {
 
   expect_failures = [var.ebs_kms_key_id]
 }
+
+run "accepts_iops_of_gp3_from_its_baseline" {
+  command = plan
+
+  variables {
+    ebs_type = "gp3"
+    ebs_iops = 3000
+  }
+}
+
+run "rejects_iops_of_gp3_below_its_baseline" {
+  command = plan
+
+  variables {
+    ebs_type = "gp3"
+    ebs_iops = 2999
+  }
+
+  expect_failures = [var.ebs_iops]
+}

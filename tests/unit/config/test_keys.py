@@ -10,6 +10,11 @@ from pydantic import SecretStr
 from reconciler.config.json_schema import sections
 from reconciler.config.schema import SectorConfig
 from tests.unit.config.documents import config_of, found
+from tests.unit.config.launch_template_keys import (
+    LAUNCH_TEMPLATE_KEYS,
+    LAUNCH_TEMPLATE_PLACES,
+    LAUNCH_TEMPLATE_VARIABLES,
+)
 
 TYPE, RANGE = "config/type", "config/range"
 BOOLEAN = ("true", True, "'true'", TYPE)
@@ -200,8 +205,8 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "effect": ("PreferNoSchedule", "PreferNoSchedule", "Prefer", TYPE),
     },
     "TerraformVariables": {
-        "ami": ("ami-0123", "ami-0123", "image", TYPE),
-        "ami_type": ("AL2023", "AL2023", "AL1", TYPE),
+        "ami": ("resolve:ssm:/a/b", "resolve:ssm:/a/b", "image", TYPE),
+        "ami_type": ("AL2", "AL2", "WINDOWS", TYPE),
         "security_group_id": ("sg-0", "sg-0", "0", TYPE),
         "private_subnet_ids": ("{a: subnet-0}", {"a": "subnet-0"}, "{a: b}", TYPE),
         "ssh_key_name": NAME,
@@ -263,6 +268,8 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "RemoveFailedPods": ("{exitCodes: [1]}", ..., "{exitCodes: [x]}", TYPE),
     },
 }
+KEYS |= LAUNCH_TEMPLATE_KEYS
+KEYS["TerraformVariables"] |= LAUNCH_TEMPLATE_VARIABLES
 KEYS["Terraform"] = {**KEYS["TerraformVariables"], "backend": ("~", None, "[]", TYPE)}
 KEYS["Policies"]["RemovePodsViolatingNodeAffinity"] = (
     "{nodeAffinityType: [requiredDuringSchedulingIgnoredDuringExecution]}",
@@ -309,6 +316,7 @@ PLACES = {
         "bucket: b, key: k, region: us-east-1",
         ("terraform", "backend"),
     ),
+    **LAUNCH_TEMPLATE_PLACES,
     "Descheduler": ("descheduler: BODY", "", ("descheduler",)),
     "Policies": ("descheduler: {policies: BODY}", "", ("descheduler", "policies")),
 }

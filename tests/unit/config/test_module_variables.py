@@ -5,7 +5,7 @@ from pathlib import Path
 
 from reconciler.config.terraform import TerraformVariables
 
-MODULE = Path(__file__).parents[3] / "terraform" / "eks_fleet" / "variables.tf"
+MODULE = Path(__file__).parents[3] / "terraform" / "eks_fleet"
 FROM_THE_FLEET = {
     "cluster_name",
     "sector_label",
@@ -21,7 +21,6 @@ FROM_THE_FLEET = {
 
 def test_every_module_variable_can_be_set_and_no_other() -> None:
     """A variable that the config does not know cannot be used; one too many breaks the plan."""
-    declared = set(
-        re.findall(r'^variable "(\w+)"', MODULE.read_text(encoding="utf-8"), re.MULTILINE)
-    )
+    sources = "".join(path.read_text(encoding="utf-8") for path in sorted(MODULE.glob("*.tf")))
+    declared = set(re.findall(r'^variable "(\w+)"', sources, re.MULTILINE))
     assert set(TerraformVariables.model_fields) == declared - FROM_THE_FLEET

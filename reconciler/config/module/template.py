@@ -1,0 +1,65 @@
+"""What the module refuses of overrides, tags and launch templates that a config states itself."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE
+from reconciler.config.module.fleet import WrittenFleet
+from reconciler.model.errors import Problem
+
+OVERRIDES_MAX: Final = 300
+"""Of one fleet (EC2 Fleet quotas, read 2026)."""
+
+
+def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Overrides launch the fleet's instance types and no other."""
+    overrides = fleet.value("overrides")
+    if overrides is None:
+        return
+    own = fleet.text("launch_template_instance_type")
+    if not overrides:
+        if not own:
+            message = "overrides: [] needs launch_template_instance_type"
+            yield fleet.problem(MODULE_VALUE, "overrides", message)
+        return
+    types = set(fleet.fleet.instance_types)
+    named = {each.instance_type or own or "none" for each in overrides}
+    if named != types:
+        message = (
+            f"overrides must launch the fleet's instance types ({', '.join(sorted(types))}), not"
+            f" {', '.join(sorted(named))}"
+        )
+        yield fleet.problem(MODULE_VALUE, "overrides", message)
+    if len(overrides) > OVERRIDES_MAX:
+        message = f"{len(overrides)} overrides, EC2 takes {OVERRIDES_MAX} for one fleet"
+        yield fleet.problem(MODULE_LIMIT, "overrides", message)
+
+
+def fleet_tags_fit(fleet: WrittenFleet) -> Iterator[Problem]:
+    """The capacity loop finds a fleet by three of its tags."""
+    tags = fleet.value("fleet_tags")
+    if tags is None:
+        return
+    wanted = {
+        "cluster": fleet.fleet.config.cluster or "",
+        "sector": fleet.fleet.sector_name,
+        "size": fleet.fleet.entry.size,
+    }
+    wrong = [f"{key}: {value}" for key, value in wanted.items() if tags.get(key) != value]
+    if wrong and wanted["cluster"]:
+        message = f"fleet_tags must have {', '.join(wrong)}: the fleet is found by them"
+        yield fleet.problem(MODULE_VALUE, "fleet_tags", message)
+
+
+def template_fits(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Variables of the launch template that exclude each other."""
+    if fleet.text("instance_profile_arn") and fleet.text("instance_profile_name"):
+        message = "instance_profile_arn and instance_profile_name must not both be stated"
+        yield fleet.problem(MODULE_VALUE, "instance_profile_arn", message)
+    if fleet.text("bootstrap_arguments") and fleet.text("ami_type") != "AL2":
+        message = "bootstrap_arguments is for ami_type AL2 only"
+        yield fleet.problem(MODULE_VALUE, "bootstrap_arguments", message)
+    devices = [volume.device_name for volume in fleet.value("volumes") or ()]
+    if len(set(devices)) < len(devices):
+        message = "volumes must have each device_name once"
+        yield fleet.problem(MODULE_VALUE, "volumes", message)

@@ -1,0 +1,332 @@
+# Entity 4: what a fleet and its launch template may say otherwise than this module does by itself.
+# Without these the module decides. `reconciler import` states them for fleets that others made, so that
+# taking a fleet over changes nothing of it; each can be dropped later, one at a time.
+variable "max_prices" {
+  description = "Most to pay for one spot node of an instance type, in USD per hour: type to price. Types that it lacks have max_price."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for price in values(var.max_prices) : can(regex("^[0-9]+(\\.[0-9]+)?$", price)) && !can(regex("^[0.]+$", price))])
+    error_message = "max_prices must be decimal numbers of USD per hour above 0, such as \"0.25\"."
+  }
+
+  validation {
+    condition     = length(var.max_prices) == 0 || var.spot
+    error_message = "max_prices is for spot fleets; with spot = false it must be left out."
+  }
+}
+
+variable "overrides" {
+  description = "The fleet's overrides, in their order, instead of one for each instance type and subnet. weighted_capacity must be 1 where it is given: targets count nodes. Null: made from instance_types, private_subnet_ids and max_prices. Empty: none, the launch template names the instance type."
+  type = list(object({
+    instance_type     = optional(string)
+    subnet_id         = optional(string)
+    availability_zone = optional(string)
+    max_price         = optional(string)
+    priority          = optional(number)
+    weighted_capacity = optional(number)
+  }))
+  default = null
+
+  validation {
+    condition     = var.overrides == null ? true : alltrue([for each in var.overrides : each.weighted_capacity == null ? true : each.weighted_capacity == 1])
+    error_message = "overrides must have a weighted_capacity of 1 or none: the target counts nodes, not units."
+  }
+
+  validation {
+    condition = var.overrides == null ? true : (
+      length(var.overrides) == 0 ? var.launch_template_instance_type != "" : (
+        toset(local.instance_types) == toset([for each in var.overrides : coalesce(each.instance_type, var.launch_template_instance_type, "none")])
+      )
+    )
+    error_message = "overrides must name the fleet's instance types (${join(", ", local.instance_types)}) and no other; without any, launch_template_instance_type must name it."
+  }
+
+  validation {
+    condition     = var.overrides == null ? true : alltrue([for each in var.overrides : each.subnet_id == null ? true : can(regex("^subnet-[0-9a-z]+$", each.subnet_id))])
+    error_message = "overrides must have subnet ids (subnet-…)."
+  }
+}
+
+variable "fleet_tags" {
+  description = "All tags of the fleet itself, instead of tags and the module's own. The capacity loop finds it by cluster, sector and size. Null: tags and the module's own."
+  type        = map(string)
+  default     = null
+
+  validation {
+    condition = var.fleet_tags == null ? true : alltrue([
+      for key, value in { cluster = var.cluster_name, sector = var.sector_label, size = var.node_pool_size } :
+      try(var.fleet_tags[key], "") == value
+    ])
+    error_message = "fleet_tags must have cluster, sector and size as the fleet has them (${var.cluster_name}, ${var.sector_label}, ${var.node_pool_size}): the capacity loop finds it by them."
+  }
+}
+
+variable "launch_template_name" {
+  description = "Name of the launch template. Empty: <cluster_name>-<fleet name>. Changing it replaces the launch template, not the fleet."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([a-zA-Z0-9().\\-/_]{3,128})?$", var.launch_template_name))
+    error_message = "launch_template_name must have 3 to 128 letters, digits or ( ) . - / _."
+  }
+}
+
+variable "launch_template_by_name" {
+  description = "Whether the fleet refers to its launch template by name instead of id."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
+variable "launch_template_version" {
+  description = "Version that the fleet launches from: $Latest, $Default or a number. With a number a change of the template reaches new nodes only when the number is changed too, and that modifies the fleet."
+  type        = string
+  default     = "$Latest"
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(\\$Latest|\\$Default|[1-9][0-9]{0,9})$", var.launch_template_version))
+    error_message = "launch_template_version must be $Latest, $Default or a number from 1."
+  }
+}
+
+variable "launch_template_description" {
+  description = "Description of the launch template's versions. Null: the module's. Empty: none."
+  type        = string
+  default     = null
+
+  validation {
+    condition     = var.launch_template_description == null ? true : length(var.launch_template_description) <= 255
+    error_message = "launch_template_description must have at most 255 characters."
+  }
+}
+
+variable "launch_template_tags" {
+  description = "All tags of the launch template, instead of tags and the module's own. Null: tags and the module's own."
+  type        = map(string)
+  default     = null
+}
+
+variable "tag_specifications" {
+  description = "What a launch gives tags, in order: instance, volume, network-interface or spot-instances-request, and all its tags. Instances need the tag cluster: the capacity loop may end only those that have it. Null: instances and volumes have tags and the module's own."
+  type = list(object({
+    resource_type = string
+    tags          = optional(map(string), {})
+  }))
+  default = null
+
+  validation {
+    condition = var.tag_specifications == null ? true : alltrue([
+      for each in var.tag_specifications :
+      contains(["instance", "volume", "network-interface", "spot-instances-request", "elastic-gpu"], each.resource_type)
+    ])
+    error_message = "tag_specifications must be for instance, volume, network-interface or spot-instances-request."
+  }
+
+  validation {
+    condition = var.tag_specifications == null ? true : alltrue([
+      for each in var.tag_specifications : each.resource_type != "instance" || try(each.tags["cluster"], "") == var.cluster_name
+    ])
+    error_message = "tag_specifications must give instances the tag cluster = ${var.cluster_name}: the capacity loop may end only those that have it."
+  }
+}
+
+variable "launch_template_instance_type" {
+  description = "Instance type that the launch template names. Empty: none; the fleet's overrides name them."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([a-z0-9-]+\\.[a-z0-9-]+)?$", var.launch_template_instance_type))
+    error_message = "launch_template_instance_type must be the name of an EC2 instance type, such as m5.xlarge."
+  }
+}
+
+variable "instance_profile_arn" {
+  description = "ARN of the IAM instance profile of the nodes, where it is to be given so. Empty: instance_profile_name is used."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(arn:[^:]+:iam::[0-9]{12}:instance-profile/.+)?$", var.instance_profile_arn))
+    error_message = "instance_profile_arn must be the ARN of an IAM instance profile."
+  }
+
+  validation {
+    condition     = var.instance_profile_arn == "" || var.instance_profile_name == ""
+    error_message = "instance_profile_arn and instance_profile_name must not both be given."
+  }
+}
+
+variable "security_group_ids" {
+  description = "Security groups of the nodes, where they are several or none, instead of security_group_id. Null: security_group_id."
+  type        = list(string)
+  default     = null
+
+  validation {
+    condition     = var.security_group_ids == null ? true : alltrue([for id in var.security_group_ids : can(regex("^sg-[0-9a-z]+$", id))])
+    error_message = "security_group_ids must be ids of security groups (sg-…)."
+  }
+}
+
+variable "network_interfaces" {
+  description = "Network interfaces of the nodes, for public addresses or several interfaces. They name the security groups; security_group_id is then not used."
+  type = list(object({
+    device_index                = optional(number)
+    network_card_index          = optional(number)
+    interface_type              = optional(string)
+    description                 = optional(string)
+    subnet_id                   = optional(string)
+    security_groups             = optional(list(string))
+    associate_public_ip_address = optional(bool)
+    delete_on_termination       = optional(bool)
+    ipv4_prefix_count           = optional(number)
+    ipv6_prefix_count           = optional(number)
+    ipv4_address_count          = optional(number)
+    ipv6_address_count          = optional(number)
+  }))
+  default  = []
+  nullable = false
+
+  validation {
+    condition     = alltrue([for id in flatten([for each in var.network_interfaces : coalesce(each.security_groups, [])]) : can(regex("^sg-[0-9a-z]+$", id))])
+    error_message = "network_interfaces must have ids of security groups (sg-…)."
+  }
+}
+
+variable "volumes" {
+  description = "The nodes' volumes, instead of the one that the ebs_ variables describe; what a volume leaves out is the image's. Sizes in GiB, throughput in MiB/s. Empty: the image's own."
+  type = list(object({
+    device_name           = string
+    size                  = optional(number)
+    type                  = optional(string)
+    iops                  = optional(number)
+    throughput            = optional(number)
+    encrypted             = optional(bool)
+    kms_key_id            = optional(string)
+    snapshot_id           = optional(string)
+    delete_on_termination = optional(bool)
+  }))
+  default = null
+
+  validation {
+    condition     = var.volumes == null ? true : length(distinct(var.volumes[*].device_name)) == length(var.volumes)
+    error_message = "volumes must have each device_name once."
+  }
+}
+
+variable "metadata_options" {
+  description = "Instance metadata options, instead of IMDSv2 required and metadata_hop_limit. What it leaves out is the image's or the account's default. http_tokens = optional allows IMDSv1, by which a pod can take the node's role."
+  type = object({
+    http_endpoint               = optional(string)
+    http_tokens                 = optional(string)
+    http_put_response_hop_limit = optional(number)
+    http_protocol_ipv6          = optional(string)
+    instance_metadata_tags      = optional(string)
+  })
+  default = null
+
+  validation {
+    condition = var.metadata_options == null ? true : (
+      (var.metadata_options.http_tokens == null ? true : contains(["required", "optional"], var.metadata_options.http_tokens))
+      && alltrue([
+        for each in [var.metadata_options.http_endpoint, var.metadata_options.http_protocol_ipv6, var.metadata_options.instance_metadata_tags] :
+        each == null ? true : contains(["enabled", "disabled"], each)
+      ])
+    )
+    error_message = "metadata_options must have http_tokens required or optional, and enabled or disabled for the others."
+  }
+
+  validation {
+    condition = (
+      try(var.metadata_options.http_put_response_hop_limit, null) == null ? true
+      : var.metadata_options.http_put_response_hop_limit >= 1 && var.metadata_options.http_put_response_hop_limit <= 64
+    )
+    error_message = "metadata_options must have an http_put_response_hop_limit from 1 to 64."
+  }
+}
+
+variable "monitoring" {
+  description = "Whether instances have detailed monitoring (one-minute metrics, billed). Null: not stated, which EC2 takes for no."
+  type        = bool
+  default     = null
+}
+
+variable "ebs_optimized" {
+  description = "Whether instances are EBS-optimized. Null: the instance type's default."
+  type        = bool
+  default     = null
+}
+
+variable "cpu_credits" {
+  description = "CPU credits of burstable instance types: standard or unlimited. Empty: the type's default."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = contains(["", "standard", "unlimited"], var.cpu_credits)
+    error_message = "cpu_credits must be standard or unlimited."
+  }
+}
+
+variable "instance_initiated_shutdown_behavior" {
+  description = "What EC2 does when an instance shuts itself down: stop or terminate. Empty: not stated, which EC2 takes for stop."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = contains(["", "stop", "terminate"], var.instance_initiated_shutdown_behavior)
+    error_message = "instance_initiated_shutdown_behavior must be stop or terminate."
+  }
+}
+
+variable "placement" {
+  description = "Where instances are placed: placement group, tenancy, host or zone. Null: EC2's choice."
+  type = object({
+    affinity                = optional(string)
+    availability_zone       = optional(string)
+    group_name              = optional(string)
+    host_id                 = optional(string)
+    host_resource_group_arn = optional(string)
+    partition_number        = optional(number)
+    tenancy                 = optional(string)
+  })
+  default = null
+
+  validation {
+    condition     = try(var.placement.tenancy, null) == null ? true : contains(["default", "dedicated", "host"], var.placement.tenancy)
+    error_message = "placement must have the tenancy default, dedicated or host."
+  }
+}
+
+variable "user_data" {
+  description = "User data in plain text, given to instances as it is: ami_type, labels, taints and the kubelet's settings then do not reach them. It stands in the config, the state and EC2 in clear: no secrets. Null: what ami_type says. Empty: none."
+  type        = string
+  default     = null
+}
+
+variable "bootstrap_arguments" {
+  description = "More arguments of /etc/eks/bootstrap.sh, as shell words on one line; for ami_type AL2."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = !can(regex("[\\r\\n]", var.bootstrap_arguments))
+    error_message = "bootstrap_arguments must be on one line."
+  }
+
+  validation {
+    condition     = var.bootstrap_arguments == "" || var.ami_type == "AL2"
+    error_message = "bootstrap_arguments is for ami_type AL2 only."
+  }
+}

@@ -48,5 +48,6 @@ def test_what_the_module_refuses_is_a_fault_at_its_place(
 )
 def test_what_the_module_takes_is_no_fault(variables: str) -> None:
     """A fleet that others made would otherwise be left out of an import."""
-    text = f"cluster: a\nsectors: {{s: {{kind: memory, fleets: [{{size: small, terraform: {{{variables}}}}}]}}}}\n"
+    fleet = f"{{size: small, terraform: {{{variables}}}}}"
+    text = f"cluster: a\nsectors: {{s: {{kind: memory, fleets: [{fleet}]}}}}\n"
     assert found(text) == []

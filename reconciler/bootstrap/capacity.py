@@ -22,6 +22,7 @@ from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_secon
 from reconciler.config.environment import Flags
 from reconciler.config.loader import parse_config
 from reconciler.executor.executor import LiveExecutor
+from reconciler.executor.runners import in_parallel
 from reconciler.executor.sides import Sides
 from reconciler.gitops.live import LiveDrift, is_live, live_drift
 from reconciler.loops.drift_reporter import DriftReporter
@@ -325,6 +326,7 @@ class Capacity:
             Sides(cluster=cluster, clouds={"ec2-fleet": cloud}),
             clock.monotonic_seconds,
             stopping=lambda: clock.stop.is_set() or not self._leading.may_act(),
+            runner=in_parallel,
         )
 
         def observe_now() -> Snapshot:

@@ -1,6 +1,6 @@
 """Who carries plans out: the live executor, or one that only says what it would do."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.executor.executor import DryRunExecutor, Executor, Report
@@ -26,7 +26,12 @@ class ConfiguredExecutor:
         """What the config says now."""
         return self._source.config.dry_run
 
-    def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
+    def execute(
+        self,
+        actions: Iterable[AnyAction],
+        report: Report,
+        demand_waits: Callable[[], bool] = lambda: False,
+    ) -> tuple[Outcome, ...]:
         """Carry the actions out, or not."""
         executor = self._dry if self.dry_run else self._live
-        return executor.execute(actions, report)
+        return executor.execute(actions, report, demand_waits)

@@ -1,17 +1,28 @@
 """The order of execution: one failure ends only what depends on it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Protocol
 
-from reconciler.executor.handlers import SingleAction, carry_out
+from reconciler.executor.handlers import SingleAction, annotate, carry_out
+from reconciler.executor.runners import PARALLEL_MAX, Runner, in_turn
 from reconciler.executor.sides import PacedSides, Sides
 from reconciler.executor.terminations import Targets, end_together
 from reconciler.executor.tokens import Pace
-from reconciler.model.actions import AnyAction, SetCapacity, TerminateInstance
+from reconciler.model.action_order import Stage, staged, subject_of
+from reconciler.model.actions import AnnotateNode, AnyAction, SetCapacity, TerminateInstance
 from reconciler.model.errors import PortError
 from reconciler.model.outcome import Outcome, OutcomeKind, kind_of_error
 
 Report = Callable[[Outcome], None]
+NOTES_MIN = PARALLEL_MAX
+"""So many notes are written with each plan whatever happens, so that they are all written once."""
+
+
+def _never() -> bool:
+    return False
 
 
 class Executor(Protocol):
@@ -22,30 +33,36 @@ class Executor(Protocol):
         """Whether it changes nothing: then nothing may be kept or told outside either."""
         ...
 
-    def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
-        """Carry the actions out in order; `report` hears of each as it ends."""
+    def execute(
+        self,
+        actions: Iterable[AnyAction],
+        report: Report,
+        demand_waits: Callable[[], bool] = _never,
+    ) -> tuple[Outcome, ...]:
+        """Carry the actions out in order; `report` hears of each, in the caller's thread.
+
+        Args:
+            actions: What to do.
+            report: Called with each outcome, in the order of the outcomes that are returned.
+            demand_waits: Whether new pods wait for the next plan: notes are then left to it.
+        """
         ...
 
 
-def subject_of(action: AnyAction) -> str:
-    """What an action is about: later actions on the same subject depend on it."""
-    if isinstance(action, SetCapacity):
-        return f"fleet {action.region}/{action.fleet}"
-    if isinstance(action, TerminateInstance) and action.node is None:
-        return f"instance {action.instance}"
-    return f"node {action.node}"
-
-
 def in_steps(actions: Iterable[AnyAction]) -> Iterator[tuple[AnyAction, ...]]:
-    """The actions in order, terminations that lower the same fleet's target taken together.
+    """The actions in order, in steps of what is carried out by one call.
 
-    A fleet is modified once for all of them; what lies between keeps its place, and nothing is
-    moved ahead of an earlier action on the same subject.
+    Terminations that lower the same fleet's target are taken together: a fleet is modified once
+    for all of them. So are annotations of one node that follow each other. What lies between keeps
+    its place, and nothing is moved ahead of an earlier action on the same subject.
     """
     left = list(actions)
     while left:
         first = left.pop(0)
         group = [first]
+        if isinstance(first, AnnotateNode):
+            while left and _is_noted_with(first, left[0]):
+                group.append(left.pop(0))
         if isinstance(first, TerminateInstance) and first.decrement:
             busy: set[str] = set()
             for each in list(left):
@@ -57,6 +74,10 @@ def in_steps(actions: Iterable[AnyAction]) -> Iterator[tuple[AnyAction, ...]]:
         yield tuple(group)
 
 
+def _is_noted_with(first: AnnotateNode, other: AnyAction) -> bool:
+    return isinstance(other, AnnotateNode) and other.node == first.node
+
+
 def _ends_with(first: TerminateInstance, other: AnyAction) -> bool:
     return (
         isinstance(other, TerminateInstance)
@@ -64,6 +85,21 @@ def _ends_with(first: TerminateInstance, other: AnyAction) -> bool:
         and (other.provider, other.region, other.fleet_id)
         == (first.provider, first.region, first.fleet_id)
     )
+
+
+def _independent(actions: Iterable[AnyAction]) -> list[tuple[AnyAction, ...]]:
+    """The actions of one stage in groups that need nothing of each other.
+
+    Terminations of one fleet are one group, as each lowers the target that the next one checks;
+    of everything else each subject is one.
+    """
+    groups: dict[str, list[AnyAction]] = {}
+    for action in actions:
+        key = subject_of(action)
+        if isinstance(action, TerminateInstance):
+            key = f"fleet {action.provider}/{action.region}/{action.fleet_id}"
+        groups.setdefault(key, []).append(action)
+    return [tuple(group) for group in groups.values()]
 
 
 class LiveExecutor:
@@ -74,45 +110,81 @@ class LiveExecutor:
         monotonic_seconds: A clock that never jumps.
         stopping: Whether the program is asked to stop: what has not begun is then left.
         pace: How often each API may be called; the usual limits without it.
+        runner: How what is independent is carried out; one after the other without it.
     """
 
     def __init__(
         self,
         sides: Sides,
         monotonic_seconds: Callable[[], float],
-        stopping: Callable[[], bool] = lambda: False,
+        stopping: Callable[[], bool] = _never,
         pace: Pace | None = None,
+        runner: Runner[list[Outcome]] = in_turn,
     ) -> None:
         self._sides = PacedSides(sides, pace or Pace(monotonic_seconds))
         self._monotonic_seconds = monotonic_seconds
         self._stopping = stopping
+        self._runner = runner
 
     @property
     def dry_run(self) -> bool:
         """It acts."""
         return False
 
-    def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
-        """Carry the actions out; after a failure its subject is left alone until the next plan."""
+    def execute(
+        self,
+        actions: Iterable[AnyAction],
+        report: Report,
+        demand_waits: Callable[[], bool] = _never,
+    ) -> tuple[Outcome, ...]:
+        """Carry the actions out stage by stage; after a failure its subject is left alone.
+
+        Within a stage what is independent runs side by side. As soon as new pods wait, all but the
+        first of the notes at the end are left to the next plan, which finds them missing.
+        """
         failed: dict[str, str] = {}
         targets: Targets = {}
         outcomes: list[Outcome] = []
+        for stage, listed in groupby(staged(actions), key=itemgetter(0)):
+            groups = _independent(action for _, action in listed)
+            # Each group's failures are its own until the stage ends.
+            work = [
+                partial(
+                    self._group,
+                    group,
+                    dict(failed),
+                    targets,
+                    demand_waits if stage is Stage.NOTE and number >= NOTES_MIN else _never,
+                )
+                for number, group in enumerate(groups)
+            ]
+            for done in self._runner(work):
+                for outcome in done:
+                    _note_outcome(outcome, failed, targets)
+                    outcomes.append(outcome)
+                    report(outcome)
+        return tuple(outcomes)
+
+    def _group(
+        self,
+        actions: Sequence[AnyAction],
+        failed: dict[str, str],
+        targets: Targets,
+        gives_way: Callable[[], bool],
+    ) -> list[Outcome]:
+        """The outcomes of actions that depend on each other; none of what is left undone."""
+        outcomes: list[Outcome] = []
         for step in in_steps(actions):
-            if self._stopping():
+            if self._stopping() or gives_way():
                 break
             for outcome in self._step(step, failed, targets):
                 if not outcome.settled:
                     failed.setdefault(subject_of(outcome.action), outcome.detail)
-                if isinstance(outcome.action, SetCapacity):
-                    # A raise that failed, too: a node that the plan ends from there must stay.
-                    place = (outcome.action.region, outcome.action.id)
-                    targets[place] = outcome.action.to_capacity
                 outcomes.append(outcome)
-                report(outcome)
-        return tuple(outcomes)
+        return outcomes
 
     def _step(
-        self, step: Sequence[AnyAction], failed: dict[str, str], targets: Targets
+        self, step: Sequence[AnyAction], failed: Mapping[str, str], targets: Targets
     ) -> Iterator[Outcome]:
         """The outcomes of one step, those of what depends on a failure first."""
         ready = [each for each in step if subject_of(each) not in failed]
@@ -123,20 +195,41 @@ class LiveExecutor:
         endings = [each for each in ready if isinstance(each, TerminateInstance)]
         if endings:
             yield from end_together(endings, self._sides, self._monotonic_seconds, targets)
+        notes = [each for each in ready if isinstance(each, AnnotateNode)]
+        if notes:
+            yield from self._try(notes, partial(annotate, notes, self._sides))
         for single in ready:
-            if not isinstance(single, TerminateInstance):
-                yield self._try(single)
+            if not isinstance(single, TerminateInstance | AnnotateNode):
+                yield from self._try([single], partial(_carried_out, single, self._sides))
 
-    def _try(self, action: SingleAction) -> Outcome:
+    def _try(
+        self, actions: Sequence[AnyAction], call: Callable[[], OutcomeKind]
+    ) -> Iterator[Outcome]:
+        """The outcomes of what one call does."""
         began = self._monotonic_seconds()
         kind: OutcomeKind
         detail = error = ""
         try:
-            kind = carry_out(action, self._sides)
+            kind = call()
         except PortError as raised:
             kind, detail, error = kind_of_error(raised), str(raised), type(raised).__name__
         seconds = self._monotonic_seconds() - began
-        return Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)
+        for action in actions:
+            yield Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)
+
+
+def _carried_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:
+    return carry_out(action, sides)
+
+
+def _note_outcome(outcome: Outcome, failed: dict[str, str], targets: Targets) -> None:
+    """What later stages have to know of an outcome."""
+    action = outcome.action
+    if not outcome.settled:
+        failed.setdefault(subject_of(action), outcome.detail)
+    if isinstance(action, SetCapacity):
+        # A raise that failed, too: a node that the plan ends from there must stay.
+        targets[action.region, action.id] = action.to_capacity
 
 
 class DryRunExecutor:
@@ -147,7 +240,12 @@ class DryRunExecutor:
         """It never acts."""
         return True
 
-    def execute(self, actions: Iterable[AnyAction], report: Report) -> tuple[Outcome, ...]:
+    def execute(
+        self,
+        actions: Iterable[AnyAction],
+        report: Report,
+        demand_waits: Callable[[], bool] = _never,  # noqa: ARG002 - nothing takes time here
+    ) -> tuple[Outcome, ...]:
         """Change nothing."""
         outcomes = tuple(Outcome(action=action, kind="dry-run") for action in actions)
         for outcome in outcomes:

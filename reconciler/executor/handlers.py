@@ -3,6 +3,8 @@
 Every handler is idempotent: done twice, or half and then again, it comes to the same end.
 """
 
+from collections.abc import Sequence
+
 from reconciler.executor.sides import PacedSides
 from reconciler.model.actions import (
     AnnotateNode,
@@ -16,13 +18,11 @@ from reconciler.model.actions import (
 from reconciler.model.errors import Conflict, NotFound, Refused
 from reconciler.model.outcome import OutcomeKind
 
-SingleAction = (
-    SetCapacity | TaintNode | UntaintNode | AnnotateNode | EvictPod | DeletePod | DeleteNode
-)
-"""Everything but terminations, which are carried out together."""
+SingleAction = SetCapacity | TaintNode | UntaintNode | EvictPod | DeletePod | DeleteNode
+"""Everything but terminations and annotations, of which several are one call."""
 
 
-def carry_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:  # noqa: PLR0911 - one per kind
+def carry_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:
     """Do one action.
 
     Raises:
@@ -35,8 +35,6 @@ def carry_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:  # noqa: 
             return _done(changed=sides.cluster.taint_node(action.node, action.taint))
         case UntaintNode():
             return _untaint(action, sides)
-        case AnnotateNode():
-            return _annotate(action, sides)
         case EvictPod():
             return _done(changed=sides.cluster.evict_pod(action.pod, action.grace_seconds))
         case DeletePod():
@@ -70,9 +68,14 @@ def _untaint(action: UntaintNode, sides: PacedSides) -> OutcomeKind:
         return "already-done"
 
 
-def _annotate(action: AnnotateNode, sides: PacedSides) -> OutcomeKind:
+def annotate(actions: Sequence[AnnotateNode], sides: PacedSides) -> OutcomeKind:
+    """Set annotations of one node in one call; of the same key the last one counts.
+
+    Raises:
+        PortError: None of them was set, or nobody knows whether they were.
+    """
     try:
-        sides.cluster.annotate_node(action.node, {action.key: action.value})
+        sides.cluster.annotate_node(actions[0].node, {each.key: each.value for each in actions})
     except NotFound:
         return "already-done"
     return "applied"

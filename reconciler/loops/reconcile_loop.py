@@ -87,6 +87,10 @@ class Changes(Protocol):
         """Block until something changed since the last observation; False after the time."""
         ...
 
+    def demand_waits(self) -> bool:
+        """Whether a pod without a node came since the last observation."""
+        ...
+
     def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """Let the burst that began come in, see ports.cluster; the window's length, seconds."""
         ...
@@ -160,7 +164,9 @@ class ReconcileLoop:
         unkept: PortError | None = None
         acted = False
         if self.may_act() and not self.stopping():
-            outcomes = self.executor.execute(plan.actions, self.reporter.action_ended)
+            outcomes = self.executor.execute(
+                plan.actions, self.reporter.action_ended, self.changes.demand_waits
+            )
             plan = with_refusals(plan, outcomes)
             self._memory.note(seen, plan)
             acted = not self.executor.dry_run

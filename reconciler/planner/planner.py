@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
+from reconciler.model.action_order import in_order
 from reconciler.model.actions import (
-    AnyAction,
-    DeleteNode,
     PolicyName,
     SetCapacity,
     TerminateInstance,
@@ -101,7 +100,7 @@ def _finish(cycle: Cycle) -> Plan:
         at=snapshot.at,
         cluster=settings.cluster,
         home_region=settings.home_region,
-        actions=tuple(_in_order([*_capacity_actions(cycle), *cycle.actions])),
+        actions=in_order([*_capacity_actions(cycle), *cycle.actions]),
         placements=_placements(cycle),
         held=tuple(sorted(cycle.held)),
         unplaceable=tuple(sorted([*cycle.unplaceable, *_homeless(cycle)], key=lambda u: u.pod)),
@@ -175,21 +174,6 @@ def _capacity_reason(cycle: Cycle, status: FleetStatus, target: int) -> tuple[Po
     if status.key.region != preferred:
         return "overflow", f"{because}, which {preferred} cannot give now"
     return "scale-up", because
-
-
-def _rank(action: AnyAction) -> int:
-    """Raises come first, nodes that are taken back before them all; objects go last."""
-    match action:
-        case SetCapacity():
-            return 1
-        case DeleteNode():
-            return 3
-        case _:
-            return 0 if action.policy == "scale-up" else 2
-
-
-def _in_order(actions: list[AnyAction]) -> list[AnyAction]:
-    return sorted(actions, key=_rank)
 
 
 def _homeless(cycle: Cycle) -> Iterable[Unplaceable]:

@@ -31,6 +31,10 @@ class Cluster(Protocol):
         """
         ...
 
+    def demand_waits(self) -> bool:
+        """Whether a pod without a node came since the last `observe`; returns at once."""
+        ...
+
     def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """Let a burst of changes come in before it is planned for as one.
 
@@ -62,7 +66,15 @@ class Cluster(Protocol):
         ...
 
     def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
-        """Set annotations; None removes one."""
+        """Set annotations, all of them or none; None removes one.
+
+        Never on top of a change that was not seen: a write that was held up while another one
+        took over is refused.
+
+        Raises:
+            NotFound: The node is gone.
+            Conflict: The node changed under us more often than we retry.
+        """
         ...
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
@@ -83,7 +95,7 @@ class Cluster(Protocol):
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
         """The live pods that count on a node, read now and not from a cache.
 
-        DaemonSet, mirror and finished pods do not count, nor do pods with a negative priority.
+        Which pods count is what `model.counted` says, here as in plans.
         """
         ...
 

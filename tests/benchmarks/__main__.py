@@ -5,13 +5,15 @@ import json
 import subprocess
 import sys
 
-from tests.benchmarks import scale_down
+from tests.benchmarks import act, scale_down
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.measure import Measurement
 from tests.benchmarks.report import HEADING, machine, missing_data, row, section, write_page
 
 TIMEOUT_SECONDS = 600
-ALL = (*CASES, scale_down.NAME)
+APART = {scale_down.NAME: scale_down, act.NAME: act}
+"""Benchmarks with a measurement of their own."""
+ALL = (*CASES, *APART)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,9 +38,9 @@ def measured_apart(name: str, number: int) -> Measurement:
 
 def run(name: str, *, quick: bool) -> str:
     """Measure one case; its Markdown, while lines appear on stdout as they come."""
-    if name == scale_down.NAME:
-        sys.stdout.write(f"\n{name}: {scale_down.TITLE}\n")
-        return scale_down.run()
+    if name in APART:
+        sys.stdout.write(f"\n{name}: {APART[name].TITLE}\n")
+        return str(APART[name].run())
     case = CASES[name]
     sys.stdout.write(f"\n{name}: {case.title}\n")
     if not case.sizes:

@@ -1,18 +1,22 @@
 """Watches of the real Cluster adapter on bad days: expired, silent, forbidden, malformed."""
 
+import json
 import re
 import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.kubernetes.cache import UNREACHED_MAX, Bell, Cache
+from reconciler.adapters.kubernetes.changes import is_new_demand
 from reconciler.adapters.kubernetes.cluster import STALE_SECONDS, SYNC_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.model.errors import ObservationError
+from reconciler.records.kubernetes import ClusterObject, ObjectDecoder
 from tests.contract.kubernetes_api import (
     LONG_SECONDS,
     ApiScript,
@@ -139,3 +143,24 @@ def test_server_that_comes_up_late_is_waited_for(tmp_path: Path) -> None:
     cache.replace({})
     waiter.join(LONG_SECONDS)
     assert cache.synced
+
+
+def test_only_a_pod_that_waits_for_a_node_is_new_demand(tmp_path: Path) -> None:
+    """Our own annotations and evictions come back as changes too, and nobody waits for those."""
+    script = ApiScript()
+    bound, waiting = pod_json("8"), pod_json("9")
+    waiting["metadata"]["name"] = "q"
+    del waiting["spec"]["nodeName"]
+    script.events = [(event("ADDED", bound),), (event("ADDED", waiting),)]
+    with watching(tmp_path, script) as cluster:
+        until(cluster, lambda state: len(state.pods) == 2)
+        assert not cluster.demand_waits(), "it was observed"
+    assert not is_new_demand(None, _pod(bound))
+    assert is_new_demand(None, _pod(waiting))
+    assert not is_new_demand(_pod(waiting), _pod(waiting))
+    assert not is_new_demand(_pod(waiting), _pod(bound))
+
+
+def _pod(found: dict[str, Any]) -> ClusterObject | None:
+    decoded = ObjectDecoder().decode("Pod", json.dumps(found).encode())
+    return None if decoded is None else decoded.value

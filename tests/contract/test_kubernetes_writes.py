@@ -175,3 +175,95 @@ def test_taint_is_tried_again_when_the_node_changed_meanwhile(
         with pytest.raises(Conflict):
             verbs(script).taint_node(NODE, TAINT)
         assert len(patches) < 10
+
+
+class Nodes:
+    """One node whose version counts up; says what was patched under which version."""
+
+    def __init__(self) -> None:
+        self.version = 7
+        self.annotations: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def __call__(self, request: Request) -> Answer:
+        """As the API server does it: a patch under another version is a conflict."""
+        self.asked.append(request.method)
+        if request.method == "PATCH":
+            metadata = json.loads(request.body)["metadata"]
+            if metadata.get("resourceVersion") not in {None, str(self.version)}:
+                return json_answer({"message": "the object has been modified"}, 409)
+            self.annotations |= metadata["annotations"]
+            self.version += 1
+        found = {"resourceVersion": str(self.version), "annotations": self.annotations}
+        return json_answer({"metadata": {"name": NODE, **found}})
+
+
+STARTED = {"fleet-reconciler.io/drain-started": "2026-01-31T12:00:00Z"}
+OPS = LeaseHome(namespace="ops")
+
+
+def test_annotation_is_one_call_under_the_version_that_was_seen(tmp_path: Path) -> None:
+    """Hundreds of timers a cycle would be twice as many calls."""
+    node = Nodes()
+    with scripted_server(node) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        Verbs(transport, OPS, lambda _: "7").annotate_node(NODE, STARTED)
+        transport.close()
+    assert (node.asked, node.annotations) == (["PATCH"], STARTED)
+
+
+def test_annotation_on_a_node_that_changed_is_tried_on_what_it_is_now(tmp_path: Path) -> None:
+    """A heartbeat in between must not cost a cycle."""
+    node = Nodes()
+    with scripted_server(node) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        Verbs(transport, OPS, lambda _: "6").annotate_node(NODE, STARTED)
+        assert node.asked == ["PATCH", "GET", "PATCH"]
+        Verbs(transport, OPS).annotate_node(NODE, STARTED)
+        assert node.asked[3:] == ["GET"], "it says so already"
+        transport.close()
+
+
+def test_annotation_of_a_leader_that_was_stopped_meanwhile_is_refused(tmp_path: Path) -> None:
+    """It wrote `drain-started` 22 s late, and the new leader counted a drain that never failed."""
+    node, leads = Nodes(), [True]
+    with scripted_server(node) as url:
+        # It leads when it begins to write; by the second look it has been stopped for 22 s.
+        fence = lambda: leads.pop() if leads else False  # noqa: E731 - a script
+        transport = connect(kubeconfig(tmp_path, url), fence=fence)
+        verbs = Verbs(transport, OPS, lambda _: "7")
+        node.version = 9  # another leader has changed the node
+        with pytest.raises(Refused, match="does not lead"):
+            verbs.annotate_node(NODE, STARTED)
+        transport.close()
+    assert node.annotations == {}
+
+
+def test_annotation_on_a_node_that_changes_all_the_time_is_given_up(tmp_path: Path) -> None:
+    """Two writers that chase each other would keep the loop for good."""
+
+    def conflict(request: Request) -> Answer:
+        if request.method == "PATCH":
+            return json_answer({"message": "modified"}, 409)
+        return json_answer({"metadata": {"name": NODE, "resourceVersion": "1"}})
+
+    with scripted_server(conflict) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        with pytest.raises(Conflict):
+            Verbs(transport, OPS).annotate_node(NODE, STARTED)
+        transport.close()
+
+
+def test_last_check_counts_a_pod_that_cannot_be_read(tmp_path: Path) -> None:
+    """The plan kept the node of such a pod; the check before its end took it for finished."""
+    broken = {
+        "metadata": {"name": "p", "namespace": "web", "uid": "u"},
+        "spec": {"nodeName": NODE, "priority": "high"},
+        "status": {"phase": "Succeeded"},
+    }
+    listed = {"metadata": {"resourceVersion": "1"}, "items": [broken]}
+    with scripted_server(lambda _: json_answer(listed)) as url:
+        transport = connect(kubeconfig(tmp_path, url))
+        pods = Verbs(transport, OPS).counted_pods_on(NODE)
+        transport.close()
+    assert [pod.name for pod in pods] == ["p"]

@@ -42,10 +42,17 @@ class Replica:
         api: Requests to it as its administrator.
         sandbox: EC2.
         folder: With `sectors.yaml`.
+        pod: The uid of the pod that it runs in; empty: it runs in none.
     """
 
     def __init__(
-        self, name: str, plane: AuditedPlane, api: Transport, sandbox: OnRealCluster, folder: Path
+        self,
+        name: str,
+        plane: AuditedPlane,
+        api: Transport,
+        sandbox: OnRealCluster,
+        folder: Path,
+        pod: str = "",
     ) -> None:
         self.name = name
         own = folder / name
@@ -64,6 +71,7 @@ class Replica:
             config,
             *("--kubeconfig", str(kubeconfig)),
             AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.ec2.port}",
+            **(_environment_of_pod(pod, folder) if pod else {}),
         )
 
     @property
@@ -104,9 +112,9 @@ class Replicas:
         self._plane = plane
         self._all: list[Replica] = []
 
-    def start(self, role: str) -> Replica:
+    def start(self, role: str, pod: str = "") -> Replica:
         """Start one more and wait until it is what it shall be."""
-        made = Replica(f"replica-{len(self._all)}", *self._parts)
+        made = Replica(f"replica-{len(self._all)}", *self._parts, pod)
         self._all.append(made)
         made.program.until_ready()
         made.until_role(role)
@@ -143,6 +151,13 @@ class Replicas:
 
     def __iter__(self) -> Iterator[Replica]:
         return iter(self._all)
+
+
+def _environment_of_pod(uid: str, folder: Path) -> dict[str, str]:
+    """What the manifest's Deployment gives a container, and a folder that outlives it."""
+    temporary = folder / f"tmp-{uid}"
+    temporary.mkdir(exist_ok=True)
+    return {"POD_NAME": f"fleet-reconciler-{uid}", "POD_UID": uid, "TMPDIR": str(temporary)}
 
 
 def _port(url: str) -> int:

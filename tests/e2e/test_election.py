@@ -214,6 +214,70 @@ def test_stopped_leader_does_nothing_when_it_goes_on(
     assert replicas.turns() == [leader.name, standby.name]
 
 
+@pytest.mark.parametrize("stage", [LONG_LEASE], indirect=True)
+def test_container_that_is_killed_again_and_again_goes_on_each_time(
+    stage: Stage, replicas: Replicas, closing_lines: list[str]
+) -> None:
+    """Each restart waited for the Lease of its dead predecessor, and pods for the restarts."""
+    stage.want_pods_all_the_time()
+    replica = replicas.start("leader", pod="one")
+    _until_acts(replicas, replica)
+    slowest = 0.0
+    for _ in range(3):
+        replica.program.process.kill()
+        replica.program.process.wait()
+        killed_at = _now()
+        replica = replicas.start("leader", pod="one")
+        _until_acts(replicas, replica)
+        slowest = max(slowest, (_now() - killed_at).total_seconds())
+    closing_lines.append(
+        f"container killed 3 times: acts again after {slowest:.1f} s at most, the program's start"
+        f" included (lease duration {LONG_LEASE:.0f} s)"
+    )
+    assert slowest < LONG_LEASE
+    assert stage.lease()["spec"]["leaseTransitions"] == 0
+
+
+@pytest.mark.parametrize("stage", [LONG_LEASE], indirect=True)
+def test_second_process_of_a_pod_does_not_act_beside_the_first(
+    stage: Stage, replicas: Replicas
+) -> None:
+    """`kubectl exec` gives it the same environment: with the same identity both would lead."""
+    leader = replicas.start("leader", pod="one")
+    beside = replicas.start("standby", pod="one")
+    stage.want_pods_all_the_time()
+    _until_acts(replicas, leader)
+    assert beside.role == "standby"
+    assert replicas.turns() == [leader.name]
+
+
+@pytest.mark.parametrize("stage", [LONG_LEASE], indirect=True)
+def test_lease_of_a_tenant_stops_nobody(stage: Stage, replicas: Replicas) -> None:
+    """Whoever may create Leases in a namespace of his own stopped every replica for 68 years."""
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": "fleet-reconciler",
+            "annotations": {"fleet-reconciler.io/last-drain": "2026-01-31T12:00:00Z"},
+        },
+        "spec": {
+            "holderIdentity": "tenant",
+            "leaseDurationSeconds": 2147483647,
+            "acquireTime": "2026-01-31T12:00:00.000001Z",
+            "renewTime": "2099-01-31T12:00:00.000001Z",
+        },
+    }
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    stage.api.expect("POST", path, body=lease)
+    try:
+        leader = replicas.start("leader")
+        stage.want_pods_all_the_time()
+        _until_acts(replicas, leader)
+    finally:
+        stage.api.request("DELETE", f"{path}/fleet-reconciler")
+
+
 def test_slowed_leader_steps_down(stage: Stage, replicas: Replicas) -> None:
     """Renewals that take longer than the deadline prove nothing by the time they are answered."""
     leader, standby = _leader_and_standby(stage, replicas)

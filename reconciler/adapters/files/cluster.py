@@ -5,6 +5,7 @@ from typing import BinaryIO, NoReturn
 
 from reconciler.adapters.files.reading import read_inputs
 from reconciler.model.cluster import Node, Taint
+from reconciler.model.counted import counts
 from reconciler.model.errors import Refused
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
@@ -44,6 +45,10 @@ class FileCluster:
         """Files do not change: False at once."""
         return False
 
+    def demand_waits(self) -> bool:
+        """Files do not change."""
+        return False
+
     def gather(self, window_seconds: float, longest_seconds: float) -> float:  # noqa: ARG002 - part of the port
         """Files do not change: returns at once."""
         return 0.0
@@ -78,13 +83,7 @@ class FileCluster:
 
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
         """The pods that count on the node, as the files have it."""
-        return tuple(
-            pod.key
-            for pod in self._state.pods
-            if pod.node_name == node
-            and not (pod.daemon or pod.mirror or pod.finished)
-            and pod.spec.priority >= 0
-        )
+        return tuple(pod.key for pod in self._state.pods if pod.node_name == node and counts(pod))
 
     def nodes(self) -> tuple[Node, ...]:
         """Those of the files."""

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from reconciler.adapters.kubernetes.changes import matters
+from reconciler.adapters.kubernetes.changes import is_new_demand, matters
 from reconciler.adapters.kubernetes.comparison import Comparison, Held, Key
 from reconciler.records.kubernetes import ClusterObject, Decoded
 
@@ -36,14 +36,16 @@ class Bell:
         self._condition = threading.Condition()
         self._monotonic = monotonic
         self._rung = False
+        self._demand = False
         self._first_at = 0.0
         self._last_at = 0.0
         self._more_until = 0.0
         self._closed = False
 
-    def ring(self) -> None:
-        """Something that matters changed."""
+    def ring(self, *, demand: bool = False) -> None:
+        """Something that matters changed; `demand`: a pod began to wait for a node."""
         with self._condition:
+            self._demand = self._demand or demand
             self._last_at = self._monotonic()
             if not self._rung:
                 self._first_at = self._last_at
@@ -64,7 +66,12 @@ class Bell:
     def silence(self) -> None:
         """Forget the rings up to now: an observation begins that will see them."""
         with self._condition:
-            self._rung = False
+            self._rung = self._demand = False
+
+    @property
+    def demand(self) -> bool:
+        """Whether a pod began to wait for a node since the last `silence`."""
+        return self._demand
 
     def wait(self, timeout_seconds: float) -> bool:
         """Whether it rang within the time; False also when it was closed."""
@@ -191,7 +198,12 @@ class Cache:
             self._tell(key)
         self._touched()
         if matters(_value(before), _value(held)):
-            self._bell.ring()
+            self._bell.ring(demand=is_new_demand(_value(before), _value(held)))
+
+    def version_of(self, key: Key) -> str:
+        """The version in which an object is held; empty when it is not."""
+        held = self._held.get(key)
+        return "" if held is None else held.version
 
     def drop(self, key: Key) -> None:
         """An object was deleted."""

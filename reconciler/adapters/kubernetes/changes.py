@@ -25,6 +25,17 @@ def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
             return before != after
 
 
+def is_new_demand(before: ClusterObject | None, after: ClusterObject | None) -> bool:
+    """Whether a pod waits for a node now and did not before: the next plan is for it."""
+    return _waits(after) and not _waits(before)
+
+
+def _waits(value: ClusterObject | None) -> bool:
+    if not isinstance(value, Pod) or value.node_name is not None:
+        return False
+    return not (value.finished or value.deleting or value.gated)
+
+
 def _of_pod(pod: Pod) -> tuple[Any, ...]:
     return (
         pod.key.uid,

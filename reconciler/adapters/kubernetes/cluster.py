@@ -54,7 +54,7 @@ class KubernetesCluster:
         awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transport = transport
-        self._verbs = Verbs(transport, lease_home)
+        self._verbs = Verbs(transport, lease_home, self._version_of_node)
         self._stale_seconds = stale_seconds
         self._sync_seconds = sync_seconds
         self._bell = Bell()
@@ -62,6 +62,7 @@ class KubernetesCluster:
         caches = {kind: Cache(kind.name, self._bell, awake_seconds) for kind in KINDS}
         lease = lease_kind(lease_home.namespace)
         caches[lease] = Cache(lease.name, self._bell, awake_seconds, touched=lease_touched)
+        self._nodes = next(cache for kind, cache in caches.items() if kind.name == "Node")
         self._reflectors = [
             Reflector(kind, transport, cache, decoder, confirm_seconds=confirm_seconds)
             for kind, cache in caches.items()
@@ -103,6 +104,10 @@ class KubernetesCluster:
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Block until something that matters changed since the last `observe`."""
         return self._bell.wait(timeout_seconds)
+
+    def demand_waits(self) -> bool:
+        """Whether a pod without a node came since the last `observe`."""
+        return self._bell.demand
 
     def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """Let a burst of changes come in; how long its window was, in seconds."""
@@ -189,6 +194,9 @@ class KubernetesCluster:
         deadline = time.monotonic() + self._sync_seconds
         for reflector in self._reflectors:
             reflector.cache.wait_synced(max(0.0, deadline - time.monotonic()))
+
+    def _version_of_node(self, node: NodeName) -> str:
+        return self._nodes.version_of(("", node))
 
     def _missing(self) -> list[str]:
         """The kinds that are unknown or too old, together where the reason is the same."""

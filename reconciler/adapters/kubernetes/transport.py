@@ -32,8 +32,8 @@ PATIENCE_SECONDS = 5.0
 PAUSE_MIN_SECONDS = 0.5
 """What a shorter pause counts for, so that asking again ends."""
 CHUNK_BYTES = 1 << 20
-CONNECTIONS_MAX = 32
-"""Two per watched kind (a watch, and a list beside it), some for the verbs."""
+CONNECTIONS_MAX = 64
+"""Two per watched kind (a watch, and a list beside it), and as many as act at once."""
 
 
 class Reply(NamedTuple):

@@ -14,6 +14,7 @@ from reconciler.adapters.kubernetes.leases import lease_object, make_lease
 from reconciler.adapters.kubernetes.namespace import LeaseHome
 from reconciler.adapters.kubernetes.transport import MERGE_PATCH, Reply, Transport
 from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.counted import counts
 from reconciler.model.errors import Conflict, NotFound, PortError, Refused, Unavailable
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, decode_page
@@ -30,11 +31,18 @@ class Verbs:
     Args:
         transport: How to reach the server.
         home: Where the Lease `fleet-reconciler` is kept.
+        version_of_node: In which version a node was seen last; empty: it has to be read.
     """
 
-    def __init__(self, transport: Transport, home: LeaseHome) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        home: LeaseHome,
+        version_of_node: Callable[[NodeName], str] = lambda _: "",
+    ) -> None:
         self._transport = transport
         self._home = home
+        self._version_of_node = version_of_node
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node; see ports.cluster."""
@@ -83,9 +91,29 @@ class Verbs:
         return False
 
     def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
-        """Set annotations, each on its own; see ports.cluster."""
-        patch = {"metadata": {"annotations": dict(annotations)}}
-        self._transport.expect("PATCH", node_path(node), body=patch, content_type=MERGE_PATCH)
+        """Set annotations under the version that was seen last, then under the present one.
+
+        See ports.cluster. Whether this process still leads is asked before each attempt: what a
+        leader had begun to write before it was stopped is refused when the node changed meanwhile,
+        and then not repeated.
+        """
+        path, version = node_path(node), self._version_of_node(node)
+        for attempt in range(1, ATTEMPTS_MAX + 1):
+            if not version:
+                _, metadata = self._read(path)
+                present = metadata.get("annotations") or {}
+                if all(present.get(key) == value for key, value in annotations.items()):
+                    return
+                version = metadata.get("resourceVersion") or ""
+            patch = {"metadata": {"resourceVersion": version, "annotations": dict(annotations)}}
+            try:
+                self._transport.expect("PATCH", path, body=patch, content_type=MERGE_PATCH)
+            except Conflict:
+                if attempt == ATTEMPTS_MAX:
+                    raise
+                version = ""
+                continue
+            return
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """Ask the Eviction API; see ports.cluster."""
@@ -149,7 +177,7 @@ class Verbs:
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
         """List the node's pods now; see ports.cluster. Unreadable ones count."""
         pods = self._list("Pod", "/api/v1/pods", {"fieldSelector": f"spec.nodeName={node}"})
-        return tuple(sorted(pod.key for pod in pods if isinstance(pod, Pod) and _counts(pod)))
+        return tuple(sorted(pod.key for pod in pods if isinstance(pod, Pod) and counts(pod)))
 
     def nodes(self) -> tuple[Node, ...]:
         """List the nodes now, in one piece; see ports.cluster. Seldom asked for."""
@@ -201,11 +229,6 @@ def _delete_options(pod: PodKey, grace_seconds: int) -> dict[str, Any]:
 def _only(uid: str) -> dict[str, Any]:
     """The part of DeleteOptions that keeps another object of the name alive."""
     return {"preconditions": {"uid": uid}} if uid else {}
-
-
-def _counts(pod: Pod) -> bool:
-    ours = not (pod.daemon or pod.mirror or pod.finished)
-    return ours and pod.spec.priority >= 0
 
 
 def _eviction_refusal(where: str, reply: Reply) -> PortError:

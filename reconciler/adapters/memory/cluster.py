@@ -9,6 +9,7 @@ import orjson
 from reconciler.adapters.memory.world import MemoryWorld
 from reconciler.model.binding import IDENTITY_NAMESPACE
 from reconciler.model.cluster import Namespace, Node, Pod, Taint
+from reconciler.model.counted import counts
 from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
@@ -40,6 +41,7 @@ class MemoryCluster:
         """The world as it is."""
         with self._world.log.call("observe_cluster", "cluster"):
             self._objects.changed = False
+            self._objects.demand_came = False
             return self._frozen or self._observe()
 
     def _observe(self) -> ClusterState:
@@ -83,6 +85,10 @@ class MemoryCluster:
             clock.advance(due)
             left -= due
         return self._objects.changed and not self._closed
+
+    def demand_waits(self) -> bool:
+        """Whether a pod without a node came since the last observation."""
+        return self._objects.demand_came
 
     def gather(self, window_seconds: float, longest_seconds: float) -> float:  # noqa: ARG002 - part of the port
         """Let the window pass: a burst in virtual time ends by itself."""
@@ -144,13 +150,7 @@ class MemoryCluster:
     def counted_pods_on(self, node: NodeName) -> tuple[PodKey, ...]:
         """The pods that count on a node, whatever observations show."""
         with self._world.log.call("counted_pods_on", node):
-            return tuple(
-                sorted(
-                    pod.key
-                    for pod in self._objects.pods_on(node)
-                    if not (pod.daemon or pod.mirror or pod.finished) and pod.spec.priority >= 0
-                )
-            )
+            return tuple(sorted(pod.key for pod in self._objects.pods_on(node) if counts(pod)))
 
     def nodes(self) -> tuple[Node, ...]:
         """All there are, whatever observations show."""

@@ -41,6 +41,8 @@ class MemoryObjects:
         self.daemon_sets: list[DaemonSet] = []
         self.budgets: list[BudgetShape] = []
         self.changed = True
+        self.demand_came = False
+        """Whether a pod came that no node had room for; observations end it."""
         self.pod_stop_seconds = delays.pod_stop
         """How long pods take to stop; tests make them slow."""
         self.watchers: list[Callable[[Pod, bool], None]] = []
@@ -104,7 +106,9 @@ class MemoryObjects:
         pod = replace(pod, created_at=pod.created_at or now)
         self._put(pod)
         self.schedule()
-        return self.pods[pod.key.namespace, pod.key.name]
+        made = self.pods[pod.key.namespace, pod.key.name]
+        self.demand_came = self.demand_came or made.node_name is None
+        return made
 
     def find(self, key: PodKey) -> Pod | None:
         """This very pod, while it exists."""

@@ -5,14 +5,8 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.counted import counts
 from reconciler.planner.cycle import Cycle
-
-
-def counts(pod: Pod) -> bool:
-    """Whether a pod keeps its node: not a daemon's, static, finished or a balloon."""
-    if pod.unreadable:
-        return True
-    return not (pod.daemon or pod.mirror or pod.finished or pod.spec.priority < 0)
 
 
 def counted(pods: Iterable[Pod]) -> list[Pod]:

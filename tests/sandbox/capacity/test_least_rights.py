@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.adapters.aws import Ec2FleetCloud
 from reconciler.install.iam import policy
-from reconciler.model.errors import Forbidden, PortError
+from reconciler.model.errors import Forbidden
 from reconciler.model.ids import InstanceId, Region
 from reconciler.model.snapshot import CloudState
 from reconciler.sandbox.aws.control_client import ControlClient
@@ -80,12 +80,18 @@ class Account:
             UserName=USER, PolicyName="it", PolicyDocument=json.dumps(document)
         )
         self.control.enforce_iam(enforced=True)
+        self.control.forget_calls()
 
     def used(self) -> set[str]:
         """What programs of ours asked for so far; nothing of it was refused."""
         calls = self.control.calls(service="ec2", user_agent="fleet-reconciler")
         assert [call for call in calls if call["status"] == 403] == []
         return {f"ec2:{call['action']}" for call in calls}
+
+    def refused(self) -> set[str]:
+        """What programs of ours asked for since the last `grant` and were not allowed to do."""
+        calls = self.control.calls(service="ec2", user_agent="fleet-reconciler")
+        return {f"ec2:{call['action']}" for call in calls if call["status"] == 403}
 
     def close(self) -> None:
         """Leave AWS as open as it was."""
@@ -117,7 +123,6 @@ def test_policy_is_exactly_what_the_main_job_uses(account: Account, tmp_path: Pa
     config = tmp_path / "sectors.yaml"
     config.write_text(CONFIG)
     account.grant(shipped())
-    account.control.forget_calls()
     world = World(account.sandbox)
     with Program(account.sandbox, config, **account.keys) as program:
         program.until_ready()
@@ -150,8 +155,10 @@ def scenario(account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
         assert small.launch_template_version == "1", "needed to know which nodes are outdated"
         cloud.set_target_capacity(REGION, medium.id, 1)
         cloud.set_target_capacity(REGION, small.id, 1)
-        _until(cloud, lambda state: _errors(state, medium.id), "its errors are not seen")
-        state = _until(cloud, lambda state: _members(state, small.id), "no instance is seen")
+        _until(account, cloud, lambda state: _errors(state, medium.id), "its errors are not seen")
+        state = _until(
+            account, cloud, lambda state: _members(state, small.id), "no instance is seen"
+        )
         cloud.set_target_capacity(REGION, small.id, 0)
         cloud.set_target_capacity(REGION, medium.id, 0)
         cloud.terminate_instances(REGION, _members(state, small.id))
@@ -159,6 +166,10 @@ def scenario(account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     yield run
     for each in clouds:
         each.close()
+
+
+class RefusedCall(Exception):
+    """A call was refused, which the adapter reports in another way than by an error."""
 
 
 def _errors(state: CloudState, fleet_id: str) -> list[object]:
@@ -169,11 +180,16 @@ def _members(state: CloudState, fleet_id: str) -> list[InstanceId]:
     return [each.id for each in state.instances if each.fleet_id == fleet_id and not each.gone]
 
 
-def _until(cloud: Ec2FleetCloud, holds: Callable[[CloudState], object], what: str) -> CloudState:
+def _until(
+    account: Account, cloud: Ec2FleetCloud, holds: Callable[[CloudState], object], what: str
+) -> CloudState:
+    """The first state of which something holds; RefusedCall as soon as a call was refused."""
     found: list[CloudState] = []
 
     def look() -> bool:
         found.append(cloud.observe([REGION]))
+        if account.refused():
+            raise RefusedCall(f"{account.refused()}: {what}")
         return bool(holds(found[-1]))
 
     until(look, lambda: what)
@@ -194,8 +210,9 @@ def test_no_action_can_be_taken_away(
 ) -> None:
     """Each for itself: without it something that the loop needs fails."""
     account.grant(without(action))
-    with pytest.raises((PortError, AssertionError)):
+    with pytest.raises((Forbidden, RefusedCall)):
         scenario()
+    assert account.refused() == {action}
 
 
 def test_fleets_and_instances_of_other_clusters_are_out_of_reach(

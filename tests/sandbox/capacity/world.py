@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPConnection
@@ -18,6 +19,8 @@ from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.fleets import REGION
 
 DEADLINE_SECONDS = 180.0
+LOOK_SECONDS = 0.1
+"""Between two looks at what has no event to wait for."""
 CONFIG = """\
 cluster: analytics
 regions: [us-west-2]
@@ -119,17 +122,18 @@ def until(
     process: subprocess.Popen[bytes] | None = None,
 ) -> Any:
     """What `look` finds, asked again until it is something."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
+    deadline, pause = time.monotonic() + DEADLINE_SECONDS, threading.Event()
     while time.monotonic() < deadline:
         found = look()
         if found:
             return found
         if process is not None:
             try:
-                process.wait(0.1)
+                process.wait(LOOK_SECONDS)
             except subprocess.TimeoutExpired:
                 continue
             break
+        pause.wait(LOOK_SECONDS)
     raise AssertionError(complaint())
 
 

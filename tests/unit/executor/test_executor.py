@@ -34,13 +34,14 @@ def test_actions_are_carried_out_in_their_order(scene: Scene) -> None:
 
 def test_termination_is_not_moved_ahead_of_a_step_on_its_own_node(scene: Scene) -> None:
     """Grouping must not end a node before what comes first on it."""
-    scene.run(scene.ended(0), scene.tainted(1), scene.ended(1))
+    back = UntaintNode(
+        node=scene.nodes[1].name, key=DRAINING_TAINT, policy="scale-up", because="test"
+    )
+    scene.run(scene.ended(1), back, scene.ended(0))
     assert [name for name, _ in scene.changes()] == [
         "set_target_capacity",
         "terminate_instances",
-        "taint_node",
-        "set_target_capacity",
-        "terminate_instances",
+        "untaint_node",
     ]
 
 
@@ -55,8 +56,8 @@ def test_failure_ends_what_depends_on_it_and_nothing_else(scene: Scene) -> None:
         because="test",
     )
     kinds = scene.run(scene.tainted(0), evicted, scene.ended(0), scene.tainted(1))
-    assert kinds == ["failed", "refused", "refused", "applied"]
-    assert "an earlier step failed" in scene.reported[1].detail
+    assert kinds == ["failed", "applied", "refused", "refused"]
+    assert "an earlier step failed" in scene.reported[2].detail
     assert [name for name, _ in scene.changes()] == ["taint_node", "taint_node"]
 
 

@@ -12,9 +12,9 @@ def test_terminations_of_one_fleet_lower_its_target_once(scene: Scene) -> None:
     """ModifyFleet per node would meet a fleet that is still being modified, and throttling."""
     assert scene.run(scene.ended(0), scene.tainted(2), scene.ended(1)) == ["applied"] * 3
     assert [name for name, _ in scene.changes()] == [
+        "taint_node",
         "set_target_capacity",
         "terminate_instances",
-        "taint_node",
     ]
     assert scene.world.target(scene.fleet) == 1
 

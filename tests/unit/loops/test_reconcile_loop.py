@@ -193,6 +193,10 @@ class NoBell:
         self._clock.advance(timeout_seconds)
         return False
 
+    def demand_waits(self) -> bool:
+        """No pod came."""
+        return False
+
     def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """There is no burst."""
         return 0.0

@@ -10,6 +10,7 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.counted import counts
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.fleets.inventory import (
@@ -29,7 +30,7 @@ from reconciler.planner.leaving.drains import (
     terms_of,
 )
 from reconciler.planner.leaving.hanging import HANGS_AFTER
-from reconciler.planner.leaving.idleness import counted, counts, kept_by_twin
+from reconciler.planner.leaving.idleness import counted, kept_by_twin
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves, grouped, placements_of

@@ -1,0 +1,93 @@
+"""The order in which actions are carried out: for the plan that lists them, and for the executor.
+
+Purchases come first: pods wait for them. Then what protects pods (taints, nodes that are taken
+back), then evictions, terminations and Node objects. Last are notes: annotations of nodes on which
+nothing else is done, which the next plan would write just as well.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import IntEnum
+
+from reconciler.model.actions import (
+    AnnotateNode,
+    AnyAction,
+    DeleteNode,
+    DeletePod,
+    EvictPod,
+    SetCapacity,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
+
+
+class Stage(IntEnum):
+    """The stages of carrying a plan out: one ends before the next one begins.
+
+    Within a stage what is about different subjects is independent.
+    """
+
+    PURCHASE = 0
+    PROTECT = 1
+    EVICT = 2
+    TERMINATE = 3
+    DELETE_NODE = 4
+    NOTE = 5
+
+
+def subject_of(action: AnyAction) -> str:
+    """What an action is about: later actions on the same subject depend on it."""
+    if isinstance(action, SetCapacity):
+        return f"fleet {action.region}/{action.fleet}"
+    if isinstance(action, TerminateInstance) and action.node is None:
+        return f"instance {action.instance}"
+    return f"node {action.node}"
+
+
+def staged(actions: Iterable[AnyAction]) -> list[tuple[Stage, AnyAction]]:
+    """The actions in the order of their stages; those of one subject stay in the order given.
+
+    An annotation belongs to what is done before it on its node, else to what is done after it:
+    a drain's beginning is noted before pods are evicted, its failure before the taint comes off.
+    """
+    listed = list(actions)
+    chains: defaultdict[str, list[int]] = defaultdict(list)
+    for index, action in enumerate(listed):
+        chains[subject_of(action)].append(index)
+    stages: dict[int, Stage] = {}
+    for chain in chains.values():
+        own = [_own_stage(listed[index]) for index in chain]
+        stage = next((each for each in own if each is not None), Stage.NOTE)
+        for index, each in zip(chain, own, strict=True):
+            stage = stage if each is None else max(stage, each)
+            stages[index] = stage
+    order = sorted(range(len(listed)), key=lambda index: (stages[index], _lowers(listed[index])))
+    return [(stages[index], listed[index]) for index in order]
+
+
+def in_order(actions: Iterable[AnyAction]) -> tuple[AnyAction, ...]:
+    """The actions as they have to be carried out."""
+    return tuple(action for _, action in staged(actions))
+
+
+def _own_stage(action: AnyAction) -> Stage | None:
+    """The stage of an action by its kind; None for an annotation, which goes with its node's."""
+    match action:
+        case SetCapacity():
+            return Stage.PURCHASE
+        case TaintNode() | UntaintNode():
+            return Stage.PROTECT
+        case EvictPod() | DeletePod():
+            return Stage.EVICT
+        case TerminateInstance():
+            return Stage.TERMINATE
+        case DeleteNode():
+            return Stage.DELETE_NODE
+        case AnnotateNode():
+            return None
+
+
+def _lowers(action: AnyAction) -> bool:
+    """Whether a target goes down: pods wait for those that go up."""
+    return isinstance(action, SetCapacity) and action.to_capacity < action.from_capacity

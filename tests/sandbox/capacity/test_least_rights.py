@@ -150,7 +150,8 @@ def scenario(account: Account, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     def run() -> None:
         clouds.append(Ec2FleetCloud("analytics"))
         cloud = clouds[-1]
-        before = {each.name: each for each in cloud.observe([REGION]).fleets}
+        seen = _until(account, cloud, lambda state: state.fleets, "no fleet is seen")
+        before = {each.name: each for each in seen.fleets}
         small, medium = before["primary-small"], before["primary-medium"]
         assert small.launch_template_version == "1", "needed to know which nodes are outdated"
         cloud.set_target_capacity(REGION, medium.id, 1)

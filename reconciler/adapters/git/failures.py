@@ -6,6 +6,7 @@ from typing import Literal
 from reconciler.model.errors import (
     Conflict,
     Forbidden,
+    InputError,
     NotFound,
     OutcomeUnknown,
     ReconcilerError,
@@ -47,7 +48,8 @@ _UNREACHED = re.compile(
 )
 _TELLING = ("fatal:", "error:", "remote: error", "remote: fatal", "!")
 """How lines begin that say what is wrong."""
-_TIMEOUT = re.compile(r"^Timeout: the command", re.MULTILINE)
+_TIMEOUT = re.compile(r"^Timeout: ", re.MULTILINE)
+_TOO_MUCH = re.compile(r"^Output limit: (.*)", re.MULTILINE)
 
 
 def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError:
@@ -62,6 +64,9 @@ def failure(doing: Doing, where: str, branch: str, text: str) -> ReconcilerError
     said = _last_words(text)
     if _FULL.search(text):
         return ToolError(where, "no space left on the disk", "free some, or set --clone elsewhere")
+    if (over := _TOO_MUCH.match(text)) is not None:
+        what = f"git printed {over[1]}: too many files, or trees nested in each other"
+        return InputError(where, what, "keep the sector configs in a repository of their own")
     if _TIMEOUT.search(text):
         late = "git got no answer in time"
         return OutcomeUnknown(where, late) if doing == "push" else Unavailable(where, late)

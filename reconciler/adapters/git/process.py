@@ -36,6 +36,11 @@ _CONFIG = {
     "submodule.recurse": "false",
     "push.recurseSubmodules": "no",
     "push.gpgSign": "false",
+    # Packs are mapped into memory by the window: the second loop's process may not map much.
+    "core.packedGitWindowSize": "16m",
+    "core.packedGitLimit": "128m",
+    "pack.threads": "1",
+    "pack.windowMemory": "64m",
 }
 """Set in the local copy itself, so that no file of the user can turn them on again."""
 

@@ -248,14 +248,31 @@ class GitRepository:
         if self._listed is not None and self._listed[0] == commit:
             return self._listed[1]
         raw = self._local("ls-tree", "-r", "-z", "--long", "--full-tree", commit)
+        if raw.count(b"\0") > self._settings.files_max:
+            raise InputError(
+                self._settings.shown,
+                f"commit {commit[:12]} has more than {self._settings.files_max} files",
+                "keep the sector configs in a repository of their own",
+            )
         entries = {}
         for line in raw.decode(errors="surrogateescape").split("\0")[:-1]:
             facts, _, path = line.partition("\t")
+            self._assert_short(path)
             mode, _, blob, size = facts.split()
             size_bytes = int(size) if size.isdecimal() else 0  # a submodule has none
             entries[path] = _Entry(mode=mode, blob=blob, size_bytes=size_bytes)
         self._listed = commit, entries
         return entries
+
+    def _assert_short(self, path: str) -> None:
+        settings = self._settings
+        if len(path) > settings.path_bytes_max or path.count("/") >= settings.path_depth_max:
+            raise InputError(
+                settings.shown,
+                f"the path {path[:40]!r}… has more than {settings.path_bytes_max} bytes or"
+                f" {settings.path_depth_max} levels",
+                "keep the sector configs in a repository of their own",
+            )
 
     def _tree_with(self, parent: CommitId, changes: Sequence[FileChange]) -> str:
         """Name of the parent's tree with the changes made."""

@@ -38,6 +38,10 @@ class GitSettings:
     local_timeout_seconds: float = 30.0
     clone_bytes_max: int = 512 * 1024 * 1024
     file_bytes_max: int = 4 * 1024 * 1024
+    files_max: int = 100_000
+    """Files of one commit; more are refused."""
+    path_bytes_max: int = 1024
+    path_depth_max: int = 64
 
     def __post_init__(self) -> None:
         """Refuse what would leak a secret or be taken for an option of git."""

@@ -15,16 +15,16 @@ from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
 from reconciler.bootstrap.executing import ConfiguredExecutor
-from reconciler.bootstrap.gitops import GitopsOptions, gitops_loop
+from reconciler.bootstrap.following import FollowedBranch, Following, config_and_second_loop
+from reconciler.bootstrap.gitops import GitopsOptions
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
-from reconciler.bootstrap.second_loop import SecondLoop
 from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_seconds_of
 from reconciler.config.environment import Flags
-from reconciler.config.loader import parse_config
+from reconciler.config.loader import DEFAULT_FILE
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.runners import in_parallel
 from reconciler.executor.sides import Sides
-from reconciler.gitops.live import LiveDrift, is_live, live_drift
+from reconciler.gitops.live import LiveDrift, live_drift
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.loops.event_reporter import EventReporter
 from reconciler.loops.leadership import Leadership
@@ -51,7 +51,8 @@ from reconciler.web.server import WebServer
 class RunOptions:
     """What `reconciler run` is told."""
 
-    config: str
+    config: str | None
+    """A file. With `gitops` it is in force until the repository's was read, and may be None."""
     flags: Flags
     once: bool = False
     gitops: GitopsOptions | None = None
@@ -67,27 +68,38 @@ def run_capacity_loop(options: RunOptions) -> int:
     Raises:
         ConfigError: The config has faults; nothing was touched.
         UsageError: Flags or variables make no sense, or no cluster is named.
-        ReconcilerError: The port is taken; more failed cycles in a row than allowed.
+        ReconcilerError: The port is taken; more failed cycles in a row than allowed; the
+            repository could not be read and there is no file to begin with.
     """
-    source = ConfigSource(options.config, options.flags, home_region)
+    if options.gitops is None:
+        source = ConfigSource(options.config or DEFAULT_FILE, options.flags, home_region)
+        return _run_with(options, source, None)
+    verbosity = int(options.flags.get("verbosity") or 0)
+    set_up_logging(verbosity, secrets_of(os.environ))  # noqa: TID251 - masked, not read
+    begun = config_and_second_loop(
+        options.config, options.gitops, options.flags, home_region, verbosity
+    )
+    with begun as (source, following):
+        return _run_with(options, source, following)
+
+
+def _run_with(options: RunOptions, source: ConfigSource, following: Following | None) -> int:
     hook = source.config.notifications.slack_hook.get_secret_value()
     secrets = [hook, *secrets_of(os.environ)]  # noqa: TID251 - masked, not read
     set_up_logging(source.config.verbosity, secrets)
     clock = SystemClock()
     capacity = Capacity(source, clock)
     try:
-        return _run(options, capacity, clock)
-    except InvariantViolated:
-        capacity.log_crash()
-        raise
-    except ReconcilerError:
-        raise
-    except Exception:
-        capacity.log_crash()
+        return _run(options, capacity, clock, following)
+    except Exception as error:
+        if isinstance(error, InvariantViolated) or not isinstance(error, ReconcilerError):
+            capacity.log_crash()
         raise
 
 
-def _run(options: RunOptions, capacity: "Capacity", clock: SystemClock) -> int:
+def _run(
+    options: RunOptions, capacity: "Capacity", clock: SystemClock, following: Following | None
+) -> int:
     deadline = StopDeadline(lambda: exit_code_of(stopped), lambda: stop_seconds_of(stopped))
     with (
         stop_on_signals(clock.stop, [capacity.wake, deadline.arm]) as stopped,
@@ -101,7 +113,8 @@ def _run(options: RunOptions, capacity: "Capacity", clock: SystemClock) -> int:
             capacity.lead_or_fail()
             code = _once(loop)
         else:
-            stack.enter_context(_second_loop(options.gitops, capacity))
+            if following is not None:
+                following.tell(capacity.branch)
             loop.run()
             code = 0
     deadline.disarm()
@@ -121,24 +134,6 @@ def _once(loop: ReconcileLoop) -> int:
             "nothing was ended, drained or deleted",
         )
     return 0 if report.settled else 1
-
-
-@contextmanager
-def _second_loop(options: GitopsOptions | None, capacity: "Capacity") -> Iterator[None]:
-    """The second loop beside the block; what ends it by failure ends the block too."""
-    if options is None:
-        yield
-        return
-    with gitops_loop(options, capacity.is_live) as loop:
-        ended = capacity.board.second_loop_ended
-        second = SecondLoop(loop, ended, capacity.stop, capacity.may_tell)
-        second.start()
-        try:
-            yield
-        finally:
-            second.stop()
-    if second.failure is not None:
-        raise second.failure
 
 
 def _say_nothing(text: str) -> None:
@@ -165,7 +160,8 @@ class Capacity:
         self.board = StatusBoard(clock, __version__, self._is_synced, self._who_leads)
         self._metrics = Metrics(self.board, clock, __version__)
         self.routes = Routes(self.board, self._metrics)
-        self._show_config()
+        self.branch = FollowedBranch(source, self)
+        self.show_config()
 
     @property
     def listen(self) -> str:
@@ -187,6 +183,8 @@ class Capacity:
             fleets=len(settings.fleets()),
             dry_run=self._source.config.dry_run,
             listen=address,
+            config=self._source.path,
+            config_commit=self._source.commit,
         )
 
     @contextmanager
@@ -205,7 +203,7 @@ class Capacity:
     def _sides(self, stack: ExitStack) -> tuple[KubernetesCluster, Ec2FleetCloud]:
         """Cluster and cloud, neither of which changes anything unless this replica leads."""
         config = self._source.config
-        ours = stack.enter_context(candidacy(config, self._clock, self._hindrance, self._nudge))
+        ours = stack.enter_context(candidacy(config, self._clock, self._hindrance, self.nudge))
         self._leadership = ours.leadership
         self._cluster = KubernetesCluster(
             connect(config.kubeconfig, fence=ours.leadership.may_act),
@@ -246,7 +244,8 @@ class Capacity:
         """A dry run never takes the Lease."""
         return "this is a dry run" if self._source.config.dry_run else ""
 
-    def _nudge(self) -> None:
+    def nudge(self) -> None:
+        """Begin the next cycle now."""
         if self._cluster is not None:
             self._cluster.nudge()
 
@@ -263,7 +262,7 @@ class Capacity:
         """Status page, metrics, log, Kubernetes Events, and Slack when there is a hook."""
         now = self._clock.monotonic_seconds
         log = LogReporter(now, lambda: self._source.config.max_logging_interval_seconds)
-        reporters: list[Reporter] = [self.board, self._metrics, log]
+        reporters: list[Reporter] = [self.board, self._metrics, log, self.branch]
         with ExitStack() as stack:
             written = stack.enter_context(closing(self._kubernetes_events()))
             reporters.append(Gated(EventReporter(written), self.may_tell))
@@ -287,13 +286,6 @@ class Capacity:
     def _drift(self, cloud: CloudState) -> tuple[LiveDrift, ...]:
         self._cloud = cloud
         return live_drift(self._source.config, self._source.settings.regions[0], cloud)
-
-    def is_live(self, content: bytes, cluster: str) -> bool | None:
-        """Whether EC2 has the fleets of a config; None: of another cluster, or not seen yet."""
-        if self._cloud is None or cluster != self._source.settings.cluster:
-            return None
-        config = parse_config(content, cluster_name=cluster)
-        return is_live(config, self._source.settings.regions[0], self._cloud)
 
     def _kubernetes_events(self) -> KubernetesEvents:
         """Events over connections of their own: they hold nothing up."""
@@ -364,26 +356,40 @@ class Capacity:
         try:
             changed = self._source.refresh()
         except ReconcilerError as error:
-            self._log.error(events.CONFIG_REFUSED, file=self._source.path, faults=faults_of(error))
-            self.board.config_refused(error)
-            self._metrics.config_refused()
+            self.config_refused(error, self._source.offered)
             return
         if not changed:
             return
-        self._log.info(events.CONFIG_RELOADED, file=self._source.path)
+        self._log.info(
+            events.CONFIG_RELOADED, file=self._source.path, config_commit=self._source.commit
+        )
         self._metrics.config_loaded()
-        self._show_config()
+        self.show_config()
         if self._loop is not None:
             self._loop.errors_in_a_row_max = self._source.config.critical_error_threshold
         fixed = self._source.fixed_changes(before)
         if fixed:
             self._log.warning(events.CONFIG_NEEDS_RESTART, keys=list(fixed))
 
-    def _show_config(self) -> None:
+    @property
+    def cloud(self) -> CloudState | None:
+        """What EC2 answered last."""
+        return self._cloud
+
+    def config_refused(self, error: ReconcilerError, file: str) -> None:
+        """Report a config that cannot be used; what was in force stays."""
+        self._log.error(events.CONFIG_REFUSED, file=file, faults=faults_of(error))
+        self.board.config_refused(error)
+        self._metrics.config_refused()
+
+    def show_config(self) -> None:
+        """Show which config is in force."""
         config, settings = self._source.config, self._source.settings
         self.board.config_loaded(
             ConfigInForce(
                 file=self._source.path,
+                commit=self._source.commit,
+                faults=self.branch.faults,
                 cluster=settings.cluster,
                 regions=tuple(settings.regions),
                 dry_run=config.dry_run,

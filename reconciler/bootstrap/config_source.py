@@ -1,14 +1,16 @@
-"""The sector config of a running program: read again when the file changed, the last good kept."""
+"""The sector config of a running program: a file or a repository's, the last good one kept."""
 
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from reconciler.config.catalogue import load_catalogue
-from reconciler.config.environment import Flags, load_with_overrides
+from reconciler.config.catalogue import Catalogue, load_catalogue
+from reconciler.config.environment import Flags, load_with_overrides, parse_with_overrides
 from reconciler.config.loader import Purpose, read_config_bytes
 from reconciler.config.schema import SectorConfig
 from reconciler.config.settings import planner_settings
+from reconciler.gitops.followed import FollowedConfig, is_inside
 from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
 from reconciler.planner.settings import PlannerSettings
 
@@ -17,71 +19,143 @@ FIXED = ("kubeconfig", "listen", "verbosity", "notifications", "leader_election"
 
 
 class ConfigSource:
-    """A config file with flags and environment over it.
+    """A config with flags and environment over it.
+
+    A file is read again when it changed. Once a repository's config was offered, that one is
+    followed and the file no more. Only `offer` may be called from other threads.
 
     Args:
-        path: The file; `-` is standard input, which is read once.
+        origin: A file (`-` is standard input, which is read once), or a repository's config.
         flags: What the command line gave.
         home_region: Asked for a config without `regions`.
 
     Raises:
-        ConfigError: The file has faults.
+        ConfigError: The config has faults.
         UsageError: A flag or variable has a bad value, or no cluster is named.
     """
 
-    def __init__(self, path: str, flags: Flags, home_region: Callable[[], str | None]) -> None:
-        self.path = path
+    def __init__(
+        self, origin: str | FollowedConfig, flags: Flags, home_region: Callable[[], str | None]
+    ) -> None:
         self._flags = flags
         self._home_region = home_region
+        self._offered: FollowedConfig | None = None
+        self.followed: FollowedConfig | None = None
+        """The repository's config in force; None: a file is."""
+        if isinstance(origin, FollowedConfig):
+            self._file = ""
+            self._digest = origin.digest
+            self.config, self.settings = self._load_followed(origin)
+            self.followed = self._offered = origin
+            return
+        self._file = origin
         digest = self._digest_of_file()
         self.config, self.settings = self._load()
         self._digest = digest + self._digest_of_policies()
 
+    @property
+    def path(self) -> str:
+        """How people are told of the config in force: a file, or a path and commit."""
+        return self._file if self.followed is None else self.followed.shown
+
+    @property
+    def commit(self) -> str:
+        """The commit of the repository's config in force; empty: a file is in force."""
+        return "" if self.followed is None else self.followed.commit
+
+    @property
+    def offered(self) -> str:
+        """How people are told of the config that was looked at last."""
+        return self._file if self._offered is None else self._offered.shown
+
+    def offer(self, followed: FollowedConfig) -> None:
+        """Have `refresh` take a repository's config over."""
+        self._offered = followed
+
     def refresh(self) -> bool:
-        """Read the file again if its content changed since it was last looked at.
+        """Take the config over that was offered, or the file when its content changed.
 
         Returns:
-            Whether another config is in force now.
+            Whether another config is in force now, or the same one of another commit.
 
         Raises:
             ReconcilerError: The new content cannot be used; what was in force stays. Raised once
                 per content.
         """
+        offered = self._offered
+        if offered is not None:
+            return self._follow(offered)
         digest = self._digest_of_file() + self._digest_of_policies()
         if digest == self._digest:
             return False
         self._digest = digest
-        config, settings = self._load()
-        if settings.cluster != self.settings.cluster:
-            raise UsageError(
-                self.path,
-                f"the cluster changed from {self.settings.cluster} to {settings.cluster}",
-                "start the program again for another cluster",
-            )
-        self.config, self.settings = config, settings
+        self._take(*self._load())
         return True
 
     def fixed_changes(self, before: SectorConfig) -> tuple[str, ...]:
         """Keys that changed since `before` and only take effect with a restart."""
         return tuple(key for key in FIXED if getattr(before, key) != getattr(self.config, key))
 
+    def _follow(self, offered: FollowedConfig) -> bool:
+        now = self.followed
+        if now is not None and offered.digest == now.digest:
+            self.followed, self._digest = offered, offered.digest
+            return offered.shown != now.shown
+        if offered.digest == self._digest:
+            return False  # refused once
+        self._digest = offered.digest
+        self._take(*self._load_followed(offered))
+        self.followed = offered
+        return True
+
+    def _take(self, config: SectorConfig, settings: PlannerSettings) -> None:
+        if settings.cluster != self.settings.cluster:
+            raise UsageError(
+                self.offered,
+                f"the cluster changed from {self.settings.cluster} to {settings.cluster}",
+                "start the program again for another cluster",
+            )
+        self.config, self.settings = config, settings
+
     def _load(self) -> tuple[SectorConfig, PlannerSettings]:
-        config = load_with_overrides(self.path, self._flags, purpose=Purpose.RUN)
+        config = load_with_overrides(self._file, self._flags, purpose=Purpose.RUN)
+        return config, self._settings_of(config, load_catalogue(config.catalogue))
+
+    def _load_followed(self, followed: FollowedConfig) -> tuple[SectorConfig, PlannerSettings]:
+        """Read a repository's config; what it names beside itself comes from the same commit."""
+        name = followed.shown
+        config = parse_with_overrides(followed.content, self._flags, name=name, directory=None)
+        policies = config.descheduler.policy_file
+        if policies and not is_inside(policies):
+            raise UsageError(name, f"descheduler.policy_file {policies!r} is not beside the config")
+        with TemporaryDirectory(prefix="fleet-reconciler-config-") as private:
+            directory = Path(private)
+            for path, content in followed.files.items():
+                (directory / path).parent.mkdir(parents=True, exist_ok=True)
+                (directory / path).write_bytes(content)
+            config = parse_with_overrides(
+                followed.content, self._flags, name=name, directory=directory
+            )
+            catalogue = config.catalogue
+            if catalogue is not None and catalogue in followed.files:
+                catalogue = str(directory / catalogue)
+            return config, self._settings_of(config, load_catalogue(catalogue))
+
+    def _settings_of(self, config: SectorConfig, catalogue: Catalogue) -> PlannerSettings:
         if config.regions:
-            return config, planner_settings(config, load_catalogue(config.catalogue))
+            return planner_settings(config, catalogue)
         home = self._home_region()
         if home is None:
             raise UsageError("regions", "none are named", "give --regions or set AWS_REGION")
-        catalogue = load_catalogue(config.catalogue)
-        return config, planner_settings(config, catalogue, home_region=home)
+        return planner_settings(config, catalogue, home_region=home)
 
     def _digest_of_file(self) -> str:
-        return "" if self.path == "-" else _digest_of(Path(self.path))
+        return "" if self._file == "-" else _digest_of(Path(self._file))
 
     def _digest_of_policies(self) -> str:
         """Of the policy file that the config in force names."""
         named = self.config.descheduler.policy_file
-        return _digest_of(Path(self.path).parent / named) if named and self.path != "-" else ""
+        return _digest_of(Path(self._file).parent / named) if named and self._file != "-" else ""
 
 
 def _digest_of(path: Path) -> str:

@@ -33,8 +33,7 @@ from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
 from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.gitops.write import rendered_cluster
-from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings, Mode
-from reconciler.loops.gitops_progress import IsLive
+from reconciler.loops.gitops_loop import Fetched, GitopsLoop, GitopsSettings, Mode
 from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
 from reconciler.model.ids import Region
 from reconciler.observer.observe import observe
@@ -69,15 +68,36 @@ class GitopsOptions:
     """Root of the REST API; empty: the usual one of the repository's host."""
 
 
+def check_options(options: GitopsOptions) -> None:
+    """Refuse options with which the second loop could not begin.
+
+    Raises:
+        UsageError: What is wrong.
+    """
+    _git_settings(options)
+    forge_for(options.repository, options.forge, options.forge_api)
+
+
 @contextmanager
-def gitops_loop(options: GitopsOptions, is_live: IsLive | None = None) -> Iterator[GitopsLoop]:
-    """The second loop over a real remote; its local copy is let go of at the end.
+def git_repository(options: GitopsOptions) -> Iterator[GitRepository]:
+    """The config repository; its local copy is let go of at the end."""
+    repository = GitRepository(_git_settings(options))
+    try:
+        yield repository
+    finally:
+        repository.close()
+
+
+def gitops_loop(
+    options: GitopsOptions, repository: GitRepository, fetched: Fetched | None = None
+) -> GitopsLoop:
+    """The second loop over a real remote.
 
     Args:
         options: What it is told.
-        is_live: What the capacity loop beside it sees in EC2; None: nothing.
+        repository: Where its configs are.
+        fetched: Looks at each newest commit, whether the loop acts or not.
     """
-    repository = GitRepository(_git_settings(options))
     settings = GitopsSettings(
         version=__version__,
         branch=options.branch,
@@ -87,24 +107,23 @@ def gitops_loop(options: GitopsOptions, is_live: IsLive | None = None) -> Iterat
         mode=options.mode,
         poll_seconds=options.poll_seconds,
     )
-    try:
-        yield GitopsLoop(
-            repository,
-            SystemClock(),
-            settings,
-            forge_for(options.repository, options.forge, options.forge_api),
-            is_live,
-        )
-    finally:
-        repository.close()
+    return GitopsLoop(
+        repository,
+        SystemClock(),
+        settings,
+        forge_for(options.repository, options.forge, options.forge_api),
+        fetched,
+    )
 
 
 def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> None:
     """Run the second loop until SIGTERM or SIGINT, logging what changes to stderr."""
     set_up_logging(verbosity, secrets_of(os.environ))  # noqa: TID251 - masked, not read
     clock = SystemClock()
-    with gitops_loop(options) as loop, stop_on_signals(clock.stop, [loop.stop]):
-        loop.watch(GitopsLog())
+    with git_repository(options) as repository:
+        loop = gitops_loop(options, repository)
+        with stop_on_signals(clock.stop, [loop.stop]):
+            loop.watch(GitopsLog())
 
 
 class GitopsLog:

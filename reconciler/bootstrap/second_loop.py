@@ -1,42 +1,81 @@
-"""The second loop beside the capacity loop: a thread of its own that ends with it."""
+"""The second loop beside the capacity loop: started as a process of its own, and again.
 
+Neither its end nor its trouble ends or delays the capacity loop.
+"""
+
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import IO, Final
 
 import structlog
 
-from reconciler.bootstrap.gitops import GitopsLog
-from reconciler.gitops.status import ClusterProgress, GitopsReport
-from reconciler.loops.gitops_loop import GitopsLoop
-from reconciler.model.errors import ReconcilerError
+from reconciler.bootstrap.gitops import GitopsOptions
+from reconciler.bootstrap.second_loop_child import ACT, STAND_BY
+from reconciler.gitops.channel import LINE_BYTES_MAX, Message, decode
+from reconciler.model.errors import InputError
 from reconciler.telemetry import events
 
-JOIN_SECONDS = 1.0
+JOIN_SECONDS: Final = 1.0
+TELL_SECONDS: Final = 1.0
+"""How often the process is told whether to act."""
+SILENT_SECONDS_MAX: Final = 1800.0
+"""A process that says nothing for this long hangs: polls are 10 minutes apart at the most."""
+BACKOFF_SECONDS: Final = 1.0
+BACKOFF_SECONDS_MAX: Final = 60.0
+LONG_LIFE_SECONDS: Final = 300.0
+"""After a life of this length the next end is not one of a series."""
+_LOG_LINE_BYTES_MAX: Final = 1024 * 1024
+_NOT_FOR_IT: Final = ("AWS_", "KUBE", "RECONCILER_SLACK_HOOK", "RECONCILER_KUBECONFIG")
+"""Beginnings of variables that the process has no use for: credentials above all."""
+
+
+@dataclass(slots=True)
+class _Life:
+    """One run of the process."""
+
+    process: "subprocess.Popen[bytes]"
+    heard_seconds: float
+    """Monotonic time of its last message."""
+    fault: str = ""
+    """What it said that it may not say."""
 
 
 class SecondLoop:
-    """Runs a GitopsLoop in a thread.
+    """Runs the second loop in a child process, and begins it again when it ends.
 
     Args:
-        loop: The loop.
-        told: Hears in one line what each turn came to, and how far each config has come.
-        failed: Called when the loop ends by a failure of our own.
+        options: What it is told.
+        cluster: The capacity loop's; empty: that of the only config.
+        verbosity: As counted from `-v`.
+        heard: Told of each message, in a thread of this object's.
+        ended: Told in one line that the process ended, and when it begins again.
         may_act: Whether this replica is the one that acts.
     """
 
     def __init__(
         self,
-        loop: GitopsLoop,
-        told: Callable[[str, tuple[ClusterProgress, ...] | None], None],
-        failed: Callable[[], None],
-        may_act: Callable[[], bool] = lambda: True,
+        options: GitopsOptions,
+        *,
+        cluster: str,
+        verbosity: int,
+        heard: Callable[[Message], None],
+        ended: Callable[[str], None],
+        may_act: Callable[[], bool],
     ) -> None:
-        self._loop = loop
+        self._command = _command(options, cluster, verbosity)
+        self._heard = heard
+        self._ended = ended
         self._may_act = may_act
-        self._told = told
-        self._failed = failed
-        self._report = GitopsLog()
-        self.failure: Exception | None = None
+        self._log = structlog.get_logger("gitops")
+        self._stopped = threading.Event()
+        # The process ends with the thread that started it (PR_SET_PDEATHSIG): this one stays.
         self._thread = threading.Thread(target=self._run, name="gitops", daemon=True)
 
     def start(self) -> None:
@@ -44,24 +83,122 @@ class SecondLoop:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the turn under way; a git command that hangs is not waited for."""
-        self._loop.stop()
+        """End the process; a git command that hangs is not waited for."""
+        self._stopped.set()
         if self._thread.is_alive():
-            self._thread.join(JOIN_SECONDS)
+            self._thread.join(2 * JOIN_SECONDS)
 
     def _run(self) -> None:
-        try:
-            self._loop.watch(self._heard, self._may_act)
-        except Exception as error:  # noqa: BLE001 - a thread's last boundary; main raises it again
-            structlog.get_logger().error(events.GITOPS_ENDED, reason=str(error))
-            self.failure = error
-            self._failed()
+        failures = 0
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            reason = self._live()
+            if self._stopped.is_set():
+                return
+            failures = 1 if time.monotonic() - began > LONG_LIFE_SECONDS else failures + 1
+            pause = min(BACKOFF_SECONDS * 2.0 ** (failures - 1), BACKOFF_SECONDS_MAX)
+            self._log.error(events.GITOPS_ENDED, reason=reason, again_in_seconds=pause)
+            self._ended(f"failed: its process {reason}; it is started again in {pause:g} s")
+            self._stopped.wait(pause)
 
-    def _heard(self, outcome: GitopsReport | ReconcilerError) -> None:
-        self._report(outcome)
-        if isinstance(outcome, ReconcilerError):
-            self._told(f"failed: {outcome}", None)
-            return
-        states = [f"{each.target.config_path}: {each.state}" for each in outcome.clusters]
-        text = f"at {outcome.tip.short}: {', '.join(states) or 'no configs'}"
-        self._told(text, outcome.progress)
+    def _live(self) -> str:
+        """Run the process until it ends or is to end; why it ended."""
+        try:
+            with TemporaryDirectory(prefix="fleet-reconciler-gitops-") as private:
+                process = subprocess.Popen(  # noqa: S603 - this program, and no shell
+                    [*self._command, str(os.getpid())],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=_environment(os.environ, private),  # noqa: TID251 - handed on
+                    start_new_session=True,  # Ctrl-C is for this process to hear, and to pass on
+                )
+                life = _Life(process, heard_seconds=time.monotonic())
+                with process:
+                    self._accompany(life)
+        except OSError as error:
+            return f"could not be started: {error.strerror or type(error).__name__}"
+        code = process.returncode
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        return f"{how}: {life.fault}" if life.fault else how
+
+    def _accompany(self, life: _Life) -> None:
+        process = life.process
+        readers = [
+            threading.Thread(target=self._read, args=(life,), name="gitops-channel", daemon=True),
+            threading.Thread(target=_relay, args=(process.stderr,), name="gitops-log", daemon=True),
+        ]
+        for reader in readers:
+            reader.start()
+        assert process.stdin is not None, "it is a pipe"
+        os.set_blocking(process.stdin.fileno(), False)
+        while process.poll() is None and not life.fault and not self._stopped.is_set():
+            with suppress(BlockingIOError, BrokenPipeError):
+                os.write(process.stdin.fileno(), ACT if self._may_act() else STAND_BY)
+            if time.monotonic() - life.heard_seconds > SILENT_SECONDS_MAX:
+                life.fault = f"it said nothing for {SILENT_SECONDS_MAX:g} s"
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.05 if self._stopped.is_set() else TELL_SECONDS)
+        self._end(process)
+        for reader in readers:
+            reader.join(JOIN_SECONDS)
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdin is not None, "it is a pipe"
+        with suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(JOIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+    def _read(self, life: _Life) -> None:
+        assert life.process.stdout is not None, "it is a pipe"
+        stream = life.process.stdout
+        for line in iter(lambda: stream.readline(LINE_BYTES_MAX + 1), b""):
+            if len(line) > LINE_BYTES_MAX:
+                life.fault = f"it said more than {LINE_BYTES_MAX} bytes in one line"
+                return
+            try:
+                message = decode(line)
+            except InputError as error:
+                life.fault = str(error)
+                return
+            life.heard_seconds = time.monotonic()
+            self._heard(message)
+
+
+def _command(options: GitopsOptions, cluster: str, verbosity: int) -> list[str]:
+    """The command line but for our process id; it holds no secret, and no shell reads it."""
+    more = [f"--clone={options.clone}"] if options.clone is not None else []
+    if options.cluster_name:
+        more.append(f"--cluster-name={options.cluster_name}")
+    if options.forge_api:
+        more.append(f"--forge-api={options.forge_api}")
+    return [
+        *(sys.executable, "-m", "reconciler", *["-v"] * verbosity, "gitops"),
+        f"--repository={options.repository}",
+        f"--branch={options.branch}",
+        *(f"--config={path}" for path in options.configs),
+        f"--out={options.output}",
+        f"--mode={options.mode}",
+        f"--interval={options.poll_seconds:g}",
+        f"--forge={options.forge}",
+        *more,
+        f"--supervised-for={cluster}",
+        "--supervised-by",
+    ]
+
+
+def _environment(variables: Mapping[str, str], private: str) -> dict[str, str]:
+    """Ours without credentials of other systems, with a place for files that ends with it."""
+    kept = {name: text for name, text in variables.items() if not name.startswith(_NOT_FOR_IT)}
+    return {**kept, "TMPDIR": private}
+
+
+def _relay(stream: IO[bytes] | None) -> None:
+    """The process's log goes where ours goes: a file of ours may be larger than its limit."""
+    assert stream is not None, "it is a pipe"
+    for line in iter(lambda: stream.readline(_LOG_LINE_BYTES_MAX), b""):
+        sys.stderr.write(line.decode(errors="replace"))
+        sys.stderr.flush()

@@ -159,9 +159,10 @@ def apply(
     """Apply exactly the plan that `ci plan` kept, or nothing.
 
     Refused when commit, files or state moved since. When only live capacity moved, the plan is
-    made again first, and applied if it still does the same.
+    made again first, and applied if it still does the same. An approved removal of a fleet that
+    is not drained yet is left out: everything else is applied, and the exit code is 1.
     """
-    with _shown("apply", directory):
+    with _shown("apply", directory) as outcome:
         stages = _stages(
             directory,
             kept,
@@ -173,10 +174,23 @@ def apply(
             allow_newer_commit=allow_newer_commit,
         )
         applied = stages.apply(digest=digest)
+        outcome.failed = bool(applied.waiting)
+        outcome.detail = "everything but removals that wait for a drain: see the job"
     if wanted(output) is Output.JSON:
-        print_json({"message": applied.message, "replans": applied.replans})
+        print_json(
+            {
+                "message": applied.message,
+                "replans": applied.replans,
+                "waiting": list(applied.waiting),
+            }
+        )
     else:
         sys.stdout.write(applied.message + "\n")
+    for waiting in applied.waiting:
+        what = "the capacity loop drains it first (everything else was applied; plan again then)"
+        sys.stderr.write(f"error: {waiting}: {what}\n")
+    if applied.waiting:
+        raise typer.Exit(1)
 
 
 @app.command("drift")
@@ -359,6 +373,8 @@ class _Outcome:
     """How a stage ended that raised nothing."""
 
     failed: bool = False
+    detail: str = "refused: see the summary"
+    """Why it failed, in a few words."""
 
 
 @contextmanager
@@ -373,7 +389,7 @@ def _shown(stage: Literal["plan", "apply"], directory: Path) -> Iterator[_Outcom
     except BaseException:
         show("failure", "failed: see the job")
         raise
-    show(*(("failure", "refused: see the summary") if outcome.failed else ("success", "done")))
+    show(*(("failure", outcome.detail) if outcome.failed else ("success", "done")))
 
 
 @contextmanager

@@ -65,6 +65,8 @@ def command(
         str,
         typer.Option(metavar="URL", envvar="RECONCILER_FORGE_API", help="Root of its REST API."),
     ] = "",
+    supervised_by: Annotated[int | None, typer.Option(hidden=True)] = None,
+    supervised_for: Annotated[str, typer.Option(hidden=True)] = "",
     output: OutputOption = None,
 ) -> None:
     """Watch the config repository; validate, render, commit and push what changed.
@@ -74,6 +76,7 @@ def command(
     """
     from reconciler.bootstrap.gitops import (  # noqa: PLC0415 - heavy
         GitopsOptions,
+        git_repository,
         gitops_loop,
         watch_until_stopped,
     )
@@ -91,11 +94,19 @@ def command(
         forge=forge,
         forge_api=forge_api,
     )
+    if supervised_by is not None:
+        # How `run --gitops` starts it: the two talk over standard input and output.
+        from reconciler.bootstrap.second_loop_child import (  # noqa: PLC0415 - heavy
+            run_supervised,
+        )
+
+        run_supervised(options, supervised_for, supervised_by, verbosity.current())
+        return
     if not once:
         watch_until_stopped(options, verbosity.current())
         return
-    with gitops_loop(options) as loop:
-        report: GitopsReport = loop.once()
+    with git_repository(options) as remote:
+        report: GitopsReport = gitops_loop(options, remote).once()
     if wanted(output) is Output.JSON:
         print_json(report_json(report))
     else:

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from reconciler.cli import verbosity
-from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 
 EXAMPLE = "reconciler run --config sectors.yaml --kubeconfig ~/.kube/config --dry-run -v"
@@ -29,9 +28,13 @@ FLAGS: Final = (
 """Options that are keys of the config too."""
 
 ConfigOption = Annotated[
-    str,
+    str | None,
     typer.Option(
-        metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config; read again on change."
+        metavar="FILE",
+        envvar="RECONCILER_CONFIG",
+        help="Sector config; read again on change. Default: sectors.yaml. With --gitops only"
+        " used until the repository's was read, and not needed.",
+        show_default=False,
     ),
 ]
 ClusterOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over the file's.")]
@@ -82,7 +85,10 @@ LeaseNamespaceOption = Annotated[
     ),
 ]
 OnceOption = Annotated[bool, typer.Option("--once", help="Take one cycle and end.")]
-GitopsOption = Annotated[bool, typer.Option("--gitops", help="Run the second loop beside.")]
+GitopsOption = Annotated[
+    bool,
+    typer.Option("--gitops", help="Run the GitOps loop beside; its config is this one's."),
+]
 RepositoryOption = Annotated[
     str | None,
     typer.Option(
@@ -119,7 +125,7 @@ CloneOption = Annotated[
 def command(
     ctx: typer.Context,
     *,
-    config: ConfigOption = DEFAULT_FILE,
+    config: ConfigOption = None,
     cluster_name: ClusterOption = None,  # noqa: ARG001 - read by its name, as all of FLAGS
     regions: RegionsOption = None,  # noqa: ARG001 - as above
     kubeconfig: KubeconfigOption = None,  # noqa: ARG001 - as above

@@ -69,6 +69,8 @@ def _print(status: Json) -> None:
         f"fleet-reconciler {status['version']}, cluster {status['cluster']}, {mode}: {health}",
         f"cycle {cycle['number']}, last success {last}",
     ]
+    if status["config"].get("commit"):
+        lines.append(f"config {status['config']['file']}")
     if cycle["error"]:
         lines.append(f"last error ({cycle['errors_in_a_row']} in a row): {cycle['error']}")
     if status["second_loop"]:

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from reconciler.config.base import Section
-from reconciler.config.loader import Purpose, load_config
+from reconciler.config.loader import Purpose, load_config, parse_config
 from reconciler.config.rules.names import label_value_fault
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Plain
@@ -82,6 +82,32 @@ def load_with_overrides(
     given = stated_values(flags, environ)
     cluster_name = cluster_name_of(given)
     config = load_config(path, cluster_name=cluster_name, purpose=purpose)
+    return apply_overrides(config, given)
+
+
+def parse_with_overrides(
+    content: bytes, flags: Flags, *, name: str, directory: Path | None
+) -> SectorConfig:
+    """Read a capacity loop's config from its bytes and apply flags and environment to it.
+
+    Args:
+        content: The YAML.
+        flags: What the command line gave.
+        name: What to call it in messages.
+        directory: Where `descheduler.policy_file` is looked for; None: it is not read.
+
+    Raises:
+        ConfigError: The config has faults (with the cluster's name in force).
+        UsageError: A flag or variable has a bad value.
+    """
+    given = stated_values(flags)
+    config = parse_config(
+        content,
+        name=name,
+        cluster_name=cluster_name_of(given),
+        directory=directory,
+        purpose=Purpose.RUN,
+    )
     return apply_overrides(config, given)
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from reconciler.gitops.binding import essence, is_part_of
-from reconciler.gitops.guard import GuardPolicy, guard, refused
+from reconciler.gitops.guard import GuardPolicy, guard, refused, removed_name
 from reconciler.gitops.leaving import Clouds, cluster_of, nodes_of
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import PlannedFleet, fleets, resources
@@ -40,6 +40,18 @@ class Applied:
     """Terraform's last line, or why nothing was to be done."""
     replans: int = 0
     """How often live capacity had moved since the plan."""
+    waiting: tuple[str, ...] = ()
+    """Approved removals that are left for a later run, each with what it waits for; everything
+    else was applied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """Fleets whose approved removal or replacement has to wait for the capacity loop."""
+
+    reasons: tuple[str, ...]
+    addresses: frozenset[str]
+    """Of everything that goes or comes with them, their launch templates above all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,32 +90,73 @@ class CarryingOut:
                     "plan and approve again",
                 )
             edits = pool_edits(shown) if self.set_pools is not None else ()
-            planned = fleets(shown)
+            waiting = self._waiting(shown)
+            edits = tuple(edit for edit in edits if edit.address not in waiting.addresses)
+            planned = tuple(f for f in fleets(shown) if f.address not in waiting.addresses)
             beside = frozenset(edit.address for edit in edits)
             if not self._moved(planned if replans == 0 else _sending(planned, beside)):
                 self._assert_allowed(shown, planned)
-                message = self._in_parts(shown, edits) if edits else self._apply(file, planned)
-                return Applied(message=message, replans=replans)
+                if edits or waiting.reasons:
+                    message = self._in_parts(shown, edits, waiting)
+                else:
+                    message = self._apply(file, planned)
+                return Applied(message=message, replans=replans, waiting=waiting.reasons)
             file = self.terraform.plan(str(self.plans.replanned_file)).file
         raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
 
-    def _in_parts(self, whole: TerraformPlanJson, edits: Sequence[PoolEdit]) -> str:
+    def _waiting(self, shown: TerraformPlanJson) -> _Waiting:
+        """Approved removals of fleets that still have nodes or a target capacity.
+
+        Their drain may take hours; a new image for another fleet must not wait for it, and the
+        fleets that are to take their pods must be there first.
+
+        Raises:
+            Refused: There is nothing else to apply.
+        """
+        planned = fleets(shown)
+        nodes, _ = nodes_of(planned, self.cloud)
+        allowed = self.policy(nodes).allow_destroy
+        reasons = {
+            fleet.address: f"{fleet.name} {not_drained(fleet, nodes.get(fleet.fleet_id, ()))}"
+            for fleet in planned
+            if fleet.step in {"delete", "replace"}
+            and removed_name(fleet) in allowed
+            and (nodes.get(fleet.fleet_id) or fleet.capacity_before)
+        }
+        if not reasons:
+            return _Waiting(reasons=(), addresses=frozenset())
+        found = [each for each in resources(shown) if each.step not in {"no-op", "read"}]
+        modules = {each.module for each in found if each.address in reasons} - {""}
+        held = {each.address for each in found if each.module in modules} | set(reasons)
+        if all(each.address in held for each in found):
+            first, *more = sorted(reasons.values())
+            name, _, what = first.partition(" ")
+            others = f" (and {len(more)} more fleets)" if more else ""
+            raise Refused(name, f"{what}; the capacity loop drains it first{others}")
+        return _Waiting(reasons=tuple(sorted(reasons.values())), addresses=frozenset(held))
+
+    def _in_parts(
+        self, whole: TerraformPlanJson, edits: Sequence[PoolEdit], waiting: _Waiting
+    ) -> str:
         """Everything else first, templates above all; then EC2's part; then what is left.
 
         In this order new types never launch from an old template.
         """
         edited = frozenset(edit.address for edit in edits)
-        others = [
+        now = [
             resource.address
             for resource in resources(whole)
-            if resource.step not in {"no-op", "read"} and resource.address not in edited
+            if resource.step not in {"no-op", "read"} and resource.address not in waiting.addresses
         ]
+        others = [address for address in now if address not in edited]
         said = []
         if others:
             file = self.terraform.plan(str(self.plans.replanned_file), only=others).file
             said.append(self._part(file, self.terraform.show_json(file), whole, frozenset()))
+        if not edits:
+            return " ".join(said)
         taken = [edit for edit in edits if self._is_taken(edit)]
-        said.append(self._rest(whole, edited))
+        said.append(self._rest(whole, edited, now if waiting.addresses else ()))
         return f"{' '.join(said)} Fleets changed without a capacity: {len(taken)}."
 
     def _is_taken(self, edit: PoolEdit) -> bool:
@@ -114,10 +167,10 @@ class CarryingOut:
                 return True
         return False
 
-    def _rest(self, whole: TerraformPlanJson, edited: frozenset[str]) -> str:
+    def _rest(self, whole: TerraformPlanJson, edited: frozenset[str], only: Sequence[str]) -> str:
         """What is left, tags above all; it also tells the state what EC2 has now."""
         for _ in range(_REPLANS_MAX + 1):
-            file = self.terraform.plan(str(self.plans.replanned_file)).file
+            file = self.terraform.plan(str(self.plans.replanned_file), only=only).file
             shown = self.terraform.show_json(file)
             if not self._moved(_sending(fleets(shown), frozenset())):
                 return self._part(file, shown, whole, edited)
@@ -166,9 +219,7 @@ class CarryingOut:
             left = nodes.get(fleet.fleet_id, ())
             if fleet.step in {"delete", "replace"} and (left or fleet.capacity_before):
                 raise Refused(
-                    fleet.name,
-                    f"still has {len(left)} nodes and target capacity {fleet.capacity_before};"
-                    " the capacity loop drains it first",
+                    fleet.name, f"{not_drained(fleet, left)}; the capacity loop drains it first"
                 )
 
     def _moved(self, planned: Sequence[PlannedFleet]) -> bool:
@@ -183,6 +234,12 @@ class CarryingOut:
         except NotFound:
             return None
         return live.target_capacity
+
+
+def not_drained(fleet: PlannedFleet, nodes: Sequence[str]) -> str:
+    """What the removal of a fleet waits for."""
+    named = f" ({', '.join(nodes[:5])}{' …' if len(nodes) > 5 else ''})" if nodes else ""
+    return f"still has {len(nodes)} nodes{named} and target capacity {fleet.capacity_before or 0}"
 
 
 def _sending(planned: Sequence[PlannedFleet], beside: frozenset[str]) -> list[PlannedFleet]:

@@ -131,8 +131,13 @@ def _fleet(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
         yield from _update(fleet)
 
 
+def removed_name(fleet: PlannedFleet) -> str:
+    """The name of the fleet that goes, not of its successor."""
+    return fleet.tags_before.get("fleet") or fleet.name
+
+
 def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
-    name = fleet.tags_before.get("fleet") or fleet.name  # the one that goes, not its successor
+    name = removed_name(fleet)
     verb = "destroyed" if fleet.step == "delete" else "replaced"
     code = "fleet/destroy" if fleet.step == "delete" else "fleet/replace"
     nodes = policy.nodes.get(fleet.fleet_id, ())
@@ -152,7 +157,8 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
             "fleet/not-drained",
             name,
             f"approved to be {verb}, but not drained yet ({size}{named});"
-            " the apply waits for the capacity loop",
+            " everything else is applied first, and this with a later run of the pipeline,"
+            " when the capacity loop has drained it",
         )
     if fleet.terminates_instances:
         yield _refusal(

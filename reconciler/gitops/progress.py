@@ -1,6 +1,7 @@
 """How far the newest config of each cluster has come on its way to EC2: pure."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final, Literal
 
 from reconciler.gitops.status import ClusterProgress, ClusterStatus, Stage
@@ -23,29 +24,52 @@ def stage_context(stage: PipelineStage, output_dir: str) -> str:
     return f"fleet-reconciler/{stage}/{output_dir}"
 
 
-def progress_of(
-    status: ClusterStatus,
-    checks: Mapping[str, StatusState] | None,
-    is_live: bool | None,  # noqa: FBT001 - an answer of three values
-) -> ClusterProgress:
-    """Where one cluster stands.
+def progress_of(status: ClusterStatus, checks: Mapping[str, StatusState] | None) -> ClusterProgress:
+    """Where one cluster stands, as far as git and the pipeline tell.
 
     Args:
         status: What the second loop's turn came to.
         checks: Commit statuses since its render, by context; None: there is no forge to ask.
-        is_live: Whether EC2 has fleets with the tags and types of the config; None: not seen from
-            here. Images and volumes only Terraform sees, so that where the pipeline's word can be
-            had, nothing is live before it was applied.
     """
-    stage, detail = _rendered(status) or _through_the_pipeline(status, checks)
-    if stage == "applied" or (stage == "rendered" and checks is None):
-        if is_live:
-            stage, detail = "live", "" if checks is not None else "as far as tags and types tell"
-        elif is_live is False and stage == "applied":
-            detail = "EC2 differs from the config: see drift"
+    refused = _rendered(status)
+    stage, detail = refused or _through_the_pipeline(status, checks)
+    unseen = checks is None and refused is None
     return ClusterProgress(
-        config=status.target.config_path, cluster=status.cluster, stage=stage, detail=detail
+        config=status.target.config_path,
+        cluster=status.cluster,
+        stage=stage,
+        detail=detail,
+        # Images and volumes only Terraform sees: where the pipeline's word can be had, nothing is
+        # live before it was applied.
+        asks_for_live=stage == "applied" or unseen,
     )
+
+
+def with_live(
+    progress: ClusterProgress,
+    is_live: bool | None,  # noqa: FBT001 - an answer of three values
+    *,
+    in_force: bool,
+) -> ClusterProgress:
+    """The progress with the last stage, `live`, where both loops have the config.
+
+    Args:
+        progress: As far as git and the pipeline tell.
+        is_live: Whether EC2 has fleets with the tags and types of the config; None: not seen from
+            here.
+        in_force: Whether the capacity loop has planned and acted with the config of this commit.
+    """
+    if not progress.asks_for_live or is_live is None:
+        return progress
+    if is_live and in_force:
+        seen = progress.stage == "applied"
+        detail = "" if seen else "as far as tags and types tell"
+        return replace(progress, stage="live", detail=detail)
+    if is_live:
+        return replace(progress, detail="the capacity loop does not run with this config yet")
+    if progress.stage == "applied":
+        return replace(progress, detail="EC2 differs from the config: see drift")
+    return progress
 
 
 def _rendered(status: ClusterStatus) -> tuple[Stage, str] | None:

@@ -50,8 +50,10 @@ class ClusterProgress:
     """Empty when the config cannot be read."""
     stage: Stage
     """`rendered`: on the branch. `planned`: the pipeline's plan passed the guard. `live`: EC2 has
-    the fleets as the config says."""
+    the fleets as the config says, and the capacity loop runs with it."""
     detail: str = ""
+    asks_for_live: bool = False
+    """Whether EC2 and the capacity loop are all that is left to be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

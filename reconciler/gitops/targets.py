@@ -1,7 +1,7 @@
 """Which configs of a repository are rendered, and to where: pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -89,3 +89,18 @@ def _within_directories(pattern: str) -> str:
     """A regular expression for the pattern in which no wildcard crosses a `/`."""
     wild = {"*": "[^/]*", "?": "[^/]"}
     return "".join(wild.get(character) or re.escape(character) for character in pattern)
+
+
+def own_files(target: RenderTarget, files: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Paths and blobs of what the decision about one cluster is made from.
+
+    Args:
+        target: The cluster's config and directory.
+        files: Blobs of everything in the repository, by path.
+    """
+    inside = f"{target.output_dir}/"
+    return frozenset(
+        (path, blob)
+        for path, blob in files.items()
+        if path == target.config_path or path.startswith(inside)
+    )

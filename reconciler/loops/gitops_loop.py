@@ -21,10 +21,11 @@ from reconciler.gitops.targets import (
     ONE_EACH,
     RenderTarget,
     find_targets,
+    own_files,
     shared_outputs,
 )
 from reconciler.loops.commit_statuses import CommitStatuses
-from reconciler.loops.gitops_progress import GitopsProgress, IsLive
+from reconciler.loops.gitops_progress import GitopsProgress
 from reconciler.loops.gitops_publishing import GitopsPublishing
 from reconciler.model.errors import (
     ConfigError,
@@ -41,6 +42,8 @@ from reconciler.ports.repository import Commit, CommitId, Repository
 
 Mode = Literal["push", "pull-request"]
 Reporter = Callable[[GitopsReport | ReconcilerError], None]
+Fetched = Callable[[Commit], None]
+"""Looks at each newest commit, on replicas that stand by too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +113,7 @@ class GitopsLoop:
         clock: Clock,
         settings: GitopsSettings,
         forge: Forge | None = None,
-        is_live: IsLive | None = None,
+        fetched: Fetched | None = None,
     ) -> None:
         self._repository = repository
         self._clock = clock
@@ -118,7 +121,8 @@ class GitopsLoop:
         self._forge = forge
         self._statuses = CommitStatuses(forge)
         self._publishing = GitopsPublishing(repository, forge, settings.branch)
-        self._progress = GitopsProgress(repository, forge, is_live)
+        self._progress = GitopsProgress(repository, forge)
+        self._fetched = fetched
         self._settled: GitopsReport | None = None
         """The last turn, when taking it again from the same commit could not come to more."""
         self._unchanged: dict[RenderTarget, _Prepared] = {}
@@ -155,16 +159,21 @@ class GitopsLoop:
 
         Args:
             report: Hears what each turn came to.
-            may_act: Asked before each turn; while it is False none is taken.
+            may_act: Asked before each turn; while it is False none is taken, and the branch is
+                only followed, if anybody wants that.
         """
         failures = 0
         while not self._stopped.is_set():
-            if not may_act():
+            acts = may_act()
+            if not acts and self._fetched is None:
                 self._woken.wait(STANDBY_SECONDS)
                 self._woken.clear()
                 continue
             try:
-                report(self.once())
+                if acts:
+                    report(self.once())
+                else:
+                    self._fetch()
                 failures = 0
             except InvariantViolated:
                 raise
@@ -189,7 +198,7 @@ class GitopsLoop:
         return min(settings.poll_seconds * 2.0 ** min(failures, 10), longest)
 
     def _attempt(self) -> GitopsReport:
-        tip = self._repository.fetch()
+        tip = self._fetch()
         if self._settled is not None and self._settled.tip == tip:
             return self._settled
         report = self._turn(tip)
@@ -197,6 +206,12 @@ class GitopsLoop:
         pushed = report.branch == self._settings.branch
         self._settled = None if pushed or report.unshown else report
         return report
+
+    def _fetch(self) -> Commit:
+        tip = self._repository.fetch()
+        if self._fetched is not None:
+            self._fetched(tip)
+        return tip
 
     def _turn(self, tip: Commit) -> GitopsReport:
         files = {file.path: file.blob for file in self._repository.files(tip.id)}
@@ -233,7 +248,7 @@ class GitopsLoop:
             detail = "the branch has no such file"
             status = ClusterStatus(target=target, state="missing", detail=detail)
             return _Prepared(target=target, ended=status)
-        seen = _own_files(target, files)
+        seen = own_files(target, files)
         known = self._unchanged.get(target)
         if known is not None and known.seen == seen:
             return known
@@ -380,13 +395,3 @@ def _invalid(target: RenderTarget, error: ReconcilerError) -> ClusterStatus:
 def _refused(target: RenderTarget, error: ReconcilerError) -> _Prepared:
     """A config that nothing is rendered from."""
     return _Prepared(target=target, ended=_invalid(target, error))
-
-
-def _own_files(target: RenderTarget, files: dict[str, str]) -> frozenset[tuple[str, str]]:
-    """Names and blobs of what one cluster's decision is made from."""
-    inside = f"{target.output_dir}/"
-    return frozenset(
-        (path, blob)
-        for path, blob in files.items()
-        if path == target.config_path or path.startswith(inside)
-    )

@@ -1,6 +1,6 @@
-"""Follows the configs of the second loop through the pipeline and into EC2."""
+"""Follows the configs of the second loop through the pipeline."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,9 +18,6 @@ SELDOM: Final = 20
 """After so many looks without news only every 20th asks: forges count what they are asked, and a
 pipeline may wait for days for its approval, or have no token to show a status with."""
 
-IsLive = Callable[[bytes, str], bool | None]
-"""Whether EC2 has what a config (its bytes, the cluster's name) says; None: not seen from here."""
-
 
 @dataclass(slots=True, kw_only=True)
 class _Heard:
@@ -33,20 +30,16 @@ class _Heard:
 
 
 class GitopsProgress:
-    """Asks the forge how the pipeline's stages ended, and the capacity loop what is live.
+    """Asks the forge how the pipeline's stages ended.
 
     Args:
         repository: The config repository; has just been fetched when `look` is called.
         forge: None: the stages of the pipeline are not seen.
-        is_live: None: EC2 is not seen.
     """
 
-    def __init__(
-        self, repository: Repository, forge: Forge | None, is_live: IsLive | None = None
-    ) -> None:
+    def __init__(self, repository: Repository, forge: Forge | None) -> None:
         self._repository = repository
         self._forge = forge
-        self._is_live = is_live
         self._tip: CommitId | None = None
         self._commits: dict[str, tuple[CommitId, ...]] = {}
         """By config: its render and what came after, newest first."""
@@ -59,8 +52,7 @@ class GitopsProgress:
             self._tip, self._commits = report.tip.id, {}
         asked: dict[CommitId, Mapping[str, StatusState]] = {}
         return tuple(
-            progress_of(each, self._checks(report, each, asked), self._live(report, each))
-            for each in report.clusters
+            progress_of(each, self._checks(report, each, asked)) for each in report.clusters
         )
 
     def _checks(
@@ -122,9 +114,3 @@ class GitopsProgress:
             return {} if self._forge is None else self._forge.statuses(commit)
         except (PortError, ToolError):
             return {}
-
-    def _live(self, report: GitopsReport, status: ClusterStatus) -> bool | None:
-        if self._is_live is None or not status.healthy or status.state == "proposed":
-            return None
-        content = self._repository.read(report.tip.id, status.target.config_path)
-        return self._is_live(content, status.cluster)

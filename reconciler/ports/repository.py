@@ -108,6 +108,13 @@ class Repository(Protocol):
         """
         ...
 
+    def changes(self, commit: CommitId, path: str, commits_max: int) -> tuple[CommitId, ...]:
+        """The newest commits up to `commit` that changed a file, newest first.
+
+        Only those in the part of history that was fetched.
+        """
+        ...
+
     def describe(self, commit: CommitId) -> Commit:
         """Subject and message of a commit that was fetched or made here."""
         ...

@@ -38,6 +38,7 @@ ERRORS_IN_A_ROW: Final = _name("errors_in_a_row")
 CONFIG_RELOADS: Final = _name("config_reloads_total")
 CONFIG_ERRORS: Final = _name("config_errors_total")
 CONFIG_VALID: Final = _name("config_valid")
+CONFIG_COMMIT: Final = _name("config_commit")
 KUBERNETES_EVENTS: Final = _name("kubernetes_events_total")
 LEADER: Final = _name("leader")
 DRY_RUN: Final = _name("dry_run")
@@ -72,6 +73,7 @@ ALL: Final = (
     CONFIG_RELOADS,
     CONFIG_ERRORS,
     CONFIG_VALID,
+    CONFIG_COMMIT,
     DRY_RUN,
     LEADER,
     KUBERNETES_EVENTS,

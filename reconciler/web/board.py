@@ -26,13 +26,15 @@ class ConfigInForce:
     """The config that plans are made with, and what is wrong with the one on disk."""
 
     file: str = ""
+    commit: str = ""
+    """Of the repository that it came from; empty: it is a file of this machine."""
     cluster: str = ""
     regions: tuple[str, ...] = ()
     dry_run: bool = False
     sleep_seconds: float = 20.0
     loaded_at: datetime | None = None
     faults: tuple[str, ...] = ()
-    """Empty when the file on disk is the one in force."""
+    """Empty when the newest one is in force: the file on disk, or the head of the branch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

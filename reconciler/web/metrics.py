@@ -167,9 +167,17 @@ class _BoardCollector(Collector):
         yield _gauge(names.ERRORS_IN_A_ROW, "Failed cycles in a row.", view.errors_in_a_row)
         yield _gauge(
             names.CONFIG_VALID,
-            "1 while the config file on disk is the one in force.",
+            "1 while the newest config, on disk or at the head of the branch, is in force.",
             not view.config.faults,
         )
+        commit = GaugeMetricFamily(
+            names.CONFIG_COMMIT,
+            "1 for the commit whose config is in force; none while a file is.",
+            labels=["commit"],
+        )
+        if view.config.commit:
+            commit.add_metric([view.config.commit], 1)
+        yield commit
         yield _gauge(names.DRY_RUN, "1 while nothing is changed.", view.config.dry_run)
         yield _gauge(names.LEADER, "1 while this replica acts, 0 while it stands by.", leads)
         age = self._board.success_age_seconds()

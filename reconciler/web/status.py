@@ -39,6 +39,7 @@ def status_json(board: StatusBoard) -> Json:
         "cycle": _cycle(view),
         "config": {
             "file": view.config.file,
+            "commit": view.config.commit or None,
             "loaded_at": _time(view.config.loaded_at),
             "valid": not view.config.faults,
             "faults": list(view.config.faults),

@@ -127,6 +127,11 @@ class GitRepository:
         listed = self._text("rev-list", f"--max-count={commits_max - 1}", commit, f"^{ancestor}")
         return (*(CommitId(name) for name in listed.split()), ancestor)
 
+    def changes(self, commit: CommitId, path: str, commits_max: int) -> tuple[CommitId, ...]:
+        """See Repository.changes."""
+        listed = self._text("rev-list", f"--max-count={commits_max}", commit, "--", _checked(path))
+        return tuple(CommitId(name) for name in listed.split())
+
     def describe(self, commit: CommitId) -> Commit:
         """See Repository.describe."""
         form = "--format=%H%x00%s%x00%B"

@@ -44,6 +44,7 @@ class Program:
     def __init__(
         self, sandbox: Sandbox, config_file: Path, *arguments: str, **variables: str
     ) -> None:
+        """Start it; without `--config` when there is no such file."""
         self._log_path = config_file.parent / f"log-{time.monotonic_ns()}.jsonl"
         inherited = os.environ  # noqa: TID251 - a child inherits ours
         environment = {**inherited, **sandbox.environment(), "NO_COLOR": "1", **variables}
@@ -51,7 +52,7 @@ class Program:
             self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "reconciler", "run"),
-                    *("--config", str(config_file)),
+                    *(("--config", str(config_file)) if config_file.exists() else ()),
                     *arguments,
                 ],
                 env=environment,

@@ -8,7 +8,6 @@ import pytest
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
-from reconciler.loops.gitops_progress import IsLive
 from tests.git_remote import make_remote
 from tests.sandbox.gitops.loop_world import (
     SETTINGS,
@@ -36,11 +35,10 @@ def loops(work: Path) -> Iterator[Loops]:
         settings: GitopsSettings = SETTINGS,
         repository: GitRepository | None = None,
         forge: RecordingForge | None = None,
-        is_live: IsLive | None = None,
     ) -> GitopsLoop:
         port = repository or GitRepository(GitSettings(url=remote_of(work)))
         opened.append(port)
-        return GitopsLoop(port, ImmediateClock(), settings, forge, is_live)
+        return GitopsLoop(port, ImmediateClock(), settings, forge)
 
     yield make
     for port in opened:

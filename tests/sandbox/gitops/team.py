@@ -52,7 +52,6 @@ class Ci:
     """What the team's pipeline does for each commit of main, and again while an apply must wait."""
 
     work: Path
-    config_file: Path
     environment: dict[str, str]
     said: list[str] = field(default_factory=list)
     """Errors of stages, oldest first."""
@@ -65,8 +64,6 @@ class Ci:
         """Follow main until told to stop."""
         while not self._over.wait(0.5):
             git(self.work, "pull", "-q", "--rebase", "origin", "main")
-            # What mounts the config beside the capacity loop (git-sync, a ConfigMap).
-            self.config_file.write_text((self.work / "sectors.yaml").read_text())
             head = git(self.work, "rev-parse", "HEAD")
             if self.applied and head == self.applied[-1]:
                 continue
@@ -182,15 +179,12 @@ def running_team(tmp_path: Path) -> Iterator[Team]:
         ignored = ".terraform/\n.terraform.lock.hcl\n"
         person = make_remote(tmp_path, {"sectors.yaml": first, ".gitignore": ignored})
         git(tmp_path, "clone", "-q", "remote.git", "runner")
-        config_file = tmp_path / "mounted" / "sectors.yaml"
-        config_file.parent.mkdir()
-        config_file.write_text(first)
         inherited = os.environ  # noqa: TID251 - a child inherits ours
         environment = {**inherited, **sandbox.environment()}
-        ci = Ci(work=tmp_path / "runner", config_file=config_file, environment=environment)
+        ci = Ci(work=tmp_path / "runner", environment=environment)
         world = World(sandbox)
         second = ("--gitops", "--repository", str(tmp_path / "remote.git"), "--interval", "1")
-        with Program(sandbox, config_file, *second) as program:
+        with Program(sandbox, tmp_path / "none", *second) as program:
             thread = threading.Thread(target=ci.run)
             thread.start()
             try:

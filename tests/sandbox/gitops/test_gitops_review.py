@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
+from reconciler.gitops.progress import with_live
 from reconciler.loops.gitops_loop import GitopsSettings
 from reconciler.model.errors import ReconcilerError, Refused, ToolError, Unavailable
 from reconciler.ports.forge import CommitStatus, PullRequest, StatusState
@@ -314,25 +315,28 @@ def test_pipeline_that_says_nothing_is_asked_about_less_and_less(loops: Loops, w
 
 
 @pytest.mark.parametrize(
-    ("answer", "stage"), [(True, "live"), (False, "rendered"), (None, "rendered")]
+    ("answer", "in_force", "stage"),
+    [
+        (True, True, "live"),
+        (True, False, "rendered"),
+        (False, True, "rendered"),
+        (None, True, "rendered"),
+    ],
 )
-def test_live_is_what_ec2_has(loops: Loops, work: Path, answer: bool | None, stage: str) -> None:
-    """Without a forge the capacity loop's own eyes must do."""
-    asked: list[tuple[bytes, str]] = []
-
-    def is_live(content: bytes, cluster: str) -> bool | None:
-        asked.append((content, cluster))
-        return answer
-
-    loop = loops(is_live=is_live)
+def test_live_is_what_ec2_has_and_the_capacity_loop_runs_with(
+    loops: Loops, answer: bool | None, in_force: bool, stage: str
+) -> None:
+    """Without a forge the capacity loop's own eyes must do; a limit that is not in force is not."""
+    loop = loops()
     loop.once()
-    assert loop.once().progress[0].stage == stage
-    assert asked[-1] == (config(5).encode(), "one")
+    (progress,) = loop.once().progress
+    assert with_live(progress, answer, in_force=in_force).stage == stage
 
 
 def test_unreadable_config_has_come_no_further_than_the_commit(loops: Loops, work: Path) -> None:
     """The chain must not call a refused config live because an older one is."""
     write_and_push(work, "sectors.yaml", "nonsense", "Break it")
-    (progress,) = loops(is_live=lambda *_: True).once().progress
+    (progress,) = loops().once().progress
+    assert with_live(progress, True, in_force=True) == progress
     assert progress.stage == "configured"
     assert progress.detail

@@ -9,7 +9,7 @@ import pytest
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.pools import PoolEdit
-from reconciler.model.errors import Conflict, Forbidden, PortError
+from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
 from reconciler.ports.terraform import SavedPlan
 from tests.sandbox.gitops.scripted import NoCheckout, OneFleetCloud, ScriptedTerraform
 from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change
@@ -131,3 +131,78 @@ def test_change_that_comes_between_the_parts_stops_the_apply(tmp_path: Path) -> 
     with pytest.raises(Conflict, match="something else changed since the approval"):
         pipeline.apply()
     assert account.done == []
+
+
+class RemovingTerraform(ScriptedTerraform):
+    """Plans the end of a fleet, and a new image for another one until it is there."""
+
+    def __init__(self, account: Account) -> None:
+        super().__init__(account)
+        self.left = True
+        self.with_image = True
+        self.done: list[list[str]] = []
+
+    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
+        """Save a plan of what is left to do."""
+        before = fleet_attributes(target=self._cloud.target)
+        removal = [
+            resource("aws_ec2_fleet", ["delete"], before, None),
+            resource("aws_launch_template", ["delete"], {"id": "lt-1"}, None),
+        ]
+        image = template_change("ami-1", "ami-2", name="primary-medium")
+        found = [*removal, *([image] if self.left and self.with_image else [])]
+        if only:
+            found = [each for each in found if each["address"] in only]
+        return self.save(file, plan(*found))
+
+    def apply(self, file: str) -> str:
+        """Keep which resources it was about."""
+        about = [entry["address"] for entry in self.show_json(file)["resource_changes"]]
+        self.done.append(about)
+        self.left = self.left and not any("medium" in address for address in about)
+        return "Apply complete!"
+
+
+def removing(tmp_path: Path, account: Account) -> tuple[Pipeline, RemovingTerraform]:
+    """The pipeline over both; the removal is approved."""
+    (tmp_path / "module").mkdir()
+    terraform = RemovingTerraform(account)
+    settings = PipelineSettings(
+        module=tmp_path / "module",
+        plans=PlanDirectory(tmp_path / "plan"),
+        allow_destroy=frozenset({"primary-small"}),
+    )
+    return Pipeline(terraform, lambda _: account, NoCheckout(), settings), terraform
+
+
+def test_image_does_not_wait_for_a_drain_which_ends_later(tmp_path: Path) -> None:
+    """One removal that was not drained kept every other change of the cluster back."""
+    account = Account()
+    account.nodes = 2
+    pipeline, terraform = removing(tmp_path, account)
+    report = pipeline.plan()
+    assert [f.code for f in report.findings] == ["fleet/not-drained"]
+    account.target = 3  # the drain goes on while somebody approves
+    applied = pipeline.apply()
+    assert terraform.done == [
+        ['module.fleets.module.fleet["primary-medium"].aws_launch_template.this']
+    ]
+    nodes = "primary-small still has 2 nodes (i-0, i-1) and target capacity 4"
+    assert applied.waiting == (nodes,)
+    account.target = account.nodes = 0
+    pipeline.plan()
+    applied = pipeline.apply()
+    assert applied.waiting == ()
+    assert [len(about) for about in terraform.done] == [1, 2]
+
+
+def test_removal_alone_is_refused_until_it_is_drained(tmp_path: Path) -> None:
+    """A job that applied nothing must not look as if it had."""
+    account = Account()
+    account.nodes = 2
+    pipeline, terraform = removing(tmp_path, account)
+    terraform.with_image = False
+    pipeline.plan()
+    with pytest.raises(Refused, match=r"primary-small: still has 2 nodes.* drains it first"):
+        pipeline.apply()
+    assert terraform.done == []

@@ -17,6 +17,8 @@ def options_of(name: str) -> Iterator[str]:
     command = commands.load_command(name)
     for each in [command, *getattr(command, "commands", {}).values()]:
         for parameter in each.params:
+            if getattr(parameter, "hidden", False):
+                continue  # how one process of the program starts another
             names = [*parameter.opts, *parameter.secondary_opts]
             yield from (option for option in names if option.startswith("--"))
 

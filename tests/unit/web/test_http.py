@@ -17,6 +17,7 @@ from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unava
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
 from reconciler.web.asking import ask_status
+from reconciler.web.board import ConfigInForce
 from reconciler.web.server import WebServer
 from tests.builders import HOME, make_pod
 from tests.unit.web.scene import Scene, bought, fleet, homeless, raised
@@ -213,6 +214,7 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     scene.cycle(raised(), pods=(pod,), unplaceable=(homeless("a", "zone"),), fleets=(fleet(),))
     scene.board.drift_found((MISSING,))
     scene.board.second_loop_ended("at abc", (PLANNED,))
+    scene.board.config_loaded(ConfigInForce(file="sectors.yaml@abc", commit="abc"))
     text, documented = scene.ask("/metrics")[2], DOCS.read_text()
     for name in names.ALL:
         assert re.search(rf"^{name}(_bucket|_count)?[ {{]", text, re.MULTILINE), name

@@ -1,0 +1,43 @@
+"""What a child process may use of the machine, set by itself before it reads anything foreign."""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from typing import Final
+
+from reconciler.model.errors import ReconcilerError
+
+MEMORY_BYTES_MAX: Final = 1024 * 2**20
+"""Address space of this process, and of each git that it starts."""
+FILE_BYTES_MAX: Final = 512 * 2**20
+"""As much as a whole local copy may have."""
+NICENESS: Final = 10
+_PR_SET_PDEATHSIG: Final = 1
+"""Linux; see prctl(2)."""
+
+
+def confine(parent: int) -> None:
+    """Bound this process and what it starts, and end it with its parent.
+
+    Args:
+        parent: Process id of the parent.
+
+    Raises:
+        ReconcilerError: The parent has ended already.
+    """
+    for kind, limit in (
+        (resource.RLIMIT_AS, MEMORY_BYTES_MAX),
+        (resource.RLIMIT_FSIZE, FILE_BYTES_MAX),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)
+        lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (lowest, lowest))
+    os.nice(NICENESS)
+    if sys.platform == "linux":
+        # Elsewhere the end of standard input, which the parent holds open, tells.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise ReconcilerError("the GitOps loop", "its parent has ended")

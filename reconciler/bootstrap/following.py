@@ -1,0 +1,245 @@
+"""Brings what the second loop's process tells to the capacity loop: its config above all."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.bootstrap.gitops import GitopsOptions, check_options
+from reconciler.bootstrap.second_loop import SecondLoop
+from reconciler.config.environment import Flags, cluster_name_of, stated_values
+from reconciler.gitops.channel import Message, Turn
+from reconciler.gitops.followed import Followed
+from reconciler.gitops.live import is_live
+from reconciler.gitops.progress import with_live
+from reconciler.gitops.status import ClusterProgress
+from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.errors import ConfigError, ReconcilerError
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.web.board import StatusBoard
+
+FIRST_SECONDS: Final = 60.0
+"""For a start without a config of its own: after this the supervisor of the program tries again."""
+HomeRegion = Callable[[], str | None]
+
+
+class CapacitySide(Protocol):
+    """The capacity loop, as far as a followed branch concerns it."""
+
+    board: StatusBoard
+
+    @property
+    def cloud(self) -> CloudState | None:
+        """What EC2 answered last; None: nothing yet."""
+        ...
+
+    def config_refused(self, error: ReconcilerError, file: str) -> None:
+        """Report a config that cannot be used; what was in force stays."""
+        ...
+
+    def show_config(self) -> None:
+        """Show which config is in force."""
+        ...
+
+    def nudge(self) -> None:
+        """Begin the next cycle now."""
+        ...
+
+    def may_tell(self) -> bool:
+        """Whether this replica is the one that acts."""
+        ...
+
+
+class FollowedBranch:
+    """What the branch says, brought to the capacity loop; a Reporter of its cycles.
+
+    Args:
+        source: The capacity loop's config.
+        capacity: The capacity loop.
+    """
+
+    def __init__(self, source: ConfigSource, capacity: CapacitySide) -> None:
+        self._source = source
+        self._capacity = capacity
+        self._told: Followed | None = None
+        self._acted_on = ""
+        """Digest of the repository's config that the last complete cycle was made with."""
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong with the head of the branch; empty also when none is followed."""
+        told = self._told
+        return () if told is None or not told.trouble else tuple(faults_of(trouble_of(told)))
+
+    def may_act(self) -> bool:
+        """Whether the second loop may commit and push."""
+        return self._capacity.may_tell()
+
+    def config_followed(self, followed: Followed) -> None:
+        """The branch says something else than before; the next cycle begins now and heeds it."""
+        before, self._told = self.faults, followed
+        if followed.trouble:
+            self._capacity.config_refused(trouble_of(followed), "the head of the branch")
+        elif before:
+            self._capacity.show_config()
+        if followed.config is not None:
+            self._source.offer(followed.config)
+            self._capacity.nudge()
+
+    def turned(self, turn: Turn) -> None:
+        """Show what the second loop came to, and which of its configs are live."""
+        progress = turn.progress
+        seen = None if progress is None else tuple(self._with_live(each) for each in progress)
+        self._capacity.board.second_loop_ended(turn.text, seen)
+
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
+        """See Reporter."""
+
+    def action_ended(self, outcome: Outcome) -> None:
+        """See Reporter."""
+
+    def cycle_ended(self, report: CycleReport) -> None:
+        """See Reporter."""
+        followed = self._source.followed
+        if report.error is None and followed is not None:
+            self._acted_on = followed.digest
+
+    def _with_live(self, progress: ClusterProgress) -> ClusterProgress:
+        """The progress with what is seen here: of the cluster that this loop is for alone."""
+        told, source, cloud = self._told, self._source, self._capacity.cloud
+        head = None if told is None or told.trouble else told.config
+        ours = progress.cluster == source.settings.cluster
+        if not ours or cloud is None or head is None or head.path != progress.config:
+            return progress
+        now = source.followed
+        in_force = now is not None and now.digest == head.digest
+        # What EC2 has is compared with the config in force; another one is not asked about.
+        live = is_live(source.config, source.settings.regions[0], cloud) if in_force else True
+        return with_live(progress, live, in_force=in_force and self._acted_on == head.digest)
+
+
+class Following:
+    """Keeps what was told until there is a capacity loop to tell it to.
+
+    Args:
+        options: What the second loop is told.
+        cluster: The capacity loop's; empty: that of the only config.
+        verbosity: As counted from `-v`.
+
+    Raises:
+        UsageError: The options make no sense.
+    """
+
+    def __init__(self, options: GitopsOptions, cluster: str, verbosity: int) -> None:
+        check_options(options)
+        self._told = threading.Condition()
+        self._followed: Followed | None = None
+        self._trouble = ""
+        self._branch: FollowedBranch | None = None
+        self._loop = SecondLoop(
+            options,
+            cluster=cluster,
+            verbosity=verbosity,
+            heard=self._heard,
+            ended=lambda text: self._heard(Turn(text=text, progress=None)),
+            may_act=self._may_act,
+        )
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The second loop runs beside the block; neither its end nor its trouble ends the block."""
+        self._loop.start()
+        try:
+            yield
+        finally:
+            self._loop.stop()
+
+    def first(self, where: str) -> Followed:
+        """What the repository says first.
+
+        Raises:
+            ConfigError: It has no valid config.
+            ReconcilerError: It could not be read in time.
+        """
+        with self._told:
+            self._told.wait_for(lambda: self._followed is not None, FIRST_SECONDS)
+            followed, trouble = self._followed, self._trouble
+        if followed is None:
+            what = f"no sector config was read within {FIRST_SECONDS:g} s: {trouble or 'no answer'}"
+            raise ReconcilerError(where, what, "start with --config FILE to begin without it")
+        if followed.config is None:
+            raise trouble_of(followed)
+        return followed
+
+    def tell(self, branch: FollowedBranch) -> None:
+        """Tell a capacity loop from now on, and what it missed."""
+        with self._told:
+            self._branch, followed = branch, self._followed
+        if followed is not None:
+            branch.config_followed(followed)
+
+    def _heard(self, message: Message) -> None:
+        with self._told:
+            branch = self._branch
+            if isinstance(message, Followed):
+                self._followed = message
+            else:
+                self._trouble = message.text
+            self._told.notify_all()
+        if branch is None:
+            return
+        if isinstance(message, Followed):
+            branch.config_followed(message)
+        else:
+            branch.turned(message)
+
+    def _may_act(self) -> bool:
+        branch = self._branch
+        return branch is not None and branch.may_act()
+
+
+@contextmanager
+def config_and_second_loop(
+    config: str | None,
+    options: GitopsOptions,
+    flags: Flags,
+    home_region: HomeRegion,
+    verbosity: int,
+) -> Iterator[tuple[ConfigSource, Following]]:
+    """The config to begin with, and the second loop running beside the block.
+
+    Args:
+        config: A file, in force until the repository was read; None: the repository is waited for.
+        options: What the second loop is told.
+        flags: What the command line gave.
+        home_region: Asked for a config without `regions`.
+        verbosity: As counted from `-v`.
+
+    Raises:
+        ConfigError: The config has faults.
+        UsageError: Options, flags or variables make no sense.
+        ReconcilerError: The repository could not be read in time.
+    """
+    if config is not None:
+        source = ConfigSource(config, flags, home_region)
+        following = Following(options, source.settings.cluster, verbosity)
+        with following.running():
+            yield source, following
+        return
+    cluster = cluster_name_of(stated_values(flags)) or ""
+    following = Following(options, cluster, verbosity)
+    with following.running():
+        first = following.first(options.repository).config
+        assert first is not None, "checked there"
+        yield ConfigSource(first, flags, home_region), following
+
+
+def trouble_of(followed: Followed) -> ReconcilerError:
+    """What is wrong with the head of the branch, as an error."""
+    if followed.problems:
+        name = followed.trouble.partition(":")[0] or "the repository's config"
+        return ConfigError(name, followed.problems)
+    return ReconcilerError("the repository's config", followed.trouble)

@@ -1,0 +1,109 @@
+"""The second loop as a process of its own: told by its parent when to act, and answering it.
+
+Only this process reads the repository. It has limits of its own, so that whatever is in there
+cannot take the capacity loop's memory, time or files.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import BinaryIO, Final
+
+from reconciler.adapters.system_clock import stop_on_signals
+from reconciler.bootstrap.confinement import confine
+from reconciler.bootstrap.gitops import GitopsLog, GitopsOptions, git_repository, gitops_loop
+from reconciler.gitops.channel import Message, Turn, encode
+from reconciler.gitops.status import GitopsReport
+from reconciler.loops.config_follower import ConfigFollower
+from reconciler.model.errors import ReconcilerError
+from reconciler.ports.repository import Commit
+from reconciler.telemetry.logging import set_up_logging
+from reconciler.telemetry.scrub import secrets_of
+
+ACT: Final = b"act\n"
+STAND_BY: Final = b"stand by\n"
+ACT_SECONDS: Final = 15.0
+"""Permission to act lasts this long: a parent that hangs cannot take it back."""
+
+
+@dataclass(slots=True)
+class _Permission:
+    """Whether the parent, which knows who leads, lets this process commit and push."""
+
+    _until: float = field(default=0.0)
+
+    def heard(self, line: bytes) -> bool:
+        """Take a line of the parent's; True when acting is new."""
+        before = self.holds()
+        self._until = time.monotonic() + ACT_SECONDS if line == ACT else 0.0
+        return self.holds() and not before
+
+    def holds(self) -> bool:
+        """Whether to act now."""
+        return time.monotonic() < self._until
+
+
+def run_supervised(options: GitopsOptions, cluster: str, parent: int, verbosity: int) -> None:
+    """Run the second loop for the parent until its end of standard input is closed.
+
+    Args:
+        options: What the loop is told.
+        cluster: The capacity loop's; empty: that of the only config.
+        parent: Its process id.
+        verbosity: As counted from `-v`.
+
+    Raises:
+        ReconcilerError: The parent has ended already, or the options make no sense.
+    """
+    confine(parent)
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    sys.stdout = sys.stderr  # nothing else may write into the channel
+    set_up_logging(verbosity, secrets_of(os.environ))  # noqa: TID251 - masked, not read
+    permission, log = _Permission(), GitopsLog()
+
+    def send(message: Message) -> None:
+        out.write(encode(message))
+        out.flush()
+
+    def report(outcome: GitopsReport | ReconcilerError) -> None:
+        log(outcome)
+        send(_turn(outcome))
+
+    with git_repository(options) as repository:
+        follower = ConfigFollower(repository, options.configs, cluster, send)
+
+        def fetched(tip: Commit) -> None:
+            follower.look(tip)
+            if not permission.holds():
+                send(Turn(text=f"at {tip.short}: stands by", progress=None))
+
+        loop = gitops_loop(options, repository, fetched)
+        thread = threading.Thread(
+            target=_listen,
+            args=(sys.stdin.buffer, permission, loop.wake, loop.stop),
+            name="parent",
+            daemon=True,
+        )
+        thread.start()
+        with stop_on_signals(threading.Event(), [loop.stop]):
+            loop.watch(report, permission.holds)
+
+
+def _listen(
+    stream: BinaryIO, permission: _Permission, wake: Callable[[], None], stop: Callable[[], None]
+) -> None:
+    for line in iter(lambda: stream.readline(64), b""):
+        if permission.heard(line):
+            wake()
+    stop()
+
+
+def _turn(outcome: GitopsReport | ReconcilerError) -> Turn:
+    if isinstance(outcome, ReconcilerError):
+        return Turn(text=f"failed: {outcome}", progress=None)
+    states = [f"{each.target.config_path}: {each.state}" for each in outcome.clusters]
+    text = f"at {outcome.tip.short}: {', '.join(states) or 'no configs'}"
+    return Turn(text=text, progress=outcome.progress)

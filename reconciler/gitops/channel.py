@@ -1,0 +1,161 @@
+"""What the process of the second loop tells the capacity loop: one JSON object per line.
+
+The other process reads a repository that many people write to. So what it says is data: checked
+for its form and its size, whatever else happened there.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import msgspec
+
+from reconciler.gitops.followed import Followed, FollowedConfig, is_inside
+from reconciler.gitops.status import ClusterProgress, Stage
+from reconciler.model.errors import InputError, Problem
+from reconciler.ports.repository import CommitId
+
+LINE_BYTES_MAX: Final = 32 * 2**20
+"""A config and the files that it names, 4 MiB each, as base64."""
+_FILES_MAX: Final = 8
+
+Text = Annotated[str, msgspec.Meta(max_length=4096)]
+CommitName = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{40,64}$")]
+
+
+class _Fault(msgspec.Struct, frozen=True):
+    line: int
+    column: int
+    path: Text
+    code: Text
+    message: Text
+
+
+class _Config(msgspec.Struct, frozen=True):
+    path: Text
+    commit: CommitName
+    content: bytes
+    files: Annotated[Mapping[Text, bytes], msgspec.Meta(max_length=_FILES_MAX)]
+
+
+class _Followed(msgspec.Struct, frozen=True, tag="followed"):
+    config: _Config | None
+    trouble: Text
+    problems: Annotated[tuple[_Fault, ...], msgspec.Meta(max_length=1000)]
+
+
+class _Progress(msgspec.Struct, frozen=True):
+    config: Text
+    cluster: Text
+    stage: Stage
+    detail: Text
+    asks_for_live: bool
+
+
+class _Turn(msgspec.Struct, frozen=True, tag="turn"):
+    text: Text
+    progress: Annotated[tuple[_Progress, ...], msgspec.Meta(max_length=10_000)] | None
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of the second loop."""
+
+    text: str
+    """In one line, what it came to."""
+    progress: tuple[ClusterProgress, ...] | None
+    """None: it failed, what was known stays."""
+
+
+Message = Followed | Turn
+
+
+def encode(message: Message) -> bytes:
+    """One line."""
+    if isinstance(message, Followed):
+        return msgspec.json.encode(_followed(message)) + b"\n"
+    progress = message.progress
+    told = None if progress is None else tuple(_progress(each) for each in progress)
+    return msgspec.json.encode(_Turn(text=_short(message.text), progress=told)) + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    """The inverse of `encode`.
+
+    Raises:
+        InputError: The line is not what the other process may say.
+    """
+    try:
+        found = msgspec.json.decode(line, type=_Followed | _Turn)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        what = f"said what cannot be read: {str(error)[:200]}"
+        raise InputError("the process of the GitOps loop", what) from None
+    if isinstance(found, _Turn):
+        progress = found.progress
+        told = None if progress is None else tuple(_told(each) for each in progress)
+        return Turn(text=found.text, progress=told)
+    config = found.config
+    strange = [] if config is None else [name for name in config.files if not is_inside(name)]
+    if strange:
+        what = f"names a file outside of the config's folder: {strange[0][:80]!r}"
+        raise InputError("the process of the GitOps loop", what)
+    return Followed(
+        config=None
+        if config is None
+        else FollowedConfig(
+            path=config.path,
+            commit=CommitId(config.commit),
+            content=config.content,
+            files=dict(config.files),
+        ),
+        trouble=found.trouble,
+        problems=tuple(
+            Problem(line=p.line, column=p.column, path=p.path, code=p.code, message=p.message)
+            for p in found.problems
+        ),
+    )
+
+
+def _followed(message: Followed) -> _Followed:
+    config = message.config
+    return _Followed(
+        config=None
+        if config is None
+        else _Config(
+            path=config.path, commit=config.commit, content=config.content, files=config.files
+        ),
+        trouble=_short(message.trouble),
+        problems=tuple(
+            _Fault(
+                line=p.line,
+                column=p.column,
+                path=_short(p.path),
+                code=_short(p.code),
+                message=_short(p.message),
+            )
+            for p in message.problems[:1000]
+        ),
+    )
+
+
+def _progress(each: ClusterProgress) -> _Progress:
+    return _Progress(
+        config=_short(each.config),
+        cluster=_short(each.cluster),
+        stage=each.stage,
+        detail=_short(each.detail),
+        asks_for_live=each.asks_for_live,
+    )
+
+
+def _told(each: _Progress) -> ClusterProgress:
+    return ClusterProgress(
+        config=each.config,
+        cluster=each.cluster,
+        stage=each.stage,
+        detail=each.detail,
+        asks_for_live=each.asks_for_live,
+    )
+
+
+def _short(text: str) -> str:
+    """The text as a message takes it; what a name of a file in git may hold, JSON may not."""
+    return text.encode(errors="replace").decode()[:4000]

@@ -1,0 +1,120 @@
+"""Finds in each commit of the branch the config that the capacity loop has to run with."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from reconciler.config.loader import Purpose, parse_config
+from reconciler.gitops.followed import Followed, FollowedConfig, beside, config_of
+from reconciler.gitops.roots import cluster_in
+from reconciler.gitops.targets import find_targets
+from reconciler.model.errors import ConfigError, InvariantViolated, ReconcilerError
+from reconciler.ports.repository import Commit, CommitId, Repository
+
+VERSIONS_MAX: Final = 20
+"""Older versions of a config that are tried when the one at the head has faults."""
+
+
+class ConfigFollower:
+    """Looks at each commit that was fetched; the last valid config is found again after a restart.
+
+    Args:
+        repository: The config repository; has just been fetched when `look` is called.
+        patterns: Paths of sector configs, see `find_targets`.
+        cluster: The capacity loop's; empty: that of the only config.
+        heard: Told when the answer is another one than before.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        patterns: Sequence[str],
+        cluster: str,
+        heard: Callable[[Followed], None],
+    ) -> None:
+        self._repository = repository
+        self._patterns = tuple(patterns)
+        self._cluster = cluster
+        self._heard = heard
+        self._tip: CommitId | None = None
+        self._last: Followed | None = None
+        self._named: dict[str, str] = {}
+        """The cluster that a config names, by git's name of its content."""
+
+    def look(self, tip: Commit) -> None:
+        """Tell what the branch says now, unless that was told already.
+
+        Trouble with this config must not keep the configs of other clusters from being rendered:
+        it is told, never raised.
+        """
+        if tip.id == self._tip:
+            return
+        try:
+            found = self._found(tip)
+            self._tip = tip.id
+        except InvariantViolated:
+            raise
+        except ReconcilerError as error:
+            found = Followed(config=None, trouble=str(error))
+        if found.config is None and self._last is not None:
+            kept = self._last.config
+            found = Followed(config=kept, trouble=found.trouble, problems=found.problems)
+        if found != self._last:
+            self._last = found
+            self._heard(found)
+
+    def _found(self, tip: Commit) -> Followed:
+        files = {file.path: file.blob for file in self._repository.files(tip.id)}
+        targets = find_targets(tuple(files), self._patterns)
+        paths = [target.config_path for target in targets if target.config_path in files]
+        before = self._named
+        self._named = {
+            files[path]: before[files[path]]
+            if files[path] in before
+            else cluster_in(self._repository.read(tip.id, path))
+            for path in paths
+        }
+        named = {path: self._named[files[path]] for path in paths}
+        path, trouble = config_of(self._cluster, named)
+        if not path:
+            return Followed(config=None, trouble=trouble)
+        try:
+            return Followed(config=self._version(tip.id, path))
+        except ConfigError as error:
+            older = None if self._knows(path) else self._older(tip, path)
+            return Followed(config=older, trouble=str(error), problems=error.problems)
+
+    def _knows(self, path: str) -> bool:
+        """Whether a valid version was told before: that one stays in force."""
+        last = None if self._last is None else self._last.config
+        return last is not None and last.path == path
+
+    def _older(self, tip: Commit, path: str) -> FollowedConfig | None:
+        """The newest valid version before the one at the head, as far as history was fetched."""
+        for commit in self._repository.changes(tip.id, path, VERSIONS_MAX)[1:]:
+            with suppress(ReconcilerError):
+                return self._version(commit, path)
+        return None
+
+    def _version(self, commit: CommitId, path: str) -> FollowedConfig:
+        """A config as a commit has it.
+
+        Raises:
+            ConfigError: It has faults.
+        """
+        content = self._repository.read(commit, path)
+        name = self._cluster or None
+        config = parse_config(content, name=path, cluster_name=name, purpose=Purpose.RUN)
+        changed = self._repository.last_change(commit, [path], deep=True)
+        there = {file.path for file in self._repository.files(commit)}
+        names = beside(path, (config.descheduler.policy_file, config.catalogue))
+        return FollowedConfig(
+            path=path,
+            commit=commit if changed is None else changed.id,
+            content=content,
+            files={
+                name: self._repository.read(commit, file)
+                for name, file in sorted(names.items())
+                if file in there
+            },
+        )

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import structlog
-
 from reconciler import __version__
 from reconciler.adapters.files import FileCluster
 from reconciler.adapters.git.checkout import GitCheckout
@@ -18,6 +16,7 @@ from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.adapters.terraform.cli import TerraformCli
 from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.bootstrap.forge import ForgeChoice, forge_for
+from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.settings import planner_settings
@@ -30,7 +29,6 @@ from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
 from reconciler.gitops.root_files import allowed_files, assert_only_ours
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
-from reconciler.gitops.status import ClusterStatus, GitopsReport
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.gitops.write import rendered_cluster
 from reconciler.loops.gitops_loop import Fetched, GitopsLoop, GitopsSettings, Mode
@@ -39,7 +37,6 @@ from reconciler.model.ids import Region
 from reconciler.observer.observe import observe
 from reconciler.ports.cloud import Cloud
 from reconciler.records.kubernetes import LEASE_NAMESPACE
-from reconciler.telemetry import events
 from reconciler.telemetry.logging import set_up_logging
 from reconciler.telemetry.scrub import secrets_of
 
@@ -124,51 +121,6 @@ def watch_until_stopped(options: GitopsOptions, verbosity: int = 0) -> None:
         loop = gitops_loop(options, repository)
         with stop_on_signals(clock.stop, [loop.stop]):
             loop.watch(GitopsLog())
-
-
-class GitopsLog:
-    """Logs each turn of the second loop; a turn like the one before it only at debug level."""
-
-    def __init__(self) -> None:
-        self._log = structlog.get_logger("gitops")
-        self._last: object = None
-
-    def __call__(self, outcome: GitopsReport | ReconcilerError) -> None:
-        """Log one turn."""
-        if isinstance(outcome, ReconcilerError):
-            self._failure(outcome)
-            return
-        repeated = outcome.clusters == self._last
-        self._last = outcome.clusters
-        if not outcome.clusters and not repeated:
-            self._log.warning(events.GITOPS_NO_CONFIG, tip=outcome.tip.short)
-        for status in outcome.clusters:
-            self._cluster(outcome, status, repeated=repeated)
-        for reason in outcome.unshown:
-            self._log.warning(events.GITOPS_STATUS_UNSHOWN, reason=reason)
-
-    def _failure(self, error: ReconcilerError) -> None:
-        repeated, self._last = str(error) == self._last, str(error)
-        say = self._log.debug if repeated else self._log.warning
-        say(events.GITOPS_TURN_FAILED, reason=str(error), kind=type(error).__name__)
-
-    def _cluster(self, report: GitopsReport, status: ClusterStatus, *, repeated: bool) -> None:
-        facts = {
-            "cluster": status.cluster,
-            "config": status.target.config_path,
-            "state": status.state,
-            "tip": report.tip.short,
-            "commit": status.commit,
-            "branch": status.branch or report.branch,
-            "reason": status.detail,
-        }
-        if repeated or status.state == "unchanged":
-            self._log.debug(events.GITOPS_CONFIG_SEEN, **facts)
-        elif status.healthy:
-            self._log.info(events.GITOPS_CONFIG_RENDERED, **facts)
-        else:
-            faults = [f"{p.line}:{p.column} {p.code}: {p.message}" for p in status.problems]
-            self._log.error(events.GITOPS_CONFIG_REFUSED, faults=faults, **facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ from typing import BinaryIO, Final
 
 from reconciler.adapters.system_clock import stop_on_signals
 from reconciler.bootstrap.confinement import confine
-from reconciler.bootstrap.gitops import GitopsLog, GitopsOptions, git_repository, gitops_loop
+from reconciler.bootstrap.gitops import GitopsOptions, git_repository, gitops_loop
+from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.gitops.channel import Message, Turn, encode
 from reconciler.gitops.status import GitopsReport
 from reconciler.loops.config_follower import ConfigFollower

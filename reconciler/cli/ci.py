@@ -2,16 +2,13 @@
 
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from reconciler.cli.ci_stage import errors_exit_1, stage_shown_as
 from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
-from reconciler.model.errors import InputError, ReconcilerError
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
 EXAMPLES = {
@@ -104,7 +101,7 @@ def plan(
     from reconciler.gitops.plan_report import report_json  # noqa: PLC0415 - heavy
     from reconciler.gitops.summary import summary  # noqa: PLC0415 - heavy
 
-    with _errors_exit_1(when=detailed_exitcode), _shown("plan", directory) as outcome:
+    with errors_exit_1(when=detailed_exitcode), stage_shown_as("plan", directory) as outcome:
         stages = _stages(
             directory,
             out,
@@ -162,7 +159,7 @@ def apply(
     made again first, and applied if it still does the same. An approved removal of a fleet that
     is not drained yet is left out: everything else is applied, and the exit code is 1.
     """
-    with _shown("apply", directory) as outcome:
+    with stage_shown_as("apply", directory) as outcome:
         stages = _stages(
             directory,
             kept,
@@ -211,7 +208,7 @@ def drift(
     """
     from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
 
-    with _errors_exit_1(when=detailed_exitcode), tempfile.TemporaryDirectory() as scratch:
+    with errors_exit_1(when=detailed_exitcode), tempfile.TemporaryDirectory() as scratch:
         stages = _stages(
             directory,
             Path(scratch),
@@ -366,38 +363,3 @@ def _stages(
             **judging,
         )
     )
-
-
-@dataclass
-class _Outcome:
-    """How a stage ended that raised nothing."""
-
-    failed: bool = False
-    detail: str = "refused: see the summary"
-    """Why it failed, in a few words."""
-
-
-@contextmanager
-def _shown(stage: Literal["plan", "apply"], directory: Path) -> Iterator[_Outcome]:
-    """The stage's end beside the commit, for the status chain and for people."""
-    from reconciler.bootstrap.forge import stage_shown  # noqa: PLC0415 - heavy
-
-    show, outcome = stage_shown(stage, directory), _Outcome()
-    show("pending", "under way")
-    try:
-        yield outcome
-    except BaseException:
-        show("failure", "failed: see the job")
-        raise
-    show(*(("failure", outcome.detail) if outcome.failed else ("success", "done")))
-
-
-@contextmanager
-def _errors_exit_1(*, when: bool) -> Iterator[None]:
-    """With --detailed-exitcode 2 means changes, so an invalid config must not end with 2."""
-    try:
-        yield
-    except ReconcilerError as error:
-        if not when or error.exit_code == 1:
-            raise
-        raise InputError(error.where, error.what, error.hint) from error

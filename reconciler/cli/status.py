@@ -100,6 +100,9 @@ def _print_plan(plan: Json) -> None:
     sys.stdout.write("\n")
     columns = ("fleet", "region", "state", "joined", "launching", "current", "target")
     print_table(columns, [[fleet[key] for key in columns] for fleet in plan["fleets"]])
+    for fleet in plan["fleets"]:
+        if fleet.get("removal"):
+            sys.stdout.write(f"{fleet['fleet']} is to go: {fleet['removal']}\n")
     cost = plan["cost"]
     sys.stdout.write(
         f"\n{plan['pods_pending']} pods pending, {plan['pods_unplaceable']} of them unplaceable; "

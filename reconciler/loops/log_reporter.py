@@ -156,6 +156,15 @@ class LogReporter:
             news = fleet.state == "missing" and fleet.region in answered
             if news and self._repeats.is_news(events.FLEET_MISSING, fleet.fleet, fleet.region):
                 self._log.warning(events.FLEET_MISSING, fleet=fleet.fleet, region=fleet.region)
+        for fleet in plan.fleets:
+            waits = fleet.removal
+            if waits and self._repeats.is_news(events.FLEET_REMOVAL_WAITS, fleet.fleet, waits):
+                self._log.info(
+                    events.FLEET_REMOVAL_WAITS,
+                    fleet=fleet.fleet,
+                    region=fleet.region,
+                    reason=waits,
+                )
         if plan.orphans and self._repeats.is_news(events.ORPHANS_FOUND, str(plan.orphans)):
             self._log.warning(events.ORPHANS_FOUND, instances=plan.orphans)
         for held in plan.held[:LINES_MAX]:

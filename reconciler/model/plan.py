@@ -87,6 +87,9 @@ class FleetPlan:
     awaited: int = 0
     """Instances that EC2 is asked for, by this plan or before, and has not launched; none while
     the fleet is unavailable."""
+    removal: str = ""
+    """What its approved removal or replacement waits for; empty when it is not to go, or has no
+    node left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The planner: (Snapshot, PlannerSettings) -> Plan, by policies in a fixed order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from reconciler.model.action_order import in_order
 from reconciler.model.actions import (
@@ -10,9 +10,9 @@ from reconciler.model.actions import (
 )
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Pod
-from reconciler.model.ids import FleetId
+from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.placements import Dispatch, Placements
-from reconciler.model.plan import Cost, FleetPlan, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.fleets.departing import with_departing
@@ -23,6 +23,7 @@ from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.leaving.kept import one_reason_each
 from reconciler.planner.leaving.removals import settle_removals
 from reconciler.planner.leaving.unproven import check_removals, hold_unproven
+from reconciler.planner.leaving.waiting_removals import removal_of
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_cycle
 from reconciler.planner.policies import (
@@ -96,6 +97,8 @@ def _finish(cycle: Cycle) -> Plan:
     check_removals(cycle)
     snapshot, settings = cycle.snapshot, cycle.settings
     foreign = snapshot.cloud.ignored if snapshot.cloud else ()
+    kept = tuple(one_reason_each(cycle.kept))
+    kept_by_name = {each.node: each for each in kept}
     return Plan(
         at=snapshot.at,
         cluster=settings.cluster,
@@ -105,9 +108,9 @@ def _finish(cycle: Cycle) -> Plan:
         held=tuple(sorted(cycle.held)),
         unplaceable=tuple(sorted([*cycle.unplaceable, *_homeless(cycle)], key=lambda u: u.pod)),
         ignored=tuple(_merged([*cycle.demand.ignored, *snapshot.cluster.ignored, *foreign])),
-        fleets=tuple(_fleet_plan(cycle, status) for status in cycle.inventory.fleets),
+        fleets=tuple(_fleet_plan(cycle, s, kept_by_name) for s in cycle.inventory.fleets),
         cost=_cost(cycle),
-        kept=tuple(one_reason_each(cycle.kept)),
+        kept=kept,
         memories=cycle.inventory.memories,
         demands=tuple(cycle.demands[key] for key in sorted(cycle.demands)),
         quarantined=len(cycle.quarantined),
@@ -197,7 +200,7 @@ def _merged(ignored: list[Ignored]) -> list[Ignored]:
     return sorted(rest | kinds)
 
 
-def _fleet_plan(cycle: Cycle, status: FleetStatus) -> FleetPlan:
+def _fleet_plan(cycle: Cycle, status: FleetStatus, kept: Mapping[NodeName, Kept]) -> FleetPlan:
     awaited = max(0, cycle.targets[status.key] - status.provided)
     return FleetPlan(
         fleet=status.key.name,
@@ -211,6 +214,7 @@ def _fleet_plan(cycle: Cycle, status: FleetStatus) -> FleetPlan:
         state=status.state,
         unavailable=status.unavailable,
         awaited=0 if status.unavailable else awaited,
+        removal=removal_of(cycle, status, kept),
     )
 
 

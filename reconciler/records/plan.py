@@ -176,6 +176,7 @@ def _ignored(ignored: Ignored) -> Json:
 
 
 def _fleet(fleet: FleetPlan) -> Json:
+    removal = {"removal": fleet.removal} if fleet.removal else {}
     return {
         "fleet": fleet.fleet,
         "region": fleet.region,
@@ -186,6 +187,7 @@ def _fleet(fleet: FleetPlan) -> Json:
         "min": fleet.min,
         "max": fleet.max,
         "state": fleet.state,
+        **removal,
     }
 
 

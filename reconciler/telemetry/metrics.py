@@ -22,6 +22,7 @@ FLEET_CURRENT: Final = _name("fleet_current_nodes")
 FLEET_JOINED: Final = _name("fleet_joined_nodes")
 FLEET_LAUNCHING: Final = _name("fleet_launching_nodes")
 FLEET_UNAVAILABLE: Final = _name("fleet_unavailable")
+FLEET_REMOVAL_NODES: Final = _name("fleet_removal_nodes")
 COST_BEFORE: Final = _name("cost_before_usd_per_hour")
 COST_AFTER: Final = _name("cost_after_usd_per_hour")
 COST_LOWER_BOUND: Final = _name("cost_lower_bound_usd_per_hour")
@@ -57,6 +58,7 @@ ALL: Final = (
     FLEET_JOINED,
     FLEET_LAUNCHING,
     FLEET_UNAVAILABLE,
+    FLEET_REMOVAL_NODES,
     COST_BEFORE,
     COST_AFTER,
     COST_LOWER_BOUND,

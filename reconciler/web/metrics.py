@@ -237,6 +237,11 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         ((f, int(bool(f.unavailable))) for f in plan.fleets),
     )
     yield _of_fleets(
+        names.FLEET_REMOVAL_NODES,
+        "Nodes left of a fleet whose removal was approved; 0 for fleets that stay.",
+        ((f, f.joined if f.removal else 0) for f in plan.fleets),
+    )
+    yield _of_fleets(
         names.FLEET_TARGET, "Target after the plan.", ((f, f.target) for f in plan.fleets)
     )
     yield _of_fleets(

@@ -1,4 +1,4 @@
-"""Idle nodes that a consolidation is about to fill: ended now, they would be bought again."""
+"""Idle nodes that pods of others are about to fill: ended now, they would be bought again."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,6 +7,7 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
+from reconciler.planner.policies.scale_in.consolidate import is_departing
 from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.empty import RipeNodes
 from reconciler.planner.policies.scale_in.scene import Scene
@@ -27,7 +28,8 @@ def find_awaited(
             take no pods.
     """
     removable = ripe.removable
-    if not (scene.cycle.settings.consolidation and candidates and removable):
+    wanted = scene.cycle.settings.consolidation or any(map(is_departing, candidates))
+    if not (wanted and candidates and removable):
         return {}
     open_to_pods = removable | ripe.spares
     seen = replace(scene, spares={*scene.spares, *open_to_pods})

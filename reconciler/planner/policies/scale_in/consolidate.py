@@ -1,10 +1,13 @@
-"""Consolidation: a node's pods on cheaper capacity, at most one new node, when that saves 5 %.
+"""New nodes in the place of others: a cheaper one when that saves 5 %, or room for a removal.
 
-The new node is asked for first. The drain begins in a later plan, when it is there: a drain is
-only begun with its end in sight (docs/scale-in.md).
+The first is consolidation, which asks for one node at most. The second is for the pods of fleets
+whose removal was approved, at whatever price. The new nodes are asked for first. The drain begins
+in a later plan, when they are there: a drain is only begun with its end in sight
+(docs/scale-in.md).
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_ASKED, AnyAction
@@ -21,15 +24,35 @@ from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.text import counted_noun
 
 SAVING_PERCENT_MIN = 5
+NEW_NODES_MAX = 8
+"""So many nodes may come for one of a fleet that is to go: the sizes that are left may be small."""
 ASKED_MAX = 2
 """So many nodes may come for one in vain."""
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNodes:
+    """New nodes of one fleet that could take the pods of a node."""
+
+    key: FleetKey
+    count: int = 1
+
+    @property
+    def text(self) -> str:
+        """In a few words, for people."""
+        return f"{counted_noun(self.count, 'node')} of {self.key.name}"
+
+
 class Consolidator:
-    """What could replace a node; does nothing unless the config asks for consolidation."""
+    """What could replace a node.
+
+    Nodes of a fleet whose removal was approved may be replaced at any price; all others only when
+    the config asks for consolidation.
+    """
 
     def __init__(self, scene: Scene, mover: Mover) -> None:
         self._scene = scene
@@ -39,8 +62,8 @@ class Consolidator:
         self._sectors: dict[NodeName, frozenset[str]] = {}
 
     def cheaper_rows(self, candidate: Candidate, idle: Iterable[NodeName]) -> list[int]:
-        """Those of the idle nodes that cost less: they had better stay, and the candidate go."""
-        if not self._on:
+        """Those of the idle nodes that may take its pods: the cheaper ones, of a removal any."""
+        if not self._is_replaced(candidate):
             return []
         cycle = self._scene.cycle
         return [
@@ -48,7 +71,7 @@ class Consolidator:
             for name in sorted(idle)
             if name not in cycle.unequipped
             and self._may_stay(cycle.inventory.fleet_of_node[name])
-            and self._saves(candidate, cycle.inventory.fleet_of_node[name])
+            and self._is_better(candidate, cycle.inventory.fleet_of_node[name])
         ]
 
     def _may_stay(self, key: FleetKey) -> bool:
@@ -73,8 +96,8 @@ class Consolidator:
         return found
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
-        """Cheaper capacity that is launching or not complete yet, and promised to nobody."""
-        if not self._on:
+        """Capacity that may replace it, launching or not complete yet, and promised to nobody."""
+        if not self._is_replaced(candidate):
             return []
         cycle = self._scene.cycle
         owners = cycle.inventory.fleet_of_node
@@ -83,12 +106,14 @@ class Consolidator:
         return [
             row
             for row, key in coming.items()
-            if row not in cycle.used_rows and self._saves(candidate, key)
+            if row not in cycle.used_rows
+            and self._is_better(candidate, key)
+            and self._may_stay(key)
         ]
 
     def cheaper_fleets(self, candidate: Candidate) -> list[FleetKey]:
-        """Fleets of its region that may grow by a node that costs less, the cheapest first."""
-        if not self._on:
+        """Fleets of its region that may grow by a node in its place, the cheapest first."""
+        if not self._is_replaced(candidate):
             return []
         cycle = self._scene.cycle
         cheaper = [s.key for s in cycle.inventory.fleets if self._is_open(candidate, s)]
@@ -115,16 +140,37 @@ class Consolidator:
         sim.revert(mark)
         return fits
 
-    def ask_for(self, candidate: Candidate, key: FleetKey) -> None:
-        """Raise the fleet's target by the one node; the candidate counts as one that leaves."""
-        cycle = self._scene.cycle
-        cycle.targets[key] = cycle.size_of(key) + 1
-        cycle.replacements[key] = cycle.replacements.get(key, 0) + 1
-        old, new = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
-        because = f"a node at {new} USD/h can take the pods of {candidate.node.name} at {old}"
+    def most(self, candidate: Candidate, key: FleetKey) -> int:
+        """How many new nodes of the fleet may come for the candidate."""
+        if not is_departing(candidate):
+            return 1
+        status, cycle = self._scene.cycle.statuses[key], self._scene.cycle
+        room = NEW_NODES_MAX if status.max is None else status.max - cycle.size_of(key)
+        price = cycle.offers[key].nano_usd_per_hour
+        left = [limit.left for limit in cost_limits(cycle, status.settings.sector)]
+        paid = [amount // price for amount in left] if price else []
+        return max(0, min(NEW_NODES_MAX, room, *paid))
+
+    def ask_for(self, candidate: Candidate, new: NewNodes) -> None:
+        """Raise the fleet's target; the candidate counts as one that leaves."""
+        cycle, key = self._scene.cycle, new.key
+        cycle.targets[key] = cycle.size_of(key) + new.count
+        cycle.replacements[key] = cycle.replacements.get(key, 0) + new.count
+        old, price = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
+        because = f"a node at {price} USD/h can take the pods of {candidate.node.name} at {old}"
+        if is_departing(candidate):
+            because = f"{candidate.status.key.name} is to go, and its pods need places"
         cycle.raises[key] = ("consolidation", because)
         cycle.actions += self._noted(candidate, key)
         self._scene.non_empty_begun += 1
+
+    def _is_replaced(self, candidate: Candidate) -> bool:
+        """Whether other nodes may be kept or bought for its pods at all."""
+        return self._on or is_departing(candidate)
+
+    def _is_better(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether a node of the fleet should have its pods rather than the candidate."""
+        return is_departing(candidate) or self._saves(candidate, key)
 
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
         offers = self._scene.cycle.offers
@@ -169,7 +215,8 @@ class Consolidator:
         return (
             status.key.region == candidate.status.key.region
             and not status.unavailable
-            and self._saves(candidate, status.key)
+            and not status.settings.departing
+            and self._is_better(candidate, status.key)
             and (status.max is None or self._scene.cycle.size_of(status.key) < status.max)
             and status.settings.sector in self._sectors_of(candidate)
             and self._affordable(status)
@@ -188,3 +235,8 @@ class Consolidator:
         price = self._scene.cycle.offers[status.key].nano_usd_per_hour
         limits = cost_limits(self._scene.cycle, status.settings.sector)
         return all(price <= limit.left for limit in limits)
+
+
+def is_departing(candidate: Candidate) -> bool:
+    """Whether it is a node of a fleet whose removal or replacement was approved."""
+    return candidate.status.settings.departing

@@ -8,7 +8,7 @@ for ever, or buy in vain.
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.ids import NodeName
 from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves, grouped
 from reconciler.planner.node_rows import in_each_zone
@@ -16,7 +16,7 @@ from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, Bar
 from reconciler.planner.policies.scale_in.candidates import Candidate
-from reconciler.planner.policies.scale_in.consolidate import Consolidator
+from reconciler.planner.policies.scale_in.consolidate import Consolidator, NewNodes
 from reconciler.planner.policies.scale_in.missed import Misses
 from reconciler.planner.policies.scale_in.scene import Scene
 
@@ -63,11 +63,11 @@ class Departures:
         coming = self.consolidator.coming_rows(candidate)
         return self.leave(candidate, coming) if coming else None
 
-    def leave_for_new(self, candidate: Candidate) -> FleetKey | Bar | None:
-        """As `leave`, with one new node, which takes pods after all others.
+    def leave_for_new(self, candidate: Candidate) -> NewNodes | Bar | None:
+        """As `leave`, with new nodes, which take pods after all others.
 
         Returns:
-            The cheapest fleet of which one more node will do: the candidate is out, and its pods
+            The fewest nodes of the cheapest fleet that will do: the candidate is out, and its pods
             are where they would go then. Or what speaks against it, or None when none would do:
             nothing is changed then.
         """
@@ -77,21 +77,22 @@ class Departures:
             if self.consolidator.asked_in_vain(candidate, key):
                 bar = "consolidation", f"nodes of {key.name} came for it and did not take its pods"
                 continue
-            found = self._leave_for(candidate, groups, offers[key].row)
-            if isinstance(found, Moves):
-                return key
-            bar = bar or found
+            for count in range(1, self.consolidator.most(candidate, key) + 1):
+                found = self._leave_for(candidate, groups, offers[key].row, count)
+                if isinstance(found, Moves):
+                    return NewNodes(key=key, count=count)
+                bar = bar or found
         return bar
 
     def _leave_for(
-        self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec
+        self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec, count: int
     ) -> Moves | Bar | None:
-        """As `leave`, with one new node, whichever zone it comes up in."""
+        """As `leave`, with new nodes, whichever zone they come up in."""
         mark, found = self._mover.mark(), None
         for each in [*in_each_zone(spec), spec]:
             self._mover.undo(mark)
-            row = self._mover.add_row(each)
-            move = partial(self._mover.move, candidate.node, groups, [row])
+            rows = [self._mover.add_row(each) for _ in range(count)]
+            move = partial(self._mover.move, candidate.node, groups, rows)
             found = self._checked(candidate, move)
             if not isinstance(found, Moves):
                 self._mover.undo(mark)

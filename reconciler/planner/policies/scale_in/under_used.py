@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
-from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.leaving.drains import begin_drain, evictions
 from reconciler.planner.leaving.kept import keep
@@ -11,8 +10,13 @@ from reconciler.planner.leaving.mover import Mover
 from reconciler.planner.leaving.moves import Moves, placements_of
 from reconciler.planner.leaving.rounds import DrainProgress
 from reconciler.planner.leaving.timers import start_timer, stop_timer
+from reconciler.planner.leaving.waiting_removals import (
+    selects_only_what_goes,
+    why_nothing_is_bought,
+)
 from reconciler.planner.policies.scale_in.bars import IN_USE, NEEDED_BACK, Bar, at_minimum
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, lasting_bar
+from reconciler.planner.policies.scale_in.consolidate import NewNodes, is_departing
 from reconciler.planner.policies.scale_in.departures import Departures
 from reconciler.planner.policies.scale_in.scene import Scene
 from reconciler.planner.text import counted_noun, duration
@@ -78,17 +82,18 @@ class _Emptier:
         """
         cycle, node, departures = self._scene.cycle, candidate.node, self._departures
         answer = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+        code = "removal" if is_departing(candidate) else "consolidation"
         match answer:
             case Moves():
                 self._scene.non_empty_begun += 1
-                keep(cycle, node, "consolidation", "the cheaper node that replaces it is launching")
-            case FleetKey(name=name):
+                keep(cycle, node, code, "nodes that take its pods are launching")
+            case NewNodes(text=text):
                 departures.consolidator.ask_for(candidate, answer)
-                keep(cycle, node, "consolidation", f"it goes when a node of {name} has come for it")
+                keep(cycle, node, code, f"it goes when {text} came for its pods")
             case None:
                 return False
-            case code, detail:
-                keep(cycle, node, code, detail)
+            case why, detail:
+                keep(cycle, node, why, detail)
                 return False
         return True
 
@@ -109,17 +114,30 @@ class _Emptier:
             return IN_USE
         if not self._scene.room.may_leave(status.key):
             return at_minimum(status)
-        found: Moves | FleetKey | Bar | None = departures.leave(candidate)
+        found: Moves | NewNodes | Bar | None = departures.leave(candidate)
         if found is None:
             mark = self._mover.mark()
             found = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
             self._mover.undo(mark)
         if found is None:
-            return "no-destination", "its pods fit on no other node"
-        if isinstance(found, Moves | FleetKey):
+            return _no_destination(cycle, candidate)
+        if isinstance(found, Moves | NewNodes):
             return None
         # What demand needs back it needs for as long as this burst: its time need not run anew.
         return None if found == NEEDED_BACK else found
+
+
+def _no_destination(cycle: Cycle, candidate: Candidate) -> Bar:
+    """That its pods fit nowhere; of a fleet that is to go also what would have to change."""
+    nowhere = "its pods fit on no other node"
+    if not is_departing(candidate):
+        return "no-destination", nowhere
+    specs = [pod.spec for pod in candidate.placed]
+    label = selects_only_what_goes(cycle.settings, specs)
+    if label:
+        owner = f"pods there select {label}, which only fleets that are to go have"
+        return "no-destination", f"{owner}: it stays until their owner changes the selector"
+    return "no-destination", f"{nowhere}: {why_nothing_is_bought(cycle, specs)}"
 
 
 def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> Bar | None:

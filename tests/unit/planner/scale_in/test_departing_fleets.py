@@ -1,5 +1,6 @@
 """Fleets that EC2 has and the config has not (docs/scale-in.md)."""
 
+from dataclasses import replace
 from typing import Any
 
 from reconciler.model.actions import (
@@ -13,7 +14,9 @@ from reconciler.model.cluster import Node
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
+from reconciler.planner.settings import FleetSettings
 from tests.builders import (
+    amounts,
     make_cloud_of,
     make_fleet,
     make_fleet_settings,
@@ -133,3 +136,83 @@ def test_draining_node_of_a_fleet_that_is_to_go_is_not_taken_back() -> None:
     made = planned(drained("o", OLD), make_pod(cpu="3"))
     assert told(made, UntaintNode) == []
     assert [(p.fleet, p.new_node) for p in made.placements] == [(STAYS.name, 0)]
+
+
+SMALL = make_fleet_settings("small", max_capacity=4)
+"""Its nodes are as large as those of the fleet that goes."""
+
+
+def going(*objects: Any, fleets: tuple[FleetSettings, ...] = (SMALL,), sector: str = "") -> Plan:
+    """The plan of a config whose remaining fleets have no node, beside one that may go."""
+    nodes = [o for o in objects if isinstance(o, Node)]
+    tags = FrozenMap({"sector": sector or OLD.sector, "fleet": OLD.name})
+    counts = {f.name: sum(n.labels["fleet"] == f.name for n in nodes) for f in fleets}
+    lives = [make_fleet(fleet, counts[fleet.name]) for fleet in fleets]
+    count = sum(n.labels["fleet"] == OLD.name for n in nodes)
+    cloud = make_cloud_of(nodes, make_fleet(OLD, count, tags=tags), *lives)
+    settings = make_settings(*fleets, allow_destroy=frozenset({OLD.name}))
+    return plan(make_snapshot(*objects, cloud=cloud), settings)
+
+
+def raises(made: Plan) -> dict[str, int]:
+    """Targets that the plan sets, by fleet."""
+    return {a.fleet: a.to_capacity for a in made.actions if isinstance(a, SetCapacity)}
+
+
+def waits(made: Plan) -> str:
+    """What the removal waits for, as status and log tell it."""
+    return next(f.removal for f in made.fleets if f.fleet == OLD.name)
+
+
+def test_room_is_bought_for_the_pods_of_an_approved_removal() -> None:
+    """With the other fleet at 0 of 4 nothing was bought, and the drain waited without a word."""
+    made = going(make_node("o", OLD), on("o", cpu="3"))
+    assert raises(made) == {SMALL.name: 1}
+    assert told(made, TaintNode) == []
+    assert (
+        waits(made)
+        == "1 node with 1 pod left; removal: it goes when 1 node of primary-small came for its pods"
+    )
+    made = going(make_node("o", OLD), make_node("s", SMALL), on("o", cpu="3"))
+    assert raises(made) == {}
+    assert told(made, TaintNode) == ["o"]
+    assert moves(made) == {"on-o": "s"}
+    assert waits(made) == "1 node with 1 pod left, being drained"
+
+
+def test_room_for_a_removal_is_bought_once() -> None:
+    """While the new node launches another one would come with each cycle."""
+    nodes = make_node("o", OLD)
+    tags = FrozenMap({"sector": OLD.sector, "fleet": OLD.name})
+    cloud = make_cloud_of([nodes], make_fleet(OLD, 1, tags=tags), make_fleet(SMALL, 1))
+    settings = make_settings(SMALL, allow_destroy=frozenset({OLD.name}))
+    made = plan(make_snapshot(nodes, on("o", cpu="3"), cloud=cloud), settings)
+    assert raises(made) == {}
+    assert "nodes that take its pods are launching" in waits(made)
+
+
+def test_several_smaller_nodes_take_the_pods_of_a_larger_one() -> None:
+    """A removed large size would wait for ever beside sizes that are all smaller."""
+    large = make_node("o", OLD, allocatable=amounts(cpu=16, memory="128Gi", pods=58))
+    pods = [make_pod(f"p{n}", node="o", cpu="3", memory="1Gi") for n in range(3)]
+    assert raises(going(large, *pods)) == {SMALL.name: 3}
+
+
+def test_no_room_is_bought_beyond_the_maximum_and_that_is_said() -> None:
+    """An approval of a removal is no approval to exceed a limit."""
+    closed = replace(SMALL, max_capacity=0)
+    made = going(make_node("o", OLD), on("o", cpu="3"), fleets=(closed,))
+    assert raises(made) == {}
+    assert "primary-small is at its max_capacity of 0" in waits(made)
+
+
+def test_pod_that_selects_a_renamed_sector_keeps_its_node_and_that_is_said() -> None:
+    """No node of the new name may run it: only its owner can change that."""
+    pod = replace(
+        on("o", cpu="3"), spec=replace(on("o").spec, node_selector=FrozenMap({"sector": "gone"}))
+    )
+    made = going(make_node("o", OLD, labels={"sector": "gone"}), pod, sector="gone")
+    assert raises(made) == {}
+    assert told(made, TaintNode) == []
+    assert "sector=gone" in waits(made)
+    assert "until their owner changes the selector" in waits(made)

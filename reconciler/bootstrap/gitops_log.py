@@ -1,0 +1,52 @@
+"""What the second loop writes to the log."""
+
+import structlog
+
+from reconciler.gitops.status import ClusterStatus, GitopsReport
+from reconciler.model.errors import ReconcilerError
+from reconciler.telemetry import events
+
+
+class GitopsLog:
+    """Logs each turn of the second loop; a turn like the one before it only at debug level."""
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger("gitops")
+        self._last: object = None
+
+    def __call__(self, outcome: GitopsReport | ReconcilerError) -> None:
+        """Log one turn."""
+        if isinstance(outcome, ReconcilerError):
+            self._failure(outcome)
+            return
+        repeated = outcome.clusters == self._last
+        self._last = outcome.clusters
+        if not outcome.clusters and not repeated:
+            self._log.warning(events.GITOPS_NO_CONFIG, tip=outcome.tip.short)
+        for status in outcome.clusters:
+            self._cluster(outcome, status, repeated=repeated)
+        for reason in outcome.unshown:
+            self._log.warning(events.GITOPS_STATUS_UNSHOWN, reason=reason)
+
+    def _failure(self, error: ReconcilerError) -> None:
+        repeated, self._last = str(error) == self._last, str(error)
+        say = self._log.debug if repeated else self._log.warning
+        say(events.GITOPS_TURN_FAILED, reason=str(error), kind=type(error).__name__)
+
+    def _cluster(self, report: GitopsReport, status: ClusterStatus, *, repeated: bool) -> None:
+        facts = {
+            "cluster": status.cluster,
+            "config": status.target.config_path,
+            "state": status.state,
+            "tip": report.tip.short,
+            "commit": status.commit,
+            "branch": status.branch or report.branch,
+            "reason": status.detail,
+        }
+        if repeated or status.state == "unchanged":
+            self._log.debug(events.GITOPS_CONFIG_SEEN, **facts)
+        elif status.healthy:
+            self._log.info(events.GITOPS_CONFIG_RENDERED, **facts)
+        else:
+            faults = [f"{p.line}:{p.column} {p.code}: {p.message}" for p in status.problems]
+            self._log.error(events.GITOPS_CONFIG_REFUSED, faults=faults, **facts)

@@ -1,0 +1,44 @@
+"""How a stage of a pipeline ends: its exit code, and what is shown beside the commit."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reconciler.model.errors import InputError, ReconcilerError
+
+
+@dataclass
+class StageOutcome:
+    """How a stage ended that raised nothing."""
+
+    failed: bool = False
+    detail: str = "refused: see the summary"
+    """Why it failed, in a few words."""
+
+
+@contextmanager
+def stage_shown_as(stage: Literal["plan", "apply"], directory: Path) -> Iterator[StageOutcome]:
+    """The stage's end beside the commit, for the status chain and for people."""
+    from reconciler.bootstrap.forge import stage_shown  # noqa: PLC0415 - heavy
+
+    show, outcome = stage_shown(stage, directory), StageOutcome()
+    show("pending", "under way")
+    try:
+        yield outcome
+    except BaseException:
+        show("failure", "failed: see the job")
+        raise
+    show(*(("failure", outcome.detail) if outcome.failed else ("success", "done")))
+
+
+@contextmanager
+def errors_exit_1(*, when: bool) -> Iterator[None]:
+    """With --detailed-exitcode 2 means changes, so an invalid config must not end with 2."""
+    try:
+        yield
+    except ReconcilerError as error:
+        if not when or error.exit_code == 1:
+            raise
+        raise InputError(error.where, error.what, error.hint) from error

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.cli.inputs import Desk, Json, fleet, pod
+from tests.cli.inputs import Desk, Json, fleet, listing, pod
 
 COOLING = {
     "fleets": [
@@ -39,6 +39,22 @@ def test_cool_off_on_the_lease_sends_demand_elsewhere(desk: Desk) -> None:
     made = desk.plan_of(pod("web"), aws=AWS)
     assert made["placements"][0]["fleet"] == "primary-std"
     made = desk.plan_of(pod("web"), state(COOLING), aws=AWS)
+    assert made["placements"][0]["fleet"] == "primary-big"
+
+
+def test_of_several_leases_only_that_of_the_install_counts(desk: Desk) -> None:
+    """A tenant's Lease in the files would make fleets unavailable in the plan."""
+    tenant = state(COOLING)
+    tenant["metadata"]["namespace"] = "tenant"
+    ours = state({"fleets": [], "version": 1})
+    files = ["--cluster", desk.write("cluster.json", listing(pod("web"), tenant, ours))]
+    files += ["--aws", desk.write("aws.json", AWS)]
+    made = desk.plan(*files, "--lease-namespace", "ops").plan
+    assert made["placements"][0]["fleet"] == "primary-std"
+    assert [(i["code"], i["kind"], i["count"]) for i in made["ignored"]] == [
+        ("unused-kind", "Lease", 1)
+    ]
+    made = desk.plan(*files, "--lease-namespace", "tenant").plan
     assert made["placements"][0]["fleet"] == "primary-big"
 
 

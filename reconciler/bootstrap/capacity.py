@@ -212,8 +212,8 @@ class Capacity:
             awake_seconds=self._clock.awake_seconds,
         )
         stack.enter_context(closing(self._cluster))
-        clients = Clients(fence=ours.leadership.may_act)
         awake = self._clock.awake_seconds
+        clients = Clients(fence=ours.leadership.may_act, awake_seconds=awake)
         cloud = Ec2FleetCloud(self._source.settings.cluster, clients, awake_seconds=awake)
         stack.enter_context(closing(cloud))
         return self._cluster, cloud

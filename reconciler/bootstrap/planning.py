@@ -86,8 +86,19 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
             settings = sides.settings
             snapshot = observe(sides.cluster, sides.cloud, settings.observed_regions, SystemClock())
     if request.now is not None:
-        snapshot = replace(snapshot, at=request.now)
+        snapshot = at_another_time(snapshot, request.now)
     return plan(snapshot, settings), snapshot, settings
+
+
+def at_another_time(snapshot: Snapshot, at: datetime) -> Snapshot:
+    """Return the snapshot as if it were that time: no server's clock shows it."""
+    cloud = snapshot.cloud
+    return replace(
+        snapshot,
+        at=at,
+        cluster=replace(snapshot.cluster, server_time=None),
+        cloud=None if cloud is None else replace(cloud, server_time=None),
+    )
 
 
 def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, PlannerSettings]:

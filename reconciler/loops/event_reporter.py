@@ -14,7 +14,7 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.binding import CONTRADICTED, IDENTITY_NAMESPACE, Binding, Verdict
+from reconciler.model.binding import IDENTITY_NAMESPACE, Binding, Verdict
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Placement, Plan, Unplaceable
@@ -99,7 +99,7 @@ class EventReporter:
     def _tell_binding(self, binding: Binding) -> None:
         """Tell on kube-system, the cluster's identity, when it seems wrong and when that ends."""
         before, self._verdict = self._verdict, binding.verdict
-        if binding.verdict == before or not (binding.contradicted or before in CONTRADICTED):
+        if binding.verdict == before or not (binding.contradicted or before == "unproven"):
             return
         self._events.emit(
             ObjectEvent(

@@ -11,6 +11,7 @@ from reconciler.model.binding import Binding
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.clocks import SKEW_MAX
 from reconciler.records.binding import binding_to_json
 from reconciler.telemetry import events
 from reconciler.telemetry.repeats import Repeats
@@ -167,6 +168,9 @@ class LogReporter:
                 )
         if plan.orphans and self._repeats.is_news(events.ORPHANS_FOUND, str(plan.orphans)):
             self._log.warning(events.ORPHANS_FOUND, instances=plan.orphans)
+        skew = plan.clock_skew_seconds
+        if abs(skew) > SKEW_MAX.total_seconds() and self._repeats.is_news(events.CLOCK_SKEWED):
+            self._log.error(events.CLOCK_SKEWED, ahead_seconds=skew)
         for held in plan.held[:LINES_MAX]:
             name = held.node or held.instance
             if self._repeats.is_news(events.NODE_HELD, name, held.code):

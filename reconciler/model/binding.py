@@ -10,9 +10,7 @@ IDENTITY_NAMESPACE = "kube-system"
 """Every cluster has it, it is never deleted, and its UID is the cluster's identity. Source:
 Kubernetes community, "cluster id" (kube-state-metrics, OpenTelemetry's k8s.cluster.uid)."""
 
-Verdict = Literal["proven", "previously-proven", "pending", "unproven", "foreign"]
-
-CONTRADICTED: frozenset[Verdict] = frozenset({"unproven", "foreign"})
+Verdict = Literal["proven", "previously-proven", "pending", "unproven"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +38,11 @@ class Binding:
     """What the Lease should say from now on; None while nothing is proven."""
     may_remove: bool = False
     """Whether instances may be ended and nodes be drained or deleted at all."""
-    may_buy: bool = True
-    """Whether fleets may be changed at all."""
 
     @property
     def contradicted(self) -> bool:
         """Whether a person has to look: the cluster and the fleets do not seem to go together."""
-        return self.verdict in CONTRADICTED
+        return self.verdict == "unproven"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -131,6 +131,8 @@ class Plan:
     """The same about instances that never joined and were ended in the last hour."""
     binding: Binding = field(default_factory=Binding)
     """Whether cluster and fleets belong together."""
+    clock_skew_seconds: int = 0
+    """How far our clock is ahead of EC2's and the API server's; negative when it is behind."""
     quarantined: int = 0
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
     orphans: int = 0

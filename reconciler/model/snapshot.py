@@ -58,6 +58,8 @@ class ClusterState:
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1
     """Full lists taken since start; the safety stop asks for two that agree."""
+    server_time: datetime | None = None
+    """The API server's own clock when this was observed; None when it is not known."""
 
     @property
     def uid(self) -> str:
@@ -79,6 +81,8 @@ class CloudState:
     ignored: tuple[Ignored, ...] = ()
     instances_known: bool = False
     """Whether an answer about instances was given at all: without one nobody is stuck or gone."""
+    server_time: datetime | None = None
+    """EC2's own clock when this was observed; None when it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

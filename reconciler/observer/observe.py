@@ -28,4 +28,7 @@ def observe(
         PortError: EC2 did not answer in any region.
     """
     cloud_state: CloudState | None = cloud.observe(regions) if cloud is not None else None
-    return Snapshot(at=clock.now(), cluster=cluster.observe(), cloud=cloud_state)
+    # The clock comes last: a first observation waits for its lists, and what the servers' clocks
+    # show is compared with ours.
+    cluster_state = cluster.observe()
+    return Snapshot(at=clock.now(), cluster=cluster_state, cloud=cloud_state)

@@ -14,6 +14,7 @@ from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
+from reconciler.planner.clocks import clock_skew, is_skewed
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.devices import with_promised_devices
@@ -22,7 +23,11 @@ from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.leaving.kept import one_reason_each
 from reconciler.planner.leaving.removals import settle_removals
-from reconciler.planner.leaving.unproven import check_removals, hold_unproven
+from reconciler.planner.leaving.unproven import (
+    check_removals,
+    hold_for_skew,
+    hold_unproven,
+)
 from reconciler.planner.leaving.waiting_removals import removal_of
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_cycle
@@ -53,8 +58,8 @@ ORDER = (
 what is only tidier; no target is left below what is in use then."""
 
 WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, needed_nodes.SPEC)
-"""What a plan may do while nothing proves that cluster and fleets belong together: a new policy
-is not among them unless it is put here."""
+"""What a plan may do while nothing proves that cluster and fleets belong together, or while the
+clocks differ: a new policy is not among them unless it is put here."""
 
 
 def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
@@ -75,22 +80,23 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
     named, unequipped = with_promised_devices(named, settings)
     cycle = open_cycle(named, with_departing(named, settings), also)
     cycle.unequipped = unequipped
-    for policy in policies_for(cycle.inventory.binding):
+    skewed = is_skewed(snapshot)
+    for policy in policies_for(cycle.inventory.binding, skewed=skewed):
         policy.propose(cycle)
     hold_unproven(cycle)
+    if skewed:
+        hold_for_skew(cycle)
     settle_removals(cycle)
     return cycle
 
 
-def policies_for(binding: Binding) -> tuple[PolicySpec, ...]:
+def policies_for(binding: Binding, *, skewed: bool = False) -> tuple[PolicySpec, ...]:
     """All of them, or only those that neither end, drain nor delete anything.
 
-    In a cluster that is certainly another one no fleet can be raised either: scale-up is left to
-    say so of every pod.
+    Those are left while nothing proves the cluster, and while the clocks differ: every age, idle
+    time and time limit is wrong then.
     """
-    if binding.may_remove:
-        return ORDER
-    return WITHOUT_REMOVALS if binding.may_buy else (scale_up.SPEC,)
+    return ORDER if binding.may_remove and not skewed else WITHOUT_REMOVALS
 
 
 def _finish(cycle: Cycle) -> Plan:
@@ -117,6 +123,7 @@ def _finish(cycle: Cycle) -> Plan:
         lost_fleets=cycle.inventory.orphans.lost_fleets,
         stuck_ends=ends_after(snapshot.cluster.stuck_ends, cycle.actions, snapshot.at),
         binding=cycle.inventory.binding,
+        clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
         orphans=len(cycle.inventory.orphans.found),
     )
 

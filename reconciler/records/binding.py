@@ -11,7 +11,6 @@ _WORDS = {
     "previously-proven": "this cluster ran the fleets' instances before",
     "pending": "not proven yet that this cluster runs the fleets' instances",
     "unproven": "NOT PROVEN that this cluster runs the fleets' instances",
-    "foreign": "WRONG CLUSTER: it does not run the fleets' instances",
 }
 _HELD = "; no instance is ended, no node is drained or deleted"
 

@@ -56,6 +56,7 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
         "fleets": [_fleet(each) for each in plan.fleets],
         "cost": _cost(plan.cost),
         "binding": binding_to_json(plan.binding),
+        "clock_skew_seconds": plan.clock_skew_seconds,
     }
     if kept:
         result["kept"] = [

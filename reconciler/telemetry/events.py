@@ -27,6 +27,7 @@ MEMORY_NOT_KEPT: Final = "memory_not_kept"
 CLUSTER_BINDING: Final = "cluster_binding"
 """Whether this is the cluster of the fleets' instances: at start and at each change."""
 
+CLOCK_SKEWED: Final = "clock_skewed"
 POD_UNPLACEABLE: Final = "pod_unplaceable"
 PODS_UNPLACEABLE_MORE: Final = "pods_unplaceable_more"
 POD_PLACEABLE: Final = "pod_no_longer_unplaceable"

@@ -28,6 +28,7 @@ COST_AFTER: Final = _name("cost_after_usd_per_hour")
 COST_LOWER_BOUND: Final = _name("cost_lower_bound_usd_per_hour")
 COST_GAP: Final = _name("cost_gap_ratio")
 CLUSTER_BOUND: Final = _name("cluster_bound")
+CLOCK_SKEW: Final = _name("clock_skew_seconds")
 STUCK_ENDS: Final = _name("stuck_ends_last_hour")
 NODES_HELD: Final = _name("nodes_held")
 DEMAND_QUARANTINED: Final = _name("demand_quarantined")
@@ -64,6 +65,7 @@ ALL: Final = (
     COST_LOWER_BOUND,
     COST_GAP,
     CLUSTER_BOUND,
+    CLOCK_SKEW,
     STUCK_ENDS,
     NODES_HELD,
     DEMAND_QUARANTINED,

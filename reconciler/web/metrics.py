@@ -218,6 +218,11 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield unplaceable
     yield _of_binding(plan.binding)
     yield _gauge(
+        names.CLOCK_SKEW,
+        "How far our clock is ahead of EC2's and the API server's.",
+        plan.clock_skew_seconds,
+    )
+    yield _gauge(
         names.STUCK_ENDS,
         "Instances that never became nodes and were ended in the last hour.",
         len(plan.stuck_ends),

@@ -65,7 +65,7 @@ def _verdict(binding: Json | None) -> str:
     """Whether this is the fleets' cluster, before everything else."""
     if binding is None:
         return ""
-    looks = "bad" if binding["verdict"] in {"unproven", "foreign"} else "good"
+    looks = "bad" if binding["verdict"] == "unproven" else "good"
     return f'<p class="{looks}">Cluster: {_text(verdict_line(binding))}</p>'
 
 

@@ -164,7 +164,7 @@ HELD_INSTANCE = closed(
 )
 BINDING = closed(
     {
-        "verdict": {"enum": ["proven", "previously-proven", "pending", "unproven", "foreign"]},
+        "verdict": {"enum": ["proven", "previously-proven", "pending", "unproven"]},
         "because": TEXT,
         "cluster_uid": {"type": ["string", "null"]},
         "removals_allowed": {"type": "boolean"},
@@ -182,5 +182,6 @@ PLAN = closed(
         "fleets": listed(FLEET),
         "cost": COST,
         "binding": BINDING,
+        "clock_skew_seconds": {"type": "integer"},
     }
 )

@@ -50,7 +50,10 @@ def scripted_server(script: Script) -> Iterator[str]:
             if found is None:
                 self.close_connection = True
                 return
-            self.send_response(found.status)
+            if "Date" in found.headers:  # else it is the machine's
+                self.send_response_only(found.status)
+            else:
+                self.send_response(found.status)
             for key, value in found.headers.items():
                 self.send_header(key, value)
             if found.lines is None:

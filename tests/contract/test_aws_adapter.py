@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from urllib.parse import parse_qs
 
 import pytest
@@ -132,6 +134,21 @@ def test_unreachable_endpoint_changed_nothing(cloud: Make) -> None:
         pass
     with pytest.raises(Unavailable):
         port.set_target_capacity(HOME, FLEET, 3)
+
+
+def test_date_of_ec2s_answers_is_its_time(cloud: Make) -> None:
+    """A launch of a minute ago would look an hour old to a clock that is an hour ahead."""
+    theirs = datetime.now(UTC) - timedelta(hours=1)  # noqa: TID251 - what EC2's clock shows
+
+    def script(action: str, parameters: dict[str, list[str]]) -> Answer | None:
+        found = by_region(frozenset())(action, parameters)
+        assert found is not None
+        return found._replace(headers={**found.headers, "Date": format_datetime(theirs)})
+
+    with cloud(script).open() as adapter:
+        told = adapter.observe([HOME]).server_time
+    assert told is not None
+    assert abs(told - theirs) < timedelta(minutes=1)
 
 
 def test_target_is_absolute_and_ends_nothing(cloud: Make) -> None:

@@ -1,5 +1,7 @@
 """Lists in pages: all of them count, and one that comes too late costs no pod."""
 
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 from tests.contract.kubernetes_api import ApiScript, watching
@@ -34,6 +36,20 @@ def test_pages_of_a_list_add_up(tmp_path: Path) -> None:
 
     with watching(tmp_path, script) as cluster:
         assert [pod.key.name for pod in cluster.observe().pods] == ["a", "b"]
+
+
+def test_date_of_an_answer_is_the_servers_time(tmp_path: Path) -> None:
+    """Our own clock, an hour ahead, would be the only one that says how old an instance is."""
+    theirs = datetime.now(UTC) - timedelta(hours=1)  # noqa: TID251 - what the server's clock shows
+
+    def script(request: Request) -> Answer:
+        found = of_no_interest(request) if not lists_pods(request) else page_of_two(request)
+        return found._replace(headers={**found.headers, "Date": format_datetime(theirs)})
+
+    with watching(tmp_path, script) as cluster:
+        told = cluster.observe().server_time
+    assert told is not None
+    assert abs(told - theirs) < timedelta(minutes=1)
 
 
 def test_page_that_comes_too_late_is_made_up_by_a_whole_list(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,8 @@ from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.pacing import Pacing
 from reconciler.model.errors import Refused
 from reconciler.model.ids import Region
+from reconciler.ports.clock import RemoteClock
+from reconciler.records.times import http_date
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -49,6 +53,7 @@ class Clients:
         pacing: When calls to EC2 may follow each other.
         fence: Asked right before every request that changes something, repetitions too; False:
             it is not sent, and Refused is raised.
+        awake_seconds: A clock that never jumps, and runs on while the machine is suspended.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class Clients:
         *,
         pacing: Pacing | None = None,
         fence: Callable[[], bool] | None = None,
+        awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._config = config
         self._pacing = pacing or Pacing()
@@ -64,12 +70,17 @@ class Clients:
         self._lock = threading.Lock()
         self._session: boto3.session.Session | None = None
         self._clients: dict[tuple[str, Region, bool], Any] = {}
+        self._server_clock = RemoteClock(awake_seconds)
 
     @property
     def attempts(self) -> int:
         """How often a call may be sent in all."""
         retries: Any = getattr(self._config, "retries", None) or {}
         return int(retries.get("total_max_attempts", 1))
+
+    def server_time(self) -> datetime | None:
+        """Return what EC2's own clock shows now; None before its first answer."""
+        return self._server_clock.now()
 
     def ec2(self, region: Region, *, changing: bool = False) -> "EC2Client":
         """The EC2 client of a region.
@@ -115,6 +126,7 @@ class Clients:
                     if service == "ec2":
                         pace = partial(self._wait_for_turn, region)
                         made.meta.events.register("before-send", pace)
+                        made.meta.events.register("after-call", self._note_date)
                     made.meta.events.register("before-send", self._check_fence)
                     self._clients[key] = made
             return self._clients[key]
@@ -127,6 +139,13 @@ class Clients:
         """
         body = request.body if isinstance(request.body, bytes) else b""
         self._pacing.admit(region, event_name.rpartition(".")[2], body)
+
+    def _note_date(self, http_response: Any = None, **_facts: Any) -> None:
+        """Botocore tells this of each answer."""
+        headers: Any = getattr(http_response, "headers", None) or {}
+        moment = http_date(headers.get("Date"))
+        if moment is not None:
+            self._server_clock.tell(moment)
 
     def _check_fence(self, event_name: str, **_facts: Any) -> None:
         """Botocore asks this for each request when it is signed and about to be sent.

@@ -77,7 +77,12 @@ class Ec2FleetCloud:
         state = decode_cloud(answers, cluster=self._cluster)
         silent = frozenset(region for region, _ in failed)
         told = (Ignored(code="unreadable", kind="Region", name=region) for region in silent)
-        return replace(state, silent=silent, ignored=tuple(sorted((*state.ignored, *told))))
+        return replace(
+            state,
+            silent=silent,
+            ignored=tuple(sorted((*state.ignored, *told))),
+            server_time=self._clients.server_time(),
+        )
 
     def _answers(self, region: Region) -> list[Answer]:
         return self._reader(region).answers()

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reconciler.adapters.kubernetes.cache import Bell, Cache
@@ -16,6 +17,7 @@ from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
+from reconciler.ports.clock import RemoteClock
 from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, assemble
 
@@ -54,6 +56,8 @@ class KubernetesCluster:
         awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._transport = transport
+        self._server_clock = RemoteClock(awake_seconds)
+        transport.listen_to_dates(self._server_clock.tell)
         self._verbs = Verbs(transport, lease_home, self._version_of_node)
         self._stale_seconds = stale_seconds
         self._sync_seconds = sync_seconds
@@ -95,11 +99,12 @@ class KubernetesCluster:
         with garbage_collection_paused():
             read = {cache.kind: cache.read() for cache in caches}
             decoded = [each for found, _ in read.values() for each in found]
-            return assemble(
+            state = assemble(
                 (each.value for each in decoded if each.value is not None),
                 [each.ignored for each in decoded if each.ignored is not None],
                 relists=min(lists for kind, (_, lists) in read.items() if kind in COUNTED_TWICE),
             )
+        return replace(state, server_time=self._server_clock.now())
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Block until something that matters changed since the last `observe`."""

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
@@ -23,6 +24,7 @@ from reconciler.adapters.kubernetes.errors import (
     pause_asked_seconds,
 )
 from reconciler.model.errors import InputError, Refused, Unavailable
+from reconciler.records.times import http_date
 
 MERGE_PATCH = "application/merge-patch+json"
 CONNECT_SECONDS = 5.0
@@ -113,7 +115,12 @@ class Transport:
         self._read_seconds = read_seconds
         self._fence = fence
         self._hurry = threading.Event()
+        self._date_told: Callable[[datetime], None] | None = None
         self._client.user_agent = f"fleet-reconciler/{__version__}"
+
+    def listen_to_dates(self, told: Callable[[datetime], None]) -> None:
+        """Have the server's own time told with each of its answers."""
+        self._date_told = told
 
     @property
     def host(self) -> str:
@@ -232,7 +239,7 @@ class Transport:
         _, url, sent_headers, _, _ = serialized
         if method != "GET" and self._fence is not None and not self._fence():
             raise Refused(f"{method} {path}", "this replica does not lead now")
-        return self._client.call_api(
+        response = self._client.call_api(
             method,
             url,
             sent_headers,
@@ -240,6 +247,10 @@ class Transport:
             None,
             _request_timeout=(CONNECT_SECONDS, read_seconds),
         )
+        moment = http_date(response.headers.get("Date"))
+        if moment is not None and self._date_told is not None:
+            self._date_told(moment)
+        return response
 
     def close(self) -> None:
         """Close all connections."""

@@ -18,6 +18,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.fleet import CLUSTER_TAG, FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.clocks import earliest_now
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.live import fleet_keys_by_instance
 from reconciler.planner.fleets.stuck import names_of
@@ -40,7 +41,7 @@ def judge_binding(snapshot: Snapshot, settings: PlannerSettings) -> Binding:
     proven = _nodes_that_are(ours, snapshot.cluster.nodes)
     if proven:
         return _proven(snapshot, proven)
-    old = _old_enough(ours, snapshot.at, settings)
+    old = _old_enough(ours, earliest_now(snapshot), settings)
     waited = duration(timedelta(seconds=settings.instance_init_seconds))
     seen = _seen(snapshot, cloud)
     kept = snapshot.cluster.proof

@@ -12,6 +12,7 @@ from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
 from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
 from reconciler.planner.fleets.health import (
@@ -189,9 +190,13 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     }
     binding = judge_binding(snapshot, settings)
     # A picture that is more likely wrong than true says nothing about fleets either.
-    doubtful = not binding.may_remove or is_suspicious(len(stuck), len(owners), snapshot)
+    doubtful = (
+        not binding.may_remove
+        or is_skewed(snapshot)
+        or is_suspicious(len(stuck), len(owners), snapshot)
+    )
     believed = () if doubtful else stuck
-    closed = _closed_by(binding, stuck, settings)
+    closed = _closed_by(binding, stuck)
     signs = read_signs(snapshot, settings, live, believed, joined)
     memories = memories_after(snapshot, signs)
     statuses = [
@@ -224,9 +229,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     )
 
 
-def _closed_by(
-    binding: Binding, stuck: Iterable[StuckInstance], settings: PlannerSettings
-) -> dict[FleetKey, str]:
+def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKey, str]:
     """Fleets that are asked for nothing because of what the verdict says, and why.
 
     A fleet whose instances are no nodes of this cluster would launch more of the same. Fleets that
@@ -234,9 +237,6 @@ def _closed_by(
     """
     if not binding.contradicted:
         return {}
-    if not binding.may_buy:
-        keys = [key for fleet in settings.fleets() for key in fleet.fleet_keys()]
-        return dict.fromkeys(keys, binding.because)
     counts = Counter(each.key for each in stuck)
     return {
         key: f"{count} of its instances never became a node of this cluster, and nothing proves "

@@ -9,6 +9,7 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetKey
 from reconciler.model.memory import FleetMemory
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.clocks import earliest_now
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.live import fleet_keys_by_instance
@@ -64,14 +65,22 @@ def names_of(instances: Iterable[Instance]) -> frozenset[str]:
     return frozenset({*full, *(name.partition(".")[0] for name in full)} - {""})
 
 
-def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInstance, ...]:
+def find_stuck(
+    snapshot: Snapshot, settings: PlannerSettings, at: datetime | None = None
+) -> tuple[StuckInstance, ...]:
     """Members of our fleets without a node, `instance_init_time` after their launch.
 
     Nothing is stuck where instances are not known, where the launch time is not, or while a node
     without a providerID is there that could be the instance: it cannot be told apart. Nor while a
     pod runs on a node that is not listed: the list has holes, or is empty, and the instances
     behind them are at work.
+
+    Args:
+        snapshot: The world.
+        settings: The sector config, resolved.
+        at: The time that ages count by; default: the earliest of the clocks that are known.
     """
+    now = earliest_now(snapshot) if at is None else at
     cloud = snapshot.cloud
     if cloud is None or not cloud.instances_known:
         return ()
@@ -86,7 +95,7 @@ def find_stuck(snapshot: Snapshot, settings: PlannerSettings) -> tuple[StuckInst
         if instance.id in keys
         and instance.state in {"pending", "running"}
         and instance.launched_at is not None
-        and instance.launched_at + wait <= snapshot.at
+        and instance.launched_at + wait <= now
         and nodes.of(instance) is None
     ]
     if found and has_holes(snapshot):

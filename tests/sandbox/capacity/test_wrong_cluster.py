@@ -1,5 +1,6 @@
 """The program with the config and the AWS account of one cluster and the kubeconfig of another."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def test_wrong_kubeconfig_is_told_and_nothing_is_ended(
         assert told["level"] == "error"
         running.until_event("node_held", lambda e: e["code"] == "unproven-cluster")
         assert "unproven: NOT PROVEN" in running.get("/")[1].partition("<table>")[0]
-        assert running.get("/api/status")[1].count('"verdict":"unproven"') == 1
+        assert json.loads(running.get("/api/status")[1])["binding"]["verdict"] == "unproven"
         metric = 'fleet_reconciler_cluster_bound{verdict="unproven"} 1.0'
         assert metric in running.get("/metrics")[1]
         assert running.end()[0] == 0

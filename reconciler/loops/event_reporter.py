@@ -71,7 +71,7 @@ class EventReporter:
             self._events.emit(_launching(placement))
         for held in plan.held:
             if held.node:
-                text = f"not removed for now ({held.code}): {HELD[held.code]}"
+                text = f"not removed for now ({held.code}): {HELD.get(held.code, held.code)}"
                 self._emit_node(held.node, "RemovalHeld", text, warning=True, about=held.code)
         for kept in plan.kept:
             if kept.code not in PASSING:

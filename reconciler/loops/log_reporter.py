@@ -57,6 +57,7 @@ class LogReporter:
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """Log what the plan found wrong, once per change."""
         self._log_binding(plan.binding)
+        self._log_skew(plan.clock_skew_seconds)
         self._log_unplaceable(plan.unplaceable)
         self._log_unavailable(plan)
         self._log_findings(snapshot, plan)
@@ -128,6 +129,12 @@ class LogReporter:
                 events.CLUSTER_BINDING, **binding_to_json(binding)
             )
 
+    def _log_skew(self, ahead_seconds: int) -> None:
+        """Say that the clock is wrong, every two minutes."""
+        wrong = abs(ahead_seconds) > SKEW_MAX.total_seconds()
+        if wrong and self._repeats.is_news(events.CLOCK_SKEWED):
+            self._log.error(events.CLOCK_SKEWED, ahead_seconds=ahead_seconds)
+
     def _log_unplaceable(self, found: tuple[Unplaceable, ...]) -> None:
         now = {f"{each.pod}/{each.pod.uid}": each for each in found}
         fresh = [each for key, each in now.items() if self._unplaceable.get(key) != each.reasons]
@@ -168,9 +175,6 @@ class LogReporter:
                 )
         if plan.orphans and self._repeats.is_news(events.ORPHANS_FOUND, str(plan.orphans)):
             self._log.warning(events.ORPHANS_FOUND, instances=plan.orphans)
-        skew = plan.clock_skew_seconds
-        if abs(skew) > SKEW_MAX.total_seconds() and self._repeats.is_news(events.CLOCK_SKEWED):
-            self._log.error(events.CLOCK_SKEWED, ahead_seconds=skew)
         for held in plan.held[:LINES_MAX]:
             name = held.node or held.instance
             if self._repeats.is_news(events.NODE_HELD, name, held.code):

@@ -12,6 +12,7 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
+from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
@@ -157,3 +158,18 @@ def test_storm_of_pending_pods_makes_a_bounded_number_of_events() -> None:
         Unplaceable(pod=replace(POD, name=f"p{n}"), reasons=(reason,)) for n in range(10_000)
     )
     assert len(told(replace(PLAN, unplaceable=found))) == PODS_MAX
+
+
+def test_cluster_that_is_not_proven_is_told_on_its_own_namespace_and_so_is_the_end_of_it() -> None:
+    """People look at Events before they look at the log of a pod in another namespace."""
+    events = Told()
+    reporter = EventReporter(events)
+    wrong = Binding(verdict="unproven", because="none of 2 nodes", cluster_uid="u")
+    proven = Binding(verdict="proven", because="1 of 2 nodes", may_remove=True)
+    for binding in (proven, wrong, wrong, proven, proven):
+        reporter.plan_made(Snapshot(at=NOW), replace(PLAN, binding=binding))
+    assert [(e.kind, e.name, e.reason, e.warning) for e in events.events] == [
+        ("Namespace", "kube-system", "ClusterNotProven", True),
+        ("Namespace", "kube-system", "ClusterProven", False),
+    ]
+    assert events.events[0].uid == "u"

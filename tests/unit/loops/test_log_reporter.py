@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 
 from reconciler.loops.log_reporter import LINES_MAX, SLOW_CYCLE_SECONDS, LogReporter
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.binding import Binding
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome, OutcomeKind
@@ -180,3 +181,30 @@ def test_orphans_are_said_once(scene: Scene) -> None:
     scene.cycle(orphans=3)
     (event,) = scene.logged("orphans_found")
     assert event["instances"] == 3
+
+
+def test_verdict_on_the_cluster_is_told_at_start_at_each_change_and_while_it_is_wrong(
+    scene: Scene,
+) -> None:
+    """A wrong kube-context would show only in what is not done."""
+    proven = Binding(verdict="proven", because="1 of 1 node", may_remove=True)
+    wrong = Binding(verdict="unproven", because="none of 0 nodes")
+    for binding in (proven, proven, wrong, wrong, proven):
+        scene.cycle(binding=binding)
+    told = scene.logged("cluster_binding")
+    assert [(e["verdict"], e["log_level"]) for e in told] == [
+        ("proven", "info"),
+        ("unproven", "error"),
+        ("proven", "info"),
+    ]
+    scene.cycle(binding=wrong)
+    scene.seconds += 121
+    scene.cycle(binding=wrong)
+    assert len(scene.logged("cluster_binding", "error")) == 3
+
+
+def test_clock_that_is_wrong_is_told_now_and_then(scene: Scene) -> None:
+    """Nothing would be removed, and nobody would know that a clock is the cause."""
+    for ahead in (0, 120, 3600, 3600, -3600):
+        scene.cycle(clock_skew_seconds=ahead)
+    assert [e["ahead_seconds"] for e in scene.logged("clock_skewed", "error")] == [3600]

@@ -5,6 +5,8 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from reconciler.model.errors import ReconcilerError
@@ -36,6 +38,9 @@ def confine(parent: int) -> None:
         lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(kind, (lowest, lowest))
     os.nice(NICENESS)
+    # Where memory runs out all the same, this process goes, not the capacity loop beside it.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     if sys.platform == "linux":
         # Elsewhere the end of standard input, which the parent holds open, tells.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -262,4 +262,12 @@ def test_second_loop_gets_what_it_needs_in_the_same_pods(tmp_path: Path) -> None
     made = {each["kind"]: each for each in yaml.safe_load_all(done.stdout)}
     (container,) = made["Deployment"]["spec"]["template"]["spec"]["containers"]
     assert container["args"][5:8] == ["--gitops", "--repository", "https://git.example/config.git"]
-    assert "RECONCILER_GIT_TOKEN" in {each["name"] for each in container["env"]}
+    variables = {each["name"]: each.get("value") for each in container["env"]}
+    assert "RECONCILER_GIT_TOKEN" not in variables  # others may read a process's variables
+    mounted = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    volumes = {
+        each["name"]: each for each in made["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    }
+    assert variables["RECONCILER_GIT_TOKEN_FILE"] == f"{mounted['git']}/git-token"
+    assert volumes["git"]["secret"]["secretName"] == "fleet-reconciler"
+    assert container["resources"]["limits"]["memory"] == "2Gi"

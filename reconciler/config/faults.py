@@ -38,6 +38,7 @@ UNKNOWN_REGION: Final = "region/unknown"
 OTHER_REGION: Final = "region/other"
 FALLBACK_WITHOUT_SPOT: Final = "fleet/fallback-without-spot"
 LIMIT_BELOW_MINIMA: Final = "fleet/limit-below-minima"
+NO_COST_LIMIT: Final = "cost/no-limit"
 
 ALL_CODES: Final = (
     SYNTAX,
@@ -68,6 +69,7 @@ WARNING_CODES: Final = (
     OTHER_REGION,
     FALLBACK_WITHOUT_SPOT,
     LIMIT_BELOW_MINIMA,
+    NO_COST_LIMIT,
 )
 """Warnings of `validate` alone."""
 _QUOTED_CHARACTERS = 60

@@ -15,6 +15,7 @@ from reconciler.config.types import (
     PositiveCount,
     PositiveCpuMilli,
     PositiveSeconds,
+    Price,
     Rebalance,
     Seconds,
     SecretUrl,
@@ -94,6 +95,23 @@ class ScaleIn(Section):
     def states_idle_threshold(self) -> bool:
         """Whether the config states `idle_threshold`, here or where it was inherited from."""
         return "idle_threshold_seconds" in self.model_fields_set
+
+
+class RaiseLimits(Section):
+    """How far targets may rise for demand; what was raised before counts after a restart too.
+
+    Without a value ten times what ran before is allowed in one plan, at least 1,000 nodes and
+    1,000 USD per hour (5,000 of each where nothing runs yet), and twice that within an hour.
+    """
+
+    nodes_per_cycle: Count | None = None
+    """Nodes that one plan may ask for."""
+    nodes_per_hour: Count | None = None
+    """Nodes that all plans of an hour may ask for."""
+    hourly_usd_per_cycle: Price | None = None
+    """USD per hour by which one plan may raise what the targets cost."""
+    hourly_usd_per_hour: Price | None = None
+    """USD per hour by which all plans of an hour may raise what the targets cost."""
 
 
 class SpotRescheduler(Section):

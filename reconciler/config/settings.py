@@ -8,7 +8,7 @@ from typing import Final
 from reconciler.config.fleets import OwnSize, SectorEntry
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.config.schema import SectorConfig
-from reconciler.config.sections import GracePeriod, ScaleIn
+from reconciler.config.sections import GracePeriod, RaiseLimits, ScaleIn
 from reconciler.model.cluster import Resources, Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.fleet import InstanceOption, InstanceType, UsdPerHour
@@ -70,6 +70,7 @@ def planner_settings(
             {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
         ),
         usd_per_hour_max=config.max_hourly_usd,
+        raise_limits=_raise_limits(config.raise_limits),
         instance_init_seconds=config.instance_init_time_seconds,
         unready_seconds=config.unready_time_seconds,
         stuck_ends=planner.StuckEndSettings(
@@ -78,6 +79,16 @@ def planner_settings(
         timezone=config.timezone,
         consolidation=config.consolidation,
         allow_destroy=frozenset(config.allow_destroy),
+    )
+
+
+def _raise_limits(limits: RaiseLimits) -> planner.RaiseLimits:
+    """The limits that the config states; the planner knows what holds for the others."""
+    return planner.RaiseLimits(
+        nodes_per_cycle=limits.nodes_per_cycle,
+        nodes_per_hour=limits.nodes_per_hour,
+        hourly_usd_per_cycle=limits.hourly_usd_per_cycle,
+        hourly_usd_per_hour=limits.hourly_usd_per_hour,
     )
 
 

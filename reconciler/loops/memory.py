@@ -14,11 +14,12 @@ from reconciler.model.actions import (
 )
 from reconciler.model.binding import StuckEnd
 from reconciler.model.errors import InsufficientCapacity
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.fleets.health import refused
+from reconciler.planner.raise_limits import with_raise
 from reconciler.records.kubernetes import encode_fleet_state, encode_proof
 from reconciler.records.times import rfc3339
 
@@ -64,6 +65,25 @@ def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
     return replace(plan, memories=tuple(memories[place] for place in sorted(memories)))
 
 
+def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
+    """The plan with what it raised for demand counted for `raise_limits`, where EC2 took it."""
+    taken = {
+        (outcome.action.fleet, outcome.action.region)
+        for outcome in outcomes
+        if isinstance(outcome.action, SetCapacity) and outcome.kind == "applied"
+    }
+    bought = [new for new in plan.new_nodes if (new.fleet, new.region) in taken]
+    nodes_before, nano_usd_before = plan.ran_before
+    added = RaiseMemory(
+        at=plan.at,
+        nodes=sum(new.nodes for new in bought),
+        nano_usd_per_hour=sum(new.nano_usd_per_hour for new in bought),
+        nodes_before=nodes_before,
+        nano_usd_before=nano_usd_before,
+    )
+    return replace(plan, raises=with_raise(plan.raises, added))
+
+
 @dataclass(slots=True)
 class OwnMemory:
     """What this process knows and the Lease does not show: not yet, or never in a dry run."""
@@ -86,6 +106,7 @@ class OwnMemory:
             demands=plan.demands,
             lost_fleets=plan.lost_fleets,
             stuck_ends=plan.stuck_ends,
+            raises=plan.raises,
         )
         return replace(observed, cluster=cluster)
 
@@ -99,12 +120,14 @@ class OwnMemory:
 
 
 def _planned(plan: Plan) -> str:
-    return _state_of(plan.memories, plan.demands, plan.lost_fleets, plan.stuck_ends)
+    return _state_of(plan.memories, plan.demands, plan.lost_fleets, plan.stuck_ends, plan.raises)
 
 
 def _observed(snapshot: Snapshot) -> str:
     cluster = snapshot.cluster
-    return _state_of(cluster.memories, cluster.demands, cluster.lost_fleets, cluster.stuck_ends)
+    return _state_of(
+        cluster.memories, cluster.demands, cluster.lost_fleets, cluster.stuck_ends, cluster.raises
+    )
 
 
 @lru_cache(maxsize=4)
@@ -113,9 +136,10 @@ def _state_of(
     demands: tuple[DemandMemory, ...],
     lost_fleets: tuple[LostFleet, ...],
     stuck_ends: tuple[StuckEnd, ...],
+    raises: tuple[RaiseMemory, ...],
 ) -> str:
     """The annotation: each cycle asks for it several times, and mostly it stays the same."""
-    return encode_fleet_state(memories, demands, lost_fleets, stuck_ends)
+    return encode_fleet_state(memories, demands, lost_fleets, stuck_ends, raises)
 
 
 def _moved_by_rescheduler(outcome: Outcome) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
-from reconciler.loops.memory import OwnMemory, to_remember, with_refusals
+from reconciler.loops.memory import OwnMemory, to_remember, with_raises, with_refusals
 from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
 from reconciler.model.outcome import Outcome
@@ -167,7 +167,7 @@ class ReconcileLoop:
             outcomes = self.executor.execute(
                 plan.actions, self.reporter.action_ended, self.changes.demand_waits
             )
-            plan = with_refusals(plan, outcomes)
+            plan = with_raises(with_refusals(plan, outcomes), outcomes)
             self._memory.note(seen, plan)
             acted = not self.executor.dry_run
             if acted:

@@ -60,6 +60,21 @@ class DemandMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseMemory:
+    """By how much targets were raised for demand in a few minutes."""
+
+    at: datetime
+    """The first of these raises."""
+    nodes: int
+    nano_usd_per_hour: int
+    """What these nodes cost per hour, in billionths of a dollar."""
+    nodes_before: int = 0
+    """Nodes that there were, or were asked for, before."""
+    nano_usd_before: int = 0
+    """What those cost per hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LostFleet:
     """A fleet that instances with our tags say they belong to, and that EC2 does not list."""
 

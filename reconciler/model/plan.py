@@ -7,7 +7,7 @@ from datetime import datetime
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding, StuckEnd
 from reconciler.model.ids import NodeName, PodKey, Region
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
 from reconciler.model.snapshot import Ignored
 
 
@@ -93,6 +93,17 @@ class FleetPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewNodes:
+    """Nodes that a plan asks one fleet for because of demand."""
+
+    fleet: str
+    region: Region
+    nodes: int
+    nano_usd_per_hour: int
+    """What they cost together, in billionths of a dollar."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """Hourly cost of all targets, and the proof of how good the plan is."""
 
@@ -133,6 +144,14 @@ class Plan:
     """Whether cluster and fleets belong together."""
     clock_skew_seconds: int = 0
     """How far our clock is ahead of EC2's and the API server's; negative when it is behind."""
+    raises: tuple[RaiseMemory, ...] = ()
+    """The same about how far targets were raised before; what this plan raises comes on top."""
+    new_nodes: tuple[NewNodes, ...] = ()
+    """What demand adds to the targets, by fleet."""
+    ran_before: tuple[int, int] = (0, 0)
+    """Nodes before the plan, and what they cost per hour in billionths of a dollar."""
+    raise_nodes_left: int | None = None
+    """Nodes that later plans of this hour may still ask for; None without a limit."""
     quarantined: int = 0
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
     orphans: int = 0

@@ -17,7 +17,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import Region
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -54,6 +54,8 @@ class ClusterState:
     """Instances that never joined and were ended in the last hour, as far as it is remembered."""
     proof: KeptProof | None = None
     """From our own Lease: that this cluster's nodes were instances of our fleets before."""
+    raises: tuple[RaiseMemory, ...] = ()
+    """How far targets were raised of late."""
     ignored: tuple[Ignored, ...] = ()
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1

@@ -119,6 +119,8 @@ class Cycle:
     seats: dict[int, Seat] = field(default_factory=dict)
     new_nodes: dict[FleetKey, int] = field(default_factory=dict)
     """New nodes per fleet so far."""
+    bought: dict[FleetKey, int] = field(default_factory=dict)
+    """Those of them that demand asked for, and no minimum."""
     replacements: dict[FleetKey, int] = field(default_factory=dict)
     """Nodes asked for in the place of others that leave when they have come."""
     pods_on_new: dict[FleetKey, int] = field(default_factory=dict)

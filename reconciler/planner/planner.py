@@ -41,6 +41,12 @@ from reconciler.planner.policies import (
     unready_nodes,
 )
 from reconciler.planner.policy import PolicySpec
+from reconciler.planner.raise_limits import (
+    new_nodes_of,
+    raise_limits,
+    ran_before,
+    recent_raises,
+)
 from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun
@@ -124,6 +130,10 @@ def _finish(cycle: Cycle) -> Plan:
         stuck_ends=ends_after(snapshot.cluster.stuck_ends, cycle.actions, snapshot.at),
         binding=cycle.inventory.binding,
         clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
+        raises=recent_raises(snapshot.cluster.raises, cycle.at),
+        new_nodes=new_nodes_of(cycle),
+        ran_before=ran_before(cycle),
+        raise_nodes_left=min((r.left for r in raise_limits(cycle) if not r.money), default=None),
         orphans=len(cycle.inventory.orphans.found),
     )
 

@@ -136,6 +136,19 @@ class StuckEndSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseLimits:
+    """How far one plan, and all plans of an hour, may raise targets for demand.
+
+    None where the config leaves it to what runs (see `planner.raise_limits`).
+    """
+
+    nodes_per_cycle: int | None = None
+    nodes_per_hour: int | None = None
+    hourly_usd_per_cycle: Decimal | None = None
+    hourly_usd_per_hour: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerSettings:
     """Everything that the sector config decides about planning."""
 
@@ -151,6 +164,8 @@ class PlannerSettings:
     reserved: Resources = NO_RESOURCES
     """Kept per node for daemons: cpu in milli, memory in bytes."""
     usd_per_hour_max: Decimal | None = None
+    raise_limits: RaiseLimits | None = None
+    """None: targets rise as far as demand asks; the config always sets limits."""
     instance_init_seconds: float = 900
     unready_seconds: float = 600
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)

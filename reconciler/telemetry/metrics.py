@@ -32,6 +32,8 @@ CLOCK_SKEW: Final = _name("clock_skew_seconds")
 STUCK_ENDS: Final = _name("stuck_ends_last_hour")
 NODES_HELD: Final = _name("nodes_held")
 DEMAND_QUARANTINED: Final = _name("demand_quarantined")
+RAISED_NODES: Final = _name("raised_nodes")
+RAISE_NODES_LEFT: Final = _name("raise_nodes_left")
 ORPHAN_INSTANCES: Final = _name("orphan_instances")
 GITOPS_STAGE: Final = _name("gitops_stage")
 FLEET_DRIFT: Final = _name("fleet_drift")
@@ -54,6 +56,8 @@ ALL: Final = (
     REACTION_SECONDS,
     PODS_PENDING,
     PODS_UNPLACEABLE,
+    RAISED_NODES,
+    RAISE_NODES_LEFT,
     FLEET_TARGET,
     FLEET_CURRENT,
     FLEET_JOINED,

@@ -234,6 +234,17 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         plan.quarantined,
     )
     yield _gauge(
+        names.RAISED_NODES,
+        "Nodes by which targets were raised for demand within the last hour.",
+        sum(raised.nodes for raised in plan.raises),
+    )
+    if plan.raise_nodes_left is not None:
+        yield _gauge(
+            names.RAISE_NODES_LEFT,
+            "Nodes that raise_limits still allows to be asked for.",
+            plan.raise_nodes_left,
+        )
+    yield _gauge(
         names.ORPHAN_INSTANCES, "Instances with our tags whose fleet is gone.", plan.orphans
     )
     yield _of_fleets(

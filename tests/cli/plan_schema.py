@@ -30,7 +30,7 @@ UNPLACEABLE_CODE: Json = {
     "pattern": (
         r"^(insufficient-\S+|node-selector|node-affinity|taint|pod-affinity|pod-anti-affinity|"
         r"topology-spread|host-port|volume-zone|volume-limit|volume-binding|volume-in-use|zone|"
-        r"max-capacity|max-cost|no-progress|no-sector|fleet-unavailable)$"
+        r"max-capacity|max-cost|raise-limit|no-progress|no-sector|fleet-unavailable)$"
     ),
 }
 

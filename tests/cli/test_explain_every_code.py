@@ -307,6 +307,15 @@ CASES = [
         better=ONE + "max_hourly_usd: 0.1\n",
     ),
     Case(
+        code="raise-limit",
+        detail="targets may rise by 0 nodes for demand in one plan (raise_limits.nodes_per_cycle); "
+        "the next plan goes on",
+        change="wait for the next plan, or raise raise_limits.nodes_per_cycle to 1",
+        objects=[pod("p")],
+        config=ONE + "raise_limits: {nodes_per_cycle: 0}\n",
+        better=ONE + "raise_limits: {nodes_per_cycle: 1}\n",
+    ),
+    Case(
         code="no-sector",
         detail="names sector primry; the config has: primary, batch",
         change="name sector primary instead of primry in the pod's nodeSelector",

@@ -33,6 +33,7 @@ STRICT: Final[tuple[Warning_, ...]] = (
     terraform.no_block,
     terraform.no_backend,
     terraform.home_region_alone,
+    capacity.no_cost_limit,
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from reconciler.config.faults import FALLBACK_WITHOUT_SPOT, LIMIT_BELOW_MINIMA
+from reconciler.config.faults import FALLBACK_WITHOUT_SPOT, LIMIT_BELOW_MINIMA, NO_COST_LIMIT
 from reconciler.config.settings import planner_settings
 from reconciler.config.warnings.subject import Subject
 from reconciler.model.errors import Problem
@@ -34,6 +34,19 @@ def limit_below_minima(subject: Subject) -> Iterator[Problem]:
             location = ("sectors", sector.name, "max_hourly_usd")
             message = _message(sector.usd_per_hour_max, cost)
             yield subject.warning(LIMIT_BELOW_MINIMA, location, message)
+
+
+def no_cost_limit(subject: Subject) -> Iterator[Problem]:
+    """Neither `max_hourly_usd` nor a limit of `raise_limits`: only the defaults hold costs."""
+    config = subject.config
+    sectors = config.sectors.values()
+    limited = all(sector.max_hourly_usd is not None for sector in sectors) and bool(sectors)
+    if config.max_hourly_usd is None and not limited and not config.raise_limits.given():
+        message = (
+            "no max_hourly_usd and no raise_limits: demand may raise targets tenfold within one"
+            " plan, by 1,000 nodes at least"
+        )
+        yield subject.warning(NO_COST_LIMIT, ("max_hourly_usd",), message)
 
 
 def _cost(fleets: Iterable[FleetSettings]) -> Decimal:

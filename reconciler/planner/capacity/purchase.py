@@ -23,6 +23,7 @@ from reconciler.planner.capacity.search import (
     search,
     shortfall,
     within_budget,
+    within_nodes,
 )
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
@@ -51,7 +52,7 @@ class Purchase:
     left: list[Want]
     """What could not be served."""
     over_budget: bool
-    """Something was left out because of cost."""
+    """Something was left out because of cost, or of how many nodes may be bought."""
     worth: dict[int, float] = field(default_factory=dict)
     """By class number, what the search found a pod to be worth (billionths of a dollar); nothing
     when it ran out of effort and left rules out of it."""
@@ -68,18 +69,44 @@ class Purchase:
         return sum(node.nano_usd_per_hour for _, node in self.rows)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much may be bought; None: as much as is asked for."""
+
+    nano_usd_per_hour: int | None = None
+    nodes: int | None = None
+
+    def less(self, nano_usd_per_hour: int, nodes: int) -> "Budget":
+        """What is left of it when so much is bought."""
+        money, count = self.nano_usd_per_hour, self.nodes
+        return Budget(
+            nano_usd_per_hour=None if money is None else money - nano_usd_per_hour,
+            nodes=None if count is None else count - nodes,
+        )
+
+    def allows(self, nano_usd_per_hour: int) -> bool:
+        """Whether one more node at this price may be bought."""
+        money = self.nano_usd_per_hour
+        return (money is None or nano_usd_per_hour <= money) and (
+            self.nodes is None or self.nodes > 0
+        )
+
+
+UNBOUNDED = Budget()
+
+
 def buy(
     sim: Simulation,
     wants: Sequence[Want],
     table: OfferTable,
     expander: Expander,
-    budget_nano_usd: int | None,
+    budget: Budget,
     search_seconds: float,
 ) -> Purchase:
     """Serve `wants` from new nodes; rows and reservations stay in the simulation."""
     dealt = deal(sim, wants, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps)
-    found, over_budget = _pack(problem, expander, budget_nano_usd, search_seconds)
+    found, over_budget = _pack(problem, expander, budget, search_seconds)
     purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
     purchase.optimal = found.optimal and not over_budget and _undealt(dealt, table)
@@ -95,8 +122,9 @@ def buy(
     if found.worth is not None and (found.settled or whole):
         purchase.worth = _by_class(problem, found.worth)
     if rest:
-        money = None if budget_nano_usd is None else budget_nano_usd - purchase.nano_usd
-        _Singles(sim, table, purchase, money).serve(rest)
+        _Singles(sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))).serve(
+            rest
+        )
     return purchase
 
 
@@ -117,7 +145,7 @@ def _undealt(dealt: Dealt, table: OfferTable) -> bool:
 
 
 def _pack(
-    problem: Problem, expander: Expander, budget: int | None, search_seconds: float
+    problem: Problem, expander: Expander, budget: Budget, search_seconds: float
 ) -> tuple[Found, bool]:
     """The packing to buy, and whether the budget cut it short."""
     if not problem.items or not problem.offers:
@@ -128,9 +156,14 @@ def _pack(
     missing = shortfall(problem, packing)
     if any(missing) and len(missing) > 1:
         packing = cheapest(problem, (packing, by_priority(problem, fair)))
-    over_budget = budget is not None and packing.cost(problem) > budget
-    if budget is not None and over_budget:
-        packing = within_budget(problem, by_priority(problem, fair), max(0, budget))
+    money, nodes = budget.nano_usd_per_hour, budget.nodes
+    too_dear = money is not None and packing.cost(problem) > money
+    if money is not None and too_dear:
+        packing = within_budget(problem, by_priority(problem, fair), max(0, money))
+    too_many = nodes is not None and len(packing.bins) > nodes
+    if nodes is not None and too_many:
+        packing = within_nodes(problem, packing, max(0, nodes))
+    over_budget = too_dear or too_many
     optimal = found.optimal and packing is found.packing
     return replace(found, packing=packing, optimal=optimal), over_budget
 
@@ -204,12 +237,12 @@ class _Singles:
     """Serves what bulk packing left, node by node: rare rules, and remainders of limits."""
 
     def __init__(
-        self, sim: Simulation, table: OfferTable, purchase: Purchase, money: int | None
+        self, sim: Simulation, table: OfferTable, purchase: Purchase, budget: Budget
     ) -> None:
         self._sim = sim
         self._table = table
         self._purchase = purchase
-        self._money = money
+        self._budget = budget
         bought: dict[FleetKey, int] = {}
         for _, node in purchase.rows:
             bought[node.key] = bought.get(node.key, 0) + 1
@@ -250,14 +283,13 @@ class _Singles:
         for index in sorted(feasible.nonzero()[0].tolist(), key=lambda i: (prices[i], i)):
             if self._left[index] <= 0:
                 continue
-            if self._money is not None and prices[index] > self._money:
+            if not self._budget.allows(prices[index]):
                 self._purchase.over_budget = True
                 continue
             placed = self._try(pod_class, self._table.offers[index], count)
             if placed:
                 self._left[index] -= 1
-                if self._money is not None:
-                    self._money -= prices[index]
+                self._budget = self._budget.less(prices[index], 1)
                 return placed
         return 0
 

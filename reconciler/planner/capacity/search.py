@@ -150,6 +150,18 @@ def within_budget(problem: Problem, packing: Packing, budget_nano_usd: int) -> P
     return packing.only(kept)
 
 
+def within_nodes(problem: Problem, packing: Packing, nodes_max: int) -> Packing:
+    """Only so many nodes, those with the highest priorities first, then those with most pods."""
+    if len(packing.bins) <= nodes_max:
+        return packing
+    priorities = np.array([i.pod_class.spec.priority for i in problem.items], dtype=np.int64)
+    contents = packing.contents
+    highest = np.full(len(packing.bins), np.iinfo(np.int64).min)
+    np.maximum.at(highest, contents.nodes, priorities[contents.items])
+    pods = np.bincount(contents.nodes, contents.pods, minlength=len(packing.bins))
+    return packing.only(np.array(sorted(_ranked(highest, pods)[:nodes_max]), dtype=np.int64))
+
+
 def _ranked(highest: IntArray, rate: np.ndarray) -> Sequence[int]:
     order = np.lexsort((np.arange(len(highest)), -rate, -highest))
     return [int(node) for node in order]

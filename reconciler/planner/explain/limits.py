@@ -7,6 +7,8 @@ from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.money import cost_limits
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
+from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.text import rfc3339
 
 Lifted = tuple[str, int]
 """A change in words, and how much it asks."""
@@ -24,6 +26,7 @@ def limits_lifted(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted] |
         *_availability(cycle, pod, status),
         *_maximum(cycle, status),
         *_money(cycle, status),
+        *_raises(cycle, status),
     ]
 
 
@@ -71,6 +74,21 @@ def _money(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
         if limit.left < price:
             of = f" of sector {limit.of_sector}" if limit.of_sector else ""
             found.append((f"raise max_hourly_usd{of} to {_rounded_up(limit.spent + price)}", 1))
+    return found
+
+
+def _raises(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
+    """Every limit on how far targets may rise that leaves no node of the fleet."""
+    price = cycle.offers[status.key].nano_usd_per_hour
+    found = []
+    for limit in raise_limits(cycle):
+        more = price if limit.money else 1
+        if limit.left < more:
+            to = _rounded_up(limit.used + more) if limit.money else str(limit.used + more)
+            when = "for the next plan"
+            if limit.eases_at is not None:
+                when = f"until {rfc3339(limit.eases_at)}"
+            found.append((f"wait {when}, or raise raise_limits.{limit.key} to {to}", 1))
     return found
 
 

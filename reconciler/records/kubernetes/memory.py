@@ -6,14 +6,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Annotated
 
-from msgspec import Meta, Raw, Struct, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import BOUND_TO, FLEET_STATE, LAST_DRAIN
 from reconciler.model.binding import KeptProof, StuckEnd
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
     Wire,
@@ -32,6 +32,7 @@ FLEETS_MAX = 300
 DEMANDS_MAX = 100
 LOST_FLEETS_MAX = 100
 STUCK_ENDS_MAX = 200
+RAISES_MAX = 20
 """What is written of each at most, 200 KiB together: the API server takes 256 KiB of
 annotations per object. The latest are kept."""
 TEXT_MAX = 1 << 18
@@ -53,6 +54,7 @@ class Memory:
     lost_fleets: tuple[LostFleet, ...] = ()
     stuck_ends: tuple[StuckEnd, ...] = ()
     proof: KeptProof | None = None
+    raises: tuple[RaiseMemory, ...] = ()
     namespace: str = ""
     """Of the Lease."""
     written: bool = False
@@ -113,11 +115,20 @@ class _StuckEndWire(Struct, gc=False):
     at: datetime
 
 
+class _RaiseWire(Struct, gc=False, omit_defaults=True):
+    at: datetime
+    nodes: Count
+    nano_usd_per_hour: Amount
+    nodes_before: Count = 0
+    nano_usd_before: Amount = 0
+
+
 class _FleetStateWire(Struct, gc=False):
     fleets: tuple[_FleetMemoryWire, ...] = ()
     demands: tuple[_DemandWire, ...] = ()
     lost_fleets: tuple[_LostFleetWire, ...] = ()
     stuck_ends: tuple[_StuckEndWire, ...] = ()
+    raises: tuple[_RaiseWire, ...] | UnsetType = UNSET
     version: int = VERSION
 
 
@@ -196,6 +207,7 @@ def decode_fleet_state(text: str) -> Memory:
             StuckEnd(instance=InstanceId(e.instance), at=_moment(e.at))
             for e in state.stuck_ends[:STUCK_ENDS_MAX]
         ),
+        raises=() if state.raises is UNSET else tuple(map(_raise, state.raises[:RAISES_MAX])),
     )
 
 
@@ -254,6 +266,16 @@ def _demand(each: _DemandWire) -> DemandMemory:
     )
 
 
+def _raise(each: _RaiseWire) -> RaiseMemory:
+    return RaiseMemory(
+        at=_moment(each.at),
+        nodes=each.nodes,
+        nano_usd_per_hour=each.nano_usd_per_hour,
+        nodes_before=each.nodes_before,
+        nano_usd_before=each.nano_usd_before,
+    )
+
+
 def _moment(moment: datetime) -> datetime:
     return utc(moment) or moment
 
@@ -263,6 +285,7 @@ def encode_fleet_state(
     demands: Iterable[DemandMemory] = (),
     lost_fleets: Iterable[LostFleet] = (),
     stuck_ends: Iterable[StuckEnd] = (),
+    raises: Iterable[RaiseMemory] = (),
 ) -> str:
     """Write the annotation `fleet-state`: sorted, bounded, without fleets that have nothing to say.
 
@@ -273,6 +296,7 @@ def encode_fleet_state(
     fleets.sort(key=_weight_of_fleet, reverse=True)
     wanted = sorted(demands, key=lambda d: (-d.strikes, -d.bought_at.timestamp(), d.demand))
     lost = sorted(lost_fleets, key=lambda each: (each.since, each.region, each.id))
+    latest = sorted(raises, key=lambda each: each.at)[-RAISES_MAX:]
     state = _FleetStateWire(
         fleets=tuple(
             sorted(map(_fleet_wire, fleets[:FLEETS_MAX]), key=lambda w: (w.fleet, w.region))
@@ -290,8 +314,19 @@ def encode_fleet_state(
             _StuckEndWire(instance=each.instance, at=each.at)
             for each in sorted(stuck_ends)[-STUCK_ENDS_MAX:]
         ),
+        raises=tuple(map(_raise_wire, latest)) or UNSET,
     )
     return _ENCODER.encode(state).decode()
+
+
+def _raise_wire(each: RaiseMemory) -> _RaiseWire:
+    return _RaiseWire(
+        at=each.at,
+        nodes=each.nodes,
+        nano_usd_per_hour=each.nano_usd_per_hour,
+        nodes_before=each.nodes_before,
+        nano_usd_before=each.nano_usd_before,
+    )
 
 
 def _weight_of_fleet(memory: FleetMemory) -> tuple[float, int, str, str]:

@@ -110,6 +110,7 @@ def assemble(
         lost_fleets=memory.lost_fleets,
         stuck_ends=memory.stuck_ends,
         proof=memory.proof,
+        raises=memory.raises,
         ignored=tuple(sorted((*ignored, *counted))),
         relists=relists,
     )
@@ -149,6 +150,7 @@ def _without_repeats(memory: Memory) -> Memory:
         demands=tuple(demands[key] for key in sorted(demands)),
         lost_fleets=tuple(lost[key] for key in sorted(lost)),
         stuck_ends=tuple(sorted({each.instance: each for each in memory.stuck_ends}.values())),
+        raises=tuple(sorted(memory.raises, key=lambda each: each.at)),
     )
 
 

@@ -61,6 +61,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "notifications": SUBSECTION,
         "leader_election": SUBSECTION,
         "max_hourly_usd": PRICE,
+        "raise_limits": SUBSECTION,
         "allow_destroy": NAMES,
         "terraform": SUBSECTION,
         "sectors": ("{}", {}, "none", TYPE),
@@ -87,6 +88,8 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "retry_period": ("3s", 3.0, "0", RANGE),
         "namespace": TEXT,
     },
+    "RaiseLimits": dict.fromkeys(("nodes_per_cycle", "nodes_per_hour"), COUNT)
+    | dict.fromkeys(("hourly_usd_per_cycle", "hourly_usd_per_hour"), PRICE),
     "MaintenanceWindow": {
         "starts": ("'22:30'", time(22, 30), "x", TYPE),
         "ends": ("6:15", time(6, 15), "6:60", TYPE),
@@ -292,6 +295,7 @@ PLACES = {
     "Interruption": ("interruption: BODY", "", ("interruption",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),
     "StuckEnds": ("stuck_ends: BODY", "", ("stuck_ends",)),
+    "RaiseLimits": ("raise_limits: BODY", "", ("raise_limits",)),
     "LeaderElection": ("leader_election: BODY", "", ("leader_election",)),
     "OwnSize": (
         "sizes: {own: BODY}",

@@ -10,7 +10,7 @@ from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.config.settings import EVERY_DAY, planner_settings
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import UsageError
-from reconciler.planner.settings import FleetSettings, GracePeriod
+from reconciler.planner.settings import FleetSettings, GracePeriod, RaiseLimits
 from tests.unit.config.documents import COMPLETE, config_of
 
 GIB = 2**30
@@ -278,3 +278,18 @@ def test_limits_of_cost_and_choice_reach_their_sectors() -> None:
         (None, "random"),
     ]
     assert settings.allow_destroy == {"old-small"}
+    assert settings.raise_limits == RaiseLimits()
+
+
+def test_limits_of_raises_hold_without_being_stated_and_as_stated() -> None:
+    """A ceiling that somebody raised, or lowered, would stay where it was."""
+    settings = planner_settings(
+        config_of(
+            "cluster: c\nraise_limits: {nodes_per_cycle: 20, hourly_usd_per_hour: 7.5}\n"
+            "sectors: {a: {kind: cpu, fleets: []}}\n"
+        ),
+        load_catalogue(),
+    )
+    assert settings.raise_limits == RaiseLimits(
+        nodes_per_cycle=20, hourly_usd_per_hour=Decimal("7.5")
+    )

@@ -136,13 +136,22 @@ def test_config_without_mistakes_is_not_warned_of(text: str) -> None:
 def test_what_many_configs_can_live_with_is_told_to_the_strict_alone() -> None:
     """A config without a `terraform` block is clean; whoever wants to render asks --strict."""
     plain = with_fleets("{size: small}")
-    assert warned(plain, strict=True) == [("terraform/missing", "sectors")] * 3
-    rendered = f"regions: [us-west-2, us-east-1]\n{MODULE}}}\n" + plain
+    missing = [("terraform/missing", "sectors")] * 3
+    assert sorted(warned(plain, strict=True)) == [("cost/no-limit", "max_hourly_usd"), *missing]
+    rendered = f"max_hourly_usd: 9\nregions: [us-west-2, us-east-1]\n{MODULE}}}\n" + plain
     assert warned(rendered) == []
     assert warned(rendered, strict=True) == [
         ("terraform/several-regions", "regions[1]"),
         ("terraform/no-backend", "terraform"),
     ]
+
+
+def test_config_without_any_limit_of_cost_is_told_to_the_strict() -> None:
+    """Who never thought of a limit learns what holds without one."""
+    plain = with_fleets("{size: small}")
+    code = ("cost/no-limit", "max_hourly_usd")
+    for limit in ("", "max_hourly_usd: 50\n", "raise_limits: {nodes_per_hour: 10}\n"):
+        assert (code in warned(limit + plain, strict=True)) is (limit == "")
 
 
 def test_regions_of_botocore_are_known() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet
+from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import decode_cluster, encode_fleet_state, split_documents
 from tests.unit.records.kube import decode, object_json
@@ -80,6 +80,14 @@ def test_lease_gives_back_demand_and_lost_fleets() -> None:
     assert state.memories == (memory,)
     assert state.demands == (DEMAND,)
     assert state.lost_fleets == (LOST,)
+
+
+def test_lease_gives_back_how_far_targets_were_raised() -> None:
+    """The next leader would raise them as far again within the same hour."""
+    raised = RaiseMemory(
+        at=AT, nodes=7, nano_usd_per_hour=7 * 10**8, nodes_before=3, nano_usd_before=3 * 10**8
+    )
+    assert decode(lease(fleet_state=encode_fleet_state([], raises=[raised]))).raises == (raised,)
 
 
 def test_state_is_written_the_same_whatever_its_order() -> None:

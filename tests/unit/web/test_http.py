@@ -211,7 +211,10 @@ def test_stage_of_a_config_is_counted_and_shown(scene: Scene) -> None:
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
-    scene.cycle(raised(), pods=(pod,), unplaceable=(homeless("a", "zone"),), fleets=(fleet(),))
+    unplaceable = (homeless("a", "zone"),)
+    scene.cycle(
+        raised(), pods=(pod,), unplaceable=unplaceable, fleets=(fleet(),), raise_nodes_left=7
+    )
     scene.board.drift_found((MISSING,))
     scene.board.second_loop_ended("at abc", (PLANNED,))
     scene.board.config_loaded(ConfigInForce(file="sectors.yaml@abc", commit="abc"))

@@ -8,7 +8,7 @@ import numpy as np
 
 from reconciler.planner.capacity.items import OfferTable, Want
 from reconciler.planner.capacity.problem import Offer
-from reconciler.planner.capacity.purchase import Purchase, buy
+from reconciler.planner.capacity.purchase import Budget, Purchase, buy
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits
@@ -23,6 +23,7 @@ from reconciler.planner.policies.scale_up.fallback import (
 )
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.refusals import explain
+from reconciler.planner.raise_limits import raise_limits
 from reconciler.planner.settings import SectorSettings
 
 
@@ -38,8 +39,13 @@ def buy_capacity(cycle: Cycle, free_before: IntArray) -> None:
 
 
 def _levels(cycle: Cycle, groups: int) -> Sequence[int | None]:
-    """Priorities to serve one after the other: only where sectors compete for one sum of money."""
-    if cycle.settings.usd_per_hour_max is None or groups < 2:
+    """Priorities to serve one after the other: only where sectors compete for one sum of money.
+
+    Or for the nodes that one plan may ask for, where there are more pods than that.
+    """
+    nodes = min((limit.left for limit in raise_limits(cycle) if not limit.money), default=None)
+    scarce = nodes is not None and sum(w.left for w in cycle.waiting) > nodes
+    if groups < 2 or (cycle.settings.usd_per_hour_max is None and not scarce):
         return (None,)
     return sorted({w.pod_class.spec.priority for w in cycle.waiting}, reverse=True)
 
@@ -156,9 +162,13 @@ def offer_of(cycle: Cycle, status: FleetStatus) -> Offer:
     )
 
 
-def _budget(cycle: Cycle, sector: str) -> int | None:
-    """What may still be spent per hour, by the cluster's and the sector's limit."""
-    return min((max(0, limit.left) for limit in cost_limits(cycle, sector)), default=None)
+def _budget(cycle: Cycle, sector: str) -> Budget:
+    """What may still be bought: by the cluster's and the sector's cost, and by `raise_limits`."""
+    raised = raise_limits(cycle)
+    money = [max(0, limit.left) for limit in cost_limits(cycle, sector)]
+    money += [limit.left for limit in raised if limit.money]
+    nodes = [limit.left for limit in raised if not limit.money]
+    return Budget(nano_usd_per_hour=min(money, default=None), nodes=min(nodes, default=None))
 
 
 def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> None:
@@ -170,6 +180,7 @@ def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> No
         rows, key = [row for row, _ in bought], node.key
         cycle.targets[key] = cycle.size_of(key) + len(rows)
         cycle.seat_new_rows(rows, key)
+        cycle.bought[key] = cycle.bought.get(key, 0) + len(rows)
         cycle.bought_nano_usd += node.nano_usd_per_hour * len(rows)
         if pods[rows].any():
             cycle.pods_on_new[key] = cycle.pods_on_new.get(key, 0) + int(pods[rows].sum())

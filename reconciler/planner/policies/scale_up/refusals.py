@@ -9,7 +9,7 @@ from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import format_amount
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import usd
+from reconciler.planner.money import cost_limits, usd
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
@@ -22,6 +22,8 @@ from reconciler.planner.policies.scale_up.wording import (
     shown_values,
     volume_detail,
 )
+from reconciler.planner.raise_limits import exhausted, raise_limits
+from reconciler.planner.text import counted_noun, rfc3339
 
 
 def explain(
@@ -61,13 +63,31 @@ def why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     target = cycle.size_of(status.key)
     if status.max is not None and target >= status.max:
         return "max-capacity", f"the fleet is at its max_capacity of {status.max}"
-    found = _by_topology(cycle, pod_class, node.row)
-    if found:
+    found, certain = _by_topology(cycle, pod_class, node.row)
+    if found and (certain or not over_budget):
         return found
     if over_budget:
-        price = usd(node.nano_usd_per_hour)
-        return "max-cost", f"another node at {price} USD per hour would exceed max_hourly_usd"
+        return _over_budget(cycle, status)
     return "fleet-unavailable", "demand moves to this region only when the preferred one fails"
+
+
+def _over_budget(cycle: Cycle, status: FleetStatus) -> tuple[str, str]:
+    """Which limit does not allow one more node of the fleet."""
+    price = cycle.offers[status.key].nano_usd_per_hour
+    limits = raise_limits(cycle)
+    costs = cost_limits(cycle, status.settings.sector)
+    limit = exhausted(limits, price)
+    if limit is None or any(cost.left < price for cost in costs):
+        shown = usd(price)
+        return "max-cost", f"another node at {shown} USD per hour would exceed max_hourly_usd"
+    most = f"{usd(limit.most)} USD per hour" if limit.money else counted_noun(limit.most, "node")
+    span = "one plan" if limit.eases_at is None else "one hour"
+    later = "the next plan goes on"
+    if limit.eases_at is not None:
+        later = f"the first of them stop counting at {rfc3339(limit.eases_at)}"
+    return "raise-limit", (
+        f"targets may rise by {most} for demand in {span} (raise_limits.{limit.key}); {later}"
+    )
 
 
 def static_reason(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
@@ -132,12 +152,17 @@ def _too_large(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, st
     return code, f"requests {asked}{what}, a new node offers {has}"
 
 
-def _by_topology(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
-    """The rule between pods that refuses a fresh node of the fleet."""
+def _by_topology(
+    cycle: Cycle, pod_class: PodClass, row: RowSpec
+) -> tuple[tuple[str, str] | None, bool]:
+    """The rule between pods that refuses a fresh node of the fleet, and whether it certainly does.
+
+    Where none refuses one it is the rule that must have limited how the pods were dealt.
+    """
     sim = cycle.sim
     links = sim.links(pod_class)
     if links.plain:
-        return None
+        return None, False
     mark = sim.fork()
     at = sim.add_row(row)
     room = np.ones(sim.rows, dtype=np.int64)
@@ -151,7 +176,8 @@ def _by_topology(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, 
         if any(c.topology.key == key for c in links.obeyed())
     )
     sim.revert(mark)
-    return _topology_code(links, anti=anti, affinity=affinity, spread=spread, open_zone=open_zone)
+    code = _topology_code(links, anti=anti, affinity=affinity, spread=spread, open_zone=open_zone)
+    return code, bool(min(anti, affinity, spread) <= 0)
 
 
 def _topology_code(

@@ -1,0 +1,157 @@
+"""How far targets may rise for demand in one plan and within an hour (docs/failures.md).
+
+`max_hourly_usd` says what may run; it is often not set. These limits hold always: a template with
+a wrong number of replicas, or a tenant who asks for thousands of pods, must not become a bill
+before somebody has looked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from reconciler.model.memory import RaiseMemory
+from reconciler.model.plan import NewNodes
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.money import nano_usd
+
+HOUR = timedelta(hours=1)
+RAISES_TOGETHER = timedelta(minutes=5)
+"""Raises of so long are remembered as one: an hour is some dozen entries on the Lease."""
+
+TIMES_RUNNING = 10
+"""Where the config sets no limit a plan may raise targets tenfold: a burst of batch work does, and
+beyond it somebody should look."""
+NODES_MIN, NODES_FROM_NOTHING = 1_000, 5_000
+"""Nodes that one plan may ask for all the same: where something runs, and where nothing does, as
+when a cluster is made or comes back after a loss. 10,000 pods that must not share nodes, or all
+8,152 of a published cluster trace, ask for about 2,500 nodes at once (docs/benchmarks.md)."""
+NANO_USD_MIN, NANO_USD_FROM_NOTHING = 1_000 * NANO, 5_000 * NANO
+"""The same for what they cost per hour."""
+CYCLES_PER_HOUR = 2
+"""Within an hour targets may rise by so many times what one plan may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseLimit:
+    """One limit, and what is used of it."""
+
+    key: str
+    """Its key under `raise_limits`."""
+    most: int
+    """Nodes, or billionths of a dollar per hour."""
+    used: int
+    money: bool
+    eases_at: datetime | None = None
+    """When the first raise of the last hour stops counting; None for the limit of one plan."""
+
+    @property
+    def left(self) -> int:
+        """How much further targets may rise."""
+        return max(0, self.most - self.used)
+
+
+def recent_raises(raises: Sequence[RaiseMemory], at: datetime) -> tuple[RaiseMemory, ...]:
+    """The raises that still count; one noted in the future, by another clock, counts as now."""
+    known = sorted((replace(r, at=min(r.at, at)) for r in raises), key=lambda r: r.at)
+    return tuple(r for r in known if at - r.at < HOUR + RAISES_TOGETHER)
+
+
+def with_raise(raises: Sequence[RaiseMemory], added: RaiseMemory) -> tuple[RaiseMemory, ...]:
+    """The raises with another one, counted to those of the last minutes where there are any."""
+    if added.nodes <= 0:
+        return tuple(raises)
+    last = raises[-1] if raises else None
+    if last is None or added.at - last.at >= RAISES_TOGETHER:
+        return (*raises, added)
+    together = replace(
+        last,
+        nodes=last.nodes + added.nodes,
+        nano_usd_per_hour=last.nano_usd_per_hour + added.nano_usd_per_hour,
+    )
+    return (*raises[:-1], together)
+
+
+def ran_before(cycle: Cycle) -> tuple[int, int]:
+    """Nodes that there are or that are asked for, and what they cost, before this plan."""
+    fleets = cycle.inventory.fleets
+    sizes = [(max(s.current, s.joined), cycle.offers[s.key].nano_usd_per_hour) for s in fleets]
+    return sum(size for size, _ in sizes), sum(size * price for size, price in sizes)
+
+
+def raise_limits(cycle: Cycle) -> tuple[RaiseLimit, ...]:
+    """The limits as they stand in this plan; none where the settings have none."""
+    settings = cycle.settings.raise_limits
+    if settings is None:
+        return ()
+    raised = recent_raises(cycle.snapshot.cluster.raises, cycle.at)
+    nodes_hour = sum(r.nodes for r in raised)
+    usd_hour = sum(r.nano_usd_per_hour for r in raised)
+    nodes_now = sum(cycle.bought.values())
+    usd_now = sum(
+        count * cycle.offers[key].nano_usd_per_hour for key, count in cycle.bought.items()
+    )
+    first = (raised[0].nodes_before, raised[0].nano_usd_before) if raised else ran_before(cycle)
+    nodes_before, usd_before = first
+    nodes = _at_least(nodes_before, nodes_before, (NODES_MIN, NODES_FROM_NOTHING))
+    money = _at_least(nodes_before, usd_before, (NANO_USD_MIN, NANO_USD_FROM_NOTHING))
+    eases_at = raised[0].at + HOUR + RAISES_TOGETHER if raised else None
+    cycle_usd, hour_usd = settings.hourly_usd_per_cycle, settings.hourly_usd_per_hour
+    return (
+        RaiseLimit(
+            key="nodes_per_cycle",
+            most=_stated(settings.nodes_per_cycle, nodes),
+            used=nodes_now,
+            money=False,
+        ),
+        RaiseLimit(
+            key="nodes_per_hour",
+            most=_stated(settings.nodes_per_hour, CYCLES_PER_HOUR * nodes),
+            used=nodes_now + nodes_hour,
+            money=False,
+            eases_at=eases_at,
+        ),
+        RaiseLimit(
+            key="hourly_usd_per_cycle",
+            most=_stated(None if cycle_usd is None else nano_usd(cycle_usd), money),
+            used=usd_now,
+            money=True,
+        ),
+        RaiseLimit(
+            key="hourly_usd_per_hour",
+            most=_stated(None if hour_usd is None else nano_usd(hour_usd), CYCLES_PER_HOUR * money),
+            used=usd_now + usd_hour,
+            money=True,
+            eases_at=eases_at,
+        ),
+    )
+
+
+def _at_least(nodes_before: int, amount: int, least: tuple[int, int]) -> int:
+    """What holds where the config says nothing: ten times what ran an hour ago, or the least."""
+    something, nothing = least
+    return max(nothing if nodes_before <= 0 else something, TIMES_RUNNING * amount)
+
+
+def _stated(stated: int | None, otherwise: int) -> int:
+    return otherwise if stated is None else stated
+
+
+def exhausted(limits: Sequence[RaiseLimit], node_nano_usd: int) -> RaiseLimit | None:
+    """The limit that does not allow one more node at this price; None when all do."""
+    asked = ((limit, node_nano_usd if limit.money else 1) for limit in limits)
+    return next((limit for limit, more in asked if limit.left < more), None)
+
+
+def new_nodes_of(cycle: Cycle) -> tuple[NewNodes, ...]:
+    """What demand adds to the targets in this plan, by fleet."""
+    return tuple(
+        NewNodes(
+            fleet=key.name,
+            region=key.region,
+            nodes=count,
+            nano_usd_per_hour=count * cycle.offers[key].nano_usd_per_hour,
+        )
+        for key, count in sorted(cycle.bought.items())
+        if count
+    )

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from reconciler.adapters.memory.between_pods import obeys
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.scheduling import admits, free_of, holds, pushed_out, score
 from reconciler.adapters.memory.settings import BudgetShape, Delays, Scoring
@@ -240,7 +241,9 @@ class MemoryObjects:
             (
                 (score(self._scoring, node, free), name)
                 for name, node in self.nodes.items()
-                if holds(free := self._free_on(name), pod) and admits(node, pod)
+                if holds(free := self._free_on(name), pod)
+                and admits(node, pod)
+                and obeys(pod, node, self.nodes, self.pods.values())
             ),
             default=None,
         )
@@ -253,7 +256,7 @@ class MemoryObjects:
         for name in sorted(self.nodes):
             on_node = self.pods_on(name)
             victims = pushed_out(self.nodes[name], self._free_on(name), on_node, pod)
-            if victims is not None:
+            if victims is not None and obeys(pod, self.nodes[name], self.nodes, self.pods.values()):
                 for each in victims:
                     self._remove(each)
                 self._bind(pod, name)

@@ -29,6 +29,7 @@ from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.fill import fill, local_room, rules_room, tightness
+from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS
 from reconciler.planner.placement.simulation import RowSpec, Simulation
 from reconciler.planner.settings import Expander
 
@@ -93,6 +94,8 @@ class Budget:
 
 
 UNBOUNDED = Budget()
+CHAIN_MAX = 16
+"""So many links of pods that must be near others that must be near others one plan follows."""
 
 
 def buy(
@@ -249,16 +252,52 @@ class _Singles:
         self._left = [o.most - bought.get(o.node.key, 0) for o in table.offers]
 
     def serve(self, wants: Sequence[Want]) -> None:
-        """Place each class as far as rows, limits and money go; the rest is left."""
-        for pod_class, count in wants:
-            left = self._on_bought(pod_class, count)
-            while left > 0:
-                placed = self._on_another(pod_class, left)
-                if not placed:
-                    break
-                left -= placed
-            if left:
-                self._purchase.left.append((pod_class, left))
+        """Place each class as far as rows, limits and money go; the rest is left.
+
+        Pods that must be near those of a class after theirs are asked about again.
+        """
+        left = [count for _, count in wants]
+        asked = list(range(len(wants)))
+        for _ in range(CHAIN_MAX):
+            before = sum(left)
+            for number in asked:
+                left[number] = self._serve(wants[number][0], left[number])
+            asked = [n for n in asked if left[n] and self._follows_others(wants[n][0])]
+            if not asked or sum(left) == before:
+                break
+        for number, (pod_class, _) in enumerate(wants):
+            left[number] -= self._in_hope(pod_class, left[number])
+            if left[number]:
+                self._purchase.left.append((pod_class, left[number]))
+
+    def _serve(self, pod_class: PodClass, count: int) -> int:
+        """How many of the pods are left when the class has what it may have."""
+        left = self._on_bought(pod_class, count)
+        while left > 0:
+            placed = self._on_another(pod_class, left)
+            if not placed:
+                break
+            left -= placed
+        return left
+
+    def _follows_others(self, pod_class: PodClass) -> bool:
+        """Whether its pods must be near pods that are none of its own."""
+        links = self._sim.links(pod_class)
+        return bool(links.affinity) and not links.affinity_itself
+
+    def _in_hope(self, pod_class: PodClass, left: int) -> int:
+        """Buy one more node that may come up in the zone that the pods need; how many it takes.
+
+        EC2 chooses the zone. The node is one try: the pods wait for it, the next one is bought
+        when it has come elsewhere, and `scale_up.progress` says how often.
+        """
+        links = self._sim.links(pod_class)
+        if not left or not any(c.topology.key in ZONE_KEYS for c in links.obeyed()):
+            return 0
+        self._sim.hopeful = True
+        placed = self._on_another(pod_class, left)
+        self._sim.hopeful = False
+        return placed
 
     def _on_bought(self, pod_class: PodClass, count: int) -> int:
         """Use room on nodes bought already; how many pods are left."""
@@ -278,10 +317,9 @@ class _Singles:
 
     def _on_another(self, pod_class: PodClass, count: int) -> int:
         """Buy one more node for the class, the cheapest that its rules accept."""
-        feasible = self._table.feasible(pod_class)
         prices = [o.node.nano_usd_per_hour for o in self._table.offers]
-        for index in sorted(feasible.nonzero()[0].tolist(), key=lambda i: (prices[i], i)):
-            if self._left[index] <= 0:
+        for index in self._in_order(pod_class, count):
+            if self._left[index] <= 0 or (self._sim.hopeful and not self._has_zones(index)):
                 continue
             if not self._budget.allows(prices[index]):
                 self._purchase.over_budget = True
@@ -292,6 +330,44 @@ class _Singles:
                 self._budget = self._budget.less(prices[index], 1)
                 return placed
         return 0
+
+    def _in_order(self, pod_class: PodClass, count: int) -> list[int]:
+        """The offers that take the class, those to be tried first before the others.
+
+        The first node of pods that must be near each other decides for all of them: where it is
+        the only one, or nobody knows its zone yet, one that takes them all comes first, then the
+        one that takes most. Elsewhere as many as are needed follow into its zone.
+        """
+        numbers: list[int] = self._table.feasible(pod_class).nonzero()[0].tolist()
+        prices = [o.node.nano_usd_per_hour for o in self._table.offers]
+        links = self._sim.links(pod_class)
+        begun = any(counter.counts.any() for counter in links.affinity)
+        if not links.affinity or begun or count < 2:
+            return sorted(numbers, key=lambda i: (prices[i], i))
+        slots = self._table.slots(pod_class)
+        keys = tuple(sorted({c.topology.key for c in links.affinity}))
+        alone = HOSTNAME in keys
+        open_at = {
+            i
+            for place, allowed in self._table.places(pod_class, keys)
+            if min(place) < -1
+            for i in allowed.nonzero()[0].tolist()
+        }
+
+        def rank(index: int) -> tuple[int, int, int, int]:
+            taken = min(count, int(slots[index]))
+            if alone or index in open_at:
+                missing = count - taken
+                return missing, prices[index], prices[index], index
+            nodes = -(-count // max(1, taken))
+            return int(nodes > self._left[index]), nodes * prices[index], prices[index], index
+
+        return sorted(numbers, key=rank)
+
+    def _has_zones(self, index: int) -> bool:
+        """Whether EC2 chooses among several zones for the offer's nodes."""
+        variants = self._table.offers[index].node.row.variants
+        return len({labels.get(ZONE, "") for labels in variants}) > 1
 
     def _try(self, pod_class: PodClass, offer: Offer, count: int) -> int:
         mark = self._sim.fork()

@@ -80,6 +80,7 @@ class SharedRules:
         """`tallies` (by counter identity) outlives one class while a purchase is being planned."""
         self._axis = {key: i for i, key in enumerate(keys)}
         self._tallies = tallies
+        self._hopeful = sim.hopeful
         links = sim.links(pod_class)
         self._anti = [(c, itself) for c, itself in links.anti if c.topology.key in self._axis]
         self._held = [c for c in links.held_against if c.topology.key in self._axis]
@@ -144,18 +145,25 @@ class SharedRules:
             self._holds(t, a, c) for t, a, c in zip(tallies, at, self._affinity, strict=True)
         )
 
-    @staticmethod
-    def _holds(tally: _Tally, at: int, counter: Counter) -> bool:
+    def _holds(self, tally: _Tally, at: int, counter: Counter) -> bool:
         if at <= _UNCERTAIN:
-            return all(tally.counts.get(d, 0) for d in counter.topology.choices[_UNCERTAIN - at])
+            held = [tally.counts.get(d, 0) for d in counter.topology.choices[_UNCERTAIN - at]]
+            return any(held) if self._hopeful else all(held)
         return tally.counts.get(at, 0) > 0
 
     def _spread_allows(self, rule: SpreadRule, place: Coordinates) -> bool:
         at = place[self._axis[rule.counter.topology.key]]
         if at == -1:
             return False
-        tally = self._tally(rule.counter)
-        after = tally.most(at, rule.counter.topology) + (1 if rule.counts_itself else 0)
+        tally, itself = self._tally(rule.counter), int(rule.counts_itself)
+        if self._hopeful and at <= _UNCERTAIN:
+            # As if all of them came up where there are fewest.
+            choices = rule.counter.topology.choices[_UNCERTAIN - at]
+            wanted = min(choices, key=lambda domain: (tally.counts.get(domain, 0), domain))
+            there = tally.counts.get(wanted, 0) + tally.uncertain.get(at, 0)
+            hoped = _Tally(counts={**tally.counts, wanted: there})
+            return there + itself - self._least(rule, hoped) <= rule.max_skew
+        after = tally.most(at, rule.counter.topology) + itself
         return after - self._least(rule, tally) <= rule.max_skew
 
     def _least(self, rule: SpreadRule, tally: _Tally) -> int:

@@ -69,6 +69,9 @@ class Simulation:
         self._rows = 0
         self.lends = True
         """Whether higher priorities may take the room of balloon pods."""
+        self.hopeful = False
+        """Whether a node whose zone EC2 has yet to choose counts as coming where it is needed:
+        not in every zone that it may come up in, but in one of them."""
         self.version = 0
         """Changes whenever rows come, go or change kind."""
 

@@ -9,6 +9,10 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.preferences import Preferences
 
+CHAIN_MAX = 16
+"""Pods that must be near others that must be near others: so many links one plan follows at most,
+the next plans follow the rest. One tenant's chain must not take the time of all."""
+
 Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
 """Class, and its rows and amounts."""
 
@@ -117,17 +121,35 @@ def _attempt(
     order: IntArray,
     preferences: Preferences | None = None,
 ) -> Placed:
-    """Place the classes one after the other in the simulation; nothing is promised yet."""
+    """Place the classes one after the other in the simulation; nothing is promised yet.
+
+    Pods that must be near others may find those only when a class after theirs has its places:
+    what is left of such classes is asked about again for as long as that places any.
+    """
     placed: Placed = []
-    for waiting in classes:
-        left = waiting.left
-        for among in (~seated, seated):
-            if left and among.any():
-                ask = (waiting.pod_class, left, among, order)
-                taken = preferences.fill(*ask) if preferences else fill(cycle.sim, *ask)
-                placed.append((waiting, taken))
-                left -= _total(taken)
+    left = {id(waiting): waiting.left for waiting in classes}
+    asked = list(classes)
+    for _ in range(CHAIN_MAX):
+        found = 0
+        for waiting in asked:
+            for among in (~seated, seated):
+                count = left[id(waiting)]
+                if count and among.any():
+                    ask = (waiting.pod_class, count, among, order)
+                    taken = preferences.fill(*ask) if preferences else fill(cycle.sim, *ask)
+                    placed.append((waiting, taken))
+                    left[id(waiting)] -= _total(taken)
+                    found += _total(taken)
+        asked = [w for w in asked if left[id(w)] and _follows_others(cycle, w)]
+        if not (asked and found):
+            break
     return placed
+
+
+def _follows_others(cycle: Cycle, waiting: WaitingClass) -> bool:
+    """Whether its pods must be near pods that are none of its own."""
+    links = cycle.sim.links(waiting.pod_class)
+    return bool(links.affinity) and not links.affinity_itself
 
 
 def _choice(cycle: Cycle, waiting: WaitingClass) -> int:

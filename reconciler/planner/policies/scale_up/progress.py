@@ -11,6 +11,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+import numpy as np
+
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import DemandMemory
@@ -19,10 +21,16 @@ from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
 from reconciler.planner.fleets.version import version_of
 from reconciler.planner.leaving.idleness import is_empty
+from reconciler.planner.placement.fill import tightness
+from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.text import counted_noun, rfc3339
 
 STRIKES_MAX = 2
 """So many purchases may bring nodes that none of the pods binds to."""
+ZONE_TRIES_MAX = 6
+"""The same where the pods need a zone that EC2 chooses among several: of three equally likely
+zones one of six nodes comes up in the right one nine times of ten."""
 BIND_GRACE = timedelta(seconds=30)
 """How long kube-scheduler may take to bind a pod once a node that should take it is Ready.
 
@@ -84,6 +92,35 @@ def judge_demand(cycle: Cycle) -> None:
         for after in _judged(cycle, memories, waiting.get(demand, []), bound):
             cycle.demands[after.demand, after.fleet, after.region] = after
     _quarantine(cycle, waiting)
+
+
+def wait_for_hoped(cycle: Cycle) -> None:
+    """Promise pods the launching nodes that were bought for them in the hope for their zone.
+
+    What becomes of such a node is known when it has come; until then no other one is bought.
+    """
+    fleets: dict[str, set[FleetKey]] = {}
+    for memory in cycle.snapshot.cluster.demands:
+        key = FleetKey(name=memory.fleet, region=memory.region)
+        fleets.setdefault(memory.demand, set()).add(key)
+    launching = {row: seat.key for row, seat in cycle.seats.items() if seat.launching}
+    if not (fleets and launching):
+        return
+    kinds, order = _Kinds(), tightness(cycle.sim)
+    cycle.sim.hopeful = True
+    for waiting in cycle.waiting:
+        if waiting.left and needs_a_zone(cycle, waiting):
+            bought_from = fleets.get(kinds.of_class(waiting), set())
+            among = np.zeros(cycle.sim.rows, dtype=np.bool_)
+            among[[row for row, key in launching.items() if key in bought_from]] = True
+            fill_class(cycle, waiting, among, order)
+    cycle.sim.hopeful = False
+
+
+def needs_a_zone(cycle: Cycle, waiting: WaitingClass) -> bool:
+    """Whether rules about other pods bind the class to zones."""
+    obeyed = cycle.sim.links(waiting.pod_class).obeyed()
+    return any(counter.topology.key in ZONE_KEYS for counter in obeyed)
 
 
 class _Bound:
@@ -258,7 +295,8 @@ def _quarantine(cycle: Cycle, waiting: Mapping[str, list[WaitingClass]]) -> None
     for demand, classes in waiting.items():
         found = [m for m in cycle.demands.values() if m.demand == demand and m.strikes]
         strikes = max((memory.strikes for memory in found), default=0)
-        if strikes < STRIKES_MAX:
+        hoping = any(needs_a_zone(cycle, each) for each in classes)
+        if strikes < (ZONE_TRIES_MAX if hoping else STRIKES_MAX):
             continue
         fleets = ", ".join(sorted({memory.fleet for memory in found}))
         why = (

@@ -48,8 +48,9 @@ def _counted(
     pods: Iterable[Pod], nodes: Mapping[NodeName, Node], key: str, selector: LabelSelector | None
 ) -> Counter[str]:
     """Pods that the selector matches, by domain."""
-    return Counter(
-        nodes[pod.node_name].labels.get(key, "")
-        for pod in pods
-        if pod.node_name in nodes and not pod.finished and _selects(selector, pod)
-    )
+    counts: Counter[str] = Counter()
+    for pod in pods:
+        node = nodes.get(pod.node_name) if pod.node_name is not None else None
+        if node is not None and not pod.finished and _selects(selector, pod):
+            counts[node.labels.get(key, "")] += 1
+    return counts

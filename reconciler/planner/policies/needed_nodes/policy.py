@@ -8,10 +8,10 @@ and whoever modifies the fleet with EC2's usual policy would lose nodes at work.
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.blockers import protection
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.planner.leaving.idleness import is_empty
-from reconciler.planner.rules import forbidding
 from reconciler.planner.text import counted_noun
 
 
@@ -33,8 +33,7 @@ def _in_use(cycle: Cycle, node: Node) -> bool:
     instance = cycle.inventory.instance_of_node.get(node.name)
     if instance is None or instance.gone:
         return False
-    protected = instance.protected or forbidding(node.annotations)
-    return bool(protected) or (node.ready and not is_empty(cycle, node))
+    return protection(cycle, node) is not None or (node.ready and not is_empty(cycle, node))
 
 
 def _because(status: FleetStatus, in_use: int) -> str:

@@ -16,6 +16,12 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.plan import Held
 from reconciler.planner.cycle import Cycle, Removal
+from reconciler.planner.disruption.blockers import (
+    instance_protection,
+    irreplaceable_pod,
+    protection,
+    unreadable,
+)
 from reconciler.planner.fleets.inventory import is_draining, is_draining_voluntarily
 from reconciler.planner.fleets.orphans import Orphan
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
@@ -23,7 +29,7 @@ from reconciler.planner.leaving.drains import delete_when_terminated, give_back,
 from reconciler.planner.leaving.idleness import idle_for, is_empty, kept_by_twin
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.timers import start_timer, stop_timer
-from reconciler.planner.rules import first_irreplaceable, forbidding, judge_of
+from reconciler.planner.rules import judge_of
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration
 
@@ -91,15 +97,16 @@ def _wait(cycle: Cycle, orphan: Orphan) -> str:
         return "EC2 has not listed it for less than instance_init_time"
     if launched is None or cycle.at - launched < wait:
         return "it was launched less than instance_init_time ago"
-    return "its instance is protected from scale-in" if orphan.instance.protected else ""
+    kept = instance_protection(orphan.instance)
+    return kept.detail if kept else ""
 
 
 def _bar(cycle: Cycle, node: Node) -> str:
     """What keeps the node; empty when nothing does."""
-    found = forbidding(node.annotations)
-    if found:
-        return f"it is annotated {found}"
-    if node.unreadable or node.deleting or not node.ready:
+    kept = protection(cycle, node)
+    if kept:
+        return kept.detail
+    if unreadable(node) or not node.ready:
         return "it cannot be judged"
     twin = kept_by_twin(cycle, node)
     if twin:
@@ -107,8 +114,8 @@ def _bar(cycle: Cycle, node: Node) -> str:
     if not is_empty(cycle, node):
         return "pods keep it: drain it by hand, or let them move"
     judge = judge_of(terms_of(ScaleInSettings()), cycle.budgets.coverage)
-    kept = first_irreplaceable(judge, cycle.pods_on.get(node.name, ()))
-    return f"{kept[0].key}: {kept[1].reason}" if kept else ""
+    kept = irreplaceable_pod(judge, cycle.pods_on.get(node.name, ()))
+    return kept.detail if kept else ""
 
 
 def _termination(

@@ -1,16 +1,14 @@
-"""What forbids a node's voluntary end: the node itself, then its pods one by one."""
+"""What keeps a node from scale-in beside itself: a minimum, other nodes' pods, its own."""
 
 from collections.abc import Iterable
 
-from reconciler.model.cluster import Node, Pod
-from reconciler.planner.cycle import Cycle
+from reconciler.model.cluster import Pod
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.leaving.idleness import kept_by_twin
 from reconciler.planner.leaving.moves import waits_for_its_end
-from reconciler.planner.rules import Judge, Ruling, Verdict, first_irreplaceable, forbidding
+from reconciler.planner.rules import Judge, Ruling, Verdict
 
 Bar = tuple[str, str]
-"""A code and a sentence."""
+"""A code and a sentence: a `Blocker`, or what limits over several nodes say."""
 
 IN_USE: Bar = ("in-use", "pods of nodes that leave come here")
 NEEDED_BACK: Bar = ("demand", "demand with its over-subscription would need it back")
@@ -19,32 +17,6 @@ NEEDED_BACK: Bar = ("demand", "demand with its over-subscription would need it b
 def at_minimum(status: FleetStatus) -> Bar:
     """The fleet cannot do without one more node."""
     return "min-capacity", f"the fleet is at its min_capacity of {status.min}"
-
-
-def bar(cycle: Cycle, node: Node, status: FleetStatus) -> Bar | None:
-    """What forbids to remove the node, whatever its idle time."""
-    found = forbidding(node.annotations)
-    if found:
-        return "protected", f"it is annotated {found}"
-    instance = cycle.inventory.instance_of_node.get(node.name)
-    if instance is not None and instance.protected:
-        return "protected", "its instance is protected from scale-in"
-    if node.unreadable or node.deleting or node.instance_id is None:
-        return "unreadable", "it cannot be read or has no instance"
-    if status.out_of_reach:
-        what = "have" if status.silent_since is None else "tell of"
-        return "fleet-missing", f"EC2 does not {what} its fleet: its target cannot be lowered"
-    if not node.ready:
-        return "not-ready", "it is not Ready"
-    unsure = _unsure(cycle, node, status)
-    return ("unreadable", unsure) if unsure else None
-
-
-def _unsure(cycle: Cycle, node: Node, status: FleetStatus) -> str:
-    """Why nobody can tell what would end with the node's instance; empty when one can."""
-    if cycle.inventory.is_unseen(node, status.key):
-        return f"EC2 does not show its instance {node.instance_id}"
-    return kept_by_twin(cycle, node)
 
 
 def pod_bar(rulings: Iterable[tuple[Pod, Ruling]]) -> Bar | None:
@@ -83,9 +55,3 @@ def comes_again(pod: Pod, ruling: Ruling) -> bool:
 
 def _pod_bar(pod: Pod, ruling: Ruling) -> Bar:
     return ruling.code, f"{pod.key}: {ruling.reason}"
-
-
-def bystander_bar(judge: Judge, pods: list[Pod]) -> Bar | None:
-    """What speaks against the end of pods that do not keep a node by themselves."""
-    found = first_irreplaceable(judge, pods)
-    return None if found is None else ("protected", _pod_bar(*found)[1])

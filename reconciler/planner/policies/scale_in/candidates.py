@@ -8,13 +8,14 @@ from reconciler.model.actions import DRAIN_STARTED, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.blockers import first_blocker
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.leaving.drains import attempts_noted_anew, rests_until
 from reconciler.planner.leaving.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.leaving.timers import stop_timer
-from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, bar, movable
+from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, movable
 from reconciler.planner.policies.scale_in.calendar import grace_seconds
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
 from reconciler.planner.policies.scale_in.utilisation import Utilisation
@@ -142,7 +143,7 @@ def _candidate(
         return None
     moving: list[Pod] = []
     again: list[Pod] = []
-    barred = bar(cycle, node, status) or _too_young(cycle, node, status)
+    barred: Bar | None = first_blocker(cycle, node, status) or _too_young(cycle, node, status)
     if barred is None:
         moving, again, barred = movable(scene.judge(status.settings), pods)
     if barred is not None or not moving:

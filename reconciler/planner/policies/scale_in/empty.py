@@ -9,13 +9,14 @@ import numpy as np
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Removal
+from reconciler.planner.disruption.blockers import first_blocker, irreplaceable_pod
 from reconciler.planner.fleets.inventory import FleetStatus, is_joining
 from reconciler.planner.leaving.drains import taint
 from reconciler.planner.leaving.idleness import idle_for, is_empty
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.timers import start_timer
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
-from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum, bar, bystander_bar
+from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum
 from reconciler.planner.policies.scale_in.calendar import idle_seconds_required
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
 from reconciler.planner.text import duration
@@ -77,7 +78,7 @@ def remove_empty(scene: Scene, ripe: RipeNodes, awaited: Mapping[NodeName, NodeN
 def _ripe(scene: Scene, node: Node, status: FleetStatus) -> timedelta | None:
     """How long the node has been empty, when that is long enough and nothing forbids its end."""
     cycle = scene.cycle
-    found = bar(cycle, node, status) or bystander_bar(
+    found = first_blocker(cycle, node, status) or irreplaceable_pod(
         scene.judge(status.settings), cycle.pods_on.get(node.name, [])
     )
     if found is not None:

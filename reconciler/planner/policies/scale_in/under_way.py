@@ -13,6 +13,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.blockers import irreplaceable_pod, protection
 from reconciler.planner.fleets.inventory import (
     VOLUNTARY_DRAINS,
     is_draining,
@@ -38,11 +39,10 @@ from reconciler.planner.leaving.rounds import drain_progress, overdue
 from reconciler.planner.leaving.timers import stop_timer
 from reconciler.planner.policies.scale_in.bars import (
     at_minimum,
-    bystander_bar,
     comes_again,
     pod_bar,
 )
-from reconciler.planner.rules import Judge, Verdict, forbidding, judge_of
+from reconciler.planner.rules import Judge, Verdict, judge_of
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import counted_noun, duration, rfc3339
 
@@ -121,12 +121,11 @@ class _Leaver:
         judge = judge_of(terms_of(status.settings.scale_in), cycle.budgets.coverage)
         begun = DRAIN_STARTED in node.annotations
         remaining = cycle.targets[key] - 1 - self._going_on.get(key, 0)
-        bystander = bystander_bar(judge, [p for p in pods if not counts(p)])
+        beside = [pod for pod in pods if not counts(pod)]
+        kept = protection(cycle, node) or irreplaceable_pod(judge, beside)
         because = kept_by_twin(cycle, node)
-        if forbidding(node.annotations):
-            because = "an annotation forbids to remove it"
-        elif bystander is not None:
-            because = f"{bystander[1]} forbids to remove it"
+        if kept is not None:
+            because = f"{kept.detail}: it may not be removed"
         elif not _already_lowered(cycle, key) and remaining < status.min:
             because = at_minimum(status)[1]
         elif cycle.row_of[node.name] in cycle.used_rows or (counted(pods) and not begun):

@@ -22,7 +22,7 @@ from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joi
 from reconciler.planner.fleets.version import version_of
 from reconciler.planner.leaving.idleness import is_empty
 from reconciler.planner.placement.fill import tightness
-from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.text import counted_noun, rfc3339
 
@@ -121,6 +121,12 @@ def needs_a_zone(cycle: Cycle, waiting: WaitingClass) -> bool:
     """Whether rules about other pods bind the class to zones."""
     obeyed = cycle.sim.links(waiting.pod_class).obeyed()
     return any(counter.topology.key in ZONE_KEYS for counter in obeyed)
+
+
+def _has_zones(cycle: Cycle, memory: DemandMemory) -> bool:
+    """Whether EC2 chooses among several zones for the nodes that were asked for."""
+    offer = cycle.offers.get(FleetKey(name=memory.fleet, region=memory.region))
+    return offer is not None and len({v.get(ZONE, "") for v in offer.row.variants}) > 1
 
 
 class _Bound:
@@ -295,7 +301,9 @@ def _quarantine(cycle: Cycle, waiting: Mapping[str, list[WaitingClass]]) -> None
     for demand, classes in waiting.items():
         found = [m for m in cycle.demands.values() if m.demand == demand and m.strikes]
         strikes = max((memory.strikes for memory in found), default=0)
-        hoping = any(needs_a_zone(cycle, each) for each in classes)
+        hoping = any(_has_zones(cycle, memory) for memory in found) and any(
+            needs_a_zone(cycle, each) for each in classes
+        )
         if strikes < (ZONE_TRIES_MAX if hoping else STRIKES_MAX):
             continue
         fleets = ", ".join(sorted({memory.fleet for memory in found}))

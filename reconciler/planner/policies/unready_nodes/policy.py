@@ -8,10 +8,11 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey, Region
 from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.demand import FLEET
+from reconciler.planner.disruption.blockers import protection
 from reconciler.planner.fleets.inventory import is_draining, is_joining
 from reconciler.planner.leaving.drains import terms_of
 from reconciler.planner.leaving.kept import keep
-from reconciler.planner.rules import first_irreplaceable, forbidding, judge_of
+from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.suspicion import is_outage
 from reconciler.planner.text import duration
 
@@ -126,13 +127,10 @@ def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
     Work may go on where a kubelet has only lost its connection. Pods that Kubernetes
     has begun to delete (as it does five minutes after the kubelet fell silent) no longer hold it.
     """
-    found = forbidding(node.annotations)
-    if found:
-        return f"it is annotated {found}"
+    protected = protection(cycle, node)
+    if protected:
+        return protected.detail
     status = cycle.statuses[key]
-    instance = cycle.inventory.instance_of_node[node.name]
-    if instance.protected:
-        return "its instance is protected from scale-in"
     judge = judge_of(terms_of(status.settings.scale_in), cycle.budgets.coverage)
     names = (node.name, *cycle.inventory.twins.get(node.name, ()))
     pods = [pod for name in names for pod in cycle.pods_on.get(name, ())]

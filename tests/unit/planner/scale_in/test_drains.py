@@ -351,3 +351,16 @@ def test_nobody_is_evicted_while_ec2_does_not_answer_for_the_fleet() -> None:
     settings = make_settings(away, home, regions=(HOME, AWAY))
     made = planned(settings, *nodes, on("a"), cloud=cloud)
     assert told(made, EvictPod) + told(made, UntaintNode) == []
+
+
+def test_protection_of_the_instance_that_is_set_during_a_drain_ends_it() -> None:
+    """Whoever protects an instance from scale-in would see it ended a minute later."""
+    fleet = make_scene_fleet()
+    nodes = [drained("a", fleet), make_node("b", fleet)]
+    live = make_fleet(fleet, 2)
+    instances = [make_instance(n, live, protected=n.name == "a") for n in nodes]
+    cloud = make_cloud(live, instances=instances, instances_known=True)
+    for pods in ((on("a"),), ()):
+        made = planned(fleet, *nodes, *pods, full("b"), cloud=cloud)
+        assert told(made, UntaintNode) == ["a"]
+        assert told(made, TerminateInstance) + told(made, EvictPod) == []

@@ -1,0 +1,96 @@
+"""Why a node may not be disrupted: one ordered list, asked by every policy that ends nodes.
+
+What a node's pods say about being moved is in `planner.rules`; limits over several nodes (budgets,
+minima, how many at once) are asked by the policy that has them.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import Instance
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.leaving.idleness import kept_by_twin
+from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
+
+VOLUNTARY = frozenset({"protected", "not-ready"})
+"""Codes of blockers that hold what nobody needs to do now; a node that EC2 takes away goes all
+the same."""
+
+
+class Blocker(NamedTuple):
+    """One reason why a node stays."""
+
+    code: str
+    """The stable word, shown as `kept[].code`."""
+    detail: str
+    """A sentence for people, about the node as `it`."""
+
+    @property
+    def voluntary(self) -> bool:
+        """Whether it holds voluntary disruptions only."""
+        return self.code in VOLUNTARY
+
+
+def instance_protection(instance: Instance | None) -> Blocker | None:
+    """What protects the instance; None when nothing does, or when there is none."""
+    if instance is not None and instance.protected:
+        return Blocker("protected", "its instance is protected from scale-in")
+    return None
+
+
+def protection(cycle: Cycle, node: Node, instance: Instance | None = None) -> Blocker | None:
+    """What somebody has said to protect the node; None when nothing.
+
+    Args:
+        cycle: The plan.
+        node: The node.
+        instance: Its instance where the inventory does not know it, as that of a lost fleet.
+    """
+    found = forbidding(node.annotations)
+    if found:
+        return Blocker("protected", f"it is annotated {found}")
+    return instance_protection(instance or cycle.inventory.instance_of_node.get(node.name))
+
+
+def unreadable(node: Node) -> Blocker | None:
+    """Why nothing can be said of the node; None when it can be read."""
+    if node.unreadable or node.deleting or node.instance_id is None:
+        return Blocker("unreadable", "it cannot be read or has no instance")
+    return None
+
+
+def blockers(cycle: Cycle, node: Node, status: FleetStatus) -> Iterator[Blocker]:
+    """Everything about the node itself that keeps it, the first of them counts."""
+    found = protection(cycle, node)
+    if found is not None:
+        yield found
+    found = unreadable(node)
+    if found is not None:
+        yield found
+    if status.out_of_reach:
+        what = "have" if status.silent_since is None else "tell of"
+        detail = f"EC2 does not {what} its fleet: its target cannot be lowered"
+        yield Blocker("fleet-missing", detail)
+    if not node.ready:
+        yield Blocker("not-ready", "it is not Ready")
+    if cycle.inventory.is_unseen(node, status.key):
+        yield Blocker("unreadable", f"EC2 does not show its instance {node.instance_id}")
+    twin = kept_by_twin(cycle, node)
+    if twin:
+        yield Blocker("unreadable", twin)
+
+
+def first_blocker(cycle: Cycle, node: Node, status: FleetStatus) -> Blocker | None:
+    """The first of `blockers`; None when nothing about the node itself keeps it."""
+    return next(blockers(cycle, node, status), None)
+
+
+def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:
+    """The first pod that must not end with the node, though it may not keep it by itself."""
+    found = first_irreplaceable(judge, pods)
+    if found is None:
+        return None
+    pod, ruling = found
+    return Blocker("protected", f"{pod.key}: {ruling.reason}")

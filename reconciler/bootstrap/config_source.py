@@ -42,9 +42,10 @@ class ConfigSource:
         self._offered: FollowedConfig | None = None
         self.followed: FollowedConfig | None = None
         """The repository's config in force; None: a file is."""
+        self._refused = ""
+        """Digest of the repository's config that was refused last."""
         if isinstance(origin, FollowedConfig):
-            self._file = ""
-            self._digest = origin.digest
+            self._file = self._digest = ""
             self.config, self.settings = self._load_followed(origin)
             self.followed = self._offered = origin
             return
@@ -99,13 +100,13 @@ class ConfigSource:
     def _follow(self, offered: FollowedConfig) -> bool:
         now = self.followed
         if now is not None and offered.digest == now.digest:
-            self.followed, self._digest = offered, offered.digest
+            self.followed, self._refused = offered, ""
             return offered.shown != now.shown
-        if offered.digest == self._digest:
-            return False  # refused once
-        self._digest = offered.digest
+        if offered.digest == self._refused:
+            return False
+        self._refused = offered.digest  # unless what follows succeeds
         self._take(*self._load_followed(offered))
-        self.followed = offered
+        self.followed, self._refused = offered, ""
         return True
 
     def _take(self, config: SectorConfig, settings: PlannerSettings) -> None:

@@ -25,6 +25,7 @@ from reconciler.model.errors import (
 )
 from reconciler.model.ids import FleetId, Region
 from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.text import counted_noun
 from reconciler.ports.terraform import Terraform, TerraformPlanJson
 
 _REPLANS_MAX = 3
@@ -239,7 +240,8 @@ class CarryingOut:
 def not_drained(fleet: PlannedFleet, nodes: Sequence[str]) -> str:
     """What the removal of a fleet waits for."""
     named = f" ({', '.join(nodes[:5])}{' …' if len(nodes) > 5 else ''})" if nodes else ""
-    return f"still has {len(nodes)} nodes{named} and target capacity {fleet.capacity_before or 0}"
+    left = counted_noun(len(nodes), "node")
+    return f"still has {left}{named} and target capacity {fleet.capacity_before or 0}"
 
 
 def _sending(planned: Sequence[PlannedFleet], beside: frozenset[str]) -> list[PlannedFleet]:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.gitops.followed import FollowedConfig
 from reconciler.model.errors import ConfigError, UsageError
+from reconciler.ports.repository import CommitId
 
 CONFIG = """\
 cluster: analytics
@@ -109,3 +111,59 @@ def test_config_without_regions_takes_that_of_the_aws_settings(file: Path) -> No
     assert source_of(file, "eu-west-1").settings.home_region == "eu-west-1"
     with pytest.raises(UsageError, match="AWS_REGION"):
         source_of(file)
+
+
+def in_git(text: str, commit: str = "a", **files: bytes) -> FollowedConfig:
+    """The config as a commit has it."""
+    return FollowedConfig(
+        path="sectors.yaml", commit=CommitId(commit * 40), content=text.encode(), files=files
+    )
+
+
+def test_config_of_the_repository_takes_the_place_of_the_file(file: Path) -> None:
+    """A commit never reached the capacity loop, which read its local file alone."""
+    source = source_of(file)
+    source.offer(in_git(CONFIG.replace("5", "9")))
+    assert source.refresh() is True
+    assert max_capacity(source) == 9
+    assert source.path == "sectors.yaml@aaaaaaaaaaaa"
+    file.write_text(CONFIG.replace("5", "7"))
+    assert source.refresh() is False
+    assert max_capacity(source) == 9
+
+
+def test_same_config_of_another_commit_is_in_force_as_that_commit(file: Path) -> None:
+    """Status and metric would name a commit that is not the head's."""
+    source = source_of(file)
+    source.offer(in_git(CONFIG))
+    assert source.refresh() is True
+    source.offer(in_git(CONFIG, "b"))
+    assert source.refresh() is True
+    assert source.commit == "b" * 40
+    assert source.refresh() is False
+
+
+def test_refused_config_of_the_repository_is_told_once_and_not_followed(file: Path) -> None:
+    """What git has may be for another cluster: the last good one stays."""
+    source = source_of(file)
+    source.offer(in_git(CONFIG))
+    source.refresh()
+    source.offer(in_git(CONFIG.replace("analytics", "production"), "b"))
+    with pytest.raises(UsageError, match="the cluster changed"):
+        source.refresh()
+    assert source.refresh() is False
+    assert (source.settings.cluster, source.commit) == ("analytics", "a" * 40)
+    source.offer(in_git(CONFIG, "c"))
+    assert source.refresh() is True
+    assert source.commit == "c" * 40
+
+
+def test_repository_reads_no_file_of_this_machine(file: Path) -> None:
+    """A commit must not show what lies on the nodes."""
+    secret = file.with_name("secret.yaml")
+    secret.write_text("password: x\n")
+    source = source_of(file)
+    text = f"{CONFIG}descheduler: {{policy_file: {secret}}}\n"
+    source.offer(in_git(text))
+    with pytest.raises(UsageError, match="is not beside the config"):
+        source.refresh()

@@ -89,6 +89,8 @@ class FleetEntry(Section):
     """For the expander `priority`: higher first."""
     provider: Provider = "ec2-fleet"
     """`ec2-fleet`, or `asg` for an Auto Scaling group."""
+    managed: Boolean = True
+    """Whether Terraform makes and changes it here; false: it is only sized here."""
     auto_scaling_group: Text | None = None
     """Name of the Auto Scaling group; needed with `provider: asg`."""
     instance_types: tuple[InstanceTypeName, ...] = ()

@@ -82,6 +82,8 @@ def _why_left_out(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) 
     """Why a fleet is not in the root module of the home Region; empty when it is."""
     if fleet.provider == "asg":
         return "an Auto Scaling group is not made here"
+    if not fleet.managed:
+        return "managed: false leaves it to whoever made it"
     regions = fleet.regions or sector.regions
     if regions and config.regions and config.regions[0] not in regions:
         return f"not in the home Region {config.regions[0]}"

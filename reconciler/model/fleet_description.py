@@ -5,22 +5,23 @@ The planner needs none of this; adopting fleets that exist does.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeDescription:
-    """One block device of a launch template."""
+class OverrideDescription:
+    """One option of a fleet: what it may launch, where and for how much; None where unstated."""
 
-    device_name: str
-    size_gib: int | None = None
-    type: str = ""
-    iops: int | None = None
-    throughput_mib_per_second: int | None = None
-    encrypted: bool | None = None
-    kms_key_id: str = ""
+    instance_type: str | None = None
+    subnet_id: str | None = None
+    availability_zone: str | None = None
+    max_price: str | None = None
+    """USD per hour, in EC2's own digits; None: the on-demand price."""
+    priority: float | None = None
+    weighted_capacity: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,16 +30,21 @@ class LaunchTemplateDescription:
 
     id: str
     name: str
-    image_id: str = ""
-    instance_type: str = ""
-    """Used where the fleet names no types of its own."""
-    key_name: str = ""
-    security_group_ids: tuple[str, ...] = ()
-    instance_profile_name: str = ""
-    metadata_hop_limit: int | None = None
-    volumes: tuple[VolumeDescription, ...] = ()
-    user_data: str = ""
-    """Decoded; may hold secrets, so it is read for what is known and never repeated."""
+    version: int = 0
+    latest_version: int = 0
+    """Newest version that is known of it."""
+    description: str = ""
+    """Of that version."""
+    tags: Labels | None = None
+    """Tags of the template itself; None: they were not read."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """What it says of instances, as EC2 answers it, without what is empty. `UserData` may hold
+    secrets."""
+
+    @property
+    def instance_type(self) -> str:
+        """Used where the fleet names no types of its own; empty: none."""
+        return str(self.data.get("InstanceType", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +56,36 @@ class FleetDescription:
     spot: bool = True
     allocation_strategy: str = ""
     target_capacity: int = 0
-    instance_types: tuple[str, ...] = ()
+    on_demand_target: int = 0
+    spot_target: int = 0
+    overrides: tuple[OverrideDescription, ...] = ()
     """In the fleet's own order."""
-    subnet_ids: tuple[str, ...] = ()
+    other_override_keys: tuple[str, ...] = ()
+    """What its overrides state beside that, by EC2's names."""
+    ends_excess: bool = False
+    """Whether EC2 ends instances when the target falls below them."""
+    replaces_unhealthy: bool = False
+    """Whether EC2 replaces instances that it takes for unhealthy."""
+    valid_until: str = ""
+    """When EC2 ends the request by itself; empty: never."""
     zones: Mapping[str, str] = field(default_factory=dict)
     """Zone of each of these subnets, where it is known."""
-    max_price: str = ""
-    """USD per hour; empty: the on-demand price."""
     weighted: bool = False
     """Whether its target counts units of which an instance has another number than one."""
     several_templates: bool = False
     """Whether it launches from more templates than `template`."""
     template: LaunchTemplateDescription | None = None
+    template_version: str = "$Default"
+    """The version as the fleet names it: $Latest, $Default or a number."""
+    template_by_name: bool = False
+    """Whether it names its template by name only."""
+
+    @property
+    def instance_types(self) -> tuple[str, ...]:
+        """Instance types of its overrides, each once, in their order."""
+        return tuple(dict.fromkeys(e.instance_type for e in self.overrides if e.instance_type))
+
+    @property
+    def subnet_ids(self) -> tuple[str, ...]:
+        """Subnets of its overrides, each once, in their order."""
+        return tuple(dict.fromkeys(each.subnet_id for each in self.overrides if each.subnet_id))

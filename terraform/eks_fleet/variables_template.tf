@@ -113,7 +113,7 @@ variable "launch_template_tags" {
 }
 
 variable "tag_specifications" {
-  description = "What a launch gives tags, in order: instance, volume, network-interface or spot-instances-request, and all its tags. Instances need the tag cluster: the capacity loop may end only those that have it. Null: instances and volumes have tags and the module's own."
+  description = "What a launch gives tags, in order: instance, volume, network-interface or spot-instances-request, and all its tags. Instances need the tag cluster: the shipped IAM policy lets the capacity loop end only those that have it. Null: instances and volumes have tags and the module's own."
   type = list(object({
     resource_type = string
     tags          = optional(map(string), {})
@@ -126,13 +126,6 @@ variable "tag_specifications" {
       contains(["instance", "volume", "network-interface", "spot-instances-request", "elastic-gpu"], each.resource_type)
     ])
     error_message = "tag_specifications must be for instance, volume, network-interface or spot-instances-request."
-  }
-
-  validation {
-    condition = var.tag_specifications == null ? true : alltrue([
-      for each in var.tag_specifications : each.resource_type != "instance" || try(each.tags["cluster"], "") == var.cluster_name
-    ])
-    error_message = "tag_specifications must give instances the tag cluster = ${var.cluster_name}: the capacity loop may end only those that have it."
   }
 }
 

@@ -18,8 +18,9 @@ VERSIONS = ["$Latest", "$Default"]
 def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
     """Fleets, their launch templates and subnets, and Auto Scaling groups; and what is missing.
 
-    Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplateVersions, ec2:DescribeSubnets,
-    autoscaling:DescribeAutoScalingGroups. Without the last a cluster of fleets is still described.
+    Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplates, ec2:DescribeLaunchTemplateVersions,
+    ec2:DescribeSubnets, autoscaling:DescribeAutoScalingGroups. Without the last a cluster of
+    fleets is still described.
 
     Raises:
         PortError: EC2 or Auto Scaling did not answer, or EC2 may not be asked.
@@ -35,25 +36,51 @@ def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
             answers.append({"AutoScalingGroups": groups})
         except Forbidden as error:
             missing.append(f"Auto Scaling groups, of which nothing was read: {error.what}")
-        for template_id in _ids(fleets, "LaunchTemplateId"):
-            arguments = {"LaunchTemplateId": template_id, "Versions": VERSIONS}
-            operation, key = "describe_launch_template_versions", "LaunchTemplateVersions"
-            answers.append({key: _pages(ec2, operation, key, arguments)})
-        for chunk in chunks(_ids(fleets, "SubnetId"), IDS_MAX):
+        templates = _templates(fleets)
+        for by, names in templates.items():
+            for chunk in chunks(sorted({name for name, _ in names}), IDS_MAX):
+                operation, key = "describe_launch_templates", "LaunchTemplates"
+                answers.append({key: _pages(ec2, operation, key, {f"{by}s": chunk})})
+            for name, numbers in _versions(names).items():
+                arguments = {by: name, "Versions": [*VERSIONS, *numbers]}
+                operation, key = "describe_launch_template_versions", "LaunchTemplateVersions"
+                answers.append({key: _pages(ec2, operation, key, arguments)})
+        for chunk in chunks(_subnet_ids(fleets), IDS_MAX):
             filters = [{"Name": "subnet-id", "Values": chunk}]
             found = _pages(ec2, "describe_subnets", "Subnets", {"Filters": filters})
             answers.append({"Subnets": found})
     return answers, tuple(missing)
 
 
-def _ids(fleets: Sequence[dict[str, Any]], key: str) -> list[str]:
-    """Ids of launch templates or subnets that fleets refer to, sorted."""
-    found = set()
+def _templates(fleets: Sequence[dict[str, Any]]) -> dict[str, set[tuple[str, str]]]:
+    """Templates and versions that fleets launch from, by the argument that names them to EC2."""
+    found: dict[str, set[tuple[str, str]]] = {
+        "LaunchTemplateId": set(),
+        "LaunchTemplateName": set(),
+    }
     for fleet in fleets:
         for config in fleet.get("LaunchTemplateConfigs", []):
-            found.add(config.get("LaunchTemplateSpecification", {}).get(key))
-            found |= {override.get(key) for override in config.get("Overrides", [])}
-    return sorted(filter(None, found))
+            specification = config.get("LaunchTemplateSpecification", {})
+            by = next((key for key in found if specification.get(key)), None)
+            if by:
+                found[by].add((specification[by], specification.get("Version", "")))
+    return found
+
+
+def _versions(named: set[tuple[str, str]]) -> dict[str, list[str]]:
+    """Version numbers that are named beside $Latest and $Default, by template."""
+    found: dict[str, list[str]] = {name: [] for name, _ in sorted(named)}
+    for name, version in sorted(named):
+        if version.isdecimal():
+            found[name].append(version)
+    return found
+
+
+def _subnet_ids(fleets: Sequence[dict[str, Any]]) -> list[str]:
+    """Subnets that overrides of fleets name, sorted."""
+    configs = [each for fleet in fleets for each in fleet.get("LaunchTemplateConfigs", [])]
+    overrides = [each for config in configs for each in config.get("Overrides", [])]
+    return sorted({each["SubnetId"] for each in overrides if each.get("SubnetId")})
 
 
 def _pages(

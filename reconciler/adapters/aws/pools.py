@@ -44,6 +44,8 @@ def set_pools(
                     clients.ec2(region, changing=True).modify_fleet,
                     clients.attempts,
                     FleetId=fleet_id,
+                    # EC2's default is to end what is over the target; this change is none of it.
+                    ExcessCapacityTerminationPolicy="no-termination",
                     LaunchTemplateConfigs=list(configs),
                 )
                 break

@@ -51,7 +51,7 @@ def written_fleets(document: Document, config: SectorConfig) -> Iterator[Written
 
 
 def rendered_fleets(document: Document, config: SectorConfig) -> Iterator[WrittenFleet]:
-    """The fleets that Terraform makes: all but those of Auto Scaling groups."""
+    """The fleets that Terraform makes: no Auto Scaling groups, none with `managed: false`."""
     for written in written_fleets(document, config):
-        if written.fleet.entry.provider != "asg":
+        if written.fleet.entry.provider != "asg" and written.fleet.entry.managed:
             yield written

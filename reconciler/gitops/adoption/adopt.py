@@ -16,6 +16,7 @@ from reconciler.config.sizes import BUILT_IN_KINDS
 from reconciler.gitops.adoption import groups as auto_scaling
 from reconciler.gitops.adoption.document import config_document
 from reconciler.gitops.adoption.found import Found, fleet_found, known_kind
+from reconciler.gitops.adoption.limits import with_limits
 from reconciler.gitops.hcl import to_hcl
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.errors import ConfigError
@@ -78,13 +79,19 @@ def adopt(
         for name, sector in ((base or {}).get("sectors") or {}).items()
         if isinstance(sector, Mapping) and "kind" in sector
     }
-    for each_id, one in _all_found(fleets, groups, catalogue, kinds, spot_groups):
+    by_id: Mapping[str, FleetDescription] = {fleet.id: fleet for fleet in fleets}
+    written = _written(base or {})
+    for each_id, one in _all_found(cluster, fleets, groups, catalogue, kinds, spot_groups):
         reason = one if isinstance(one, str) else _clash(one, found, kinds) or _fault(cluster, one)
         if isinstance(one, str) or reason:
             left_out[each_id] = reason
             continue
         kinds.setdefault(one.sector, one.kind)
-        found[one.name] = one
+        fleet = by_id.get(each_id)
+        if fleet is not None and one.name not in written:
+            found[one.name] = with_limits(one, fleet.tags, fleet.target_capacity)
+        else:
+            found[one.name] = one
     found = dict(sorted(found.items()))
     document = config_document(cluster, region, list(found.values()), base or {})
     text = _CONFIG_HEADER + write_document(document)
@@ -98,14 +105,26 @@ def adopt(
     )
     return Adoption(
         config=text.encode(),
-        imports=_import_blocks(cluster, imported),
+        imports=_import_blocks(imported),
         fleets=names,
         left_out=left_out,
-        notes=tuple(_notes(config, cluster, found, names, imported)),
+        notes=tuple(_notes(config, found, names)),
     )
 
 
+def _written(base: Mapping[str, Any]) -> set[str]:
+    """Names of the fleets that a config document states; their limits are its own."""
+    return {
+        "-".join(str(part) for part in (name, entry.get("size"), entry.get("zone")) if part)
+        for name, sector in (base.get("sectors") or {}).items()
+        if isinstance(sector, Mapping)
+        for entry in sector.get("fleets") or ()
+        if isinstance(entry, Mapping)
+    }
+
+
 def _all_found(
+    cluster: str,
     fleets: Sequence[FleetDescription],
     groups: Sequence[Fleet],
     catalogue: Mapping[str, InstanceType],
@@ -113,7 +132,10 @@ def _all_found(
     spot_groups: Collection[str],
 ) -> Iterator[tuple[str, Found | str]]:
     """Those whose kind is known come first: others then take their sector's."""
-    looks = [(each.id, bool(known_kind(each)), partial(fleet_found, each)) for each in fleets]
+    looks = [
+        (each.id, bool(known_kind(each)), partial(fleet_found, each, cluster=cluster))
+        for each in fleets
+    ]
     looks += [
         (
             each.id,
@@ -156,12 +178,12 @@ def _fault(cluster: str, one: Found) -> str:
     return ""
 
 
-def _import_blocks(cluster: str, found: Sequence[Found]) -> bytes:
+def _import_blocks(found: Sequence[Found]) -> bytes:
     blocks = []
     for each in found:
         module = f"module.fleets.module.fleet[{to_hcl(each.name)}]"
         blocks.append((f"{module}.aws_ec2_fleet.this", each.fleet_id))
-        if each.template_name == _template_name(cluster, each):
+        if each.has_template:
             blocks.append((f"{module}.aws_launch_template.this", each.template_id))
     if not blocks:
         return b""
@@ -169,28 +191,10 @@ def _import_blocks(cluster: str, found: Sequence[Found]) -> bytes:
     return (_IMPORTS_HEADER + "\n".join(texts)).encode()
 
 
-def _template_name(cluster: str, found: Found) -> str:
-    """What the eks_fleet module calls the launch template of a fleet."""
-    return f"{cluster}-{found.name}"
-
-
-def _notes(
-    config: SectorConfig,
-    cluster: str,
-    found: Mapping[str, Found],
-    names: Sequence[str],
-    imported: Sequence[Found],
-) -> Iterable[str]:
+def _notes(config: SectorConfig, found: Mapping[str, Found], names: Sequence[str]) -> Iterable[str]:
     for name in names:
         if name not in found:
             yield f"{name}: is in the config but not in EC2; the first apply creates it"
-    for each in imported:
-        wanted = _template_name(cluster, each)
-        if each.template_name and each.template_name != wanted:
-            yield (
-                f"{each.name}: its launch template is called {each.template_name}; a new one"
-                f" ({wanted}) is made, and new nodes come from that"
-            )
     groups = [one for one in found.values() if not one.fleet_id]
     if groups and not config.default_sector:
         yield (

@@ -2,12 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from reconciler.gitops.adoption.found import Found
+from reconciler.gitops.adoption.found import FOR_PLANNING, Found
 from reconciler.gitops.root_module import MERGED_VARIABLES
 
 Document = dict[str, Any]
+_OF_ONE_FLEET: Final = frozenset(
+    {
+        "fleet_tags",
+        "launch_template_by_name",
+        "launch_template_description",
+        "launch_template_instance_type",
+        "launch_template_name",
+        "launch_template_tags",
+        "launch_template_version",
+        "overrides",
+        "tag_specifications",
+        "user_data",
+    }
+)
+"""Variables that keep one fleet as it was found; another one must not come to have them."""
 
 
 def config_document(
@@ -24,7 +39,7 @@ def config_document(
     """
     sizes = {**_sizes(found), **_mapping(base.get("sizes"))}
     found = [_with_types(each, sizes) for each in _with_all_subnets(found)]
-    shared = _shared([each.terraform for each in found if each.terraform])
+    shared = _common(found, [each.terraform for each in found])
     head: Document = {"cluster": cluster}
     if region:
         head["regions"] = [region]
@@ -71,7 +86,7 @@ def _sectors(
 def _sector(found: Sequence[Found], shared: Mapping[str, Any], base: Any) -> Document:
     known = _mapping(base)
     rest = [_without(each.terraform, shared) for each in found]
-    common = _shared([own for own, each in zip(rest, found, strict=True) if each.terraform])
+    common = _common(found, rest)
     sector: Document = {"kind": found[0].kind} if found else {}
     sector |= {key: value for key, value in known.items() if key not in {"fleets", "terraform"}}
     if common:
@@ -94,6 +109,8 @@ def _entries(
 
 
 def _completed(written: Document, live: Document) -> Document:
+    if "capacity_min" in written:
+        live = {key: value for key, value in live.items() if key != "min_capacity"}
     entry = {**live, **written}
     if "terraform" in live and "terraform" in written:
         entry["terraform"] = {**live["terraform"], **_mapping(written["terraform"])}
@@ -116,6 +133,21 @@ def _with_all_subnets(found: Sequence[Found]) -> list[Found]:
         else each
         for each in found
     ]
+
+
+def _common(found: Sequence[Found], stated: Sequence[Mapping[str, Any]]) -> Document:
+    """What all fleets say alike and any other fleet beside them may say too.
+
+    Fleets out of Terraform say what planning wants to know and nothing else, so that only such
+    variables have to be theirs too.
+    """
+    pairs = [(each, own) for each, own in zip(found, stated, strict=True) if each.terraform]
+    shared = _shared([own for each, own in pairs if each.entry.get("managed", True)])
+    others = [own for each, own in zip(found, stated, strict=True) if "managed" in each.entry]
+    if others:
+        for_all = _shared([shared, *others])
+        shared = {k: v for k, v in shared.items() if k not in FOR_PLANNING} | for_all
+    return {key: value for key, value in shared.items() if key not in _OF_ONE_FLEET}
 
 
 def _shared(every: Sequence[Mapping[str, Any]]) -> Document:

@@ -1,10 +1,19 @@
 """Living fleets as entries of a sector config: pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from reconciler.config.sizes import BUILT_IN_SIZES
+from reconciler.gitops.adoption.identity import (
+    Identity,
+    is_module_made,
+    module_tags,
+    reference_variables,
+    tag_variables,
+)
+from reconciler.gitops.adoption.notes import notes_of, unmanaged_because
+from reconciler.gitops.adoption.overrides import override_variables
 from reconciler.gitops.adoption.sizes import (
     Catalogue,
     built_in_kind,
@@ -12,19 +21,13 @@ from reconciler.gitops.adoption.sizes import (
     own_size_of,
     unknown_types,
 )
+from reconciler.gitops.adoption.template import template_variables, user_data_of
 from reconciler.gitops.adoption.user_data import Boot, read_boot
-from reconciler.model.fleet_description import (
-    FleetDescription,
-    LaunchTemplateDescription,
-    VolumeDescription,
-)
+from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 
 OWN_LABELS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
-_OWN_TAGS: Final = frozenset({"Name", "Spot", "cluster", "fleet", "kind", "sector", "size"})
-_NOT_OURS_TO_SET: Final = frozenset({"managed", "name"})
-"""Reserved, though the module does not set them."""
-_DATA_DEVICES: Final = {"BOTTLEROCKET": "/dev/xvdb"}
-_ROOT_DEVICE: Final = "/dev/xvda"
+FOR_PLANNING: Final = ("node_labels", "node_taints", "private_subnet_ids")
+"""Variables that tell what new nodes are like, whoever makes the fleet."""
 _EMPTY_TEMPLATE: Final = LaunchTemplateDescription(id="", name="")
 
 
@@ -44,7 +47,8 @@ class Found:
     """What `sizes` has to say of its size; None: a built-in one."""
     fleet_id: str = ""
     template_id: str = ""
-    template_name: str = ""
+    has_template: bool = False
+    """Whether the launch template enters the Terraform state too."""
     notes: tuple[str, ...] = ()
     """What could not be carried over, one sentence each."""
 
@@ -62,7 +66,7 @@ def entry_types(kind: str, size: str, types: tuple[str, ...]) -> dict[str, Any]:
 
 
 def fleet_found(
-    fleet: FleetDescription, catalogue: Catalogue, kinds: Mapping[str, str]
+    fleet: FleetDescription, catalogue: Catalogue, kinds: Mapping[str, str], *, cluster: str
 ) -> Found | str:
     """A fleet as an entry, or why it cannot be one.
 
@@ -70,8 +74,8 @@ def fleet_found(
         fleet: The fleet.
         catalogue: What instance types have.
         kinds: Kind by sector, where it is known; for a fleet whose tags name none.
+        cluster: The EKS cluster's name.
     """
-    template = fleet.template or _EMPTY_TEMPLATE
     types = _types(fleet)
     unfit = _unfit(fleet, types)
     if unfit:
@@ -79,9 +83,9 @@ def fleet_found(
     tags = fleet.tags
     sector, size = tags["sector"], tags["size"]
     kind = known_kind(fleet) or kinds.get(sector) or guessed_kind(types, catalogue)
-    boot, zone = read_boot(template.user_data), _zone(fleet, sector, size)
+    zone = _zone(fleet, sector, size)
     own_size = own_size_of(kind, size, types, catalogue)
-    return Found(
+    found = Found(
         sector=sector,
         kind=kind,
         entry={
@@ -90,14 +94,75 @@ def fleet_found(
             **({"zone": zone} if zone else {}),
             **entry_types(kind, size, types),
         },
-        terraform=_variables(fleet, template, boot),
         types=types,
         own_size=own_size,
+        notes=unknown_types(own_size, types, catalogue),
+    )
+    boot = read_boot(user_data_of(fleet.template or _EMPTY_TEMPLATE) or "")
+    reason = unmanaged_because(fleet)
+    if reason:
+        return _left_to_others(found, fleet, boot, reason)
+    return _managed(found, fleet, boot, cluster)
+
+
+def _managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) -> Found:
+    """A fleet that enters the Terraform state, with every variable that keeps it as it is."""
+    template = fleet.template or _EMPTY_TEMPLATE
+    name = {
+        "cluster": cluster,
+        "fleet": found.name,
+        "sector": found.sector,
+        "size": found.entry["size"],
+        "kind": found.kind,
+    }
+    identity = Identity(**name, spot=fleet.spot)
+    made_here = is_module_made(template, identity) and boot.ami_type is not None
+    variables = {
+        **_node_variables(fleet, boot),
+        **override_variables(fleet, found.entry.get("zone", "")),
+        **tag_variables(fleet, identity),
+        **template_variables(template, boot.ami_type or "", own_tags=module_tags(fleet, identity)),
+        **reference_variables(fleet, identity),
+        **({} if made_here else {"user_data": user_data_of(template) or ""}),
+    }
+    return replace(
+        found,
+        terraform=variables,
         fleet_id=fleet.id,
         template_id=template.id,
-        template_name=template.name,
-        notes=(*_notes(fleet, template, boot), *unknown_types(own_size, types, catalogue)),
+        has_template=True,
+        notes=(*notes_of(fleet, boot, variables, identity), *found.notes),
     )
+
+
+def _left_to_others(found: Found, fleet: FleetDescription, boot: Boot, reason: str) -> Found:
+    """A fleet that is sized here and stays out of Terraform, with what planning wants to know."""
+    subnets = override_variables(fleet, found.entry.get("zone", ""))
+    known = {**_node_variables(fleet, boot), **subnets}
+    note = (
+        f"stays out of Terraform (managed: false), as it is: {reason}; the capacity loop sizes it,"
+        " and whoever made it goes on changing it"
+    )
+    return replace(
+        found,
+        entry={**found.entry, "managed": False},
+        terraform={key: known[key] for key in FOR_PLANNING if key in known},
+        notes=(note, *found.notes),
+    )
+
+
+def _node_variables(fleet: FleetDescription, boot: Boot) -> dict[str, Any]:
+    """What user data and fleet say of its nodes; without what is the module's default."""
+    found = {
+        "ami_type": boot.ami_type if boot.ami_type != "AL2023" else None,
+        "spot_allocation_strategy": _unless(_strategy(fleet), "price-capacity-optimized"),
+        "node_labels": {k: v for k, v in boot.labels.items() if k not in OWN_LABELS},
+        "node_taints": [dict(each) for each in boot.taints if not _is_lifecycle(each, fleet)],
+        **boot.variables,
+    }
+    if any(_is_lifecycle(each, fleet) for each in boot.taints):
+        found["on_demand_prefer_no_schedule_taint"] = True
+    return {key: value for key, value in found.items() if value}
 
 
 def known_kind(fleet: FleetDescription) -> str:
@@ -120,6 +185,8 @@ def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str:
         return "its instance types have weights: its target counts units, here it would be nodes"
     if fleet.several_templates:
         return "it launches from several launch templates; the module has one"
+    if fleet.template is None:
+        return "its launch template was not read: give describe-launch-template-versions"
     return ""
 
 
@@ -128,44 +195,6 @@ def _zone(fleet: FleetDescription, sector: str, size: str) -> str:
     named = fleet.tags.get("fleet", "")
     zones = set(fleet.zones.values())
     return next((zone for zone in zones if named == f"{sector}-{size}-{zone}"), "")
-
-
-def _variables(
-    fleet: FleetDescription, template: LaunchTemplateDescription, boot: Boot
-) -> dict[str, Any]:
-    """The eks_fleet module's variables that make such a fleet; without those at their defaults."""
-    volume = _data_volume(template, boot)
-    found = {
-        "ami": "" if _is_looked_up(template) else template.image_id,
-        "ami_type": "BOTTLEROCKET" if boot.ami_type == "BOTTLEROCKET" else "",
-        "security_group_id": next(iter(template.security_group_ids), ""),
-        "private_subnet_ids": {fleet.zones[s]: s for s in fleet.subnet_ids if s in fleet.zones},
-        "ssh_key_name": template.key_name,
-        "instance_profile_name": template.instance_profile_name,
-        "metadata_hop_limit": _unless(template.metadata_hop_limit, 1),
-        "max_price": fleet.max_price,
-        "spot_allocation_strategy": _unless(_strategy(fleet), "price-capacity-optimized"),
-        "ebs_size": _unless(volume.size_gib, 50),
-        "ebs_type": _unless(volume.type, "gp3"),
-        "ebs_iops": volume.iops if volume.type in {"io1", "io2"} else _unless(volume.iops, 3000),
-        "ebs_throughput": _unless(volume.throughput_mib_per_second, 125),
-        "ebs_kms_key_id": volume.kms_key_id,
-        "node_labels": {k: v for k, v in boot.labels.items() if k not in OWN_LABELS},
-        "node_taints": [dict(each) for each in boot.taints if not _is_lifecycle(each, fleet)],
-        "tags": _own_tags_left_out(fleet),
-        **boot.variables,
-    }
-    stated = {key: value for key, value in found.items() if value}
-    if volume.encrypted is False:
-        stated["ebs_encrypted"] = False
-    if any(_is_lifecycle(each, fleet) for each in boot.taints):
-        stated["on_demand_prefer_no_schedule_taint"] = True
-    return stated
-
-
-def _is_looked_up(template: LaunchTemplateDescription) -> bool:
-    """Whether EC2 looks the image up at each launch, in a parameter of Systems Manager."""
-    return template.image_id.startswith("resolve:")
 
 
 def _strategy(fleet: FleetDescription) -> str:
@@ -178,53 +207,10 @@ def _strategy(fleet: FleetDescription) -> str:
     return words.get(fleet.allocation_strategy, fleet.allocation_strategy) if fleet.spot else ""
 
 
-def _data_volume(template: LaunchTemplateDescription, boot: Boot) -> VolumeDescription:
-    device = _DATA_DEVICES.get(boot.ami_type or "", _ROOT_DEVICE)
-    volumes = {volume.device_name: volume for volume in template.volumes}
-    first = next(iter(template.volumes), VolumeDescription(device_name=device))
-    return volumes.get(device, first)
-
-
 def _is_lifecycle(taint: Mapping[str, str], fleet: FleetDescription) -> bool:
     wanted = {"key": "lifecycle", "value": "OnDemand", "effect": "PreferNoSchedule"}
     return not fleet.spot and dict(taint) == wanted
 
 
-def _own_tags_left_out(fleet: FleetDescription) -> dict[str, str]:
-    return {
-        key: value
-        for key, value in fleet.tags.items()
-        if key not in _OWN_TAGS | _NOT_OURS_TO_SET
-        and not key.startswith(("kubernetes.io/cluster/", "aws:"))
-    }
-
-
 def _unless(value: Any, default: Any) -> Any:
     return None if value == default else value
-
-
-def _notes(fleet: FleetDescription, template: LaunchTemplateDescription, boot: Boot) -> list[str]:
-    notes = []
-    if fleet.template is None:
-        notes.append("its launch template was not read, so image and network are missing")
-    elif boot.ami_type is None:
-        notes.append("its user data is of neither AL2023 nor Bottlerocket: labels and taints were")
-        notes[-1] += " looked for, everything else in it would go with the next launch"
-    if boot.has_more:
-        notes.append("its user data has more parts than a NodeConfig: they go with the next launch")
-    if _is_looked_up(template):
-        looked_up = template.image_id.removeprefix("resolve:ssm:")
-        notes.append(f"its image is what the parameter {looked_up} names; state its id as `ami`")
-    notes += [
-        f"its tag {key} has a reserved key; it goes with the first apply"
-        for key in sorted(_NOT_OURS_TO_SET & fleet.tags.keys())
-    ]
-    if len(template.security_group_ids) > 1:
-        notes.append("it has several security groups; the module takes the first")
-    if len(template.volumes) > 1:
-        notes.append("it has several volumes; the module makes one")
-    if len(fleet.zones) < len(fleet.subnet_ids):
-        notes.append("the zones of some of its subnets are unknown: give describe-subnets")
-    if len(set(fleet.zones.values())) < len(fleet.zones):
-        notes.append("it has several subnets in a zone; the module takes one of each")
-    return notes

@@ -137,6 +137,7 @@ def _al2(user_data: str) -> Boot:
     written = taints.group(1).split(",") if taints else []
     split = (each.rpartition(":") for each in written if ":" in each)
     return Boot(
+        ami_type="AL2" if "/etc/eks/bootstrap.sh" in user_data else None,
         labels=_labels(user_data),
         taints=tuple(
             {"key": key, "value": value, "effect": effect}

@@ -1,18 +1,17 @@
 """Fleets as Terraform sees them, from EC2's answers: for adopting what exists."""
 
-import base64
-import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from reconciler.model.fleet_description import (
     FleetDescription,
     LaunchTemplateDescription,
-    VolumeDescription,
+    OverrideDescription,
 )
+from reconciler.model.frozen import Labels
 from reconciler.model.ids import FleetId
 from reconciler.model.snapshot import Ignored
 from reconciler.records.aws.fields import TagWire, Wire, is_of_cluster, read_entries, tags_of
@@ -26,7 +25,25 @@ class _OverrideWire(Wire):
     subnet_id: str | None = None
     availability_zone: str | None = None
     max_price: str | None = None
+    priority: float | None = None
     weighted_capacity: float | None = None
+    availability_zone_id: Any = None
+    block_device_mappings: Any = None
+    image_id: Any = None
+    instance_requirements: Any = None
+    placement: Any = None
+
+    @property
+    def others(self) -> Iterator[str]:
+        """EC2's names of what it states and no variable of the module can."""
+        named = {
+            "AvailabilityZoneId": self.availability_zone_id,
+            "BlockDeviceMappings": self.block_device_mappings,
+            "ImageId": self.image_id,
+            "InstanceRequirements": self.instance_requirements,
+            "Placement": self.placement,
+        }
+        return (key for key, value in named.items() if value)
 
 
 class _ConfigWire(Wire):
@@ -36,6 +53,8 @@ class _ConfigWire(Wire):
 
 class _CapacityWire(Wire):
     total_target_capacity: Count = 0
+    on_demand_target_capacity: Count | None = None
+    spot_target_capacity: Count | None = None
     default_target_capacity_type: str | None = None
 
 
@@ -50,6 +69,9 @@ class _FleetWire(Wire):
     type: str | None = None
     launch_template_configs: tuple[_ConfigWire, ...] | None = None
     spot_options: _OptionsWire | None = None
+    excess_capacity_termination_policy: str | None = None
+    replace_unhealthy_instances: bool | None = None
+    valid_until: Any = None
     tags: tuple[TagWire, ...] | None = None
 
 
@@ -72,62 +94,39 @@ class _SubnetWire(Wire):
     availability_zone: str
 
 
-# EC2 writes these keys with runs of capitals, which a renaming rule cannot guess.
-class _EbsWire(Struct, gc=False):
-    VolumeSize: Count | None = None
-    VolumeType: str | None = None
-    Iops: Count | None = None
-    Throughput: Count | None = None
-    Encrypted: bool | None = None
-    KmsKeyId: str | None = None
-
-
-class _DeviceWire(Wire):
-    device_name: str = ""
-    ebs: _EbsWire | None = None
-
-
-class _ProfileWire(Wire):
-    name: str | None = None
-    arn: str | None = None
-
-
-class _MetadataWire(Wire):
-    http_put_response_hop_limit: Count | None = None
-
-
-class _InterfaceWire(Wire):
-    groups: tuple[str, ...] | None = None
-
-
-class _DataWire(Wire):
-    image_id: str | None = None
-    instance_type: str | None = None
-    key_name: str | None = None
-    security_group_ids: tuple[str, ...] | None = None
-    network_interfaces: tuple[_InterfaceWire, ...] | None = None
-    iam_instance_profile: _ProfileWire | None = None
-    metadata_options: _MetadataWire | None = None
-    block_device_mappings: tuple[_DeviceWire, ...] | None = None
-    user_data: str | None = None
-
-
 class _VersionWire(Wire):
     launch_template_id: str
     version_number: Count
     launch_template_name: str = ""
+    version_description: str | None = None
     default_version: bool = False
-    launch_template_data: _DataWire | None = None
+    launch_template_data: dict[str, Any] | None = None
+
+
+class _TemplateWire(Wire):
+    launch_template_id: str
+    tags: tuple[TagWire, ...] | None = None
+    latest_version_number: Count | None = None
 
 
 @dataclass(slots=True)
 class _Templates:
     versions: dict[tuple[str, int], _VersionWire] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, Labels] = field(default_factory=dict)
+    latest: dict[str, int] = field(default_factory=dict)
 
     def add(self, wire: _VersionWire) -> None:
         self.versions[wire.launch_template_id, wire.version_number] = wire
         self.ids[wire.launch_template_name] = wire.launch_template_id
+        self._newest(wire.launch_template_id, wire.version_number)
+
+    def add_template(self, wire: _TemplateWire) -> None:
+        self.tags[wire.launch_template_id] = tags_of(wire.tags)
+        self._newest(wire.launch_template_id, wire.latest_version_number or 0)
+
+    def _newest(self, template_id: str, number: int) -> None:
+        self.latest[template_id] = max(number, self.latest.get(template_id, 0))
 
     def used_by(self, specification: TemplateSpecificationWire) -> _VersionWire | None:
         """The version that a specification means, None when no answer has it."""
@@ -150,8 +149,8 @@ def read_descriptions(
     """The maintain fleets of a cluster, in the order of their ids.
 
     Args:
-        answers: describe-fleets, describe-launch-template-versions and describe-subnets of one
-            region; others are passed over.
+        answers: describe-fleets, describe-launch-template-versions, describe-launch-templates
+            and describe-subnets of one region; others are passed over.
         cluster: The name that tags carry.
         ignored: Takes what cannot be read.
     """
@@ -161,9 +160,12 @@ def read_descriptions(
         key = "LaunchTemplateId"
         for version in read_entries(versions, _VersionWire, "LaunchTemplateVersion", key, ignored):
             templates.add(version)
+        found = answer.get("LaunchTemplates")
+        for each in read_entries(found, _TemplateWire, "LaunchTemplate", key, ignored):
+            templates.add_template(each)
         subnets = read_entries(answer.get("Subnets"), _SubnetWire, "Subnet", "SubnetId", ignored)
         zones |= {subnet.subnet_id: subnet.availability_zone for subnet in subnets}
-    found = {
+    described = {
         wire.fleet_id: _fleet(wire, templates, zones)
         for answer in answers
         for wire in read_entries(answer.get("Fleets"), _FleetWire, "Fleet", "FleetId", ignored)
@@ -172,7 +174,7 @@ def read_descriptions(
         and not (wire.fleet_state or "").startswith("deleted")
         and is_of_cluster(tags_of(wire.tags), cluster)
     }
-    return tuple(found[each] for each in sorted(found))
+    return tuple(described[each] for each in sorted(described))
 
 
 def read_spot_groups(answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
@@ -196,12 +198,12 @@ def read_spot_groups(answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
 
 def _fleet(wire: _FleetWire, templates: _Templates, zones: Mapping[str, str]) -> FleetDescription:
     configs = wire.launch_template_configs or ()
-    overrides = [each for config in configs for each in config.overrides or ()]
+    written = [each for config in configs for each in config.overrides or ()]
+    overrides = tuple(map(_override, written))
     specification = next((c.launch_template_specification for c in configs), None)
     version = templates.used_by(specification) if specification else None
     subnets = _distinct(each.subnet_id for each in overrides)
     known = {each.subnet_id: each.availability_zone for each in overrides}
-    prices = _distinct(each.max_price for each in overrides)
     capacity = wire.target_capacity_specification
     return FleetDescription(
         id=FleetId(wire.fleet_id),
@@ -211,13 +213,30 @@ def _fleet(wire: _FleetWire, templates: _Templates, zones: Mapping[str, str]) ->
         if wire.spot_options
         else "",
         target_capacity=capacity.total_target_capacity,
-        instance_types=_distinct(each.instance_type for each in overrides),
-        subnet_ids=subnets,
+        on_demand_target=capacity.on_demand_target_capacity or 0,
+        spot_target=capacity.spot_target_capacity or 0,
+        overrides=overrides,
+        other_override_keys=tuple(sorted({key for each in written for key in each.others})),
+        ends_excess=wire.excess_capacity_termination_policy == "termination",
+        replaces_unhealthy=bool(wire.replace_unhealthy_instances),
+        valid_until=str(wire.valid_until or ""),
         zones={each: zone for each in subnets if (zone := zones.get(each) or known.get(each))},
-        max_price=prices[0] if len(prices) == 1 else "",
         weighted=any(each.weighted_capacity not in {None, 1} for each in overrides),
         several_templates=len(_template_names(configs)) > 1,
-        template=_template(version) if version else None,
+        template=_template(version, templates) if version else None,
+        template_version=(specification.version if specification else None) or "$Default",
+        template_by_name=bool(specification and not specification.launch_template_id),
+    )
+
+
+def _override(wire: _OverrideWire) -> OverrideDescription:
+    return OverrideDescription(
+        instance_type=wire.instance_type,
+        subnet_id=wire.subnet_id,
+        availability_zone=wire.availability_zone,
+        max_price=wire.max_price,
+        priority=wire.priority,
+        weighted_capacity=wire.weighted_capacity,
     )
 
 
@@ -230,47 +249,22 @@ def _template_names(configs: Sequence[_ConfigWire]) -> set[str]:
     }
 
 
-def _template(version: _VersionWire) -> LaunchTemplateDescription:
-    data = version.launch_template_data or _DataWire()
-    profile = data.iam_instance_profile or _ProfileWire()
+def _template(version: _VersionWire, templates: _Templates) -> LaunchTemplateDescription:
+    template_id = version.launch_template_id
     return LaunchTemplateDescription(
-        id=version.launch_template_id,
+        id=template_id,
         name=version.launch_template_name,
-        image_id=data.image_id or "",
-        instance_type=data.instance_type or "",
-        key_name=data.key_name or "",
-        security_group_ids=data.security_group_ids or _interface_groups(data),
-        instance_profile_name=profile.name or (profile.arn or "").rpartition("/")[2],
-        metadata_hop_limit=(data.metadata_options or _MetadataWire()).http_put_response_hop_limit,
-        volumes=tuple(_volume(each) for each in data.block_device_mappings or () if each.ebs),
-        user_data=_text(data.user_data or ""),
+        version=version.version_number,
+        latest_version=templates.latest[template_id],
+        description=version.version_description or "",
+        tags=templates.tags.get(template_id),
+        data=_without_empty(version.launch_template_data or {}),
     )
 
 
-def _interface_groups(data: _DataWire) -> tuple[str, ...]:
-    """Security groups of a template that states its network interfaces."""
-    return _distinct(g for each in data.network_interfaces or () for g in each.groups or ())
-
-
-def _volume(wire: _DeviceWire) -> VolumeDescription:
-    ebs = wire.ebs or _EbsWire()
-    return VolumeDescription(
-        device_name=wire.device_name,
-        size_gib=ebs.VolumeSize,
-        type=ebs.VolumeType or "",
-        iops=ebs.Iops,
-        throughput_mib_per_second=ebs.Throughput,
-        encrypted=ebs.Encrypted,
-        kms_key_id=ebs.KmsKeyId or "",
-    )
-
-
-def _text(encoded: str) -> str:
-    """User data as text; empty when it is none."""
-    try:
-        return base64.b64decode(encoded, validate=True).decode("utf-8")
-    except (binascii.Error, ValueError):
-        return ""
+def _without_empty(data: Mapping[str, Any]) -> dict[str, Any]:
+    """EC2 and its emulations answer some of what is not stated with empty values."""
+    return {key: value for key, value in data.items() if value not in (None, "", {}, [])}
 
 
 def _distinct(values: Any) -> tuple[str, ...]:

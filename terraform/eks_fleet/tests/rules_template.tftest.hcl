@@ -202,24 +202,6 @@ run "rejects_tag_specifications_of_a_launch" {
   expect_failures = [var.tag_specifications]
 }
 
-run "accepts_tag_specifications_by_which_nodes_may_be_ended" {
-  command = plan
-
-  variables {
-    tag_specifications = [{ resource_type = "instance", tags = { cluster = "analytics" } }]
-  }
-}
-
-run "rejects_tag_specifications_by_which_nodes_may_be_ended" {
-  command = plan
-
-  variables {
-    tag_specifications = [{ resource_type = "instance", tags = { team = "data" } }]
-  }
-
-  expect_failures = [var.tag_specifications]
-}
-
 run "accepts_launch_template_instance_type" {
   command = plan
 

@@ -64,7 +64,9 @@ def template(name: str = "kfm-small", user_data: str = "") -> Json:
                     "ImageId": "ami-1",
                     "KeyName": "ops",
                     "SecurityGroupIds": ["sg-1"],
-                    "IamInstanceProfile": {"Arn": "arn:aws:iam::1:instance-profile/node"},
+                    "IamInstanceProfile": {
+                        "Arn": "arn:aws:iam::123456789012:instance-profile/node"
+                    },
                     "UserData": base64.b64encode(user_data.encode()).decode(),
                     "BlockDeviceMappings": [
                         {"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 80, "VolumeType": "gp2"}}

@@ -27,24 +27,30 @@ def test_kluster_fleet_manager_config_is_completed_from_its_fleets(desk: Desk) -
     given = config.terraform.given()
     assert given["ami"] == "ami-1"
     assert given["private_subnet_ids"] == {"us-west-2a": "subnet-a"}
-    assert (given["ebs_size"], given["ebs_type"]) == (80, "gp2")
     assert given["spot_allocation_strategy"] == "capacity-optimized"
-    assert given["instance_profile_name"] == "node"
+    assert given["instance_profile_arn"].endswith("/node")
+    (volume,) = given["volumes"]
+    assert (volume.size, volume.type, volume.encrypted) == (80, "gp2", None)
+    assert small.terraform is not None
+    assert small.terraform.launch_template_name == "kfm-small"
+    assert large.terraform is None
     assert any("primary-large: is in the config but not in EC2" in n for n in answer["notes"])
 
 
-def test_foreign_launch_template_is_not_imported_and_said(desk: Desk) -> None:
-    """Importing a template under another name would plan to replace it under running nodes."""
+def test_launch_template_of_another_name_keeps_it(desk: Desk) -> None:
+    """A template that is made anew, or renamed, would change what running fleets launch from."""
     _, answer, _ = desk.adopt(
         "--cluster-name",
         "analytics",
         *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, template("kfm-small"), SUBNETS),
     )
-    assert "aws_ec2_fleet.this" in desk.written("terraform/imports.tf")
-    assert "aws_launch_template" not in desk.written("terraform/imports.tf")
-    assert any(
-        "kfm-small" in note and "analytics-primary-small" in note for note in answer["notes"]
-    )
+    assert answer["fleets"] == ["primary-small"]
+    assert 'aws_launch_template.this\n  id = "lt-1"' in desk.written("terraform/imports.tf")
+    (root,) = root_module_of(load_config(desk.folder / "out/sectors.yaml")).fleets.values()
+    assert (root["launch_template_name"], root["launch_template_description"]) == ("kfm-small", "")
+    volume = {"device_name": "/dev/xvda", "size": 80, "type": "gp2"}
+    assert root["volumes"] == [volume]
+    assert root["metadata_options"] == {}
 
 
 def test_fleets_of_one_own_size_are_planned_with_their_own_types(desk: Desk) -> None:
@@ -76,7 +82,8 @@ def test_image_from_a_parameter_and_groups_of_an_interface_are_understood(desk: 
         *desk.answers({"Fleets": [fleet("fleet-1", "small")]}, odd, SUBNETS),
     )
     assert (code, err) == (0, "")
-    given = load_config(desk.folder / "out/sectors.yaml").terraform.given()
-    assert given["security_group_id"] == "sg-9"
-    assert "ami" not in given
+    (root,) = root_module_of(load_config(desk.folder / "out/sectors.yaml")).fleets.values()
+    assert root["network_interfaces"] == [{"device_index": 0, "security_groups": ["sg-9"]}]
+    assert "security_group_id" not in root
+    assert root["ami"] == "resolve:ssm:/aws/service/eks/optimized-ami/1.33/image_id"
     assert any("/aws/service/eks/optimized-ami" in note for note in answer["notes"])

@@ -178,6 +178,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "taints": ("[{key: a, effect: NoExecute}]", ..., "[{key: a, effect: No}]", TYPE),
         "priority": ("-5", -5, "high", TYPE),
         "provider": ("ec2-fleet", "ec2-fleet", "gce", TYPE),
+        "managed": BOOLEAN,
         "auto_scaling_group": ("~", None, "[a]", RANGE),
         "instance_types": ("[m5.large]", ("m5.large",), "[1]", TYPE),
         "allocatable": AMOUNTS,

@@ -80,7 +80,7 @@ def test_bottlerocket_says_labels_taints_and_facts() -> None:
 def test_al2_script_is_searched_for_labels_and_taints_only() -> None:
     """Kluster Fleet Manager's nodes boot like this; a secret in the script must stay there."""
     boot = read_boot(AL2)
-    assert boot.ami_type is None
+    assert boot.ami_type == "AL2"
     assert boot.labels == {"sector": "primary", "team": "data"}
     assert boot.taints == ({"key": "dedicated", "value": "batch", "effect": "NoSchedule"},)
     assert boot.variables == {"max_pods": 29}

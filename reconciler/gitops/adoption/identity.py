@@ -1,0 +1,97 @@
+"""By what a fleet and its launch template are known: names, tags, versions. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.config.rules.tags import RESERVED
+from reconciler.gitops.live import fleet_tags
+from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
+
+_IDENTIFYING: Final = ("cluster", "sector", "size")
+"""Tags by which the capacity loop finds a fleet; the module insists on them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What the config calls a fleet."""
+
+    cluster: str
+    fleet: str
+    sector: str
+    size: str
+    kind: str
+    spot: bool
+
+    @property
+    def template_name(self) -> str:
+        """What the module calls its launch template, unless a variable names it."""
+        return f"{self.cluster}-{self.fleet}"
+
+    @property
+    def description(self) -> str:
+        """What the module says of its launch template's versions."""
+        return f"Nodes of fleet {self.fleet} in cluster {self.cluster}"
+
+
+def is_module_made(template: LaunchTemplateDescription, identity: Identity) -> bool:
+    """Whether the module made the template, so that its user data follows from variables."""
+    return (template.name, template.description) == (identity.template_name, identity.description)
+
+
+def module_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
+    """The tags that the module gives fleet, template, instances and volumes by itself."""
+    variables = {
+        "tags": own_tags(fleet, identity),
+        "spot": fleet.spot,
+        "node_pool_kind": identity.kind,
+        "node_pool_size": identity.size,
+        "sector_label": identity.sector,
+    }
+    return fleet_tags(identity.cluster, identity.fleet, variables)
+
+
+def own_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
+    """Tags of the fleet beside those that the module sets or reserves."""
+    taken = {*RESERVED, f"kubernetes.io/cluster/{identity.cluster}"}
+    return {k: v for k, v in _stated(fleet.tags).items() if k not in taken}
+
+
+def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:
+    """The variables that keep the tags of fleet and template as they are."""
+    made, own = module_tags(fleet, identity), own_tags(fleet, identity)
+    variables: dict[str, Any] = {"tags": own} if own else {}
+    there = _stated(fleet.tags)
+    if there != made and is_identified(fleet, identity):
+        variables["fleet_tags"] = there
+    template = fleet.template.tags if fleet.template else None
+    if template is not None and _stated(template) != made:
+        variables["launch_template_tags"] = _stated(template)
+    return variables
+
+
+def is_identified(fleet: FleetDescription, identity: Identity) -> bool:
+    """Whether the fleet has the tags without which the module does not take over its tags."""
+    wanted = {"cluster": identity.cluster, "sector": identity.sector, "size": identity.size}
+    return all(fleet.tags.get(key) == wanted[key] for key in _IDENTIFYING)
+
+
+def reference_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:
+    """The variables that keep the template's name and how the fleet refers to it."""
+    template = fleet.template
+    if template is None:
+        return {}
+    variables: dict[str, Any] = {}
+    if template.name != identity.template_name:
+        variables["launch_template_name"] = template.name
+    if template.description != identity.description:
+        variables["launch_template_description"] = template.description
+    if fleet.template_version != "$Latest":
+        variables["launch_template_version"] = fleet.template_version
+    if fleet.template_by_name:
+        variables["launch_template_by_name"] = True
+    return variables
+
+
+def _stated(tags: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in sorted(tags.items()) if not key.startswith("aws:")}

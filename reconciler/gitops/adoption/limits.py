@@ -1,0 +1,49 @@
+"""How far an adopted fleet may shrink and grow: pure.
+
+EC2 Fleets have no limits of their own. Where neither a config nor a tag states them, the present
+target becomes the minimum: taking a fleet over must not be what empties it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from reconciler.gitops.adoption.found import Found
+
+_TAGS: Final = {
+    "min_capacity": ("min_capacity", "capacity_min"),
+    "max_capacity": ("max_capacity", "capacity_max"),
+}
+"""Tags by which people note a fleet's limits, Kluster Fleet Manager's spelling among them."""
+
+
+def with_limits(found: Found, tags: Mapping[str, str], target: int) -> Found:
+    """A fleet with the limits that its tags name; without them with its target as the minimum."""
+    stated = {
+        key: int(value)
+        for key, names in _TAGS.items()
+        for value in [next((tags[name] for name in names if name in tags), "")]
+        if value.isascii() and value.isdecimal()
+    }
+    lowest = stated.get("min_capacity", min(target, stated.get("max_capacity", target)))
+    limits = {"min_capacity": lowest, **stated}
+    return replace(
+        found,
+        entry={**found.entry, **{key: limits[key] for key in _TAGS if key in limits}},
+        notes=(*found.notes, *_notes(stated, lowest)),
+    )
+
+
+def _notes(stated: Mapping[str, int], lowest: int) -> list[str]:
+    notes = []
+    if "min_capacity" not in stated:
+        notes.append(
+            f"nothing states its least number of nodes, so its present target {lowest} became"
+            " min_capacity: it never has fewer until you lower that"
+        )
+    if "max_capacity" not in stated:
+        notes.append(
+            "nothing states its largest number of nodes: it has no max_capacity, so it may grow as"
+            " far as pods, EC2 and max_hourly_usd let it"
+        )
+    return notes

@@ -1,0 +1,210 @@
+"""What a person has to know of an adopted fleet: what could not be kept, and what follows. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from reconciler.gitops.adoption.identity import Identity, is_identified
+from reconciler.gitops.adoption.template import (
+    cpu_credits,
+    tags_as_mapping,
+    user_data_of,
+    without_a_variable,
+)
+from reconciler.gitops.adoption.user_data import Boot
+from reconciler.model.fleet_description import FleetDescription
+from reconciler.telemetry.scrub import scrub
+
+_SECRET: Final = re.compile(
+    r"(?i)\w*(?:secret|token|passw|credential|private_?key|api_?key|access_?key)\w*['\"]?"
+    r"\s*[=:]\s*['\"]?(?![\s$`'\"])"
+)
+"""A name of a secret that is given a value of its own, not one that is looked up at boot."""
+
+
+def unmanaged_because(fleet: FleetDescription) -> str:
+    """Why a fleet cannot enter the Terraform state as it is; empty when it can."""
+    return next(_hindrances(fleet), "")
+
+
+def _hindrances(fleet: FleetDescription) -> Iterator[str]:
+    template = fleet.template
+    if template is None:
+        yield "its launch template is not known"
+        return
+    unknown = {
+        "launch template sets": without_a_variable(template),
+        "overrides set": fleet.other_override_keys,
+    }
+    for where, keys in unknown.items():
+        if keys:
+            yield (
+                f"its {where} {', '.join(keys)}, which the module has no variable for; new nodes"
+                " would come without"
+            )
+    if template.version != template.latest_version:
+        yield (
+            f"it launches from version {template.version} of its launch template, whose newest is"
+            f" {template.latest_version}; Terraform knows the newest only, so new nodes would come"
+            " from another version"
+        )
+    user_data = user_data_of(template)
+    if user_data is None:
+        yield "its user data is no text, so it cannot stand in a config; new nodes would not join"
+    elif scrub(user_data) != user_data or _SECRET.search(user_data):
+        yield "its user data holds what looks like a secret, which must not stand in a config"
+
+
+def notes_of(
+    fleet: FleetDescription, boot: Boot, variables: Mapping[str, Any], identity: Identity
+) -> tuple[str, ...]:
+    """Notes on a fleet that enters the Terraform state, each a sentence with its consequence."""
+    return (
+        *_of_boot(boot, variables),
+        *_of_labels(boot, identity, variables),
+        *_of_template(fleet, variables),
+        *_of_tags(fleet, identity, variables),
+        *_of_fleet(fleet),
+    )
+
+
+def _of_boot(boot: Boot, variables: Mapping[str, Any]) -> Iterator[str]:
+    if variables.get("user_data"):
+        yield (
+            "its user data is kept as it is (user_data), in plain text in config and state: look"
+            " for secrets before you commit; changes of labels, taints and kubelet settings in the"
+            " config will not reach new nodes until you drop user_data"
+        )
+    elif "user_data" in variables:
+        yield "it has no user data, and keeps none: new nodes join only if the image sees to that"
+    if boot.ami_type is None and variables.get("user_data"):
+        yield (
+            "its user data is of no known kind; state ami_type before you drop user_data, or new"
+            " nodes will not join"
+        )
+    if boot.ami_type == "AL2":
+        yield (
+            "its image starts with /etc/eks/bootstrap.sh (ami_type: AL2); to change to an AL2023"
+            " image, change ami, set ami_type: AL2023 and drop user_data in one commit, or new"
+            " nodes will not join"
+        )
+
+
+def _of_labels(boot: Boot, identity: Identity, variables: Mapping[str, Any]) -> Iterator[str]:
+    if "user_data" not in variables:
+        return
+    wanted = {
+        "sector": identity.sector,
+        "fleet": identity.fleet,
+        "size": identity.size,
+        "pool_size": identity.size,
+        "kind": identity.kind,
+        "lifecycle": "Ec2Spot" if identity.spot else "OnDemand",
+    }
+    missing = [f"{k}={v}" for k, v in sorted(wanted.items()) if boot.labels.get(k) != v]
+    if missing:
+        yield (
+            f"its user data does not give nodes the labels {', '.join(missing)}, which plans count"
+            " on: a pod that selects one of them will have nodes launched here and not bind"
+        )
+
+
+def _of_template(fleet: FleetDescription, variables: Mapping[str, Any]) -> Iterator[str]:
+    version = variables.get("launch_template_version", "")
+    if version == "$Default":
+        yield (
+            "it launches from $Default: a later change of the template makes a version that new"
+            " nodes do not come from until you make it the default or set"
+            " launch_template_version: $Latest"
+        )
+    elif version:
+        yield (
+            f"it launches from version {version}: a later change of the template makes a new"
+            " version that new nodes do not come from until you set launch_template_version:"
+            " $Latest"
+        )
+    if str(variables.get("ami", "")).startswith("resolve:"):
+        yield (
+            f"its image is what the parameter {variables['ami'].removeprefix('resolve:ssm:')} names"
+            " at each launch: new nodes can come with another image without a commit"
+        )
+    elif "ami" not in variables:
+        yield "its launch template names no image, so Terraform cannot take it over: state ami"
+    if not {"instance_profile_name", "instance_profile_arn"} & set(variables):
+        yield "it has no instance profile: new nodes cannot join an EKS cluster"
+    options = variables.get("metadata_options")
+    if options is not None and options.get("http_tokens") != "required":
+        yield (
+            "IMDSv1 stays allowed on its nodes (metadata_options): a pod can take the node's role;"
+            " drop the key for IMDSv2 with one hop, once nothing on the nodes needs more"
+        )
+    if any(each.get("encrypted") is not True for each in variables.get("volumes", ())):
+        yield (
+            "its volumes are not stated to be encrypted (volumes): the account's default decides;"
+            " drop the key for one encrypted volume"
+        )
+    if fleet.template is not None and cpu_credits(fleet.template.data) not in {
+        None,
+        variables.get("cpu_credits"),
+    }:
+        yield (
+            f"the CPU credits of its launch template ({cpu_credits(fleet.template.data)}) are not"
+            " seen by Terraform, since the template names no burstable type: they stay until the"
+            " template's first change; new nodes of burstable types then have their type's default"
+            " unless you state cpu_credits"
+        )
+    if fleet.template is not None and fleet.template.tags is None:
+        yield (
+            "the tags of its launch template were not read (give describe-launch-templates): the"
+            " first plan sets those of the module"
+        )
+
+
+def _of_tags(
+    fleet: FleetDescription, identity: Identity, variables: Mapping[str, Any]
+) -> Iterator[str]:
+    if not is_identified(fleet, identity):
+        yield (
+            "its tags do not name cluster, sector and size, by which it is found: the first plan"
+            " adds them"
+        )
+    data = fleet.template.data if fleet.template else {}
+    tagged = [
+        tags_as_mapping(each.get("Tags"))
+        for each in data.get("TagSpecifications", ())
+        if each.get("ResourceType") == "instance"
+    ]
+    if not any(tags.get("cluster") == identity.cluster for tags in tagged):
+        yield (
+            f"its launch template does not give instances the tag cluster={identity.cluster}: the"
+            " shipped IAM policy will not let the capacity loop end its nodes; drop"
+            " tag_specifications, or add the tag there and to the instances that run"
+        )
+    template_tags = variables.get("launch_template_tags")
+    if template_tags is not None and template_tags.get("cluster") != identity.cluster:
+        yield (
+            f"its launch template lacks the tag cluster={identity.cluster}: the shipped IAM policy"
+            " will not let the pipeline make new versions of it until the tag is added"
+        )
+
+
+def _of_fleet(fleet: FleetDescription) -> Iterator[str]:
+    if fleet.on_demand_target and fleet.spot_target:
+        kind = "spot" if fleet.spot else "on-demand"
+        yield (
+            f"{fleet.on_demand_target} of its target are on-demand and {fleet.spot_target} spot;"
+            f" here all its nodes count as {kind}: prices, the lifecycle label and plans take them"
+            " for that"
+        )
+    if fleet.ends_excess:
+        yield (
+            "EC2 ends its instances when its target falls, without a drain; the capacity loop sets"
+            " no-termination with its first change"
+        )
+    if fleet.replaces_unhealthy:
+        yield (
+            "EC2 replaces its unhealthy instances by itself, without a drain; that cannot be"
+            " changed on a living fleet, a new one would not have it"
+        )
+    if fleet.valid_until:
+        yield f"EC2 ends its request on {fleet.valid_until}: no nodes are replaced or added then"

@@ -1,0 +1,58 @@
+"""A fleet's overrides as variables of the eks_fleet module: pure."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from reconciler.model.fleet_description import FleetDescription, OverrideDescription
+
+
+def override_variables(fleet: FleetDescription, zone: str) -> dict[str, Any]:
+    """The variables that make the fleet's overrides, in their order.
+
+    Types, subnets and prices where the module makes the same of them; else `overrides` as well,
+    as they are.
+
+    Args:
+        fleet: The fleet.
+        zone: The zone that is part of its name; empty: none is.
+    """
+    subnets = {fleet.zones[each]: each for each in fleet.subnet_ids if each in fleet.zones}
+    prices = _prices(fleet.overrides) if fleet.spot else {}
+    variables: dict[str, Any] = {"private_subnet_ids": subnets} if subnets else {}
+    limits = set(prices.values())
+    if len(limits) == 1 and set(prices) == set(fleet.instance_types):
+        (limit,) = limits
+        variables["max_price"] = limit
+    elif prices:
+        variables["max_prices"] = prices
+    chosen = [subnets[each] for each in sorted(subnets) if zone in ("", each)]
+    made = tuple(
+        OverrideDescription(instance_type=each, subnet_id=subnet, max_price=prices.get(each))
+        for each in fleet.instance_types
+        for subnet in chosen
+    )
+    if made != fleet.overrides:
+        variables["overrides"] = [
+            {key: _whole(value) for key, value in asdict(each).items() if value is not None}
+            for each in fleet.overrides
+        ]
+    return variables
+
+
+def _prices(overrides: Sequence[OverrideDescription]) -> dict[str, str]:
+    """Price limits by instance type, of those that have one limit wherever they launch."""
+    found: dict[str, set[str | None]] = {}
+    for each in overrides:
+        found.setdefault(each.instance_type or "", set()).add(each.max_price)
+    return {
+        name: price
+        for name, limits in found.items()
+        for price in limits
+        if name and price and len(limits) == 1
+    }
+
+
+def _whole(value: Any) -> Any:
+    """EC2 answers priorities and weights with a decimal point."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

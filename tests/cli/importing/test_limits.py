@@ -1,0 +1,33 @@
+"""`reconciler import` of fleets whose limits a config states: those hold, whatever EC2's target is."""
+
+from reconciler.config.loader import load_config
+from tests.cli.importing.desk import SUBNETS, Desk, fleet, template
+
+BASE = """\
+sectors:
+  primary:
+    kind: memory
+    fleets:
+    - {size: small, capacity_min: 1, max_capacity: 4}
+    - {size: large}
+"""
+
+
+def test_limits_of_the_given_config_hold(desk: Desk) -> None:
+    """A target of the moment must not raise a minimum that an operator chose."""
+    (desk.folder / "config.yaml").write_text(BASE)
+    fleets = [fleet("fleet-1", "small"), fleet("fleet-2", "medium"), fleet("fleet-3", "large")]
+    for each in fleets[1:]:
+        each["LaunchTemplateConfigs"][0]["Overrides"] = [
+            {"InstanceType": "m5.24xlarge", "SubnetId": "subnet-a"}
+        ]
+    _, answer, err = desk.adopt(
+        *("--config", str(desk.folder / "config.yaml"), "--cluster-name", "analytics"),
+        *desk.answers({"Fleets": fleets}, template(), SUBNETS),
+    )
+    assert err == ""
+    entries = load_config(desk.folder / "out/sectors.yaml").sectors["primary"].fleets
+    limits = {each.size: (each.min_capacity, each.max_capacity) for each in entries}
+    assert limits == {"small": (1, 4), "large": (0, None), "medium": (3, None)}
+    said = [note for note in answer["notes"] if "number of nodes" in note]
+    assert {note.partition(":")[0] for note in said} == {"primary-medium"}

@@ -1,0 +1,32 @@
+"""How far an adopted fleet may shrink: its target is kept where nothing states a limit."""
+
+import pytest
+
+from reconciler.gitops.adoption.found import Found
+from reconciler.gitops.adoption.limits import with_limits
+
+
+@pytest.mark.parametrize(
+    ("tags", "target", "limits", "said"),
+    [
+        ({}, 3, {"min_capacity": 3}, ["present target 3", "no max_capacity"]),
+        (
+            {"min_capacity": "2", "max_capacity": "10"},
+            3,
+            {"min_capacity": 2, "max_capacity": 10},
+            [],
+        ),
+        ({"capacity_min": "0"}, 3, {"min_capacity": 0}, ["no max_capacity"]),
+        ({"max_capacity": "2"}, 5, {"min_capacity": 2, "max_capacity": 2}, ["present target 2"]),
+        ({"min_capacity": "many"}, 1, {"min_capacity": 1}, ["present target 1", "no max_capacity"]),
+    ],
+)
+def test_limits_are_kept_and_guesses_said(
+    tags: dict[str, str], target: int, limits: dict[str, int], said: list[str]
+) -> None:
+    """A fleet that came back without its minimum could be emptied by the next cycle."""
+    found = with_limits(Found(sector="a", kind="cpu", entry={"size": "small"}), tags, target)
+    assert found.entry == {"size": "small", **limits}
+    assert len(found.notes) == len(said)
+    for note, part in zip(found.notes, said, strict=True):
+        assert part in note

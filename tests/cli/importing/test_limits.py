@@ -1,4 +1,4 @@
-"""`reconciler import` of fleets whose limits a config states: those hold, whatever EC2's target is."""
+"""`reconciler import` of fleets whose limits a config states: those hold, not EC2's target."""
 
 from reconciler.config.loader import load_config
 from tests.cli.importing.desk import SUBNETS, Desk, fleet, template

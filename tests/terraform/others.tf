@@ -1,4 +1,4 @@
-# Fleets as Terraform roots of other projects make them; see test_imported_fleets.py.
+# Fleets as Terraform roots of other projects make them; see test_adopted_fleets.py.
 terraform {
   required_providers {
     aws = { source = "hashicorp/aws" }

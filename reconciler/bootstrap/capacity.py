@@ -13,6 +13,7 @@ from reconciler.adapters.aws import Clients, Ec2FleetCloud, home_region
 from reconciler.adapters.kubernetes import KubernetesCluster, KubernetesEvents, connect
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
+from reconciler.bootstrap.access import access_of
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
 from reconciler.bootstrap.executing import ConfiguredExecutor
 from reconciler.bootstrap.following import FollowedBranch, Following, config_and_second_loop
@@ -159,7 +160,7 @@ class Capacity:
         """What EC2 answered last."""
         self.board = StatusBoard(clock, __version__, self._is_synced, self._who_leads)
         self._metrics = Metrics(self.board, clock, __version__)
-        self.routes = Routes(self.board, self._metrics)
+        self.routes = Routes(self.board, self._metrics, access_of(source.config))
         self.branch = FollowedBranch(source, self)
         self.show_config()
 

@@ -14,7 +14,15 @@ from reconciler.gitops.followed import FollowedConfig, is_inside
 from reconciler.model.errors import ConfigError, ReconcilerError, UsageError
 from reconciler.planner.settings import PlannerSettings
 
-FIXED = ("kubeconfig", "listen", "verbosity", "notifications", "leader_election")
+FIXED = (
+    "kubeconfig",
+    "listen",
+    "listen_hosts",
+    "listen_token_file",
+    "verbosity",
+    "notifications",
+    "leader_election",
+)
 """Keys that a running program cannot follow."""
 
 

@@ -22,6 +22,7 @@ FLAGS: Final = (
     "sleep",
     "slack_hook",
     "listen",
+    "listen_token_file",
     "dry_run",
     "lease_namespace",
 )
@@ -67,6 +68,10 @@ SlackOption = Annotated[
 ]
 ListenOption = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Health checks, metrics, status page.")
+]
+ListenTokenOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Bearer token that clients of --listen must send."),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Change nothing, only say.")]
 LeaderOption = Annotated[
@@ -137,6 +142,7 @@ def command(
     sleep: SleepOption = None,  # noqa: ARG001 - as above
     slack_hook: SlackOption = None,  # noqa: ARG001 - as above
     listen: ListenOption = None,  # noqa: ARG001 - as above
+    listen_token_file: ListenTokenOption = None,  # noqa: ARG001 - as above
     dry_run: DryRunOption = False,  # noqa: ARG001 - as above
     leader_elect: LeaderOption = None,
     lease_namespace: LeaseNamespaceOption = None,  # noqa: ARG001 - as above

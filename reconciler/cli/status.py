@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from reconciler.cli.output import Output, OutputOption, print_json, print_table,
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.gitops.status import STAGES
 from reconciler.records.binding import verdict_line
+
+if TYPE_CHECKING:
+    from reconciler.config.schema import SectorConfig
 
 EXAMPLE = "reconciler status --listen 127.0.0.1:9235 --output json"
 
@@ -30,6 +33,14 @@ def command(
         str,
         typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config, for listen."),
     ] = DEFAULT_FILE,
+    listen_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            envvar="RECONCILER_LISTEN_TOKEN_FILE",
+            help="Bearer token that it asks for. Default: the config's `listen_token_file`.",
+        ),
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Show what the running reconciler is doing and why: its last plan, cycle and actions.
@@ -38,21 +49,35 @@ def command(
     """
     from reconciler.web.asking import ask_status  # noqa: PLC0415 - slow to load
 
-    status = ask_status(listen or _listen_of(config))
+    address, token_file = listen, listen_token_file
+    if address is None:
+        read = _config_of(config)
+        address = read.listen
+        if token_file is None and read.listen_token_file is not None:
+            token_file = Path(read.listen_token_file)
+    status = ask_status(address, None if token_file is None else _token(token_file))
     if wanted(output) is Output.JSON:
         print_json(status)
     else:
         _print(status)
 
 
-def _listen_of(config: str) -> str:
-    """The config's address; the default when there is no such file and none was named."""
+def _config_of(config: str) -> "SectorConfig":
+    """The config; the defaults when there is no such file and none was named."""
     from reconciler.config.loader import load_config  # noqa: PLC0415 - slow to load
     from reconciler.config.schema import SectorConfig  # noqa: PLC0415 - slow to load
 
     if config == DEFAULT_FILE and not Path(config).exists():
-        return SectorConfig().listen
-    return load_config(config).listen
+        return SectorConfig()
+    return load_config(config)
+
+
+def _token(file: Path) -> bytes:
+    """The bearer token in a file; UsageError when there is none."""
+    from reconciler.web.access import AccessRules, read_token  # noqa: PLC0415 - slow to load
+
+    AccessRules(token_file=file).check_token_file()
+    return read_token(file) or b""
 
 
 def _print(status: Json) -> None:
@@ -66,6 +91,7 @@ def _print(status: Json) -> None:
     last = status["last_success_at"] or "never"
     lines = [f"cluster {verdict_line(status['binding'])}"] if status["binding"] else []
     lines += [
+        *_verdict_lines(status),
         f"fleet-reconciler {status['version']}, cluster {status['cluster']}, {mode}: {health}",
         f"cycle {cycle['number']}, last success {last}",
     ]
@@ -88,6 +114,17 @@ def _print(status: Json) -> None:
         print_table(columns, [[drift[key] for key in columns] for drift in status["drift"]])
     if status["actions"]:
         _print_actions(status["actions"])
+
+
+def _verdict_lines(status: Json) -> list[str]:
+    """Whether it works, what is wrong, and the last action that came to nothing."""
+    verdict, failed = status["verdict"], status["last_failed_action"]
+    lines = [f"status: {verdict['text']}", *(f"  {each}" for each in verdict["problems"])]
+    if failed is not None:
+        cause = failed["detail"] or "no cause was given"
+        what = f"{failed['action']} {failed['subject']}"
+        lines.append(f"last failed action: {failed['at']} {what}: {cause}")
+    return lines
 
 
 def _progress_line(progress: Json) -> str:

@@ -53,7 +53,8 @@ def _print_lines(name: str, problems: tuple[Problem, ...]) -> None:
     """One line per fault and warning, as editors and terminals read them."""
     for p in problems:
         mark = "warning: " if p.severity == "warning" else ""
-        sys.stdout.write(f"{name}:{p.line}:{p.column}: {mark}{p.code}: {p.message}\n")
+        place = f"{name}:{p.line}:{p.column}: {mark}{p.code}" if p.line else name
+        sys.stdout.write(f"{place}: {p.message}\n")
     if all(problem.severity == "warning" for problem in problems):
         sys.stdout.write(f"{name}: no faults\n")
 
@@ -64,8 +65,9 @@ def _as_json(problem: Problem) -> dict[str, object]:
         "code": problem.code,
         "severity": problem.severity,
         "path": problem.path,
-        "line": problem.line,
-        "column": problem.column,
+        # A file that cannot be read has no line; those who annotate lines get the first.
+        "line": max(1, problem.line),
+        "column": max(1, problem.column),
         "message": problem.message,
     }
 

@@ -54,6 +54,7 @@ SETTINGS: Final = (
     Setting(flag="lease-namespace", path=("leader_election", "namespace"), quoted=True),
     Setting(flag="verbosity", path=("verbosity",)),
     Setting(flag="listen", path=("listen",), quoted=True),
+    Setting(flag="listen-token-file", path=("listen_token_file",), quoted=True),
 )
 
 Flags = Mapping[str, str | bool | int | None]

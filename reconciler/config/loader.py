@@ -89,7 +89,7 @@ def read_config_bytes(path: str | Path) -> bytes:
         reason = "is a directory"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "cannot be read"
-    raise ConfigError(str(path), (Problem(line=1, column=1, path="", code=SYNTAX, message=reason),))
+    raise ConfigError(str(path), (Problem(line=0, column=0, path="", code=SYNTAX, message=reason),))
 
 
 def parse_config(

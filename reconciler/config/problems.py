@@ -19,6 +19,7 @@ _SHAPES: Final = {
     "tuple_type": "must be a list",
     "list_type": "must be a list",
 }
+_OF_KUBERNETES: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "data", "status"})
 _LONGEST_KEY: Final = 128
 """Characters of an unknown key that are compared with known ones."""
 _KFM_SPELLINGS: Final = {"min_capacity": "capacity_min", "cluster": "cluster_name"}
@@ -71,6 +72,8 @@ def _translate(
 def _unknown_key(location: Location, model: type[BaseModel]) -> str:
     """The message for an unknown key, with the nearest one that is known there."""
     key = str(location[-1])
+    if len(location) == 1 and model is SectorConfig and key in _OF_KUBERNETES:
+        return f"unknown key {faults.quoted(key)}; a sector config is no Kubernetes object"
     known = known_keys(location[:-1], model)
     close = get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.6)
     nearest = close or get_close_matches(key[:_LONGEST_KEY], known, n=1, cutoff=0.0)

@@ -33,6 +33,7 @@ from reconciler.config.types import (
     Bytes,
     CpuMilli,
     Expander,
+    HostName,
     Name,
     OverSubscription,
     PositiveCount,
@@ -134,6 +135,10 @@ class SectorConfig(Section):
     """0 to 3, as -v, -vv, -vvv."""
     listen: Text = "127.0.0.1:9235"
     """Address and port of health checks, metrics and status page."""
+    listen_hosts: tuple[HostName, ...] = ()
+    """More host names that it answers to, beside addresses, localhost and the Service's names."""
+    listen_token_file: Text | None = None
+    """File with the bearer token that its clients must send; default: none is asked for."""
 
     @model_validator(mode="before")
     @classmethod

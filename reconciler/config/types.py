@@ -207,6 +207,12 @@ SecretUrl: TypeAlias = Annotated[
     _json(type="string", writeOnly=True),
 ]
 """Its text is never part of a message."""
+HostName: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.text),
+    text_like(r"[A-Za-z0-9]([-A-Za-z0-9.]{0,251}[A-Za-z0-9])?", "a host name without a port"),
+    _json(type="string"),
+]
 Timezone: TypeAlias = Annotated[
     str, BeforeValidator(scalars.text), AfterValidator(scalars.timezone), _json(type="string")
 ]

@@ -18,6 +18,7 @@ TEMPLATES: Final = (
     "config_map",
     "deployment",
     "service",
+    "network_policy",
     "disruption_budget",
 )
 """In the order in which they must be applied."""

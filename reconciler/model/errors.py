@@ -88,11 +88,12 @@ class ConfigError(ReconcilerError):
         first = problems[0]
         others = len(problems) - 1
         more = f"; {others} more fault{'s' if others > 1 else ''}" if others else ""
-        super().__init__(
-            f"{file}:{first.line}:{first.column}",
-            f"{first.code}: {first.message}{more}",
-            "reconciler validate lists every fault",
-        )
+        if first.line:
+            where, what = f"{file}:{first.line}:{first.column}", f"{first.code}: {first.message}"
+            hint = "reconciler validate lists every fault"
+        else:  # the file itself: it has no line to look at
+            where, what, hint = file, first.message, "name the sector config with --config"
+        super().__init__(where, what + more, hint)
         self.file = file
         self.problems = problems
 

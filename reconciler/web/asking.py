@@ -12,11 +12,12 @@ BODY_MAX_BYTES = 64 * 1024**2
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here
 
 
-def ask_status(listen: str) -> dict[str, Any]:
+def ask_status(listen: str, token: bytes | None = None) -> dict[str, Any]:
     """The answer of `/api/status`.
 
     Args:
         listen: `HOST:PORT` that the program listens on; every address stands for this machine.
+        token: The bearer token that it asks for; None: none.
 
     Raises:
         UsageError: `listen` is no address.
@@ -26,7 +27,8 @@ def ask_status(listen: str) -> dict[str, Any]:
     host, port = host_and_port(listen)
     connection = HTTPConnection(_ANYWHERE.get(host, host), port, timeout=TIMEOUT_SECONDS)
     try:
-        connection.request("GET", "/api/status")
+        headers = {} if token is None else {"Authorization": b"Bearer " + token}
+        connection.request("GET", "/api/status", headers=headers)
         answer = connection.getresponse()
         body = answer.read(BODY_MAX_BYTES)
     except (OSError, HTTPException) as error:
@@ -40,6 +42,12 @@ def ask_status(listen: str) -> dict[str, Any]:
 
 
 def _read(listen: str, status: int, body: bytes) -> dict[str, Any]:
+    if status == 401:
+        hint = "--listen-token-file names a file with it"
+        raise InputError(listen, "asks for another bearer token", hint)
+    if status == 421:
+        hint = "ask by address, or add the name to listen_hosts in the config"
+        raise InputError(listen, "does not answer to this host name", hint)
     try:
         document = json.loads(body)
     except ValueError:

@@ -9,6 +9,7 @@ from typing import Final
 
 from reconciler.gitops.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
+from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.errors import ConfigError, ReconcilerError
 from reconciler.model.outcome import Outcome
@@ -17,6 +18,8 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.ports.clock import Clock
 
 RECENT_ACTIONS_MAX: Final = 100
+FAILING_SECONDS: Final = 900.0
+"""A failure that is not repeated for this long is over: its action is not wanted any more."""
 ALIVE_SECONDS: Final = 180.0
 """Beside three pauses: a cycle whose calls all run into their time limits may take this long."""
 
@@ -79,6 +82,10 @@ class View:
     succeeded_seconds: float | None = None
     actions: tuple[PastAction, ...] = ()
     """The last ones, newest first."""
+    failing: tuple[PastAction, ...] = ()
+    """Actions that came to nothing and have not succeeded since, newest first."""
+    last_failed: PastAction | None = None
+    """The last action that came to nothing, whatever came after it."""
     drift: tuple[LiveDrift, ...] = ()
     """Fleets that are not what the config says."""
     second_loop: str = ""
@@ -109,6 +116,9 @@ class StatusBoard:
         self._leadership = leadership
         self._lock = threading.Lock()
         self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
+        self._failing: dict[tuple[str, str], PastAction] = {}
+        """By the action's name and subject."""
+        self._started_seconds = clock.monotonic_seconds()
         self._view = View(
             version=version, started_at=clock.now(), turned_seconds=clock.monotonic_seconds()
         )
@@ -117,7 +127,21 @@ class StatusBoard:
     def view(self) -> View:
         """The present state."""
         with self._lock:
-            return replace(self._view, actions=tuple(reversed(self._actions)))
+            return replace(
+                self._view,
+                actions=tuple(reversed(self._actions)),
+                failing=self._failing_now(),
+            )
+
+    def _failing_now(self) -> tuple[PastAction, ...]:
+        """Failures that are not too old, newest first. The lock is held."""
+        now = self._clock.now()
+        recent = (
+            past
+            for past in self._failing.values()
+            if (now - past.at).total_seconds() < FAILING_SECONDS
+        )
+        return tuple(sorted(recent, key=lambda past: past.at, reverse=True))
 
     def is_alive(self) -> bool:
         """Whether the loop turned lately; failed cycles count, a stuck one does not."""
@@ -126,18 +150,19 @@ class StatusBoard:
         return self._clock.monotonic_seconds() - view.turned_seconds < bound
 
     def is_ready(self) -> bool:
-        """Whether plans can be made: the caches are complete and fresh."""
-        return self._synced()
+        """Whether plans are made: the caches are fresh, and EC2 answered at least once."""
+        return self._synced() and self._view.plan is not None
 
     @property
     def leadership(self) -> LeadershipView:
         """Which of the replicas acts, now."""
         return self._leadership()
 
-    def success_age_seconds(self) -> float | None:
-        """Since the last cycle without an error; None before the first."""
+    def success_age_seconds(self) -> float:
+        """Since the last cycle without an error; before the first, since the start."""
         succeeded = self._view.succeeded_seconds
-        return None if succeeded is None else self._clock.monotonic_seconds() - succeeded
+        since = self._started_seconds if succeeded is None else succeeded
+        return self._clock.monotonic_seconds() - since
 
     def config_loaded(self, config: ConfigInForce) -> None:
         """A config came into force."""
@@ -175,8 +200,23 @@ class StatusBoard:
     def action_ended(self, outcome: Outcome) -> None:
         """An action ended."""
         with self._lock:
-            self._actions.append(PastAction(at=self._clock.now(), outcome=outcome))
-            self._view = replace(self._view, turned_seconds=self._clock.monotonic_seconds())
+            past = PastAction(at=self._clock.now(), outcome=outcome)
+            self._actions.append(past)
+            turned = self._clock.monotonic_seconds()
+            self._view = replace(self._view, turned_seconds=turned)
+            self._remember_failure(past)
+
+    def _remember_failure(self, past: PastAction) -> None:
+        """Keep an action that came to nothing until the same one succeeds. The lock is held."""
+        text = describe(past.outcome.action)
+        key = (text.name, text.subject)
+        self._failing.pop(key, None)
+        # A refusal is routine: a budget, a conflict, a pause that the API asked for.
+        if past.outcome.kind in {"failed", "unknown"}:
+            self._failing[key] = past
+            self._view = replace(self._view, last_failed=past)
+            if len(self._failing) > RECENT_ACTIONS_MAX:
+                del self._failing[next(iter(self._failing))]
 
     def cycle_ended(self, report: CycleReport) -> None:
         """A cycle ended, whatever came of it."""

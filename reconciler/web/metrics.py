@@ -181,8 +181,7 @@ class _BoardCollector(Collector):
         yield _gauge(names.DRY_RUN, "1 while nothing is changed.", view.config.dry_run)
         yield _gauge(names.LEADER, "1 while this replica acts, 0 while it stands by.", leads)
         age = self._board.success_age_seconds()
-        if age is not None:
-            yield _gauge(names.LAST_SUCCESS_AGE, "Since the last cycle without an error.", age)
+        yield _gauge(names.LAST_SUCCESS_AGE, "Since the last cycle without an error.", age)
         if view.plan is not None:
             yield from _of_plan(view.plan)
         yield _of_progress(view.progress)

@@ -35,7 +35,8 @@ def page(status: Json) -> bytes:
     title = f"fleet-reconciler: {cluster}"
     parts = [
         f"<h1>{_text(title)}</h1>",
-        _verdict(status["binding"]),
+        _cluster(status["binding"]),
+        _verdict(status["verdict"]),
         _facts(status),
         _faults(status["config"]["faults"]),
         *_of_plan(status["plan"]),
@@ -61,12 +62,20 @@ def page(status: Json) -> bytes:
     )
 
 
-def _verdict(binding: Json | None) -> str:
+def _cluster(binding: Json | None) -> str:
     """Whether this is the fleets' cluster, before everything else."""
     if binding is None:
         return ""
     looks = "bad" if binding["verdict"] == "unproven" else "good"
     return f'<p class="{looks}">Cluster: {_text(verdict_line(binding))}</p>'
+
+
+def _verdict(verdict: Json) -> str:
+    """The first thing to read: whether it works, and if not, why."""
+    kind = "good" if verdict["level"] == "ok" else "bad"
+    items = "".join(f"<li>{_text(each)}</li>" for each in verdict["problems"])
+    listed = f"<ul>{items}</ul>" if items else ""
+    return f'<p class="{kind}">{_text(verdict["text"])}</p>{listed}'
 
 
 def _facts(status: Json) -> str:
@@ -81,10 +90,18 @@ def _facts(status: Json) -> str:
         ("cycles", cycle["number"]),
         ("last success", status["last_success_at"] or "never"),
         ("last error", trouble or "none"),
+        ("last failed action", _failed(status["last_failed_action"])),
         ("config", f"{status['config']['file']}, loaded {status['config']['loaded_at']}"),
         ("second loop", status["second_loop"] or "does not run here"),
     ]
     return "<table>" + "".join(_row(each) for each in rows) + "</table>"
+
+
+def _failed(action: Json | None) -> str:
+    if action is None:
+        return "none"
+    cause = action["detail"] or "no cause was given"
+    return f"{action['at']} {action['action']} {action['subject']}: {cause}"
 
 
 def _role(election: Json) -> str:

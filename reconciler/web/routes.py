@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from reconciler.records.plan import encode_plan
+from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import StatusBoard
+from reconciler.web.encoded_plan import EncodedPlan
 from reconciler.web.metrics import Metrics
 from reconciler.web.page import POLICY, page
 from reconciler.web.status import status_json
@@ -18,6 +19,10 @@ TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 HTML: Final = "text/html; charset=utf-8"
 
+_OTHER_HOST: Final = (
+    b"this server does not answer to that host name; ask by address, as localhost, as"
+    b" fleet-reconciler.NAMESPACE.svc, or add the name to listen_hosts in the config\n"
+)
 _ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -38,7 +43,19 @@ class Answer:
     def all_headers(self) -> dict[str, str]:
         """With those that every answer has."""
         own = {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
+        if self.status == 304:
+            own = {}
         return {**_ALWAYS, **own, **self.headers}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What counts of a request beside its method."""
+
+    target: str
+    host: str | None = None
+    authorization: str | None = None
+    if_none_match: str | None = None
 
 
 class Routes:
@@ -47,11 +64,16 @@ class Routes:
     Args:
         board: What the program knows.
         metrics: What it counted.
+        access: What a request must show.
     """
 
-    def __init__(self, board: StatusBoard, metrics: Metrics) -> None:
+    def __init__(
+        self, board: StatusBoard, metrics: Metrics, access: AccessRules = NO_RULES
+    ) -> None:
         self._board = board
         self._metrics = metrics
+        self._access = access
+        self._encoded = EncodedPlan()
         self._routes: dict[str, Callable[[], Answer]] = {
             "/": self._page,
             "/healthz": self._healthz,
@@ -65,15 +87,34 @@ class Routes:
         """Whether something is served there."""
         return _path(target) in self._routes
 
-    def answer(self, target: str) -> Answer:
-        """The answer to a GET of this request target."""
-        route = self._routes.get(_path(target))
+    def refusal(self, request: Request) -> Answer | None:
+        """Why a request is not answered, whatever its method; None when it is."""
+        asked_for = _host_of_target(request.target)
+        if not (self._access.answers_to(request.host) and self._access.answers_to(asked_for)):
+            return Answer(status=421, body=_OTHER_HOST)
+        if not self._access.admits(_path(request.target), request.authorization):
+            headers = {"WWW-Authenticate": 'Bearer realm="fleet-reconciler"'}
+            return Answer(status=401, body=b"a bearer token is needed\n", headers=headers)
+        return None
+
+    def answer(self, request: Request | str) -> Answer:
+        """The answer to a GET of this request, or of this request target alone."""
+        asked = Request(target=request) if isinstance(request, str) else request
+        refused = self.refusal(asked)
+        if refused is not None:
+            return refused
+        path = _path(asked.target)
+        route = self._routes.get(path)
         if route is None:
             return Answer(status=404, body=b"not found\n")
-        return route()
+        answer = route()
+        tag = answer.headers.get("ETag")
+        if tag is not None and tag in _tags(asked.if_none_match):
+            return Answer(status=304, headers=answer.headers)
+        return answer
 
     def _page(self) -> Answer:
-        return Answer(body=page(status_json(self._board)), content_type=HTML)
+        return Answer(body=page(status_json(self._board, self._encoded.summary)), content_type=HTML)
 
     def _healthz(self) -> Answer:
         return _verdict("alive", "the loop is stuck", good=self._board.is_alive())
@@ -87,7 +128,7 @@ class Routes:
 
     def _status(self) -> Answer:
         options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        body = orjson.dumps(status_json(self._board), option=options)
+        body = orjson.dumps(status_json(self._board, self._encoded.summary), option=options)
         return Answer(body=body, content_type=JSON)
 
     def _plan(self) -> Answer:
@@ -95,12 +136,29 @@ class Routes:
         if plan is None:
             body = orjson.dumps({"error": "no plan yet"}, option=orjson.OPT_APPEND_NEWLINE)
             return Answer(status=503, body=body, content_type=JSON)
-        return Answer(body=encode_plan(plan), content_type=JSON)
+        body, tag = self._encoded.whole(plan)
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        return Answer(body=body, content_type=JSON, headers=headers)
 
 
 def _verdict(good_text: str, bad_text: str, *, good: bool) -> Answer:
     text = good_text if good else bad_text
     return Answer(status=200 if good else 503, body=f"{text}\n".encode())
+
+
+def _host_of_target(target: str) -> str | None:
+    """The host of an absolute request target; None for the usual form, a path."""
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return ""
+    return parts.netloc or (None if not parts.scheme else "")
+
+
+def _tags(if_none_match: str | None) -> frozenset[str]:
+    """The entity tags of an If-None-Match header."""
+    tags = (each.strip() for each in (if_none_match or "").split(","))
+    return frozenset(tag.removeprefix("W/") for tag in tags)
 
 
 def _path(target: str) -> str:

@@ -4,7 +4,10 @@ import socket
 import socketserver
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
+from http import HTTPStatus
+from http.client import LineTooLong
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
 
@@ -13,14 +16,20 @@ import structlog
 from reconciler.model.errors import ReconcilerError, UsageError
 from reconciler.telemetry import events
 from reconciler.web.address import host_and_port
-from reconciler.web.routes import Answer, Routes
+from reconciler.web.routes import Answer, Request, Routes
 
 SILENCE_SECONDS: Final = 5.0
 """Longest pause of a client within its request."""
 CONNECTION_SECONDS: Final = 15.0
 """A connection is over after this long, however busy its client keeps it."""
 CONNECTIONS_MAX: Final = 64
-"""Beyond it the oldest connection ends, so that a health check always gets in."""
+"""Open connections, and threads. At the limit the oldest connection of the client with the most
+connections ends, so that a health check always gets in."""
+ROOM_SECONDS: Final = 1.0
+"""So long a new connection waits for the one that ends for it; then it is closed."""
+REQUEST_LINE_BYTES_MAX: Final = 4096
+HEADERS_BYTES_MAX: Final = 16_384
+"""All header lines of a request together."""
 POLL_SECONDS: Final = 0.1
 
 
@@ -99,7 +108,9 @@ class _HttpServer(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], routes: Routes) -> None:
         self.routes = routes
         self._lock = threading.Lock()
-        self._began_at: dict[socket.socket, float] = {}
+        self._room = threading.Condition(self._lock)
+        self._open: dict[socket.socket, tuple[str, float]] = {}
+        """The client's address and the monotonic time of the beginning, oldest first."""
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -108,20 +119,30 @@ class _HttpServer(ThreadingHTTPServer):
         self.server_name, self.server_port = "fleet-reconciler", int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own."""
-        with self._lock:
-            self._began_at[request] = time.monotonic()
-            crowded = len(self._began_at) > CONNECTIONS_MAX
-            oldest = min(self._began_at, key=self._began_at.__getitem__)
-        if crowded:
-            _end(oldest)
-        super().process_request(request, client_address)
+        """Serve a connection in a thread of its own, never more than the limit."""
+        with self._room:
+            if len(self._open) >= CONNECTIONS_MAX:
+                _end(self._dispensable())
+                self._room.wait_for(lambda: len(self._open) < CONNECTIONS_MAX, ROOM_SECONDS)
+            full = len(self._open) >= CONNECTIONS_MAX
+            if not full:
+                self._open[request] = (str(client_address[0]), time.monotonic())
+        if full:
+            super().shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
+
+    def _dispensable(self) -> socket.socket:
+        """The oldest connection of the client with the most. The lock is held."""
+        counts = Counter(client for client, _ in self._open.values())
+        return min(self._open, key=lambda each: (-counts[self._open[each][0]], self._open[each][1]))
 
     def shutdown_request(self, request: Any) -> None:
         """A connection is done."""
-        with self._lock:
-            self._began_at.pop(request, None)
         super().shutdown_request(request)
+        with self._room:
+            self._open.pop(request, None)
+            self._room.notify_all()
 
     def service_actions(self) -> None:
         """Called between connections, several times a second."""
@@ -131,12 +152,51 @@ class _HttpServer(ThreadingHTTPServer):
         """End connections by age; their threads notice at once."""
         now = time.monotonic()
         with self._lock:
-            old = [s for s, at in self._began_at.items() if now - at >= older_than_seconds]
+            old = [s for s, (_, at) in self._open.items() if now - at >= older_than_seconds]
         for each in old:
             _end(each)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news."""
+
+
+class _BoundedHead:
+    """The head of a request, read line by line, up to a number of bytes.
+
+    Python's own limits are 64 KiB a line and 100 lines: 6 MiB for each connection.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._left = 0
+        self._is_first = True
+
+    def readline(self, limit: int = -1) -> bytes:
+        """The next line.
+
+        Raises:
+            LineTooLong: The header lines together are too long.
+        """
+        if self._is_first:
+            self._is_first = False
+            self._left = HEADERS_BYTES_MAX
+            line: bytes = self._stream.readline(REQUEST_LINE_BYTES_MAX + 1)
+            # The reader answers 414 to a line of its own limit.
+            return line if len(line) <= REQUEST_LINE_BYTES_MAX else line.ljust(limit, b" ")
+        line = self._stream.readline(min(limit, self._left + 1) if limit > 0 else self._left + 1)
+        self._left -= len(line)
+        if self._left < 0:
+            raise LineTooLong("header line")
+        return bytes(line)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the stream is closed."""
+        return bool(self._stream.closed)
 
 
 def _server_for(host: str) -> type[_HttpServer]:
@@ -161,6 +221,11 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     server: _HttpServer
 
+    def setup(self) -> None:
+        """Bound what is read of the request's head."""
+        super().setup()
+        self.rfile: Any = _BoundedHead(self.rfile)
+
     def do_GET(self) -> None:
         """Answer."""
         self._send(self._answer())
@@ -169,12 +234,31 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer without a body."""
         self._send(self._answer())
 
+    def _request(self) -> Request:
+        hosts = self.headers.get_all("Host") or []
+        return Request(
+            target=self.path,
+            # Two of them are two opinions on who is asked: neither is believed.
+            host=hosts[0] if len(hosts) == 1 else ("" if hosts or self._must_name_host() else None),
+            authorization=self.headers.get("Authorization"),
+            if_none_match=self.headers.get("If-None-Match"),
+        )
+
+    def _must_name_host(self) -> bool:
+        return self.request_version >= "HTTP/1.1"
+
     def _answer(self) -> Answer:
         try:
-            return self.server.routes.answer(self.path)
+            return self.server.routes.answer(self._request())
         except Exception as error:  # noqa: BLE001 - a broken page must not look like a dead program
             structlog.get_logger().error(events.REQUEST_FAILED, path=self.path, exc_info=error)
             return Answer(status=500, body=b"internal error\n")
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002 - its signature
+        """Answer a request that cannot be read, without repeating any of it."""
+        self.close_connection = True
+        self.request_version = "HTTP/1.0"  # what was asked in may be no version at all
+        self._send(Answer(status=int(code), body=f"{HTTPStatus(code).phrase.lower()}\n".encode()))
 
     def __getattr__(self, name: str) -> Any:
         """Every other method that a client may invent."""
@@ -183,6 +267,10 @@ class _Handler(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def _refuse(self) -> None:
+        refused = self.server.routes.refusal(self._request())
+        if refused is not None:
+            self._send(refused)
+            return
         known = self.server.routes.knows(self.path)
         status = 405 if known else 404
         headers = {"Allow": "GET, HEAD"} if known else {}

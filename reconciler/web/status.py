@@ -1,6 +1,7 @@
 """The status as JSON: what `/api/status` answers and `reconciler status` prints."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -13,18 +14,31 @@ from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json
 from reconciler.records.times import rfc3339
 from reconciler.web.board import PastAction, StatusBoard, View
+from reconciler.web.verdict import verdict_of
 
 Json = dict[str, Any]
 
 LISTED_MAX = 200
 """Pods and nodes that are named; totals count all."""
+PROBLEMS_MAX = 20
 
 
-def status_json(board: StatusBoard) -> Json:
-    """The present state of the program."""
+def status_json(board: StatusBoard, plan_json: Callable[[Plan], Json] | None = None) -> Json:
+    """The present state of the program.
+
+    Args:
+        board: What the program knows.
+        plan_json: Makes the part about the plan, `plan_summary` or what remembers its answer.
+    """
     view = board.view
-    age = board.success_age_seconds()
+    summarised = plan_json or plan_summary
+    verdict = verdict_of(board)
     return {
+        "verdict": {
+            "level": verdict.level,
+            "text": verdict.text,
+            "problems": list(verdict.problems[:PROBLEMS_MAX]),
+        },
         "version": view.version,
         "cluster": view.config.cluster,
         "regions": list(view.config.regions),
@@ -35,7 +49,7 @@ def status_json(board: StatusBoard) -> Json:
         "leader_election": asdict(board.leadership),
         "started_at": rfc3339(view.started_at),
         "last_success_at": _time(view.succeeded_at),
-        "last_success_age_seconds": None if age is None else round(age, 3),
+        "last_success_age_seconds": round(board.success_age_seconds(), 3),
         "cycle": _cycle(view),
         "config": {
             "file": view.config.file,
@@ -50,7 +64,8 @@ def status_json(board: StatusBoard) -> Json:
             {"fleet": d.fleet, "region": d.region, "kind": d.kind, "detail": d.detail}
             for d in view.drift
         ],
-        "plan": None if view.plan is None else _plan(view.plan),
+        "plan": None if view.plan is None else summarised(view.plan),
+        "last_failed_action": None if view.last_failed is None else _past(view.last_failed),
         "actions": [_past(each) for each in view.actions],
     }
 
@@ -77,7 +92,7 @@ def _cycle(view: View) -> Json:
     return cycle | {"error": None if report.error is None else str(report.error)}
 
 
-def _plan(plan: Plan) -> Json:
+def plan_summary(plan: Plan) -> Json:
     """The last plan, without the places of single pods."""
     full = plan_to_json(plan)
     return {

@@ -42,6 +42,7 @@ _GROUPS = {
     "Role": "/apis/rbac.authorization.k8s.io/v1",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1",
     "Deployment": "/apis/apps/v1",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1",
     "PodDisruptionBudget": "/apis/policy/v1",
 }
 

@@ -6,8 +6,10 @@ from reconciler.adapters.terraform.program import Finished
 from reconciler.model.errors import Conflict, Forbidden, ReconcilerError, ToolError
 
 _HINTS = (
+    (r"invalid aws region", "correct `regions` in the sector config"),
     (
-        r"(?:query|find|install).*provider|registry\.terraform\.io|no available releases",
+        # A provider's own errors name it as provider["registry.terraform.io/…"].
+        r"(?:query|find|install)[^\n]*provider|(?<!provider\[.)registry\.terraform\.io|no available releases",  # noqa: E501 - one pattern
         "set RECONCILER_TERRAFORM_PLUGIN_DIR to a provider mirror, or allow the network",
     ),
     (r"unsupported terraform core version", "install the Terraform version that is asked for"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
@@ -59,6 +60,7 @@ def question(cycle: Cycle, pod: Pod) -> Question:
     )
     if pod.node_name is not None or pod.finished or pod.unreadable:
         return Question(pod=pod, fleets=(), tries=())
+    distances = _distances(named, {s.settings.sector for s in fleets}) if not known else {}
     tries = []
     for status in fleets:
         row = cycle.offers[status.key].row
@@ -66,11 +68,28 @@ def question(cycle: Cycle, pod: Pod) -> Question:
         found = repairs(moved, cycle.table.volumes_of, row, status.key.name)
         tries.append(
             tuple(
-                replace(r, changes=(*change, *r.changes), weight=r.weight + len(change))
+                replace(
+                    r,
+                    changes=(*change, *r.changes),
+                    weight=r.weight + len(change) + distances.get(status.settings.sector, 0),
+                )
                 for r in found
             )
         )
     return Question(pod=pod, fleets=fleets, tries=tuple(tries))
+
+
+def _distances(named: Sequence[str], sectors: Iterable[str]) -> dict[str, int]:
+    """The rank of each sector by how little its name differs from those that the pod names.
+
+    A mistyped name is meant for the nearest sector, whatever the others cost.
+    """
+
+    def likeness(sector: str) -> float:
+        return max((SequenceMatcher(None, name, sector).ratio() for name in named), default=0.0)
+
+    ordered = sorted(sectors, key=lambda sector: (-likeness(sector), sector))
+    return {sector: rank for rank, sector in enumerate(ordered)}
 
 
 def _renamed(pod: Pod, status: FleetStatus, *, known: bool) -> tuple[Pod, tuple[str, ...]]:

@@ -77,6 +77,9 @@ def test_file_that_cannot_be_read_is_a_fault_and_exit_2(
     assert run(["validate", str(tmp_path / name)]) == 2
     (fault,) = json.loads(capsys.readouterr().out)["faults"]
     assert (fault["code"], fault["line"], fault["column"]) == ("config/syntax", 1, 1)
+    assert run(["validate", str(tmp_path / name), "-o", "table"]) == 2
+    reason = "no such file" if name == "none.yaml" else "is a directory"
+    assert capsys.readouterr().out == f"{tmp_path / name}: {reason}\n"
 
 
 def test_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,3 +63,10 @@ def test_slack_hook_is_never_shown() -> None:
     assert "secret-word" not in repr(config)
     hook = config.notifications.slack_hook.get_secret_value()
     assert hook == "https://hooks.example/secret-word"
+
+
+@pytest.mark.parametrize("key", ["apiVersion", "kind", "metadata"])
+def test_kubernetes_object_is_named_as_such(key: str) -> None:
+    """The nearest key of a sector config to apiVersion is `interruption`, which helps little."""
+    (problem,) = problems_of(f"{key}: v1\n")
+    assert problem.message == f"unknown key '{key}'; a sector config is no Kubernetes object"

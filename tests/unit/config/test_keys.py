@@ -73,6 +73,8 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "pod_namespace": TEXT,
         "dry_run": BOOLEAN,
         "verbosity": ("3", 3, "4", RANGE),
+        "listen_hosts": ("[status.example]", ("status.example",), "['a b']", TYPE),
+        "listen_token_file": TEXT,
         "listen": ("0.0.0.0:80", "0.0.0.0:80", "80", TYPE),
     },
     "GracePeriod": {

@@ -50,6 +50,7 @@ def test_kinds_come_in_the_order_in_which_they_can_be_applied() -> None:
         "ConfigMap",
         "Deployment",
         "Service",
+        "NetworkPolicy",
         "PodDisruptionBudget",
     ]
 
@@ -106,6 +107,28 @@ def test_pods_are_probed_bounded_spread_and_critical() -> None:
     assert len(pod["topologySpreadConstraints"]) == 2
     assert objects(settings())["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
     assert objects(settings())["Deployment"]["spec"]["replicas"] == 2
+
+
+def test_only_labelled_namespaces_may_ask_the_pods() -> None:
+    """A label of a pod is its tenant's to set; that of a namespace is the administrator's."""
+    policy = objects(settings())["NetworkPolicy"]["spec"]
+    assert policy["podSelector"] == {"matchLabels": {"app.kubernetes.io/name": "fleet-reconciler"}}
+    (rule,) = policy["ingress"]
+    labels = {"fleet-reconciler.io/scrape": "true"}
+    assert rule["from"] == [{"namespaceSelector": {"matchLabels": labels}}]
+    assert rule["ports"] == [{"port": "http", "protocol": "TCP"}]
+    assert policy["policyTypes"] == ["Ingress"]
+
+
+def test_token_of_the_secret_is_a_file_where_the_page_says_it_is() -> None:
+    """In the environment or the arguments, others could read it."""
+    pod = pod_of(settings())["spec"]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == "token")
+    assert volume["secret"]["optional"] is True
+    (mount,) = (m for m in pod["containers"][0]["volumeMounts"] if m["name"] == "token")
+    file = f"{mount['mountPath']}/{volume['secret']['items'][0]['path']}"
+    page = (Path(__file__).parents[3] / "docs" / "install.md").read_text()
+    assert f"listen_token_file: {file}`" in page
 
 
 def test_config_map_holds_the_file_as_it_is_written() -> None:

@@ -14,6 +14,7 @@ from reconciler.model.ids import FleetId, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Cost, FleetPlan, Placement, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import ConfigInForce, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
@@ -26,14 +27,14 @@ COST = Cost(hourly_usd_before=0.5, hourly_usd_after=1.25, hourly_usd_lower_bound
 class Scene:
     """Everything that `run` puts behind its port, without the loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, access: AccessRules = NO_RULES) -> None:
         self.clock = ManualClock()
         self.synced = True
         self.board = StatusBoard(self.clock, "1.2.3", lambda: self.synced)
         self.metrics = Metrics(self.board, self.clock, "1.2.3")
         config = ConfigInForce(file="sectors.yaml", cluster="analytics", regions=(HOME,))
         self.board.config_loaded(config)
-        self.server = WebServer("127.0.0.1:0", Routes(self.board, self.metrics))
+        self.server = WebServer("127.0.0.1:0", Routes(self.board, self.metrics, access))
 
     def __enter__(self) -> Self:
         self.server.start()
@@ -51,11 +52,14 @@ class Scene:
     def port(self) -> int:
         return int(self.server.address.rpartition(":")[2])
 
-    def ask(self, path: str, method: str = "GET") -> tuple[int, Mapping[str, str], str]:
-        """Status, headers and body of one request."""
+    def ask(
+        self, path: str, method: str = "GET", **headers: str
+    ) -> tuple[int, Mapping[str, str], str]:
+        """Status, headers and body of one request; `_` in a header's name stands for `-`."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request(method, path)
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, headers=named)
             answer = connection.getresponse()
             return answer.status, dict(answer.headers), answer.read().decode()
         finally:

@@ -49,8 +49,12 @@ def test_health_follows_the_loop(scene: Scene) -> None:
     assert scene.ask("/healthz")[0] == 200
 
 
-def test_readiness_follows_the_caches(scene: Scene) -> None:
-    """Stale caches decide nothing, and that must show."""
+def test_readiness_follows_the_caches_and_the_first_plan(scene: Scene) -> None:
+    """Stale caches decide nothing, nor does a program that EC2 never answered."""
+    assert scene.ask("/readyz")[0] == 503
+    scene.cycle(error=Unavailable("ec2", "no answer"))
+    assert scene.ask("/readyz")[0] == 503
+    scene.cycle()
     assert scene.ask("/readyz")[0] == 200
     scene.synced = False
     assert scene.ask("/readyz")[0] == 503
@@ -94,6 +98,7 @@ def test_status_names_actions_and_reasons(scene: Scene) -> None:
     """Why a pod waits and what was done must be answered in one place."""
     scene.cycle(raised(), unplaceable=(homeless("giant", "max-capacity"),))
     status = json.loads(scene.ask("/api/status")[2])
+    assert status["verdict"] == {"level": "ok", "text": "working", "problems": []}
     assert status["actions"][0]["because"] == "3 pending pods need 3 more nodes"
     assert status["plan"]["unplaceable"][0]["reasons"][0]["code"] == "max-capacity"
     assert status["plan"]["pods_pending"] == 1
@@ -178,7 +183,9 @@ def test_fleet_that_is_gone_leaves_the_metrics(scene: Scene) -> None:
 
 def test_age_of_the_last_success_grows_while_cycles_fail(scene: Scene) -> None:
     """The one number to alert on."""
-    assert scene.metric("fleet_reconciler_last_success_age_seconds") is None
+    scene.clock.advance(400)
+    assert scene.metric("fleet_reconciler_last_success_age_seconds") == 400
+    assert json.loads(scene.ask("/api/status")[2])["last_success_age_seconds"] == 400
     scene.cycle()
     scene.clock.advance(90)
     scene.cycle(error=Unavailable("api", "no answer"))

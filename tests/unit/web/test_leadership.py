@@ -5,9 +5,13 @@ import json
 import pytest
 
 from reconciler.adapters.memory import ManualClock
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.web.board import LeadershipView, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Answer, Routes
+from tests.builders import HOME
+from tests.unit.web.scene import COST
 
 LEADER = LeadershipView(enabled=True, leads=True, holder="pod-1")
 STANDBY = LeadershipView(enabled=True, leads=False, holder="pod-2")
@@ -18,6 +22,8 @@ def ask(view: LeadershipView, path: str, *, synced: bool = True) -> Answer:
     """One answer of a replica with this role."""
     clock = ManualClock()
     board = StatusBoard(clock, "1", lambda: synced, lambda: view)
+    plan = Plan(at=clock.now(), cluster="analytics", home_region=HOME, cost=COST)
+    board.plan_made(Snapshot(at=clock.now(), cluster=ClusterState()), plan)
     return Routes(board, Metrics(board, clock, "1")).answer(path)
 
 

@@ -192,6 +192,15 @@ def test_spread_that_cannot_be_kept_is_named() -> None:
     assert found.change == (f"make the topology spread over {ZONE} ScheduleAnyway",)
 
 
+def test_mistyped_sector_is_answered_with_the_nearest_one() -> None:
+    """The first of the config, or the cheapest, is seldom the one that was meant."""
+    fleets = [make_fleet_settings(name=f"{s}-small", sector=s) for s in ("batch", "primary", "web")]
+    found = explained(make_snapshot(make_pod(sector="primry")), make_settings(*fleets))
+    assert found.change == ("name sector primary instead of primry in the pod's nodeSelector",)
+    found = explained(make_snapshot(make_pod(sector="wbe")), make_settings(*fleets))
+    assert found.change == ("name sector web instead of wbe in the pod's nodeSelector",)
+
+
 def test_unknown_sector_is_answered_with_the_sectors_there_are() -> None:
     """A typo in a sector's name is the commonest reason of all."""
     found = of_small(make_pod(sector="primry"))

@@ -1,0 +1,34 @@
+"""What a failed Terraform call is told as: the hint fits the cause."""
+
+import pytest
+
+from reconciler.adapters.terraform.failures import failure
+from reconciler.adapters.terraform.program import Finished
+
+REGION = """
+Error: invalid AWS Region: us-wset-2
+
+  with provider["registry.terraform.io/hashicorp/aws"],
+  on main.tf line 3, in provider "aws":
+"""
+PROVIDER = """
+Error: Failed to query available provider packages
+
+Could not retrieve the list of available versions for provider hashicorp/aws: could not connect to
+registry.terraform.io
+"""
+VALUE = """
+Error: Invalid value
+
+  with provider["registry.terraform.io/hashicorp/aws"],
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [(REGION, "`regions`"), (PROVIDER, "provider mirror"), (VALUE, "")]
+)
+def test_hint_is_about_the_cause(text: str, hint: str) -> None:
+    """A mistyped region is no missing provider, though the message names the registry."""
+    error = failure("plan", Finished(status=1, out="", error=text), text)
+    assert hint in error.hint
+    assert bool(error.hint) == bool(hint)

@@ -1,0 +1,99 @@
+"""The verdict: a program that changes nothing must not look healthy."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from reconciler.cli.status import _print
+from reconciler.model.errors import ConfigError, Problem, Unavailable
+from tests.unit.web.scene import Scene, fleet, raised
+
+DENIED = replace(
+    raised("failed"),
+    detail="ec2 ModifyFleet: not allowed: UnauthorizedOperation",
+    error="Forbidden",
+)
+CAUSE = "set-capacity primary-small failed: ec2 ModifyFleet: not allowed: UnauthorizedOperation"
+
+
+def verdict(scene: Scene) -> tuple[str, list[str]]:
+    """Level and problems."""
+    found = json.loads(scene.ask("/api/status")[2])["verdict"]
+    return found["level"], found["problems"]
+
+
+def test_denied_action_is_told_first_in_json_page_and_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Target 8 where EC2 has 2: alive, ready and without an error, and nothing is bought."""
+    with Scene() as scene:
+        scene.cycle(DENIED, fleets=(fleet(),))
+        assert verdict(scene) == ("degraded", [CAUSE])
+        status = json.loads(scene.ask("/api/status")[2])
+        assert status["last_failed_action"]["detail"] == DENIED.detail
+        page = scene.ask("/")[2]
+        assert f'<p class="bad">working, with failures</p><ul><li>{CAUSE}</li></ul>' in page
+        _print(status)
+        lines = [x for x in capsys.readouterr().out.splitlines() if not x.startswith("cluster ")]
+        assert lines[:2] == ["status: working, with failures", f"  {CAUSE}"]
+        assert lines[2].startswith("last failed action: ")
+
+
+def test_failure_is_over_when_the_same_action_succeeds() -> None:
+    """Its cause stays to be read; the verdict does not."""
+    with Scene() as scene:
+        scene.cycle(DENIED)
+        scene.cycle(raised())
+        assert verdict(scene) == ("ok", [])
+        status = json.loads(scene.ask("/api/status")[2])
+        assert status["last_failed_action"]["detail"] == DENIED.detail
+
+
+def test_failure_outlives_cycles_that_do_not_try_again() -> None:
+    """During a cool-off nothing is asked of EC2, and the cause is still there."""
+    with Scene() as scene:
+        scene.cycle(DENIED)
+        scene.clock.advance(300)
+        scene.cycle()
+        assert verdict(scene)[0] == "degraded"
+        scene.clock.advance(700)
+        scene.cycle()
+        assert verdict(scene) == ("ok", [])
+
+
+def test_refusals_by_budgets_are_no_failure() -> None:
+    """Every drain meets some."""
+    with Scene() as scene:
+        scene.cycle(raised("refused"))
+        assert verdict(scene) == ("ok", [])
+
+
+def test_cycles_that_fail_are_failing_with_their_cause() -> None:
+    """EC2 that was never reached must not read as a healthy start."""
+    with Scene() as scene:
+        assert verdict(scene) == ("starting", [])
+        scene.cycle(error=Unavailable("ec2", "no answer"))
+        scene.cycle(error=Unavailable("ec2", "no answer"))
+        assert verdict(scene) == ("failing", ["the last 2 cycles failed: ec2: no answer"])
+        scene.cycle()
+        assert verdict(scene) == ("ok", [])
+
+
+def test_start_that_takes_too_long_is_failing() -> None:
+    """A loop that hangs before its first cycle has no error to show."""
+    with Scene() as scene:
+        scene.clock.advance(150)
+        assert verdict(scene) == ("failing", ["no cycle has succeeded since the start"])
+        scene.clock.advance(600)
+        assert "the loop is stuck" in verdict(scene)[1][0]
+
+
+def test_refused_config_is_part_of_the_verdict() -> None:
+    """The loop works with a config that nobody wants any more."""
+    problem = Problem(line=3, column=5, path="regions", code="config/type", message="5 is no list")
+    with Scene() as scene:
+        scene.cycle()
+        scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
+        shown = "the config file is refused: 3:5: config/type: 5 is no list"
+        assert verdict(scene) == ("degraded", [shown])

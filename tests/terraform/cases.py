@@ -1,0 +1,166 @@
+"""Random fleets as a sector config and as the modules' variables, the same values in both.
+
+Half of the values are right. A case has a few of them, so that rules over several keys are met too.
+"""
+
+import random  # noqa: TID251 - seeded with the number of the case
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+Values = dict[str, Any]
+
+TYPES: Final = ("m5.xlarge", "r5.xlarge", "c5.2xlarge", "m5.2xlarge")
+ARN: Final = "arn:aws:kms:us-west-2:123456789012:"
+POOLS: Final[dict[str, tuple[Any, ...]]] = {
+    "ami": ("ami-0abc", "ami-0abc", "resolve:ssm:/a/b", "", "image", "ami-ABC"),
+    "ami_type": ("AL2023", "AL2", "BOTTLEROCKET", "AL1"),
+    "security_group_id": ("sg-0abc", "sg-0abc", "", "default"),
+    "private_subnet_ids": (
+        {"us-west-2a": "subnet-0a", "us-west-2b": "subnet-0b"},
+        {"us-west-2a": "subnet-0a"},
+        {},
+        {"us-west-2a": "vpc-0a"},
+        {f"us-west-2-z{n}": f"subnet-{n}" for n in range(76)},
+    ),
+    "ssh_key_name": ("", "key", "a key ${x}"),
+    "instance_profile_name": ("", "node"),
+    "metadata_hop_limit": (1, 64, 0, 65),
+    "ebs_size": (1, 50, 65_536, 0, 65_537),
+    "ebs_type": ("gp3", "gp2", "io1", "io2", "st1"),
+    "ebs_iops": (100, 2999, 3000, 64_000, 99),
+    "ebs_throughput": (125, 1000, 124, 1001),
+    "ebs_encrypted": (True, False),
+    "ebs_kms_key_id": ("", f"{ARN}key/a-b", f"{ARN}alias/a", "alias/a", "arn:aws:s3:::x"),
+    "cluster_endpoint": (
+        "",
+        "https://a.example",
+        "https://a.example:443",
+        "http://a",
+        "https://a b",
+    ),
+    "cluster_ca": ("", "YQ==", "YWJj", "not base64!"),
+    "service_cidr": ("", "10.0.0.0/16", "10.0.0.1/16", "fd00::/108", "10.0.0.0", "10.0.0.0/40"),
+    "max_pods": (0, 110, 737, -1, 738),
+    "kube_reserved": ({}, {"cpu": "100m", "memory": "1Gi"}, {"cpus": "1"}, {"memory": "1GB"}),
+    "system_reserved": ({}, {"ephemeral-storage": "1Gi"}, {"pid": "100"}, {"cpu": "-1"}),
+    "eviction_hard": (
+        {},
+        {"memory.available": "5%"},
+        {"memory.free": "5%"},
+        {"pid.available": "x"},
+    ),
+    "node_labels": (
+        {},
+        {"team": "data", "example.com/a": ""},
+        {"sector": "x"},
+        {"a b": "c"},
+        {"kubernetes.io/role": "x"},
+        {"team": "-x"},
+        {f"{'k' * 20}{n:03}": "v" * 60 for n in range(150)},
+        {f"{'k' * 20}{n:03}": "v" * 60 for n in range(200)},
+    ),
+    "node_taints": (
+        [],
+        [{"key": "a", "value": "", "effect": "NoSchedule"}],
+        [{"key": "a", "value": "b", "effect": "Sometimes"}],
+        [{"key": "a b", "value": "", "effect": "NoExecute"}],
+        [{"key": "fleet-reconciler.io/draining", "value": "x", "effect": "NoSchedule"}],
+    ),
+    "tags": (
+        {},
+        {"team": "data", "Quote": '"${x}'},
+        {"Name": "x"},
+        {"aws:x": "y"},
+        {"k": "v" * 257},
+        {"k" * 129: "v"},
+        {f"k{n}": "v" for n in range(42)},
+        {f"k{n}": "v" for n in range(43)},
+    ),
+    "max_price": ("0.25", "1", "0"),
+    "spot_allocation_strategy": ("diversified", "lowestPrice", "cheapest"),
+    "on_demand_prefer_no_schedule_taint": (True, False),
+}
+"""Values of module variables, as a config has them under `terraform`."""
+OWN_KEYS: Final[dict[str, tuple[Any, ...]]] = {
+    "spot": (True, False),
+    "zone": ("us-west-2a", "us-west-2c"),
+    "initial_node_count": (0, 10_000, -1, 10_001),
+    "instance_types": (
+        ["m5.xlarge"],
+        list(TYPES),
+        ["m5.xlarge", "m5.xlarge"],
+        ["m5"],
+        [f"m5.{n}xlarge" for n in range(160)],
+    ),
+}
+"""Values of the fleet's own keys, which the modules know by the same names."""
+REQUIRED: Final[Values] = {
+    "ami": "ami-0abc",
+    "security_group_id": "sg-0abc",
+    "private_subnet_ids": {"us-west-2a": "subnet-0a", "us-west-2b": "subnet-0b"},
+}
+COMPLEMENTS: Final[tuple[Values, ...]] = (
+    {},
+    {},
+    {"cluster_endpoint": "https://a", "cluster_ca": "YQ==", "service_cidr": "10.0.0.0/16"},
+    {"ami_type": "BOTTLEROCKET", "cluster_endpoint": "https://a", "cluster_ca": "YQ=="},
+    {"ebs_type": "io2", "ebs_iops": 4000},
+)
+"""Values that go together, so that a case is not refused for the lack of one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One fleet."""
+
+    own: Values
+    variables: Values
+
+    @property
+    def config(self) -> str:
+        """The sector config that has the fleet."""
+        fleet = {"size": "small", **self.own, "terraform": self.variables}
+        document = {
+            "cluster": "analytics",
+            "regions": ["us-west-2"],
+            "sectors": {"primary": {"kind": "memory", "fleets": [fleet]}},
+        }
+        text: str = yaml.safe_dump(document, width=10_000)
+        return text
+
+    @property
+    def fleets(self) -> dict[str, Values]:
+        """The same as the modules' variable `fleets`."""
+        zone = self.own.get("zone", "")
+        fleet = {
+            "sector_label": "primary",
+            "node_pool_size": "small",
+            "node_pool_kind": "memory",
+            **self.own,
+            **self.variables,
+        }
+        return {"-".join(filter(None, ("primary", "small", zone))): fleet}
+
+
+def make_case(number: int) -> Case:
+    """The case of a number: always the same."""
+    rng = random.Random(number)
+    variables: Values = {**REQUIRED, **rng.choice(COMPLEMENTS)}
+    own: Values = {}
+    for _ in range(rng.randint(0, 4)):
+        if rng.random() < 0.25:
+            key = rng.choice(sorted(OWN_KEYS))
+            own[key] = _value(rng, OWN_KEYS[key])
+        else:
+            key = rng.choice(sorted(POOLS))
+            variables[key] = _value(rng, POOLS[key])
+    if rng.random() < 0.08:
+        variables.pop(rng.choice(sorted(REQUIRED)))
+    return Case(own=own, variables=variables)
+
+
+def _value(rng: random.Random, pool: tuple[Any, ...]) -> Any:
+    """One of the values; the first, which are right, somewhat more often."""
+    return pool[min(rng.randrange(len(pool)), rng.randrange(len(pool)))]

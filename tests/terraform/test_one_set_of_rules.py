@@ -1,0 +1,132 @@
+"""`validate` and the modules have one set of rules: random fleets compare both directions."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.config.check import check_reading
+from reconciler.config.loader import parse_config, read_config
+from reconciler.config.module.user_data import user_data_bytes
+from reconciler.config.resolve import resolve_fleets
+from reconciler.gitops.assets import MODULES, module_sources
+from tests.asked import rounds
+from tests.terraform.cases import Case, make_case
+from tests.terraform.offline_root import OFFLINE_PROVIDER
+from tests.terraform.program import TerraformProgram, find_terraform
+
+pytestmark = [pytest.mark.terraform, pytest.mark.timeout(3600)]
+
+CASES = rounds(24, 700)
+TOGETHER = 100
+"""Cases of one root: a provider takes seconds to start."""
+_CASE = re.compile(r"\bc(\d{4})\b")
+
+
+def refused_by_validate(case: Case) -> list[str]:
+    """The faults that `validate` finds; none: it accepts the config."""
+    problems = check_reading(read_config(case.config))
+    return [f"{p.code}: {p.message}" for p in problems if p.severity == "error"]
+
+
+def write_root(folder: Path, cases: dict[int, Case]) -> None:
+    """A root that calls the rendered modules once for each case.
+
+    Each case has its own copy of them: messages name the file, and not the module's instance.
+    """
+    calls = [OFFLINE_PROVIDER]
+    for number, case in cases.items():
+        name = f"c{number:04}"
+        for module in MODULES:
+            (folder / name / module).mkdir(parents=True)
+            for file, source in module_sources(module).items():
+                (folder / name / module / file).write_bytes(source)
+        (folder / name / "fleets.json").write_text(json.dumps(case.fleets))
+        calls.append(
+            f'module "{name}" {{\n  source       = "./{name}/fleets"\n'
+            f'  cluster_name = "analytics"\n'
+            f'  fleets       = jsondecode(file("{name}/fleets.json"))\n}}\n'
+        )
+    (folder / "main.tf").write_text("".join(calls))
+
+
+def refused_by_terraform(
+    terraform: TerraformProgram, folder: Path
+) -> tuple[dict[int, str], dict[int, int]]:
+    """What `plan` says is wrong by case, and the bytes of user data of the cases it plans."""
+    done = terraform.run(folder, "plan", "-json", "-input=false", "-refresh=false", "-out=saved")
+    refused: dict[int, str] = {}
+    for line in done.stdout.splitlines():
+        told = json.loads(line)
+        if told["type"] != "diagnostic" or told["diagnostic"]["severity"] != "error":
+            continue
+        found = _CASE.search(json.dumps(told["diagnostic"]))
+        assert found is not None, told
+        refused.setdefault(
+            int(found[1]), told["diagnostic"]["summary"] + told["diagnostic"]["detail"]
+        )
+    assert bool(done.returncode) == bool(refused), done.stderr
+    return refused, {} if refused else _user_data(terraform, folder)
+
+
+def _user_data(terraform: TerraformProgram, folder: Path) -> dict[int, int]:
+    shown: dict[str, Any] = json.loads(terraform.run(folder, "show", "-json", "saved").stdout)
+    sizes: dict[int, int] = {}
+    for change in shown["resource_changes"]:
+        if change["type"] == "aws_launch_template":
+            text = change["change"]["after"]["user_data"]
+            found = _CASE.search(change["address"])
+            assert found is not None
+            sizes[int(found[1])] = len(text) // 4 * 3 - text.count("=")
+    return sizes
+
+
+@pytest.fixture(scope="module")
+def terraform() -> TerraformProgram:
+    """The program."""
+    return find_terraform()
+
+
+def planned(
+    terraform: TerraformProgram, folder: Path, cases: dict[int, Case]
+) -> tuple[dict[int, str], dict[int, int]]:
+    """The verdicts of Terraform on these cases, in roots of a bearable size."""
+    refused: dict[int, str] = {}
+    sizes: dict[int, int] = {}
+    numbers = sorted(cases)
+    for start in range(0, len(numbers), TOGETHER):
+        root = folder / f"root{start}"
+        root.mkdir()
+        write_root(root, {n: cases[n] for n in numbers[start : start + TOGETHER]})
+        terraform.init(root)
+        some, data = refused_by_terraform(terraform, root)
+        refused |= some
+        sizes |= data
+        shutil.rmtree(root)
+    return refused, sizes
+
+
+def test_what_validate_accepts_is_planned(
+    terraform: TerraformProgram, tmp_path: Path, closing_lines: list[str]
+) -> None:
+    """A commit that validates and cannot be planned stops every pipeline of its cluster.
+
+    A fleet that the modules refuse and `validate` accepts would be among those that are planned.
+    What `validate` refuses is not planned: Terraform stops at the first of several faults.
+    """
+    cases = {number: make_case(number) for number in range(CASES)}
+    accepted = {n: case for n, case in cases.items() if not refused_by_validate(case)}
+    refused, sizes = planned(terraform, tmp_path, accepted)
+    assert {n: (text, cases[n].config) for n, text in refused.items()} == {}
+    assert sorted(sizes) == sorted(accepted)
+    for number, size in sizes.items():
+        (fleet,) = resolve_fleets(parse_config(cases[number].config))
+        assert user_data_bytes(fleet) == size, cases[number].config
+    assert CASES // 4 < len(accepted) < 3 * CASES // 4 + 1
+    closing_lines.append(
+        f"{len(accepted)} of {CASES} random fleets pass validate and all of them are planned by"
+        " Terraform, their user data to the byte"
+    )

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from reconciler.gitops.markdown import code
 from reconciler.gitops.targets import RenderTarget
 from reconciler.ports.repository import Commit
 
@@ -12,6 +13,8 @@ SOURCE_TRAILER = "Fleet-Reconciler-Source"
 """`<config path> <blob of the config>`: which bytes were rendered, whatever the history says."""
 VERSION_TRAILER = "Fleet-Reconciler-Version"
 _SUBJECT_MAX = 100
+_PLAIN_PATH = re.compile(r"(?!.*(?:www\.|GH-))[A-Z0-9][A-Z0-9./-]*", re.IGNORECASE)
+"""In Markdown such a path is plain text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,18 @@ def commit_message(source: RenderSource) -> str:
         f"{SOURCE_TRAILER}: {target.config_path} {source.blob}\n"
         f"{VERSION_TRAILER}: {source.version}\n"
     )
+
+
+def request_body(source: RenderSource) -> str:
+    """The Markdown body of the pull request for such a commit.
+
+    It has the commit's trailers, since forges make the message of a squashed merge from it.
+    """
+    commit = source.commit
+    _, _, trailers = commit_message(source).rpartition("\n\n")
+    if not _PLAIN_PATH.fullmatch(source.target.config_path):
+        trailers = "\n".join(code(line) for line in trailers.splitlines())
+    return f"Config commit: {code(commit.short)} {code(commit.subject)}\n\n{trailers}\n"
 
 
 def is_own(commit: Commit) -> bool:

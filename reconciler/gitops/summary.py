@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from reconciler.gitops.guard import Finding, refused
+from reconciler.gitops.markdown import code
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet
 
 BYTES_MAX = 60_000
 """GitHub takes comments of 65,536 characters."""
 _ROWS_MAX = 100
-_CELL_MAX = 300
 _PODS_MAX = 20
 """Pods named per fleet; report.json has them all."""
 _HEADINGS = (
@@ -35,7 +35,7 @@ def summary(report: PlanReport) -> str:
 
 
 def _head(report: PlanReport) -> list[str]:
-    cluster = f" for {_code(report.facts.cluster)}" if report.facts.cluster else ""
+    cluster = f" for {code(report.facts.cluster)}" if report.facts.cluster else ""
     if not report.allowed:
         verdict = "**Refused**: this plan will not be applied."
     elif report.changes:
@@ -43,7 +43,7 @@ def _head(report: PlanReport) -> list[str]:
     else:
         verdict = "**No changes.** The infrastructure is what the config asks for."
     commit = report.binding.commit[:12]
-    at = f" at {_code(commit)} {_text(report.subject)}" if commit else ""
+    at = f" at {code(commit)} {code(report.subject)}" if commit else ""
     return [f"## Fleet plan{cluster}{at}".rstrip(), "", verdict, ""]
 
 
@@ -58,8 +58,7 @@ def _findings(title: str, findings: tuple[Finding, ...]) -> list[str]:
     if not findings:
         return []
     shown = [
-        f"- {_code(f.code)} {_code(f.where)}: {_text(f.message, 1000)}"
-        for f in findings[:_ROWS_MAX]
+        f"- {code(f.code)} {code(f.where)}: {code(f.message, 1000)}" for f in findings[:_ROWS_MAX]
     ]
     return [f"### {title}", "", *shown, *_more(len(findings)), ""]
 
@@ -98,12 +97,12 @@ def _row(report: PlanReport, fleet: PlannedFleet) -> str:
     )
     kind = {True: "spot", False: "on-demand", None: "?"}[fleet.spot]
     cells = (
-        _code(fleet.name),
+        code(fleet.name),
         " / ".join(map(str, numbers)),
         kind,
         _moved(fleet.ami_before, fleet.ami_after),
         _tags(fleet),
-        _text(", ".join(fleet.changed)),
+        code(", ".join(fleet.changed)),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -118,13 +117,13 @@ def _tags(fleet: PlannedFleet) -> str:
 
 
 def _list(texts: Iterable[str]) -> str:
-    return " ".join(_code(text) for text in list(texts)[:20])
+    return " ".join(code(text) for text in list(texts)[:20])
 
 
 def _moved(before: str, after: str) -> str:
     if before and after and before != after:
-        return f"{_code(before)} → {_code(after)}"
-    return _code(after or before) if after or before else ""
+        return f"{code(before)} → {code(after)}"
+    return code(after or before) if after or before else ""
 
 
 def _pods(report: PlanReport) -> list[str]:
@@ -133,11 +132,11 @@ def _pods(report: PlanReport) -> list[str]:
         return []
     lines = ["### Pods that run there now", ""]
     for impact in report.impacts[:_ROWS_MAX]:
-        places = ", ".join(f"{count} in {_code(name)}" for name, count in impact.places.items())
+        places = ", ".join(f"{count} in {code(name)}" for name, count in impact.places.items())
         where = f": when they go, {places}" if places else ""
-        lines.append(f"- {_code(impact.fleet)}: {impact.pods} pods on {impact.nodes} nodes{where}")
+        lines.append(f"- {code(impact.fleet)}: {impact.pods} pods on {impact.nodes} nodes{where}")
         lines += [
-            f"  - **nowhere to go:** {_code(pod)} ({_text(codes)})"
+            f"  - **nowhere to go:** {code(pod)} ({code(codes)})"
             for pod, codes in impact.homeless[:_PODS_MAX]
         ]
         rest = len(impact.homeless) - _PODS_MAX
@@ -161,33 +160,13 @@ def _usd(value: Decimal | None) -> str:
 
 def _foot(report: PlanReport) -> list[str]:
     state = report.binding.state
-    digest = _code(report.binding.digest())
-    version = _text(report.terraform_version)
+    digest = code(report.binding.digest())
+    version = code(report.terraform_version)
     return [f"Digest {digest}, state serial {state.serial}, Terraform {version}."]
 
 
 def _more(count: int) -> list[str]:
     return [f"… and {count - _ROWS_MAX} more"] if count > _ROWS_MAX else []
-
-
-def _text(text: str, length_max: int = _CELL_MAX) -> str:
-    """Foreign text that stays text: one line, no table cells, no HTML, no mentions or links."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    if len(line) > length_max:
-        line = line[: length_max - 1] + "…"
-    for mark in "\\`*_[]<>|@#!":
-        line = line.replace(mark, f"\\{mark}" if mark not in "@<>" else _ENTITIES[mark])
-    return line.replace("://", ":&#47;&#47;")
-
-
-_ENTITIES = {"@": "&#64;", "<": "&lt;", ">": "&gt;"}
-
-
-def _code(text: str) -> str:
-    """Foreign text as inline code."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    line = line.replace("`", "'").replace("|", "¦")
-    return f"`{line if len(line) <= _CELL_MAX else line[: _CELL_MAX - 1] + '…'}`"
 
 
 def _bounded(lines: list[str], last: list[str]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from reconciler.gitops.commit_message import RenderSource, commit_message
+from reconciler.gitops.commit_message import RenderSource, commit_message, request_body
 from reconciler.model.errors import Conflict, PortError
 from reconciler.ports.forge import Forge
 from reconciler.ports.repository import CommitId, Repository
@@ -63,5 +63,5 @@ class GitopsPublishing:
     def _open(self, branch: str, source: RenderSource) -> str:
         if self._forge is None:
             return ""
-        title, _, body = commit_message(source).partition("\n\n")
-        return self._forge.open_pull_request(branch, self._base, title, body).url
+        title, _, _ = commit_message(source).partition("\n\n")
+        return self._forge.open_pull_request(branch, self._base, title, request_body(source)).url

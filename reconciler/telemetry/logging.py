@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any, Final, TextIO
 
 import orjson
@@ -69,7 +69,25 @@ def _scrubbing(scrubber: Scrubber) -> Any:
 
 def _as_json(_logger: Any, _method: str, event: Event) -> str:
     """One line; keys in their order, what JSON does not know as text."""
-    return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    try:
+        return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except (TypeError, ValueError):
+        # A lone surrogate, an integer over 64 bits, a key of another kind: a log line must not end
+        # the program, whatever somebody named his pod.
+        return orjson.dumps(_writable(event)).decode()
+
+
+def _writable(value: Any) -> Any:
+    """The value with texts that UTF-8 can hold and integers that 64 bits can."""
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if -(1 << 63) <= value < 1 << 64 else hex(value)
+    if isinstance(value, Mapping):
+        return {str(_writable(str(key))): _writable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(each) for each in value]
+    return str(value).encode(errors="backslashreplace").decode()
 
 
 class _ToStructlog(logging.Handler):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 HIDDEN = "***"
 _DEPTH_MAX = 8
@@ -11,10 +12,29 @@ _SECRET_KEY = re.compile(
     r"(?i)(secret|passw|token|authorization|credential|slack_hook|webhook|private_key|access_key"
     r"|user_?data|cookie)"
 )
+_PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?"
+    r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
+)
+_NAMED = (
+    r"(?:(?:access|private|refresh|id|job|deploy|auth|api|session|security|vault|bot|ci)[-_]?)?token"
+    r"|(?:client|app|api|shared|webhook)[-_]?secret|secret[-_]?(?:access[-_]?)?key"
+    r"|passw(?:or)?d|passphrase|api[-_]?key"
+)
+"""Words for a secret, before `=` in an address or a form and before `:` in a header or JSON."""
 _SECRET_TEXTS = (
-    # Credentials in an address: https://user:password@host
-    (re.compile(r"(?<=://)[^/\s@:]*:[^/\s@]+(?=@)"), HIDDEN),
-    (re.compile(r"(?i)(https?://[^/\s]*slack\.com/services/)[^\s\"']+"), rf"\1{HIDDEN}"),
+    # With its lines, and in JSON, where these are escapes
+    (_PRIVATE_KEY, HIDDEN),
+    # Credentials in an address: https://user:password@host, https://token@host
+    (re.compile(r"(?<=://)[^/\s@:]*:[^/\s]+(?=@)"), HIDDEN),
+    (re.compile(r"(?i)(?<=http://)[^/\s@]+(?=@)|(?<=https://)[^/\s@]+(?=@)"), HIDDEN),
+    (
+        re.compile(
+            r"(?i)(https?://[^/\s]*slack(?:-gov)?\.com/(?:services|workflows|triggers)/)[^\s\"']+"
+        ),
+        rf"\1{HIDDEN}",
+    ),
     # AWS: key ids, and the signature of a presigned address
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
     (
@@ -24,7 +44,18 @@ _SECRET_TEXTS = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/._~=-]{8,}"), rf"\1 {HIDDEN}"),
     # JSON Web Tokens, as service accounts have them
     (re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"), HIDDEN),
-    (re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abpr]-)[A-Za-z0-9_-]{10,}"), HIDDEN),
+    (re.compile(r"\b(?:gh[pousr]_|github_pat_|xox[a-z]-|xapp-)[A-Za-z0-9_-]{10,}"), HIDDEN),
+    # GitLab: https://docs.gitlab.com/security/tokens/#token-prefixes, read 2026-11
+    (
+        re.compile(
+            r"\bgl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|wt|soat|ffct)-[A-Za-z0-9_.-]{10,}"
+        ),
+        HIDDEN,
+    ),
+    (
+        re.compile(rf"(?i)(?<![a-z])((?:{_NAMED})(?:=|\\?[\"']?:\s*)\\?[\"']?)[^&\s\"'\\,;]{{4,}}"),
+        rf"\1{HIDDEN}",
+    ),
 )
 
 
@@ -37,7 +68,10 @@ class Scrubber:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         # Short texts would hide half of every line.
-        self._secrets = sorted({each for each in secrets if len(each) >= 8}, key=len, reverse=True)
+        known = {each for each in secrets if len(each) >= 8}
+        # In an address they are escaped.
+        known |= {quote(each, safe="", errors="surrogatepass") for each in known}
+        self._secrets = sorted(known, key=lambda each: (-len(each), each))
 
     def text(self, text: str) -> str:
         """The text without what looks like a secret."""
@@ -56,7 +90,10 @@ class Scrubber:
         if depth >= _DEPTH_MAX:
             return HIDDEN
         if isinstance(value, Mapping):
-            return {key: self.entry(str(key), each, depth) for key, each in value.items()}
+            return {
+                self.text(key) if isinstance(key, str) else key: self.entry(str(key), each, depth)
+                for key, each in value.items()
+            }
         if isinstance(value, list | tuple | set | frozenset):
             return [self.value(each, depth + 1) for each in value]
         return self.text(str(value))

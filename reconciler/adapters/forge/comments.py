@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 _CUT = "\n\n… cut: the rest does not fit into a comment."
 
@@ -32,5 +33,6 @@ def with_marker(
 
 
 def _line(marker: str) -> str:
-    # Two hyphens would end the HTML comment.
-    return f"<!-- fleet-reconciler: {marker.replace('--', '- -')} -->"
+    # Two hyphens, or a line's end, would end the HTML comment.
+    name = quote(marker, safe="/ ", errors="surrogatepass").replace("--", "-%2D")
+    return f"<!-- fleet-reconciler: {name} -->"

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reconciler.telemetry.logging import set_up_logging
+from reconciler.telemetry.logging import _as_json, set_up_logging
 
 
 @pytest.fixture
@@ -64,3 +66,25 @@ def test_libraries_log_through_the_same_stream(stream: io.StringIO) -> None:
     logging.getLogger("urllib3").warning("pool of %s is full", "host")
     (event,) = lines(stream)
     assert (event["logger"], event["message"]) == ("urllib3", "pool of host is full")
+
+
+TEXTS = st.text(st.characters(), max_size=10)
+"""Lone surrogates too: what undecodable bytes of an argument or a file's name become."""
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([2**63, 2**64, -(2**64), 10**5_000])
+    | st.floats()
+    | TEXTS,
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(TEXTS | st.integers(), each),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(TEXTS, VALUES, max_size=4))
+def test_whatever_is_logged_is_one_line_that_json_can_read(event: dict[str, object]) -> None:
+    """A log line that cannot be written ended the program: a pod's name could do that."""
+    text = _as_json(None, "info", event)
+    assert "\n" not in text
+    assert isinstance(json.loads(text.encode()), dict)

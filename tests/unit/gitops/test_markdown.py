@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -21,6 +21,7 @@ from tests.unit.gitops.plans import fleet_attributes, plan, resource
 from tests.unit.gitops.test_commit_message import source
 from tests.unit.gitops.test_summary import report
 
+QUICK = settings(max_examples=60, deadline=None, derandomize=True)
 PARTS = (
     *("@team", "@org/team", "#1", "GH-2", "!3", "~label", "%4", "&5", "$6", "www.evil.example"),
     *("https://evil.example/x", "[a](http://evil)", "![a](http://evil/x.png)", "<img src=x>"),
@@ -66,6 +67,7 @@ def assert_inert(text: str, like: str) -> None:
             assert FORGES_FIND.search(token.content) is None, token.content
 
 
+@QUICK
 @given(HOSTILE)
 def test_text_from_outside_stays_one_piece_of_code(text: str) -> None:
     """A commit's subject must not mention people, fake an approval or load an image."""
@@ -75,6 +77,7 @@ def test_text_from_outside_stays_one_piece_of_code(text: str) -> None:
     assert sum(token.type == "td_open" for token in cells) == 2
 
 
+@QUICK
 @given(HOSTILE)
 def test_summary_of_hostile_names_has_the_shape_of_any_other(text: str) -> None:
     """Everything that a summary says of a plan was written by somebody."""
@@ -93,6 +96,7 @@ def test_summary_of_hostile_names_has_the_shape_of_any_other(text: str) -> None:
     assert_inert(written(text), written("x"))
 
 
+@QUICK
 @given(HOSTILE, HOSTILE)
 def test_body_of_a_pull_request_stays_what_we_wrote(subject: str, path: str) -> None:
     """The commit that it is for is anybody's."""
@@ -106,6 +110,7 @@ def test_body_of_a_pull_request_stays_what_we_wrote(subject: str, path: str) -> 
             assert FORGES_FIND.search(token.content) is None, token.content
 
 
+@QUICK
 @given(HOSTILE)
 def test_name_of_a_comment_ends_no_html_comment(name: str) -> None:
     """What follows an HTML comment that ended early is shown, or read as more of it."""
@@ -124,6 +129,7 @@ def test_usual_name_of_a_comment_is_as_it_was(name: str) -> None:
     assert marked(name, "", 100).startswith(f"<!-- fleet-reconciler: {name} -->\n")
 
 
+@QUICK
 @given(HOSTILE, HOSTILE)
 def test_two_names_never_share_a_comment(one: str, other: str) -> None:
     """One cluster's plan would replace another's."""

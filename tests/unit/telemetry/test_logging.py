@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.telemetry.logging import _as_json, set_up_logging
+
+
+QUICK = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 @pytest.fixture
@@ -82,6 +85,7 @@ VALUES = st.recursive(
 )
 
 
+@QUICK
 @given(st.dictionaries(TEXTS, VALUES, max_size=4))
 def test_whatever_is_logged_is_one_line_that_json_can_read(event: dict[str, object]) -> None:
     """A log line that cannot be written ended the program: a pod's name could do that."""

@@ -3,11 +3,12 @@
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.telemetry.scrubbing import HIDDEN, Scrubber
 
+QUICK = settings(max_examples=60, deadline=None, derandomize=True)
 HOOK = "https://hooks.slack.com/services/T000/B000/abcdefghijkl"
 
 
@@ -91,6 +92,7 @@ def test_endless_structure_ends() -> None:
 SECRETS = st.text(min_size=8, max_size=40)
 
 
+@QUICK
 @given(SECRETS, st.text(max_size=20), st.text(max_size=20))
 def test_known_secret_is_gone_whatever_stands_around_it(
     secret: str, before: str, after: str
@@ -120,6 +122,7 @@ KINDS = st.sampled_from(
 )
 
 
+@QUICK
 @given(KINDS, st.from_regex(r"[A-Za-z0-9]{24}", fullmatch=True), st.text(max_size=10))
 def test_secret_of_a_known_kind_is_gone(kind: str, secret: str, before: str) -> None:
     """Nobody told us of it: its look must do."""

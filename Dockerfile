@@ -1,8 +1,12 @@
 # The reconciler's image. Build it with
 #   docker build --tag REGISTRY/fleet-reconciler:VERSION .
-# Nothing is downloaded that requirements/*.txt does not name with its hash.
+# Nothing is downloaded that requirements/*.txt does not name with its hash. A release names the base
+# image by its digest too:
+#   docker buildx imagetools inspect python:3.13.9-slim-trixie --format '{{.Manifest.Digest}}'
+#   docker build --build-arg BASE=python:3.13.9-slim-trixie@sha256:… --tag … .
+ARG BASE=python:3.13.9-slim-trixie
 
-FROM python:3.13.9-slim-trixie AS build
+FROM ${BASE} AS build
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /build
@@ -19,11 +23,11 @@ RUN python -m pip wheel --no-index --no-deps --no-build-isolation --wheel-dir wh
 RUN python -m venv --without-pip /opt/reconciler \
     && python -m pip --python /opt/reconciler/bin/python install --no-index --no-deps wheels/*.whl
 
-FROM python:3.13.9-slim-trixie
-# The second loop calls git. Debian keeps one version per release: a pinned one would vanish.
+FROM ${BASE}
+# The second loop calls git, and ssh for ssh remotes; ssh-keygen signs its commits. Debian keeps one version per release: a pinned one would vanish.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends git ca-certificates \
+    && apt-get install --yes --no-install-recommends git ca-certificates openssh-client \
     && rm -rf /var/lib/apt/lists/* \
     && rm -rf /usr/local/bin/pip* /usr/local/lib/python3.13/ensurepip \
         /usr/local/lib/python3.13/site-packages/pip*

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out.
 PROCESSES ?= 2
 
-.PHONY: help setup lock lint format test-unit test laws month e2e bench bench-e2e demo wheel clean
+.PHONY: help setup lock lint format test-unit test laws month e2e bench bench-e2e demo wheel sbom clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -72,6 +72,10 @@ demo: setup ## The main job end to end in the sandbox
 
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+
+sbom: setup ## Software bill of materials of the runtime requirements (CycloneDX) into dist/sbom.cdx.json
+	@mkdir -p dist
+	@$(BIN)/python -m tests.project.sbom > dist/sbom.cdx.json
 
 clean: ## Remove what the targets above made
 	@rm -rf $(VENV) build dist demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

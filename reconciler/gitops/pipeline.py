@@ -84,7 +84,6 @@ class Pipeline:
 
         Raises:
             ToolError: Terraform is missing, failed, or calls the module invalid.
-            Conflict: The state is locked by another run.
         """
         plans = self._settings.plans
         plans.prepare()
@@ -235,14 +234,18 @@ class Pipeline:
         return fleet_drift(facts, Region(home), cloud), ()
 
     def _plan_with_left_behind(self) -> tuple[SavedPlan, TerraformPlanJson, tuple[Finding, ...]]:
-        """A saved plan that makes nothing a second time."""
+        """A saved plan that makes nothing a second time.
+
+        It takes no lock: the role that plans could then take away that of an apply under way. If
+        the state moves meanwhile, its serial does, and the apply refuses the plan.
+        """
         file = str(self._settings.plans.plan_file)
-        saved = self._terraform.plan(file)
+        saved = self._terraform.plan(file, lock=False)
         shown = self._terraform.show_json(saved.file)
         ids, told = left_behind(fleets(shown), self._left_behind)
         if ids:
             with imported(self._settings.module, ids):
-                saved = self._terraform.plan(file)
+                saved = self._terraform.plan(file, lock=False)
             shown = self._terraform.show_json(saved.file)
         return saved, shown, told
 

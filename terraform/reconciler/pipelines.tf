@@ -54,9 +54,9 @@ resource "aws_iam_role_policy" "pipelines_state_key" {
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
-      Sid      = "ReadAndWriteTheEncryptedState"
+      Sid      = each.key == "apply" ? "ReadAndWriteTheEncryptedState" : "ReadTheEncryptedState"
       Effect   = "Allow"
-      Action   = ["kms:Decrypt", "kms:GenerateDataKey"]
+      Action   = each.key == "apply" ? ["kms:Decrypt", "kms:GenerateDataKey"] : ["kms:Decrypt"]
       Resource = var.state_kms_key_arn
     }]
   })

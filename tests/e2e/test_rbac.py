@@ -19,6 +19,7 @@ from reconciler.adapters.kubernetes import (
 from reconciler.adapters.kubernetes.event_log import REPEAT_SECONDS
 from reconciler.adapters.memory import ManualClock
 from reconciler.model.cluster import Taint
+from reconciler.model.errors import Forbidden
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.ports.object_events import ObjectEvent
 from tests.e2e.audited import AuditedPlane
@@ -104,15 +105,16 @@ def _use_every_verb(installed: Installed, account: Transport) -> None:
     """What the executor can do and the main job above need not: the port's verbs, one by one."""
     api = installed.api
     api.expect("POST", "/api/v1/nodes", body={"metadata": {"name": NODE}})
-    evicted, deleted = _pod(api, "evicted"), _pod(api, "deleted")
+    evicted = _pod(api, "evicted")
     with closing(KubernetesCluster(account, lease_home=LeaseHome(namespace=NAMESPACE))) as cluster:
         cluster.observe()
         assert cluster.taint_node(NODE, TAINT)
         assert cluster.untaint_node(NODE, TAINT.key)
         cluster.annotate_node(NODE, {"fleet-reconciler.io/unneeded-since": "now"})
-        assert set(cluster.counted_pods_on(NODE)) == {evicted, deleted}
+        assert set(cluster.counted_pods_on(NODE)) == {evicted}
         assert cluster.evict_pod(evicted, 0)
-        assert cluster.delete_pod(deleted, 0)
+        with pytest.raises(Forbidden):
+            cluster.delete_pod(_pod(api, "deleted"), 0)
         assert cluster.delete_node(NODE, "")
         cluster.remember({"fleet-reconciler.io/last-drain": "2026-01-31T12:00:00Z"})
 

@@ -21,14 +21,19 @@ class Stage:
 
 
 def stages(text: str) -> list[Stage]:
-    """The stages in order; continued lines are joined."""
+    """The stages in order; continued lines are joined, defaults of arguments are filled in."""
     lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     found: list[Stage] = []
+    defaults: dict[str, str] = {}
     for line in joined.splitlines():
         word, _, arguments = line.strip().partition(" ")
-        if word == "FROM":
+        if word == "ARG" and not found:
+            name, _, default = arguments.partition("=")
+            defaults[name.strip()] = default.strip()
+        elif word == "FROM":
             image, _, name = arguments.partition(" AS ")
+            image = re.sub(r"\$\{(\w+)\}", lambda match: defaults[match[1]], image)
             found.append(Stage(image.strip(), name.strip()))
         else:
             found[-1].instructions.append((word, arguments.strip()))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.dockerfile import ROOT, ours
+from tests.project.dockerfile import ROOT, ours, stages
 
 NOBODY = 65532
 INDEX_IS_AWAY = ("Failed to establish a new connection", "Temporary failure in name resolution")
@@ -23,6 +23,21 @@ def test_base_images_are_pinned_to_a_patch_release_or_a_digest() -> None:
     for stage in ours():
         pinned = re.search(r"@sha256:[0-9a-f]{64}$|:\d+\.\d+\.\d+[-\w.]*$", stage.image)
         assert pinned, stage.image
+
+
+def test_a_release_can_name_its_base_image_by_digest() -> None:
+    """A patch release's tag is built again for every fix of the distribution under it."""
+    text = (ROOT / "Dockerfile").read_text()
+    assert re.findall(r"(?m)^FROM (\S+)", text) == ["${BASE}"] * 2
+    digest = "python:3.13.9-slim-trixie@sha256:" + "0" * 64
+    given = re.sub(r"(?m)^ARG BASE=.*$", f"ARG BASE={digest}", text)
+    assert {stage.image for stage in stages(given)} == {digest}
+
+
+def test_final_stage_has_what_documented_remotes_and_keys_need() -> None:
+    """The image of a loop with an ssh remote started, and failed at its first fetch."""
+    (installed,) = re.findall(r"apt-get install (?:--\S+ )*([^&]*)", " ".join(ours()[-1].of("RUN")))
+    assert {"git", "openssh-client", "ca-certificates"} == set(installed.split())
 
 
 def test_all_stages_have_the_same_python() -> None:

@@ -1,8 +1,9 @@
 """IAM's decision with conditions on tags, which moto leaves out: is this call allowed?
 
-Knows Allow and Deny, wildcards in actions and resources, and StringEquals, StringLike and their
-IfExists forms. Any other condition is taken as not fulfilled, so that a policy is never proven by
-what this file does not know. Source: IAM user guide, "Policy evaluation logic", read 2026-08.
+Knows Allow and Deny, wildcards in actions and resources, and StringEquals, StringLike, ArnLike and
+their IfExists forms. Any other condition is taken as not fulfilled, so that a policy is never
+proven by what this file does not know. Source: IAM user guide, "Policy evaluation logic", read
+2026-08.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,7 +68,7 @@ def _fulfilled(operator: str, value: str | None, wanted: Sequence[str]) -> bool:
         return bare != operator
     if bare == "StringEquals":
         return value in wanted
-    if bare == "StringLike":
+    if bare in {"StringLike", "ArnLike"}:
         return any(fnmatchcase(value, each) for each in wanted)
     return False
 
@@ -116,15 +117,37 @@ def subjects_of(
     if action in CREATED:
         requested = _request_tags(parameters, CREATED[action])
         return [Subject(arn=f"arn:aws:ec2:{place}:{CREATED[action]}/*", context=requested)]
+    if action == "RunInstances":
+        return _launched(parameters, tags, place)
     name, kind = ID_PARAMETERS.get(action, ("", ""))
     if not name or name not in parameters:
         return [Subject()]
     return [
         Subject(
             arn=f"arn:aws:ec2:{place}:{kind or _kind_of(each)}/{each}",
-            context=_resource_tags(tags.get(each, {})),
+            context={**_resource_tags(tags.get(each, {})), **_new_tags(action, parameters)},
         )
         for each in _texts(parameters[name])
+    ]
+
+
+def _launched(
+    parameters: Mapping[str, Any], tags: Mapping[str, Mapping[str, str]], place: str
+) -> list[Subject]:
+    """The instance, and the launch template when there is one, of which the instance then knows.
+
+    Source: EC2 user guide, "Control access to launching instances with templates", read 2026-11.
+    """
+    template = str((parameters.get("LaunchTemplate") or {}).get("LaunchTemplateId") or "")
+    arn = f"arn:aws:ec2:{place}:launch-template/{template}"
+    context = _request_tags(parameters, "instance")
+    if not template:
+        return [Subject(arn=f"arn:aws:ec2:{place}:instance/*", context=context)]
+    return [
+        Subject(
+            arn=f"arn:aws:ec2:{place}:instance/*", context={**context, "ec2:LaunchTemplate": arn}
+        ),
+        Subject(arn=arn, context=_resource_tags(tags.get(template, {}))),
     ]
 
 
@@ -139,6 +162,14 @@ def _resource_tags(tags: Mapping[str, str]) -> dict[str, str]:
         for key, value in tags.items()
         for prefix in ("aws", "ec2")
     }
+
+
+def _new_tags(action: str, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Tags of a request about resources that exist."""
+    if action != "CreateTags":
+        return {}
+    tags = parameters.get("Tags") or []
+    return {f"aws:RequestTag/{tag.get('Key')}": str(tag.get("Value", "")) for tag in tags}
 
 
 def _request_tags(parameters: Mapping[str, Any], kind: str) -> dict[str, str]:

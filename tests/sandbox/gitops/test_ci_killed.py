@@ -123,8 +123,10 @@ def test_apply_killed_at_any_stage_is_completed_by_the_next_run(
     unlocked = "no lock left"
     if lock is not None:
         assert how == "SIGKILL of all"
+        # A plan takes no lock; it is the apply that must not begin.
+        assert pipeline.plan().returncode == 0
         refused = pipeline.reconciler(
-            "ci", "plan", "--dir", "terraform", "--out", "../plan", "--lock-timeout", "0"
+            "ci", "apply", "--dir", "terraform", "--plan", "../plan", "--lock-timeout", "0"
         )
         assert refused.returncode == 1
         assert f"locked by {lock['Who'].split()[0]}" in refused.stderr, refused.stderr

@@ -172,17 +172,23 @@ STATE: dict[str, Callable[[Any], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
-def test_state_needs_each_of_its_rights(enforced: Enforced, name: PolicyName) -> None:
+READS = ("s3:ListBucket", "s3:GetObject")
+
+
+@pytest.mark.parametrize(("name", "needed"), [("ci-plan", READS), ("ci-apply", tuple(STATE))])
+def test_state_needs_each_of_its_rights(
+    enforced: Enforced, name: PolicyName, needed: tuple[str, ...]
+) -> None:
     """What Terraform's S3 backend does with state and lock: with each right, and without it."""
     s3 = enforced.client("s3")
     s3.put_object(Bucket=BUCKET, Key=KEY, Body=b"{}")
     s3.close()
-    assert actions_of(shipped(name), "s3:") == set(STATE)
+    assert actions_of(shipped(name), "s3:") == set(needed)
     user = enforced.user("s3")
     for action, call in STATE.items():
-        enforced.grant(shipped(name))
-        call(user)
+        if action in needed:
+            enforced.grant(shipped(name))
+            call(user)
         enforced.grant(without(shipped(name), action))
         with pytest.raises(ClientError, match=r"AccessDenied|Forbidden|403"):
             call(user)
@@ -212,6 +218,70 @@ def test_plan_changes_nothing_and_apply_nothing_of_others(enforced: Enforced) ->
         user.create_launch_template(
             LaunchTemplateName="untagged", LaunchTemplateData={"ImageId": enforced.ids.ami}
         )
+    user.close()
+
+
+def test_plan_cannot_take_the_lock_of_an_apply_away(enforced: Enforced) -> None:
+    """Two applies at once would write one state: whoever opens a pull request has this role."""
+    s3 = enforced.client("s3")
+    s3.put_object(Bucket=BUCKET, Key=f"{KEY}.tflock", Body=b"of an apply")
+    enforced.grant(shipped("ci-plan"))
+    user = enforced.user("s3")
+    changes: list[Callable[[], object]] = [
+        lambda: user.delete_object(Bucket=BUCKET, Key=f"{KEY}.tflock"),
+        lambda: user.put_object(Bucket=BUCKET, Key=f"{KEY}.tflock", Body=b"mine"),
+        lambda: user.put_object(Bucket=BUCKET, Key=KEY, Body=b"{}"),
+    ]
+    for change in changes:
+        with pytest.raises(ClientError, match=r"AccessDenied|Forbidden|403"):
+            change()
+    user.close()
+    enforced.free()
+    assert s3.get_object(Bucket=BUCKET, Key=f"{KEY}.tflock")["Body"].read() == b"of an apply"
+    s3.close()
+
+
+def test_apply_launches_from_its_own_templates_only(enforced: Enforced) -> None:
+    """The role that makes fleets must be no way to an instance of any image with any role."""
+    ec2 = enforced.client("ec2")
+    templates = {}
+    for cluster in (f"{TEAM}-cluster", "other"):
+        tags = [{"Key": "cluster", "Value": cluster}]
+        templates[cluster] = ec2.create_launch_template(
+            LaunchTemplateName=cluster,
+            LaunchTemplateData={"ImageId": enforced.ids.ami, "InstanceType": "r5.xlarge"},
+            TagSpecifications=[{"ResourceType": "launch-template", "Tags": tags}],
+        )["LaunchTemplate"]["LaunchTemplateId"]
+    enforced.grant(shipped("ci-apply"))
+    user = enforced.user("ec2")
+    ways: list[dict[str, Any]] = [
+        {"ImageId": enforced.ids.ami, "InstanceType": "r5.xlarge"},
+        {"LaunchTemplate": {"LaunchTemplateId": templates["other"]}},
+    ]
+    for way in ways:
+        with pytest.raises(ClientError, match="UnauthorizedOperation"):
+            user.run_instances(MinCount=1, MaxCount=1, **way)
+    own = {"LaunchTemplateId": templates[f"{TEAM}-cluster"]}
+    assert user.run_instances(MinCount=1, MaxCount=1, LaunchTemplate=own)["Instances"]
+    user.close()
+    ec2.close()
+
+
+def test_apply_cannot_hand_its_own_to_another_cluster(enforced: Enforced) -> None:
+    """With another cluster's tag its instances would be launched, and ended, by that cluster."""
+    ec2 = enforced.client("ec2")
+    own = [{"Key": "cluster", "Value": f"{TEAM}-cluster"}]
+    template = ec2.create_launch_template(
+        LaunchTemplateName="own",
+        LaunchTemplateData={"ImageId": enforced.ids.ami},
+        TagSpecifications=[{"ResourceType": "launch-template", "Tags": own}],
+    )["LaunchTemplate"]["LaunchTemplateId"]
+    ec2.close()
+    enforced.grant(shipped("ci-apply"))
+    user = enforced.user("ec2")
+    with pytest.raises(ClientError, match="UnauthorizedOperation"):
+        user.create_tags(Resources=[template], Tags=[{"Key": "cluster", "Value": "other"}])
+    user.create_tags(Resources=[template], Tags=[*own, {"Key": "team", "Value": "data"}])
     user.close()
 
 

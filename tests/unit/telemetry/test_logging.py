@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from reconciler.telemetry.logging import _as_json, set_up_logging
 
-
 QUICK = settings(max_examples=60, deadline=None, derandomize=True)
 
 

@@ -1,16 +1,8 @@
 """What the loop's commits say and how it knows its own again."""
 
-from reconciler.gitops.commit_message import RenderSource, commit_message, is_own, why_not_again
-from reconciler.gitops.targets import RenderTarget
+from reconciler.gitops.commit_message import commit_message, is_own, why_not_again
 from reconciler.ports.repository import Commit, CommitId
-
-TARGET = RenderTarget(config_path="sectors.yaml", output_dir="terraform")
-CONFIG = Commit(id=CommitId("a" * 40), subject="Raise the limit")
-
-
-def source(version: str = "1.2.0", blob: str = "b10b", commit: Commit = CONFIG) -> RenderSource:
-    """A render of the config above."""
-    return RenderSource(target=TARGET, blob=blob, commit=commit, version=version)
+from tests.unit.gitops.reports import source
 
 
 def made_by(version: str, blob: str = "b10b") -> Commit:

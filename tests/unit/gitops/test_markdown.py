@@ -18,8 +18,7 @@ from reconciler.gitops.summary import summary
 from reconciler.gitops.targets import RenderTarget
 from reconciler.ports.repository import Commit, CommitId
 from tests.unit.gitops.plans import fleet_attributes, plan, resource
-from tests.unit.gitops.test_commit_message import source
-from tests.unit.gitops.test_summary import report
+from tests.unit.gitops.reports import report, source
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True)
 PARTS = (

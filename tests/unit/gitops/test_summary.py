@@ -5,47 +5,12 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from reconciler.gitops.binding import Binding, essence
-from reconciler.gitops.guard import GuardPolicy, guard
-from reconciler.gitops.limits import ConfigFacts, FleetLimits
-from reconciler.gitops.plan_report import PlanReport, approved_from, report_json
-from reconciler.gitops.planned import fleets
+from reconciler.gitops.binding import essence
+from reconciler.gitops.plan_report import approved_from, report_json
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.summary import BYTES_MAX, summary
-from reconciler.ports.terraform import StateVersion
 from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
-
-FACTS = ConfigFacts(
-    cluster="analytics",
-    fleets={
-        "primary-small": FleetLimits(
-            min_capacity=1, max_capacity=10, usd_per_hour=Decimal("0.126")
-        ),
-        "primary-large": FleetLimits(min_capacity=2, max_capacity=4, usd_per_hour=Decimal(1)),
-    },
-    prices_as_of="2026-01-31",
-)
-
-
-def report(shown: dict[str, Any], *, facts: ConfigFacts = FACTS, subject: str = "") -> PlanReport:
-    """The report of a plan."""
-    return PlanReport(
-        binding=Binding(
-            commit="c" * 40,
-            tree_sha256="t",
-            plan_sha256="p",
-            state=StateVersion(lineage="l", serial=7),
-            targets={f.fleet_id: f.capacity_before or 0 for f in fleets(shown) if f.fleet_id},
-        ),
-        essence=essence(shown),
-        terraform_version="1.11.4",
-        changes=True,
-        fleets=fleets(shown),
-        counts={"create": 1},
-        findings=guard(shown, GuardPolicy()),
-        facts=facts,
-        subject=subject,
-    )
+from tests.unit.gitops.reports import report
 
 
 def test_created_fleet_shows_tags_capacity_and_cost() -> None:

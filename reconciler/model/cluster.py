@@ -125,6 +125,11 @@ class PodSpec:
     termination_grace_seconds: int = 30
     local_storage: bool = False
     """An emptyDir on disk or a hostPath; an emptyDir in memory is none."""
+    too_complex: str = ""
+    """What it has more of than is planned for, in words; the parts beyond a limit are left out.
+    Such a pod asks for nothing and is never moved; where it runs it counts."""
+    takes_all: bool = False
+    """Host ports or extended resources were left out: it counts as taking all of its node's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ class Demand:
     wishes: tuple[Wish, ...]
     homeless: tuple[tuple[PodKey, str], ...]
     """Pods that name a sector the config does not have, and the name."""
+    too_complex: tuple[tuple[PodKey, str], ...]
+    """Pods of ours that ask for more than is planned for, and what of."""
     ignored: tuple[Ignored, ...]
 
 
@@ -115,6 +117,7 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
     finder = SectorFinder(settings)
     wishes: list[Wish] = []
     homeless: list[tuple[PodKey, str]] = []
+    too_complex: list[tuple[PodKey, str]] = []
     ignored: list[Ignored] = []
     for group in groups:
         code = _bystander(group.traits)
@@ -124,13 +127,18 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
         spec = group.traits.spec
         if code:
             ignored += _ignored(group, code)
+        elif spec.too_complex:
+            too_complex += [(pod.key, spec.too_complex) for pod in group.pods]
         elif known := finder.served_by(spec):
             wishes.append(Wish(group, known))
         else:
             named = ", ".join(finder.sectors_of(spec) or ())
             homeless += [(pod.key, named) for pod in group.pods]
     return Demand(
-        wishes=tuple(wishes), homeless=tuple(sorted(homeless)), ignored=tuple(sorted(ignored))
+        wishes=tuple(wishes),
+        homeless=tuple(sorted(homeless)),
+        too_complex=tuple(sorted(too_complex)),
+        ignored=tuple(sorted(ignored)),
     )
 
 

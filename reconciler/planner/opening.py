@@ -20,7 +20,13 @@ from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.leaving.hanging import parted_by_hanging
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
-from reconciler.planner.placement.classes import ClassTable, PodClass
+from reconciler.planner.placement.classes import (
+    ClassTable,
+    Offered,
+    PodClass,
+    topology_keys,
+)
+from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.settings import PlannerSettings
@@ -44,10 +50,14 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     resolver = VolumeResolver(
         cluster.claims, cluster.volumes, cluster.storage_classes, _with_volumes(groups), names
     )
+    limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
+    daemons = daemon_specs(cluster.daemon_sets, groups)
+    offers = _offers(inventory, settings, daemons, limits)
     table = ClassTable(
         [*_distinct([*bound, *(w.group for w in demand.wishes)]), *asked_about],
         cluster.namespaces,
         resolver,
+        _offered(cluster.nodes, offers.values(), asked_about),
     )
     running = _classified(bound, table)
     waiting = _waiting(demand.wishes, table)
@@ -55,7 +65,6 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         table.of(pod, bound=False)
     sim = Simulation(table)
     nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
-    limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     sim.add_rows(
         [
             node_row(
@@ -69,7 +78,6 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     row_of = {name: row for row, name in enumerate(nodes)}
     sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
     alive, hanging = parted_by_hanging(bound, nodes, snapshot.at)
-    daemons = daemon_specs(cluster.daemon_sets, groups)
     cycle = Cycle(
         snapshot=snapshot,
         settings=settings,
@@ -80,7 +88,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         waiting=waiting,
         nodes=nodes,
         row_of=row_of,
-        offers=_offers(inventory, settings, daemons, limits),
+        offers=offers,
         running=tuple(bound),
         pods_on=_by_node(alive, nodes),
         hanging_on=_by_node(hanging, nodes),
@@ -105,6 +113,26 @@ def _stuck_end_ledger(
         settings.stuck_ends,
     )
     return StuckEndLedger(snapshot.cluster.stuck_ends, limits, snapshot.at)
+
+
+def _offered(
+    nodes: Iterable[Node], offers: Iterable[NewNode], asked_about: Iterable[Pod]
+) -> Offered:
+    """What there is on any node, or would be on a new one, or is asked about."""
+    label_keys = {HOSTNAME, *ZONE_KEYS}
+    resources: set[str] = set()
+    for labels, allocatable in {(node.labels, node.allocatable) for node in nodes}:
+        label_keys.update(labels)
+        resources.update(allocatable)
+    for offer in offers:
+        label_keys.update(*offer.row.variants)
+        resources.update(offer.row.allocatable)
+    for pod in asked_about:
+        resources.update(pod.spec.requests)
+    return Offered(
+        label_keys=frozenset(label_keys | topology_keys(pod.spec for pod in asked_about)),
+        resources=frozenset(resources),
+    )
 
 
 def _distinct(groups: Iterable[PodGroup]) -> Iterable[Pod]:

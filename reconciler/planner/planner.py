@@ -10,7 +10,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Pod
-from reconciler.model.ids import FleetId, NodeName
+from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
@@ -118,7 +118,7 @@ def _finish(cycle: Cycle) -> Plan:
         actions=in_order([*_capacity_actions(cycle), *cycle.actions]),
         placements=_placements(cycle),
         held=tuple(sorted(cycle.held)),
-        unplaceable=tuple(sorted([*cycle.unplaceable, *_homeless(cycle)], key=lambda u: u.pod)),
+        unplaceable=tuple(sorted([*cycle.unplaceable, *_unplanned(cycle)], key=lambda u: u.pod)),
         ignored=tuple(_merged([*cycle.demand.ignored, *snapshot.cluster.ignored, *foreign])),
         fleets=tuple(_fleet_plan(cycle, s, kept_by_name) for s in cycle.inventory.fleets),
         cost=_cost(cycle),
@@ -196,14 +196,19 @@ def _capacity_reason(cycle: Cycle, status: FleetStatus, target: int) -> tuple[Po
     return "scale-up", because
 
 
-def _homeless(cycle: Cycle) -> Iterable[Unplaceable]:
+def _unplanned(cycle: Cycle) -> Iterable[Unplaceable]:
+    """Pods for which no fleet was asked: of an unknown sector, or beyond what is planned for."""
     known = ", ".join(s.name for s in cycle.settings.sectors) or "none"
     for pod, sector in cycle.demand.homeless:
         detail = f"names sector {sector}; the config has: {known}"
-        reason = Reason(
-            fleet="", region=cycle.settings.home_region, code="no-sector", detail=detail
-        )
-        yield Unplaceable(pod=pod, reasons=(reason,))
+        yield _refused(cycle, pod, "no-sector", detail)
+    for pod, detail in cycle.demand.too_complex:
+        yield _refused(cycle, pod, "too-complex", detail)
+
+
+def _refused(cycle: Cycle, pod: PodKey, code: str, detail: str) -> Unplaceable:
+    reason = Reason(fleet="", region=cycle.settings.home_region, code=code, detail=detail)
+    return Unplaceable(pod=pod, reasons=(reason,))
 
 
 def _merged(ignored: list[Ignored]) -> list[Ignored]:

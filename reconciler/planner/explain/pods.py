@@ -34,6 +34,12 @@ IGNORED: Mapping[str, str] = {
     "": "it is not pending, or not in the namespace that demand is limited to",
 }
 
+NOT_ASKED: Mapping[str, str] = {
+    "too-complex": "no fleet is asked until it asks for less",
+    "over-work-budget": "no fleet is asked until its namespace has fewer kinds of pending pods",
+}
+"""Codes with which a pod is unplaceable before any fleet is asked, and what would change that."""
+
 _GAP_SHOWN = 0.00005
 """Less than that would be written as 0.00%."""
 Burden = tuple[int, float]
@@ -58,7 +64,7 @@ def question(cycle: Cycle, pod: Pod) -> Question:
     fleets = tuple(
         s for s in cycle.inventory.fleets if s.settings.sector in known or (named and not known)
     )
-    if pod.node_name is not None or pod.finished or pod.unreadable:
+    if pod.node_name is not None or pod.finished or pod.unreadable or pod.spec.too_complex:
         return Question(pod=pod, fleets=(), tries=())
     distances = _distances(named, {s.settings.sector for s in fleets}) if not known else {}
     tries = []
@@ -138,6 +144,9 @@ def explain_pod(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
             because += f"; the plan moves it to {placed.node or placed.fleet}"
         return PodExplanation(pod=pod.key, verdict="running", because=because, placement=placed)
     refused = next((u for u in made.unplaceable if u.pod == pod.key), None)
+    if refused is not None and refused.reasons[0].code in NOT_ASKED:
+        because = f"it {refused.reasons[0].detail}: {NOT_ASKED[refused.reasons[0].code]}"
+        return PodExplanation(pod=pod.key, verdict="unplaceable", because=because)
     if refused is not None:
         return _unplaceable(cycle, asked, refused)
     placement = next((p for p in made.placements if p.pod == pod.key), None)

@@ -112,7 +112,8 @@ def _lacking(cycle: Cycle, pod_class: PodClass, row: int) -> str:
     """The resource of which the row has least relative to what is asked."""
     columns = pod_class.columns
     share = cycle.sim.free[row][columns] / pod_class.requests[columns]
-    return cycle.sim.dimensions.code(int(columns[int(np.argmin(share))]))
+    column = int(columns[int(np.argmin(share))])
+    return cycle.sim.dimensions.code(column, pod_class.spec.requests)
 
 
 def _rule(cycle: Cycle, pod_class: PodClass, row: int) -> str:

@@ -47,6 +47,14 @@ class PodClass:
     soft_spread: tuple[TopologySpreadConstraint, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What nodes have, those that exist and those that may be bought: few names, of our own."""
+
+    label_keys: frozenset[str]
+    resources: frozenset[str]
+
+
 Group = tuple[PodClass, list[Pod]]
 """Pods of one class."""
 
@@ -74,6 +82,11 @@ def selector_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
                 keys |= constraint.selector.keys()
             keys.update(constraint.match_label_keys)
     return frozenset(keys)
+
+
+NOWHERE = ""
+"""Stands for every topology key that no node has and no new node will have: tenants may name any
+number of them, and the answer is the same for all."""
 
 
 def topology_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
@@ -118,6 +131,13 @@ def _terms(spec: PodSpec) -> tuple[PodAffinityTerm, ...]:
     return (*required, *(p.term for p in spec.pod_preferences))
 
 
+_NEAR_NOWHERE = (PodAffinityTerm(topology_key=NOWHERE, selector=None),)
+_SPREAD_NOWHERE = (
+    TopologySpreadConstraint(topology_key=NOWHERE, max_skew=1, hard=True, selector=None),
+)
+"""What stands for all rules of a class one of which no node can keep."""
+
+
 class ClassTable:
     """Interns classes over all pods of a snapshot."""
 
@@ -126,9 +146,13 @@ class ClassTable:
         pods: Iterable[Pod],
         namespaces: Iterable[Namespace],
         resolver: VolumeResolver,
+        offered: Offered | None = None,
     ) -> None:
+        """`offered` is what nodes have, and new ones would; None: whatever pods ask for."""
         self._resolver = resolver
         self._namespaces = {n.name: n.labels for n in namespaces}
+        self._chosen: dict[LabelSelector, frozenset[str]] = {}
+        """Namespaces by the selector that chooses them."""
         self._specs: dict[int, PodSpec] = {}
         self._canonical: dict[PodSpec, PodSpec] = {}
         self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
@@ -138,14 +162,22 @@ class ClassTable:
                 needs = resolver.needs(pod)
                 self._volumes.setdefault(needs, needs)
             self._namespaces.setdefault(pod.key.namespace, NO_LABELS)
+        self._named = [
+            (name, {"kubernetes.io/metadata.name": name, **labels})
+            for name, labels in self._namespaces.items()
+        ]
         specs = list(self._canonical)
-        self.topology_keys = topology_keys(specs)
+        asked = topology_keys(specs)
+        self._everywhere = asked if offered is None else asked & offered.label_keys
+        self.topology_keys = self._everywhere | ({NOWHERE} if asked > self._everywhere else set())
         self.node_label_keys = node_label_keys(specs, self._volumes)
         self.reads_names = reads_names(specs, self._volumes)
-        self._pod_label_keys = tuple(sorted(selector_keys(specs)))
+        self._pod_label_keys = selector_keys(specs)
         self._by_namespace = any(_terms(s) or s.topology_spread for s in specs)
         drivers = {driver for needs in self._volumes for driver in needs.drivers}
-        self.dimensions = dimensions_for(specs, drivers)
+        self.dimensions = dimensions_for(
+            specs, drivers, None if offered is None else offered.resources
+        )
         self.classes: list[PodClass] = []
         self._index: dict[tuple[object, ...], PodClass] = {}
         self._seen: dict[tuple[int, int, bool], tuple[PodTraits, Labels, PodClass]] = {}
@@ -164,9 +196,12 @@ class ClassTable:
             self._specs[id(spec)] = known
         return known
 
-    def _shown(self, labels: Labels) -> tuple[str | None, ...]:
+    def _shown(self, labels: Labels) -> frozenset[tuple[str, str]]:
         """The labels as far as selectors read them."""
-        return tuple(map(labels.get, self._pod_label_keys))
+        read = self._pod_label_keys
+        if len(read) < len(labels):
+            return frozenset([(key, labels[key]) for key in read if key in labels])
+        return frozenset([item for item in labels.items() if item[0] in read])
 
     def parted(self, pods: Sequence[Pod]) -> Iterable[Sequence[Pod]]:
         """Pods of one group, each part of one class, in the order of the pods.
@@ -178,7 +213,7 @@ class ClassTable:
             return [[pod] for pod in pods]
         if not self._pod_label_keys or len(pods) == 1:
             return [pods]
-        found: dict[tuple[str | None, ...], list[Pod]] = {}
+        found: dict[frozenset[tuple[str, str]], list[Pod]] = {}
         part_of: dict[int, list[Pod]] = {}
         for pod in pods:
             part = part_of.get(id(pod.labels))
@@ -230,8 +265,7 @@ class ClassTable:
         key = (id(spec), namespace, shown, id(needs), deleting)
         known = self._index.get(key)
         if known is None:
-            pairs = zip(self._pod_label_keys, shown, strict=True)
-            labels = Labels((k, v) for k, v in pairs if v is not None) if shown else NO_LABELS
+            labels = Labels(sorted(shown)) if shown else NO_LABELS
             known = self._make(spec, namespace, labels, needs, deleting=deleting)
             self._index[key] = known
         return known
@@ -269,9 +303,16 @@ class ClassTable:
         spec, namespace, labels = made.spec, made.namespace, made.labels
         preferred = self._resolved(tuple(p.term for p in spec.pod_preferences), namespace, labels)
         weights = (p.weight for p in spec.pod_preferences)
-        made.anti_affinity = self._resolved(spec.pod_anti_affinity, namespace, labels)
-        made.affinity = self._resolved(spec.pod_affinity, namespace, labels)
-        made.spread = tuple(_merged(c, labels) for c in spec.topology_spread if c.hard)
+        # Anti-affinity on a label that no node has is always kept.
+        here = tuple(t for t in spec.pod_anti_affinity if t.topology_key in self._everywhere)
+        made.anti_affinity = self._resolved(here, namespace, labels)
+        made.affinity = _NEAR_NOWHERE
+        if all(t.topology_key in self._everywhere for t in spec.pod_affinity):
+            made.affinity = self._resolved(spec.pod_affinity, namespace, labels)
+        made.spread = _SPREAD_NOWHERE
+        hard = [c for c in spec.topology_spread if c.hard]
+        if all(c.topology_key in self._everywhere for c in hard):
+            made.spread = tuple(_merged(c, labels) for c in hard)
         made.preferences = tuple(zip(weights, preferred, strict=True))
         made.soft_spread = tuple(_merged(c, labels) for c in spec.topology_spread if not c.hard)
 
@@ -291,7 +332,9 @@ class ClassTable:
                     volumes=needs,
                 )
             )
-        row, columns = self.dimensions.of_pod(spec.requests, spec.host_ports, needs.attachments)
+        row, columns = self.dimensions.of_pod(
+            spec.requests, spec.host_ports, needs.attachments, takes_all=spec.takes_all
+        )
         size = max(spec.requests.get("cpu", 0) / 1000, spec.requests.get("memory", 0) / 2**32)
         return row, columns, number, size
 
@@ -313,12 +356,12 @@ class ClassTable:
         """Source: an unset selector and an empty list mean the pod's own namespace."""
         if term.namespace_selector is None:
             return term.namespaces or frozenset({namespace})
-        chosen = {
-            name
-            for name, labels in self._namespaces.items()
-            if term.namespace_selector.matches({"kubernetes.io/metadata.name": name, **labels})
-        }
-        return frozenset(chosen | term.namespaces)
+        chosen = self._chosen.get(term.namespace_selector)
+        if chosen is None:
+            matches = term.namespace_selector.matches
+            chosen = frozenset([name for name, labels in self._named if matches(labels)])
+            self._chosen[term.namespace_selector] = chosen
+        return chosen | term.namespaces
 
 
 def _with_label_keys(

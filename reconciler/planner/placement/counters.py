@@ -1,18 +1,19 @@
 """Which counters each class feeds, and which ones it obeys.
 
 A counter exists per description ("pods of these namespaces that this selector matches", "pods
-that hold this anti-affinity term") and topology key. Built once per snapshot, over all classes.
+that hold this anti-affinity term") and topology key.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from reconciler.model.cluster import PodAffinityTerm, TopologySpreadConstraint
+from reconciler.model.cluster import TopologySpreadConstraint
 from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray
-from reconciler.planner.placement.classes import ClassTable, PodClass
+from reconciler.planner.placement.classes import NOWHERE, ClassTable, PodClass
 from reconciler.planner.placement.topology import Counter, Topology
 
 Description = tuple[frozenset[str], LabelSelector | None]
@@ -35,6 +36,21 @@ class SpreadRule:
     present_version: int = -1
 
 
+class Eligible(NamedTuple):
+    """Which rows a spread constraint counts."""
+
+    kinds: Callable[[], BoolArray]
+    keys: tuple[str, ...]
+    """Topology keys without which a row counts for nothing."""
+
+
+class Feed(NamedTuple):
+    """A counter, and which rows it counts; None for all."""
+
+    counter: Counter
+    eligible: Eligible | None
+
+
 @dataclass(slots=True, eq=False)
 class Links:
     """A class's counters."""
@@ -47,10 +63,8 @@ class Links:
     affinity_itself: bool = False
     """Matches all of its own affinity terms: may be the first pod of the group."""
     spread: list[SpreadRule] = field(default_factory=list)
-    feeds: list[Counter] = field(default_factory=list)
-    feeds_eligible: list[tuple[Counter, Callable[[], BoolArray], tuple[str, ...]]] = field(
-        default_factory=list
-    )
+    feeds: list[Feed] = field(default_factory=list)
+    """Counters that count its pods; more come as other classes are asked about."""
 
     @property
     def plain(self) -> bool:
@@ -74,124 +88,244 @@ class Links:
 
 
 class CounterTable:
-    """All counters of a simulation."""
+    """All counters of a simulation, each made when a class that obeys it is first asked about.
+
+    A tenant's pods that run may hold thousands of rules: what nobody asks about costs nothing.
+    """
 
     def __init__(
         self,
         table: ClassTable,
         topologies: dict[str, Topology],
         eligible_kinds: Callable[[int, bool, bool], BoolArray],
+        located: Callable[[PodClass], Iterable[tuple[IntArray, IntArray]]],
+        count: Callable[[Feed, IntArray, IntArray], None],
     ) -> None:
-        """`eligible_kinds(static number, honor affinity, honor taints)` is asked per node kind."""
+        """A table.
+
+        Args:
+            table: The classes.
+            topologies: By key.
+            eligible_kinds: `(static number, honor affinity, honor taints)` is asked per node kind.
+            located: Rows and amounts of all pods of a class that run or are promised.
+            count: Counts pods on rows for a counter.
+        """
         self._topologies = topologies
         self._eligible_kinds = eligible_kinds
+        self._located = located
+        self._count = count
         self._counters: dict[tuple[object, ...], Counter] = {}
         self._classes = table.classes
         self._members: dict[Description, tuple[PodClass, ...]] = {}
-        self._by_label: dict[tuple[str, str], list[PodClass]] = {}
-        for pod_class in self._classes:
-            for item in pod_class.labels.items():
-                self._by_label.setdefault(item, []).append(pod_class)
+        self._numbers: dict[Description, frozenset[int]] = {}
+        self._index = _ClassIndex(self._classes)
         self.empty = not any(c.anti_affinity or c.affinity or c.spread for c in self._classes)
         """Whether no class has a rule between pods: nothing is ever counted."""
-        if self.empty:
-            self.links = [Links()] * len(self._classes)
-            return
-        self.links = [Links() for _ in self._classes]
-        for pod_class in self._classes:
-            self._link(pod_class)
+        self._feeds: dict[int, list[Feed]] = {}
+        self._links: dict[int, Links] = {}
+        self._holders = _HolderIndex(self._classes)
 
-    def _link(self, pod_class: PodClass) -> None:
+    def feeds(self, pod_class: PodClass) -> Sequence[Feed]:
+        """The counters that count pods of the class, as far as anything obeys them."""
+        return self._feeds.get(pod_class.number, ())
+
+    def links(self, pod_class: PodClass) -> Links:
+        """The counters of a class."""
+        known = self._links.get(pod_class.number)
+        if known is None:
+            known = self._links[pod_class.number] = Links(
+                feeds=self._feeds.setdefault(pod_class.number, [])
+            )
+            if not self.empty:
+                self._link(pod_class, known)
+        return known
+
+    def _link(self, pod_class: PodClass, links: Links) -> None:
         for term in pod_class.anti_affinity:
-            self._link_anti(pod_class, term)
+            description = (term.namespaces, term.selector)
+            matching = self._counter(
+                "match", description, term.topology_key, self.members(description)
+            )
+            links.anti.append((matching, pod_class.number in self._member_numbers(description)))
+        for description, topology_key, holders in self._holders.against(pod_class):
+            links.held_against.append(self._counter("hold", description, topology_key, holders))
         if pod_class.affinity:
-            self._link_affinity(pod_class)
+            self._link_affinity(pod_class, links)
         keys = tuple(sorted({c.topology_key for c in pod_class.spread}))
         for constraint in pod_class.spread:
-            self._link_spread(pod_class, constraint, keys)
+            self._link_spread(pod_class, links, constraint, keys)
 
-    def _link_anti(self, pod_class: PodClass, term: PodAffinityTerm) -> None:
-        description = (term.namespaces, term.selector)
-        members = self.members(description)
-        matching, new = self._counter("match", description, term.topology_key)
-        if new:
-            for member in members:
-                self.links[member.number].feeds.append(matching)
-        holders, new = self._counter("hold", description, term.topology_key)
-        if new:
-            for member in members:
-                self.links[member.number].held_against.append(holders)
-        links = self.links[pod_class.number]
-        links.feeds.append(holders)
-        links.anti.append((matching, pod_class in members))
-
-    def _link_affinity(self, pod_class: PodClass) -> None:
+    def _link_affinity(self, pod_class: PodClass, links: Links) -> None:
         """kube-scheduler counts only pods that match every term of the incoming pod."""
         descriptions = tuple((t.namespaces, t.selector) for t in pod_class.affinity)
-        common = [
-            member
-            for member in self.members(descriptions[0])
-            if all(member in self.members(d) for d in descriptions[1:])
-        ]
-        links = self.links[pod_class.number]
+        common = self.members(descriptions[0])
+        for description in descriptions[1:]:
+            numbers = self._member_numbers(description)
+            common = tuple(member for member in common if member.number in numbers)
         for term in pod_class.affinity:
-            counter, new = self._counter("all", descriptions, term.topology_key)
-            if new:
-                for member in common:
-                    self.links[member.number].feeds.append(counter)
-            links.affinity.append(counter)
-        links.affinity_itself = pod_class in common
+            links.affinity.append(self._counter("all", descriptions, term.topology_key, common))
+        links.affinity_itself = any(member is pod_class for member in common)
 
     def _link_spread(
-        self, pod_class: PodClass, constraint: TopologySpreadConstraint, keys: tuple[str, ...]
+        self,
+        pod_class: PodClass,
+        links: Links,
+        constraint: TopologySpreadConstraint,
+        keys: tuple[str, ...],
     ) -> None:
         description = (frozenset({pod_class.namespace}), constraint.selector)
-        members = [m for m in self.members(description) if not m.deleting]
+        members = tuple(m for m in self.members(description) if not m.deleting)
         honors = (constraint.honor_node_affinity, constraint.honor_node_taints)
 
         def eligible_kinds() -> BoolArray:
             return self._eligible_kinds(pod_class.static, *honors)
 
-        counter, new = self._counter(
-            "spread", (description, pod_class.static, honors, keys), constraint.topology_key
+        what = (description, pod_class.static, honors, keys)
+        counter = self._counter(
+            "spread", what, constraint.topology_key, members, Eligible(eligible_kinds, keys)
         )
-        if new:
-            for member in members:
-                self.links[member.number].feeds_eligible.append((counter, eligible_kinds, keys))
-        self.links[pod_class.number].spread.append(
+        counts_itself = pod_class.number in self._member_numbers(description)
+        links.spread.append(
             SpreadRule(
                 counter=counter,
                 max_skew=constraint.max_skew,
                 min_domains=constraint.min_domains,
-                counts_itself=pod_class in members,
+                counts_itself=counts_itself and not pod_class.deleting,
                 keys=keys,
                 eligible_kinds=eligible_kinds,
             )
         )
 
-    def _counter(self, role: str, what: object, topology_key: str) -> tuple[Counter, bool]:
-        """The counter with this meaning, and whether it is new."""
+    def _counter(
+        self,
+        role: str,
+        what: object,
+        topology_key: str,
+        members: Sequence[PodClass],
+        eligible: "Eligible | None" = None,
+    ) -> Counter:
+        """The counter with this meaning; a new one counts what is there of its members."""
         key = (role, what, topology_key)
         known = self._counters.get(key)
-        if known is not None:
-            return known, False
-        self._counters[key] = Counter(self._topologies[topology_key])
-        return self._counters[key], True
+        if known is None:
+            known = self._counters[key] = Counter(self._topologies[topology_key])
+            feed = Feed(known, eligible)
+            for member in members if topology_key != NOWHERE else ():
+                self._feeds.setdefault(member.number, []).append(feed)
+                for rows, amounts in self._located(member):
+                    self._count(feed, rows, amounts)
+        return known
 
     def members(self, description: Description) -> tuple[PodClass, ...]:
         """The classes whose pods the description matches."""
-        if description not in self._members:
+        known = self._members.get(description)
+        if known is None:
             namespaces, selector = description
-            self._members[description] = tuple(
-                c
-                for c in self._candidates(selector)
-                if c.namespace in namespaces and selector is not None and selector.matches(c.labels)
+            known = self._members[description] = tuple(
+                [
+                    c
+                    for c in self._index.candidates(namespaces, selector)
+                    if c.namespace in namespaces
+                    and selector is not None
+                    and selector.matches(c.labels)
+                ]
             )
-        return self._members[description]
+        return known
 
-    def _candidates(self, selector: LabelSelector | None) -> Sequence[PodClass]:
-        """Only classes with the selector's first label, so that many terms stay cheap."""
-        if selector is not None and selector.match_labels:
-            first = min(selector.match_labels.items())
-            return self._by_label.get(first, [])
-        return self._classes
+    def _member_numbers(self, description: Description) -> frozenset[int]:
+        known = self._numbers.get(description)
+        if known is None:
+            known = frozenset(member.number for member in self.members(description))
+            self._numbers[description] = known
+        return known
+
+
+class _ClassIndex:
+    """Classes by namespace and label, so that a selector is compared with few of them."""
+
+    def __init__(self, classes: Sequence[PodClass]) -> None:
+        self._by_namespace: dict[str, list[PodClass]] = {}
+        self._by_label: dict[tuple[str, str, str | None], list[PodClass]] = {}
+        """By namespace, key and value, and by namespace and key alone."""
+        for pod_class in classes:
+            namespace = pod_class.namespace
+            self._by_namespace.setdefault(namespace, []).append(pod_class)
+            for key, value in pod_class.labels.items():
+                self._by_label.setdefault((namespace, key, value), []).append(pod_class)
+                self._by_label.setdefault((namespace, key, None), []).append(pod_class)
+
+    def candidates(
+        self, namespaces: frozenset[str], selector: LabelSelector | None
+    ) -> Iterator[PodClass]:
+        """The classes that the selector may match, in the order of their numbers per namespace."""
+        if selector is None:
+            return
+        insisted = labels_insisted_on(selector)
+        for namespace in sorted(namespaces & self._by_namespace.keys()):
+            if insisted is None:
+                yield from self._by_namespace[namespace]
+                continue
+            key, values = insisted
+            for value in values:
+                yield from self._by_label.get((namespace, key, value), ())
+
+
+class _HolderIndex:
+    """Anti-affinity terms and the classes that hold them, by what a pod must be to match one."""
+
+    def __init__(self, classes: Sequence[PodClass]) -> None:
+        holders: dict[tuple[Description, str], list[PodClass]] = {}
+        for pod_class in classes:
+            for term in pod_class.anti_affinity:
+                key = ((term.namespaces, term.selector), term.topology_key)
+                holders.setdefault(key, []).append(pod_class)
+        self._holders = holders
+        self._insisting: dict[tuple[str, str, str | None], list[tuple[Description, str]]] = {}
+        """By namespace, label key and value; by namespace and label key alone."""
+        self._open: dict[str, list[tuple[Description, str]]] = {}
+        """By namespace, those that insist on no label."""
+        for term_key in holders:
+            self._add(term_key)
+
+    def _add(self, term_key: tuple[Description, str]) -> None:
+        (namespaces, selector), _ = term_key
+        if selector is None:
+            return
+        insisted = labels_insisted_on(selector)
+        for namespace in namespaces:
+            if insisted is None:
+                self._open.setdefault(namespace, []).append(term_key)
+                continue
+            key, values = insisted
+            for value in values:
+                self._insisting.setdefault((namespace, key, value), []).append(term_key)
+
+    def against(self, pod_class: PodClass) -> Iterator[tuple[Description, str, Sequence[PodClass]]]:
+        """The terms that match the class, each with its topology key and who holds it."""
+        namespace = pod_class.namespace
+        found = list(self._open.get(namespace, ()))
+        if self._insisting:
+            for key, value in pod_class.labels.items():
+                found += self._insisting.get((namespace, key, value), ())
+                found += self._insisting.get((namespace, key, None), ())
+        for term_key in found:
+            (namespaces, selector), topology_key = term_key
+            if selector is not None and selector.matches(pod_class.labels):
+                yield (namespaces, selector), topology_key, self._holders[term_key]
+
+
+def labels_insisted_on(selector: LabelSelector) -> tuple[str, tuple[str | None, ...]] | None:
+    """A label key without which the selector never matches, and its values; (None,) for any.
+
+    None when the selector insists on no label.
+    """
+    if selector.match_labels:
+        key, value = min(selector.match_labels.items())
+        return key, (value,)
+    present: str | None = None
+    for line in selector.match_expressions:
+        if line.operator == "In":
+            return line.key, tuple(dict.fromkeys(line.values))
+        if line.operator == "Exists" and present is None:
+            present = line.key
+    return None if present is None else (present, (None,))

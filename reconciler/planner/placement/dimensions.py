@@ -23,6 +23,8 @@ _ROWS_MAX = 4096
 """Pods' rows that are remembered, twice over."""
 PodRow = tuple[IntArray, IntArray]
 """Amounts, and the columns that are not zero."""
+NOWHERE = "(none)"
+"""The one column of all resources that pods ask for and no node has or would have."""
 _PORT = "host-port:"
 _VOLUMES = "attach:"
 
@@ -54,6 +56,7 @@ class Dimensions:
             *(f"{_VOLUMES}{driver}" for driver in sorted(set(drivers))),
         )
         self.column: dict[str, int] = {name: i for i, name in enumerate(self.names)}
+        self._nowhere = self.column.get(NOWHERE, 0)
         self._defaults = np.array([self._default(name) for name in self.names], dtype=np.int64)
         self._rows: InternTable[tuple[object, ...], PodRow] = InternTable(_ROWS_MAX)
 
@@ -95,13 +98,27 @@ class Dimensions:
             row[address] = 0
 
     def of_pod(
-        self, requests: Resources, ports: tuple[HostPort, ...], volumes: FrozenMap[str, int]
+        self,
+        requests: Resources,
+        ports: tuple[HostPort, ...],
+        volumes: FrozenMap[str, int],
+        *,
+        takes_all: bool = False,
     ) -> PodRow:
-        """What a pod takes of each column, and which it takes any of; not to be changed."""
-        key = (requests, ports, volumes)
+        """What a pod takes of each column, and which it takes any of; not to be changed.
+
+        Args:
+            requests: Its resources.
+            ports: Its host ports.
+            volumes: What is attached for it, per CSI driver.
+            takes_all: Whether it takes all of what it may ask for beside these.
+        """
+        key = (requests, ports, volumes, takes_all)
         known = self._rows.get(key)
         if known is None:
-            row = self._made(*key)
+            row = self._made(requests, ports, volumes)
+            if takes_all:
+                row = self._all_taken(row)
             known = self._rows.put(key, (row, row.nonzero()[0]))
         return known
 
@@ -110,7 +127,7 @@ class Dimensions:
     ) -> IntArray:
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in requests.items():
-            row[self.column[name]] = min(amount, AMOUNT_MAX)
+            row[self.column.get(name, self._nowhere)] = min(amount, AMOUNT_MAX)
         # Containers of one pod may name a port twice: kube-scheduler compares it with other pods'.
         everywhere = {_port_name(port) for port in ports if port.address == ANY_ADDRESS}
         for port in ports:
@@ -120,6 +137,15 @@ class Dimensions:
             row[self.column[f"{_VOLUMES}{driver}"]] += count
         row.flags.writeable = False
         return row
+
+    def _all_taken(self, row: IntArray) -> IntArray:
+        """The row, with all host ports and extended resources that there may be."""
+        taken = row.copy()
+        for name, column in self.column.items():
+            if name not in BASIC and not name.startswith(_VOLUMES):
+                taken[column] = UNLIMITED
+        taken.flags.writeable = False
+        return taken
 
     def _take_port(self, row: IntArray, port: HostPort) -> None:
         """An address takes itself and one share; 0.0.0.0 takes all shares: it collides with any."""
@@ -140,9 +166,16 @@ class Dimensions:
         """The column of a CSI driver's attachments."""
         return self.column[f"{_VOLUMES}{driver}"]
 
-    def code(self, column: int) -> str:
-        """The unplaceable code for running out of this column."""
+    def resource(self, column: int, requests: Resources) -> str:
+        """The name of a column, or what of the requests it stands for."""
         name = self.names[column]
+        if name != NOWHERE:
+            return name
+        return min((each for each in requests if each not in self.column), default=name)
+
+    def code(self, column: int, requests: Resources) -> str:
+        """The unplaceable code for running out of this column, for a pod with these requests."""
+        name = self.resource(column, requests)
         if name.startswith(_PORT):
             return "host-port"
         return "volume-limit" if name.startswith(_VOLUMES) else f"insufficient-{name}"
@@ -152,9 +185,20 @@ class Dimensions:
         return format_amount(self.names[column], amount)
 
 
-def dimensions_for(specs: Collection[PodSpec], drivers: Iterable[str]) -> Dimensions:
-    """The columns that these specs and volumes need; the same object for the same columns."""
-    extended = {name for spec in specs for name in spec.requests}.difference(BASIC)
+def dimensions_for(
+    specs: Collection[PodSpec], drivers: Iterable[str], offered: frozenset[str] | None = None
+) -> Dimensions:
+    """The columns that these specs and volumes need; the same object for the same columns.
+
+    Args:
+        specs: Of all pods.
+        drivers: The CSI drivers of any volume.
+        offered: Resources that any node has or would have: only these get a column of their own.
+    """
+    asked = {name for spec in specs for name in spec.requests}.difference(BASIC)
+    extended = asked if offered is None else asked & offered
+    if len(extended) < len(asked):
+        extended.add(NOWHERE)
     ports = {port for spec in specs for port in spec.host_ports}
     return _dimensions(frozenset(extended), frozenset(ports), frozenset(drivers))
 

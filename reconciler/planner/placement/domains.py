@@ -87,8 +87,7 @@ class SharedRules:
         self._affinity = [c for c in links.affinity if c.topology.key in self._axis]
         self._first_may = links.affinity_itself
         self._spread = [r for r in links.spread if r.counter.topology.key in self._axis]
-        self._feeds = [c for c in links.feeds if c.topology.key in self._axis]
-        self._feeds += [c for c, _, _ in links.feeds_eligible if c.topology.key in self._axis]
+        self._feeds = [f.counter for f in links.feeds if f.counter.topology.key in self._axis]
         for rule in self._spread:
             topology_spread.refresh_domains(rule, sim.kinds, sim.topologies, sim.version)
         self._domains: dict[int, set[int]] = {

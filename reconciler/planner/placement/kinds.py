@@ -89,6 +89,8 @@ class KindTable:
 
     def __init__(self, label_keys: frozenset[str], *, by_name: bool) -> None:
         self._keys = tuple(sorted(label_keys))
+        self._read = label_keys
+        self._zone_keys = tuple(sorted(ZONE_KEYS & label_keys))
         self._by_name = by_name
         self._index: dict[NodeKind, int] = {}
         self._seen: dict[tuple[object, ...], int] = {}
@@ -99,29 +101,38 @@ class KindTable:
         self, variants: Sequence[Labels], name: str, taints: Sequence[Taint], *, schedulable: bool
     ) -> int:
         """The number of the kind with these properties, known or new."""
-        shown = tuple([tuple([label_of(v, key) for key in self._keys]) for v in variants])
+        shown = tuple([self._shown(labels) for labels in variants])
         key = (shown, name if self._by_name else "", tuple(taints), schedulable)
         known = self._seen.get(key)
         if known is None:
             known = self._seen[key] = self._find(shown, name, taints, schedulable=schedulable)
         return known
 
+    def _shown(self, labels: Labels) -> tuple[tuple[str, str], ...]:
+        """The labels that anything reads, by key.
+
+        Tenants choose how many keys are read, nodes have a few dozen labels: whichever are fewer
+        are looked through.
+        """
+        if len(self._keys) <= len(labels):
+            every = [(key, label_of(labels, key)) for key in self._keys]
+            return tuple([(key, value) for key, value in every if value is not None])
+        found = {key: value for key, value in labels.items() if key in self._read}
+        for key in self._zone_keys:
+            value = label_of(labels, key)
+            if value is not None:
+                found[key] = value
+        return tuple(sorted(found.items()))
+
     def _find(
         self,
-        shown: Sequence[Sequence[str | None]],
+        shown: Sequence[tuple[tuple[str, str], ...]],
         name: str,
         taints: Sequence[Taint],
         *,
         schedulable: bool,
     ) -> int:
-        distinct = {
-            Labels(
-                (key, value)
-                for key, value in zip(self._keys, values, strict=True)
-                if value is not None
-            )
-            for values in shown
-        }
+        distinct = set(map(Labels, shown))
         kind = NodeKind(
             variants=tuple(sorted(distinct, key=lambda labels: sorted(labels.items()))),
             name=name if self._by_name else "",

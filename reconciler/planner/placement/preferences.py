@@ -199,9 +199,8 @@ class Preferences:
         """Each node's domain, and the pods of these classes in each domain."""
         domain, size = self._domain(key)
         counts = np.zeros(size)
-        wanted = {member.number for member in members}
-        for pod_class, rows, amounts in self._sim.whereabouts():
-            if pod_class.number in wanted:
+        for member in members:
+            for rows, amounts in self._sim.located(member):
                 here = rows < len(domain)
                 at, much = domain[rows[here]], amounts[here]
                 np.add.at(counts, at[at >= 0], much[at >= 0])

@@ -12,7 +12,7 @@ from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray, grown
 from reconciler.planner.placement.attachments import SharedAttachments
 from reconciler.planner.placement.classes import ClassTable, PodClass
-from reconciler.planner.placement.counters import CounterTable, Links
+from reconciler.planner.placement.counters import CounterTable, Feed, Links
 from reconciler.planner.placement.filters import (
     inter_pod_affinity,
     resources,
@@ -56,7 +56,9 @@ class Simulation:
         self._allowed: dict[int, BoolArray] = {}
         """The verdicts again, for all kinds at once."""
         self._eligible: dict[tuple[int, bool, bool], list[bool]] = {}
-        self._counter_table = CounterTable(table, self.topologies, self._eligible_kinds)
+        self._counter_table = CounterTable(
+            table, self.topologies, self._eligible_kinds, self.located, self._count_for
+        )
         width = len(self.dimensions.names)
         self.names: list[str] = []
         self._free = np.zeros((0, width), dtype=np.int64)
@@ -65,7 +67,10 @@ class Simulation:
         self._kinds = np.zeros(0, dtype=np.int64)
         self._over = np.zeros(0, dtype=np.int64)
         self._journal: list[tuple[PodClass, IntArray, IntArray]] = []
-        self._loads: list[tuple[PodClass, Sequence[int]]] = []
+        self._loaded: dict[int, list[tuple[IntArray, IntArray]]] = {}
+        """Rows and amounts of what runs, by class number."""
+        self._placed: dict[int, list[tuple[IntArray, IntArray]]] = {}
+        """The same of the journal."""
         self._rows = 0
         self.lends = True
         """Whether higher priorities may take the room of balloon pods."""
@@ -177,7 +182,7 @@ class Simulation:
 
     def links(self, pod_class: PodClass) -> Links:
         """The counters of a class."""
-        return self._counter_table.links[pod_class.number]
+        return self._counter_table.links(pod_class)
 
     def matching(
         self, namespaces: frozenset[str], selector: LabelSelector | None
@@ -185,11 +190,10 @@ class Simulation:
         """The classes of these namespaces that the selector matches."""
         return self._counter_table.members((namespaces, selector))
 
-    def whereabouts(self) -> Iterator[tuple[PodClass, IntArray, IntArray]]:
-        """Classes, rows and amounts of all that runs or is promised; a row may come again."""
-        for pod_class, rows in self._loads:
-            yield pod_class, np.array(rows), np.ones(len(rows), dtype=np.int64)
-        yield from self._journal
+    def located(self, pod_class: PodClass) -> Iterator[tuple[IntArray, IntArray]]:
+        """Rows and amounts of all pods of a class that run or are promised; rows may come again."""
+        yield from self._loaded.get(pod_class.number, ())
+        yield from self._placed.get(pod_class.number, ())
 
     def refusal(self, pod_class: PodClass, kind: int) -> str:
         """The code with which static filters refuse the class on a node kind, or nothing."""
@@ -254,6 +258,7 @@ class Simulation:
         """Promise `amounts` pods of the class to `rows` (no row twice); negative takes back."""
         self._apply(pod_class, rows, amounts)
         self._journal.append((pod_class, rows, amounts))
+        self._placed.setdefault(pod_class.number, []).append((rows, amounts))
 
     def _apply(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
         taken = pod_class.requests
@@ -271,17 +276,22 @@ class Simulation:
 
     def _count(self, pod_class: PodClass, rows: IntArray, amounts: IntArray) -> None:
         """Tell the counters that pods of the class match."""
-        if self._counter_table.empty:
-            return
-        links = self.links(pod_class)
-        for counter in links.feeds:
-            counter.add(rows, amounts)
-        for counter, eligible_kinds, keys in links.feeds_eligible:
-            eligible = eligible_kinds()[self.kinds[rows]]
-            for key in keys:
+        for feed in self._counter_table.feeds(pod_class):
+            self._count_for(feed, rows, amounts)
+
+    def _count_for(
+        self,
+        feed: Feed,
+        rows: IntArray,
+        amounts: IntArray,
+    ) -> None:
+        if feed.eligible is not None:
+            eligible = feed.eligible.kinds()[self.kinds[rows]]
+            for key in feed.eligible.keys:
                 eligible &= self.topologies[key].domain[rows] >= 0
-            if eligible.any():
-                counter.add(rows[eligible], amounts[eligible])
+            rows, amounts = rows[eligible], amounts[eligible]
+        if len(rows):
+            feed.counter.add(rows, amounts)
 
     def load(self, pods: Iterable[tuple[PodClass, Sequence[int]]]) -> None:
         """Put pods that run already on the rows of their nodes; not for `revert`.
@@ -292,11 +302,11 @@ class Simulation:
         loads = [(pod_class, at) for pod_class, at in pods if at]
         if not loads:
             return
-        self._loads += loads
         self._free -= self._summed(loads)
-        counting = [] if self._counter_table.empty else loads
-        for pod_class, rows in counting:
-            self._count(pod_class, np.array(rows), np.ones(len(rows), dtype=np.int64))
+        for pod_class, rows in loads:
+            at = np.array(rows), np.ones(len(rows), dtype=np.int64)
+            self._loaded.setdefault(pod_class.number, []).append(at)
+            self._count(pod_class, *at)
         for pod_class, rows in loads:
             if pod_class.volumes.shared:
                 distinct, amounts = np.unique(rows, return_counts=True)
@@ -311,7 +321,7 @@ class Simulation:
         number = np.repeat(np.arange(len(loads)), [len(rows) for _, rows in loads])
         requests = np.array([pod_class.requests for pod_class, _ in loads], dtype=np.int64)
         total = np.zeros_like(self._free)
-        for column in range(requests.shape[1]):
+        for column in np.flatnonzero(np.any(requests, axis=0)).tolist():
             np.add.at(total[:, column], rows, requests[number, column])
         return total
 
@@ -324,6 +334,7 @@ class Simulation:
         length, rows = mark
         while len(self._journal) > length:
             pod_class, at, amounts = self._journal.pop()
+            self._placed[pod_class.number].pop()
             self._apply(pod_class, at, -amounts)
         if rows < self._rows:
             self._rows = rows

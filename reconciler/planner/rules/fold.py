@@ -10,6 +10,7 @@ from reconciler.planner.budgets import Coverage
 from reconciler.planner.rules import (
     annotations,
     budgets,
+    complexity,
     controllers,
     critical,
     daemons,
@@ -37,7 +38,7 @@ GUESSES: tuple[Rule, ...] = (
     system_pods.judge,
 )
 """Guesses that the pod's owner would mind: lifted when the owner says otherwise."""
-FIRM: tuple[Rule, ...] = (critical.judge, grace.judge, budgets.judge)
+FIRM: tuple[Rule, ...] = (complexity.judge, critical.judge, grace.judge, budgets.judge)
 """Hold whatever the owner says."""
 
 RULINGS_MAX = 20_000

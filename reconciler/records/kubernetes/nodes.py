@@ -87,10 +87,15 @@ _CSI_NODE = Decoder(_CsiNodeWire)
 
 
 def decode_node(raw: bytes | Raw) -> Node:
-    """Decode one node; raises ValueError when it cannot be read."""
+    """Decode one node; raises ValueError when it cannot be read.
+
+    A node without status or allocatable is as good as unreadable: what it offers, whether it is
+    alive and whether anything keeps it cannot be told. A kubelet writes both when it registers.
+    """
     wire = _NODE.decode(raw)
     metadata, spec, status = wire.metadata, wire.spec or _NodeSpecWire(), wire.status
-    status = status or _NodeStatusWire()
+    if status is None or status.allocatable is None:
+        raise ValueError("status.allocatable is missing")
     ready = _ready_condition(status)
     allocatable = resources_of(status.allocatable)
     provider_id = spec.provider_id or ""

@@ -1,6 +1,7 @@
 """The part of a pod's spec that replicas share, decoded once for all of them."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from msgspec import Meta
@@ -12,9 +13,12 @@ from reconciler.model.cluster import (
     PodPreference,
     PodSpec,
     Preference,
+    Resources,
     Toleration,
     TopologySpreadConstraint,
 )
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
+from reconciler.model.selectors import LabelSelector, NodeSelector
 from reconciler.records.kubernetes.fields import (
     LabelSelectorWire,
     NodeSelectorTermWire,
@@ -25,6 +29,24 @@ from reconciler.records.kubernetes.fields import (
     labels_of,
     node_selector_of,
     node_selector_term_of,
+)
+from reconciler.records.kubernetes.limits import (
+    BASIC,
+    CONTAINERS_MAX,
+    HOST_PORTS_MAX,
+    LINES_MAX,
+    NODE_TERMS_MAX,
+    POD_TERMS_MAX,
+    RESOURCES_MAX,
+    SPREAD_MAX,
+    TOLERATIONS_MAX,
+    VOLUMES_MAX,
+    Size,
+    beyond,
+    label_selector_size,
+    node_term_size,
+    size_beyond,
+    total,
 )
 from reconciler.records.kubernetes.requests import (
     ContainerWire,
@@ -114,8 +136,16 @@ class SharedSpecWire(Wire):
 _DECODER = Decoder(SharedSpecWire)
 
 
-def decode_pod_spec(shared: bytes, *, local_storage: bool) -> PodSpec:
+def decode_pod_spec(shared: bytes, *, local_storage: bool, volumes: int = 0) -> PodSpec:
     """Build the model's PodSpec from the JSON of a spec.
+
+    Of a pod that asks for more than `limits` allows only the parts within them are kept, and
+    what stands in for the others takes more rather than less: the pod may run on a node.
+
+    Args:
+        shared: The JSON.
+        local_storage: Whether any of its volumes would be lost with its node.
+        volumes: How many volumes it has; they are no part of the JSON.
 
     Raises:
         ValueError: It cannot be read (msgspec's errors are ValueErrors).
@@ -124,31 +154,161 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool) -> PodSpec:
     affinity = wire.affinity or _AffinityWire()
     node = affinity.node_affinity or _NodeAffinityWire()
     grace = wire.termination_grace_period_seconds
-    return PodSpec(
-        requests=pod_requests(
-            wire.containers or (), wire.init_containers or (), wire.resources, wire.overhead
+    too_complex = _Excess(beyond(volumes, VOLUMES_MAX, "volumes"))
+    too_complex.add(
+        beyond(
+            len(wire.containers or ()) + len(wire.init_containers or ()),
+            CONTAINERS_MAX,
+            "containers",
+        )
+    )
+    requests, devices_hidden = _requests(wire, too_complex)
+    ports, ports_hidden = _ports_within(wire, too_complex)
+    built = PodSpec(
+        requests=requests,
+        node_selector=_node_selector(wire, too_complex),
+        node_affinity=_node_affinity(node, too_complex),
+        node_preferences=_node_preferences(node, too_complex),
+        tolerations=_tolerations(wire, too_complex),
+        pod_affinity=_within(
+            _required(affinity.pod_affinity), "required pod affinity terms", too_complex
         ),
-        node_selector=labels_of(wire.node_selector),
-        node_affinity=node_selector_of(node.required_during_scheduling_ignored_during_execution),
-        node_preferences=tuple(
-            Preference(weight=each.weight, term=node_selector_term_of(each.preference))
-            for each in node.preferred_during_scheduling_ignored_during_execution or ()
-        ),
-        tolerations=tuple(map(_toleration, wire.tolerations or ())),
-        pod_affinity=_required(affinity.pod_affinity),
-        pod_anti_affinity=_required(affinity.pod_anti_affinity),
-        pod_preferences=(
-            *_preferred(affinity.pod_affinity, 1),
-            *_preferred(affinity.pod_anti_affinity, -1),
-        ),
-        topology_spread=tuple(map(_spread, wire.topology_spread_constraints or ())),
-        host_ports=_host_ports(wire),
+        pod_anti_affinity=_anti_affinity(affinity.pod_anti_affinity, too_complex),
+        pod_preferences=_pod_preferences(affinity, too_complex),
+        topology_spread=_topology_spread(wire, too_complex),
+        host_ports=ports,
         priority=wire.priority or 0,
         preempts=wire.preemption_policy != "Never",
         scheduler_name=wire.scheduler_name or "default-scheduler",
         termination_grace_seconds=30 if grace is None else max(0, grace),
         local_storage=local_storage,
+        takes_all=devices_hidden or ports_hidden,
     )
+    return replace(built, too_complex=too_complex.first) if too_complex.first else built
+
+
+@dataclass(slots=True)
+class _Excess:
+    """What the pod has too much of: the first that was found is told."""
+
+    first: str
+
+    def add(self, found: str) -> bool:
+        """Note what is too much, in words; whether it is anything at all."""
+        self.first = self.first or found
+        return bool(found)
+
+
+def _requests(wire: SharedSpecWire, excess: _Excess) -> tuple[Resources, bool]:
+    """Effective requests, and whether names beyond the limit were left out."""
+    requests = pod_requests(
+        wire.containers or (), wire.init_containers or (), wire.resources, wire.overhead
+    )
+    others = len(requests.keys() - BASIC)
+    if not excess.add(beyond(others, RESOURCES_MAX, "extended resources")):
+        return requests, False
+    return FrozenMap((name, n) for name, n in requests.items() if name in BASIC), True
+
+
+def _ports_within(wire: SharedSpecWire, excess: _Excess) -> tuple[tuple[HostPort, ...], bool]:
+    """Host ports, and whether they were left out as too many."""
+    ports = _host_ports(wire)
+    if excess.add(beyond(len(ports), HOST_PORTS_MAX, "host ports")):
+        return (), True
+    return ports, False
+
+
+def _node_selector(wire: SharedSpecWire, excess: _Excess) -> Labels:
+    too_many = beyond(len(wire.node_selector or {}), LINES_MAX, "node selector entries")
+    return NO_LABELS if excess.add(too_many) else labels_of(wire.node_selector)
+
+
+def _node_affinity(wire: _NodeAffinityWire, excess: _Excess) -> NodeSelector | None:
+    required = wire.required_during_scheduling_ignored_during_execution
+    terms = (required.node_selector_terms if required else None) or ()
+    too_many = size_beyond(
+        total(map(node_term_size, terms)), NODE_TERMS_MAX, "required node affinity terms"
+    )
+    return None if excess.add(too_many) else node_selector_of(required)
+
+
+def _node_preferences(wire: _NodeAffinityWire, excess: _Excess) -> tuple[Preference, ...]:
+    preferred = wire.preferred_during_scheduling_ignored_during_execution or ()
+    too_many = size_beyond(
+        total(node_term_size(each.preference) for each in preferred),
+        NODE_TERMS_MAX,
+        "preferred node affinity terms",
+    )
+    if excess.add(too_many):
+        return ()
+    return tuple(
+        Preference(weight=each.weight, term=node_selector_term_of(each.preference))
+        for each in preferred
+    )
+
+
+def _tolerations(wire: SharedSpecWire, excess: _Excess) -> tuple[Toleration, ...]:
+    tolerations = wire.tolerations or ()
+    if excess.add(beyond(len(tolerations), TOLERATIONS_MAX, "tolerations")):
+        return ()
+    return tuple(map(_toleration, tolerations))
+
+
+def _terms_beyond(terms: Iterable[_PodTermWire], what: str) -> str:
+    return size_beyond(total(map(_term_size, terms)), POD_TERMS_MAX, what)
+
+
+def _term_size(wire: _PodTermWire) -> Size:
+    _, lines, values = label_selector_size(wire.label_selector)
+    _, more, others = label_selector_size(wire.namespace_selector)
+    keys = len(wire.match_label_keys or ()) + len(wire.mismatch_label_keys or ())
+    return 1, lines + more + keys, values + others + len(wire.namespaces or ())
+
+
+def _within(
+    terms: tuple[_PodTermWire, ...], what: str, excess: _Excess
+) -> tuple[PodAffinityTerm, ...]:
+    return () if excess.add(_terms_beyond(terms, what)) else tuple(map(_term, terms))
+
+
+def _anti_affinity(wire: _PodAffinityWire | None, excess: _Excess) -> tuple[PodAffinityTerm, ...]:
+    """Required anti-affinity; too much of it stands for all pods of the namespaces that it names.
+
+    A pod that runs keeps others off its domains, whether or not it is planned for itself.
+    """
+    terms = _required(wire)
+    if not excess.add(_terms_beyond(terms, "required pod anti-affinity terms")):
+        return tuple(map(_term, terms))
+    every = LabelSelector()
+    abroad = any(term.namespaces or term.namespace_selector for term in terms)
+    keys = sorted({term.topology_key for term in terms})
+    return tuple(
+        PodAffinityTerm(
+            topology_key=key, selector=every, namespace_selector=every if abroad else None
+        )
+        for key in dict.fromkeys(("kubernetes.io/hostname", *keys[: POD_TERMS_MAX - 1]))
+    )
+
+
+def _pod_preferences(affinity: _AffinityWire, excess: _Excess) -> tuple[PodPreference, ...]:
+    signed = ((affinity.pod_affinity, 1), (affinity.pod_anti_affinity, -1))
+    found = [(each, sign) for wire, sign in signed for each in _preferred(wire)]
+    terms = [each.pod_affinity_term for each, _ in found]
+    if excess.add(_terms_beyond(terms, "preferred pod affinity and anti-affinity terms")):
+        return ()
+    return tuple(
+        PodPreference(weight=sign * each.weight, term=_term(each.pod_affinity_term))
+        for each, sign in found
+    )
+
+
+def _topology_spread(wire: SharedSpecWire, excess: _Excess) -> tuple[TopologySpreadConstraint, ...]:
+    constraints = wire.topology_spread_constraints or ()
+    sizes = (label_selector_size(each.label_selector) for each in constraints)
+    keys = sum(len(each.match_label_keys or ()) for each in constraints)
+    terms, lines, values = total(sizes)
+    too_many = size_beyond((terms, lines + keys, values), SPREAD_MAX, "topologySpreadConstraints")
+    return () if excess.add(too_many) else tuple(map(_spread, constraints))
 
 
 def _toleration(wire: _TolerationWire) -> Toleration:
@@ -171,17 +331,16 @@ def _term(wire: _PodTermWire) -> PodAffinityTerm:
     )
 
 
-def _required(wire: _PodAffinityWire | None) -> tuple[PodAffinityTerm, ...]:
+def _required(wire: _PodAffinityWire | None) -> tuple[_PodTermWire, ...]:
     if wire is None:
         return ()
-    return tuple(map(_term, wire.required_during_scheduling_ignored_during_execution or ()))
+    return wire.required_during_scheduling_ignored_during_execution or ()
 
 
-def _preferred(wire: _PodAffinityWire | None, sign: int) -> Iterable[PodPreference]:
+def _preferred(wire: _PodAffinityWire | None) -> tuple[_PodPreferenceWire, ...]:
     if wire is None:
-        return
-    for each in wire.preferred_during_scheduling_ignored_during_execution or ():
-        yield PodPreference(weight=sign * each.weight, term=_term(each.pod_affinity_term))
+        return ()
+    return wire.preferred_during_scheduling_ignored_during_execution or ()
 
 
 def _spread(wire: _SpreadWire) -> TopologySpreadConstraint:

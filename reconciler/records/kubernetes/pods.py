@@ -20,6 +20,7 @@ from reconciler.records.kubernetes.fields import (
     required_name,
     utc,
 )
+from reconciler.records.kubernetes.limits import VOLUMES_MAX
 from reconciler.records.kubernetes.pod_spec import decode_pod_spec
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -30,6 +31,11 @@ CONFIG_MIRROR = "kubernetes.io/config.mirror"
 SPECS_MAX = 8_192
 """Distinct specs kept per generation, at 5 kB each: every DaemonSet pod has one of its own (its
 node's name), of nodes that are long gone too."""
+USUAL_BYTES = 4_096
+"""JSON of one of them at most: larger ones, up to the 1 MiB that the API server admits, count as
+several, so that nobody fills memory with specs that are never seen again."""
+ANNOTATION_MAX = 64
+"""Characters that are kept of an annotation's value: what is looked for is a word."""
 
 
 class _AnnotationsWire(Struct, gc=False):
@@ -148,7 +154,7 @@ class PodDecoder:
     """
 
     def __init__(self) -> None:
-        self._specs_by_json: InternTable[tuple[bytes, bool], PodSpec] = InternTable(SPECS_MAX)
+        self._specs_by_json: InternTable[tuple[bytes, bool, int], PodSpec] = InternTable(SPECS_MAX)
         self._specs: InternTable[PodSpec, PodSpec] = InternTable(SPECS_MAX)
         self._labels: InternTable[bytes, Labels] = InternTable(SPECS_MAX)
 
@@ -164,7 +170,7 @@ class PodDecoder:
         if phase not in PHASES:
             raise ValueError(f"status.phase is {phase[:40]!r}")
         name = required_name(metadata.name)
-        volumes = spec.volumes or ()
+        volumes = (spec.volumes or ())[:VOLUMES_MAX]
         node_name, gated = spec.node_name, bool(spec.scheduling_gates)
         return Pod(
             key=PodKey(
@@ -205,18 +211,28 @@ class PodDecoder:
         key = bytes(raw)
         if key == b"null":
             return NO_LABELS
-        return self._labels.get_or_build(key, lambda: FrozenMap(_LABELS.decode(key) or {}))
+        return self._labels.get_or_build(
+            key, lambda: FrozenMap(_LABELS.decode(key) or {}), weight=_weight(key)
+        )
 
     def _shared_spec(self, spec: _SpecWire) -> PodSpec:
         local = any(map(_is_local_storage, spec.volumes or ()))
+        volumes = len(spec.volumes or ())
+        beyond = volumes if volumes > VOLUMES_MAX else 0
         spec.node_name = spec.volumes = spec.scheduling_gates = None
         shared = _SHARED.encode(spec)
-        key = (shared, local)
+        key = (shared, local, beyond)
         found = self._specs_by_json.get(key)
         if found is None:
-            built = decode_pod_spec(shared, local_storage=local)
-            found = self._specs_by_json.put(key, self._specs.get_or_build(built, lambda: built))
+            built = decode_pod_spec(shared, local_storage=local, volumes=beyond)
+            found = self._specs.get_or_build(built, lambda: built, weight=_weight(shared))
+            self._specs_by_json.put(key, found, weight=_weight(shared))
         return found
+
+
+def _weight(raw: bytes) -> int:
+    """How many usual entries one of this size stands for in a table of bounded memory."""
+    return 1 + len(raw) // USUAL_BYTES
 
 
 def _optional_node(name: str | None) -> NodeName | None:
@@ -250,7 +266,7 @@ def _annotations(wire: _AnnotationsWire | None) -> Labels:
         (SCALE_DOWN_DISABLED, wire.scale_down_disabled),
         (KARPENTER_DO_NOT_DISRUPT, wire.karpenter_do_not_disrupt),
     )
-    kept = {key: value for key, value in pairs if value is not None}
+    kept = {key: value[:ANNOTATION_MAX] for key, value in pairs if value is not None}
     return FrozenMap(kept) if kept else NO_LABELS
 
 

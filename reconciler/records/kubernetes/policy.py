@@ -14,6 +14,7 @@ from reconciler.records.kubernetes.fields import (
     label_selector_of,
     required_name,
 )
+from reconciler.records.kubernetes.limits import LINES_MAX, VALUES_MAX, label_selector_size
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
@@ -67,6 +68,9 @@ def decode_budget(raw: bytes | Raw) -> PodDisruptionBudget:
 
 def _selector(wire: LabelSelectorWire | None, api_version: str | None) -> LabelSelector | None:
     """In policy/v1 an empty selector takes every pod; in v1beta1 it took none, as null does."""
+    _, lines, values = label_selector_size(wire)
+    if lines > LINES_MAX or values > VALUES_MAX:
+        raise ValueError(f"a selector of {lines} lines and {values} values is not compared")
     selector = label_selector_of(wire)
     if api_version == "policy/v1beta1" and selector is not None and not selector.keys():
         return None

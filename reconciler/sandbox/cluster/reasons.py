@@ -51,7 +51,7 @@ def _words(code: str) -> str:
 def _dynamic(sim: Simulation, pod_class: PodClass, row: int) -> set[str]:
     """What a node lacks that static filters allow."""
     lacking = {
-        _words(sim.dimensions.code(int(column)))
+        _words(sim.dimensions.code(int(column), pod_class.spec.requests))
         for column in pod_class.columns
         if sim.free[row, column] < pod_class.requests[column]
     }

@@ -139,12 +139,12 @@ def _too_large(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, st
         return None
     column = int(short[np.argmin(offered[short] / pod_class.requests[short])])
     asked = dimensions.shown(column, int(pod_class.requests[column]))
-    name = dimensions.names[column]
+    name = dimensions.resource(column, pod_class.spec.requests)
     if name in pod_class.spec.requests:
         asked = format_amount(name, pod_class.spec.requests[name])
     what = "" if name in {"cpu", "memory"} else f" {name}"
     has = dimensions.shown(column, int(offered[column]))
-    code, of = dimensions.code(column), name.partition(":")[2]
+    code, of = dimensions.code(column, pod_class.spec.requests), name.partition(":")[2]
     if code == "volume-limit":
         return code, f"has {asked} volumes of {of}, a new node attaches {has}"
     if code == "host-port":

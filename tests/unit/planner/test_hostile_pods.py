@@ -1,0 +1,76 @@
+"""Pods that ask for more than is planned for: they wait alone, and where they run they count."""
+
+from reconciler.model.cluster import PodAffinityTerm
+from reconciler.model.selectors import LabelSelector
+from reconciler.planner.explain.explain import explain
+from reconciler.planner.planner import plan
+from reconciler.planner.rules import Subject, Terms, Verdict, fold
+from tests.builders import (
+    HOSTNAME,
+    make_fleet_settings,
+    make_node,
+    make_option,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+
+EXCESS = "has 8,000 topologySpreadConstraints, at most 16 are planned for"
+SMALL = make_fleet_settings("small", cpu="4", memory="16Gi")
+
+
+def test_pod_beyond_a_limit_is_unplaceable_with_its_own_code() -> None:
+    """It would freeze the plan for every tenant, or wait without anybody knowing why."""
+    hostile = make_pod("hostile", too_complex=EXCESS)
+    snapshot, settings = make_snapshot(hostile, make_pod("other")), make_settings(SMALL)
+    made = plan(snapshot, settings)
+    (refused,) = made.unplaceable
+    assert [(r.code, r.detail, r.fleet) for r in refused.reasons] == [("too-complex", EXCESS, "")]
+    assert [p.pod.name for p in made.placements] == ["other"]
+    (told,) = explain(snapshot, settings, made, pods=["ns/hostile"]).pods
+    assert told.verdict == "unplaceable"
+    assert told.because == f"it {EXCESS}: no fleet is asked until it asks for less"
+
+
+def test_pod_beyond_a_limit_that_is_none_of_ours_is_ignored_as_such() -> None:
+    """A pod that other means serve would be reported as one that we refuse."""
+    settings = make_settings(SMALL, default_sector=None)
+    made = plan(make_snapshot(make_pod(too_complex=EXCESS)), settings)
+    assert [i.code for i in made.ignored] == ["no-sector"]
+    assert not made.unplaceable
+
+
+def test_running_pod_beyond_a_limit_takes_its_resources_and_stays() -> None:
+    """Its node would be filled twice over, or drained by rules that are known in part only."""
+    node = make_node("n", SMALL)
+    running = make_pod("r", node="n", cpu="3", too_complex=EXCESS)
+    made = plan(make_snapshot(node, running, make_pod("p", cpu="2")), make_settings(SMALL))
+    (placed,) = made.placements
+    assert placed.node is None
+    ruling = fold(Subject(pod=running), Terms())
+    assert (ruling.verdict, ruling.code) == (Verdict.BLOCK, "too-complex")
+
+
+def test_pod_whose_devices_and_ports_were_left_out_takes_all_of_its_node() -> None:
+    """Others would be promised devices that it holds."""
+    option = make_option("gpu.type", "8", "16Gi", 58, example__gpu=4)
+    gpus = make_fleet_settings("gpu", options=[option])
+    node = make_node("n", gpus)
+    other = make_pod("p", cpu="1", requests={"example/gpu": 1})
+    settings = make_settings(gpus)
+    for takes_all, expected in ((False, "n"), (True, None)):
+        running = make_pod("r", node="n", too_complex=EXCESS, takes_all=takes_all)
+        (placed,) = plan(make_snapshot(node, running, other), settings).placements
+        assert placed.node == expected
+
+
+def test_anti_affinity_that_stands_for_too_much_keeps_its_namespace_off() -> None:
+    """Pods would be promised to a node from which kube-scheduler keeps them off."""
+    node = make_node("n", SMALL)
+    term = PodAffinityTerm(topology_key=HOSTNAME, selector=LabelSelector())
+    running = make_pod(
+        "r", "hostile", node="n", cpu="1", too_complex=EXCESS, pod_anti_affinity=(term,)
+    )
+    own, foreign = make_pod("p", "hostile", cpu="1"), make_pod("p", "peaceful", cpu="1")
+    made = plan(make_snapshot(node, running, own, foreign), make_settings(SMALL))
+    assert {p.pod.namespace: p.node for p in made.placements} == {"hostile": None, "peaceful": "n"}

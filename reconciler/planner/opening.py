@@ -20,13 +20,9 @@ from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.leaving.hanging import parted_by_hanging
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
-from reconciler.planner.placement.classes import (
-    ClassTable,
-    Offered,
-    PodClass,
-    topology_keys,
-)
+from reconciler.planner.placement.classes import ClassTable, PodClass
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
+from reconciler.planner.placement.label_keys import Offered, topology_keys
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.settings import PlannerSettings

@@ -13,7 +13,8 @@ import numpy as np
 from reconciler.model.cluster import TopologySpreadConstraint
 from reconciler.model.selectors import LabelSelector
 from reconciler.planner.placement.arrays import BoolArray, IntArray
-from reconciler.planner.placement.classes import NOWHERE, ClassTable, PodClass
+from reconciler.planner.placement.classes import ClassTable, PodClass
+from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.topology import Counter, Topology
 
 Description = tuple[frozenset[str], LabelSelector | None]

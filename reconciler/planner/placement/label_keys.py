@@ -1,0 +1,80 @@
+"""Which labels anything reads: all work on nodes and pods is by these alone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reconciler.model.cluster import PodAffinityTerm, PodSpec
+from reconciler.model.selectors import NodeSelector
+from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.placement.volumes import VolumeNeeds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What nodes have, those that exist and those that may be bought: few names, of our own."""
+
+    label_keys: frozenset[str]
+    resources: frozenset[str]
+
+
+def selector_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
+    """Every pod label key that some pod's terms read."""
+    keys: set[str] = set()
+    for spec in specs:
+        for term in terms_of(spec):
+            if term.selector is not None:
+                keys |= term.selector.keys()
+            keys.update(term.match_label_keys, term.mismatch_label_keys)
+        for constraint in spec.topology_spread:
+            if constraint.selector is not None:
+                keys |= constraint.selector.keys()
+            keys.update(constraint.match_label_keys)
+    return frozenset(keys)
+
+
+NOWHERE = ""
+"""Stands for every topology key that no node has and no new node will have: tenants may name any
+number of them, and the answer is the same for all."""
+
+
+def topology_keys(specs: Iterable[PodSpec]) -> frozenset[str]:
+    """Every topology key of a required term or a hard spread constraint."""
+    keys: set[str] = set()
+    for spec in specs:
+        keys |= {t.topology_key for t in (*spec.pod_affinity, *spec.pod_anti_affinity)}
+        keys |= {c.topology_key for c in spec.topology_spread if c.hard}
+    return frozenset(keys)
+
+
+def node_label_keys(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) -> frozenset[str]:
+    """Every node label key that a selector, a node affinity or a volume reads."""
+    keys: set[str] = set()
+    for spec in specs:
+        keys |= set(spec.node_selector)
+        if spec.node_affinity is not None:
+            keys |= _node_selector_keys(spec.node_affinity)
+        for preference in spec.node_preferences:
+            keys |= {r.key for r in preference.term.expressions}
+    for needs in volumes:
+        for selector in needs.selectors:
+            keys |= _node_selector_keys(selector)
+    return frozenset(keys | ZONE_KEYS if keys & ZONE_KEYS else keys)
+
+
+def reads_names(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) -> bool:
+    """Whether any selector reads `metadata.name`."""
+    selectors = [s.node_affinity for s in specs if s.node_affinity is not None]
+    selectors += [selector for needs in volumes for selector in needs.selectors]
+    return any(term.fields for selector in selectors for term in selector.terms)
+
+
+def _node_selector_keys(selector: NodeSelector) -> set[str]:
+    return {r.key for term in selector.terms for r in term.expressions}
+
+
+def terms_of(spec: PodSpec) -> tuple[PodAffinityTerm, ...]:
+    """The terms about other pods, required and preferred."""
+    required = spec.pod_affinity + spec.pod_anti_affinity
+    if not spec.pod_preferences:
+        return required
+    return (*required, *(p.term for p in spec.pod_preferences))

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out.
 PROCESSES ?= 2
 
-.PHONY: help setup lock lint format test-unit test laws month e2e bench bench-e2e demo wheel sbom clean
+.PHONY: help setup lock lint format test-unit test laws month e2e worst-tenant bench bench-e2e demo wheel sbom clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -60,6 +60,9 @@ e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E
 
 asked: setup ## The second loop's proofs with all the rounds that the project's goals ask for (an hour)
 	@RECONCILER_ASKED=1 $(BIN)/python -m pytest -q -p no:randomly tests/properties/rendering tests/terraform/test_random_roots.py tests/sandbox/gitops
+
+worst-tenant: setup ## A tenant does his worst for ten minutes on a real control plane; how long the others wait (15 minutes)
+	@RECONCILER_ASKED=1 RECONCILER_E2E=1 $(BIN)/python -m pytest -q -s --timeout 0 tests/e2e/test_worst_tenant.py
 
 bench: setup ## Benchmarks: ratios against a reference in the same run
 	@$(BIN)/python -m tests.benchmarks

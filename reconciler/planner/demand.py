@@ -33,6 +33,8 @@ class Demand:
     too_complex: tuple[tuple[PodKey, str], ...]
     """Pods of ours that ask for more than is planned for, and what of."""
     ignored: tuple[Ignored, ...]
+    deferred: tuple[tuple[PodKey, str], ...] = ()
+    """Pods of ours beyond the work that their namespace may ask for, and why."""
 
 
 def wanted_values(spec: PodSpec, key: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from reconciler.planner.placement.label_keys import Offered, topology_keys
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
 from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.work import STEPS_MAX, World, within_work
 
 
 def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> Cycle:
@@ -39,7 +40,6 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     cluster = snapshot.cluster
     inventory = with_learned(take_inventory(snapshot, settings), snapshot.at)
     groups = take_census(cluster.pods)
-    demand = find_demand(groups, settings)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
     names = frozenset(node.name for node in cluster.nodes)
     asked_about = list(also)
@@ -49,6 +49,12 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemon_specs(cluster.daemon_sets, groups)
     offers = _offers(inventory, settings, daemons, limits)
+    demand = within_work(
+        find_demand(groups, settings),
+        bound,
+        World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces)),
+        STEPS_MAX,
+    )
     table = ClassTable(
         [*_distinct([*bound, *(w.group for w in demand.wishes)]), *asked_about],
         cluster.namespaces,

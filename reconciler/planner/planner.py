@@ -204,6 +204,8 @@ def _unplanned(cycle: Cycle) -> Iterable[Unplaceable]:
         yield _refused(cycle, pod, "no-sector", detail)
     for pod, detail in cycle.demand.too_complex:
         yield _refused(cycle, pod, "too-complex", detail)
+    for pod, detail in cycle.demand.deferred:
+        yield _refused(cycle, pod, "over-work-budget", detail)
 
 
 def _refused(cycle: Cycle, pod: PodKey, code: str, detail: str) -> Unplaceable:

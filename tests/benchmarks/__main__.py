@@ -5,13 +5,13 @@ import json
 import subprocess
 import sys
 
-from tests.benchmarks import act, scale_down
+from tests.benchmarks import act, hostile_run, scale_down
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.measure import Measurement
 from tests.benchmarks.report import HEADING, machine, missing_data, row, section, write_page
 
 TIMEOUT_SECONDS = 600
-APART = {scale_down.NAME: scale_down, act.NAME: act}
+APART = {scale_down.NAME: scale_down, act.NAME: act, hostile_run.NAME: hostile_run}
 """Benchmarks with a measurement of their own."""
 ALL = (*CASES, *APART)
 

@@ -107,6 +107,10 @@ class OfferTable:
             fit.places[keys] = self._feasible_places(fit.feasible, keys)
         return fit.places[keys]
 
+    def places_of(self, keys: tuple[str, ...]) -> IntArray:
+        """(offers,): equal where offers are in the same place by these topology keys."""
+        return self._all_places(keys)[1]
+
     def _feasible_places(
         self, feasible: BoolArray, keys: tuple[str, ...]
     ) -> list[tuple[Coordinates, BoolArray]]:

@@ -28,6 +28,7 @@ from reconciler.planner.capacity.search import (
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.domains import shared_keys
 from reconciler.planner.placement.fill import fill, local_room, rules_room, tightness
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS
 from reconciler.planner.placement.simulation import RowSpec, Simulation
@@ -273,7 +274,7 @@ class _Singles:
     def _serve(self, pod_class: PodClass, count: int) -> int:
         """How many of the pods are left when the class has what it may have."""
         left = self._on_bought(pod_class, count)
-        while left > 0:
+        while left > 0 and not self._sim.links(pod_class).hopeless:
             placed = self._on_another(pod_class, left)
             if not placed:
                 break
@@ -318,8 +319,13 @@ class _Singles:
     def _on_another(self, pod_class: PodClass, count: int) -> int:
         """Buy one more node for the class, the cheapest that its rules accept."""
         prices = [o.node.nano_usd_per_hour for o in self._table.offers]
+        places = self._table.places_of(shared_keys(self._sim.links(pod_class)))
+        refused: set[int] = set()
         for index in self._in_order(pod_class, count):
-            if self._left[index] <= 0 or (self._sim.hopeful and not self._has_zones(index)):
+            # An empty node that is large enough is refused by rules alone, which read its place.
+            if self._left[index] <= 0 or places[index] in refused:
+                continue
+            if self._sim.hopeful and not self._has_zones(index):
                 continue
             if not self._budget.allows(prices[index]):
                 self._purchase.over_budget = True
@@ -329,6 +335,8 @@ class _Singles:
                 self._left[index] -= 1
                 self._budget = self._budget.less(prices[index], 1)
                 return placed
+            if not pod_class.volumes.shared:
+                refused.add(int(places[index]))
         return 0
 
     def _in_order(self, pod_class: PodClass, count: int) -> list[int]:

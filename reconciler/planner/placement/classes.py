@@ -20,6 +20,7 @@ from reconciler.planner.placement.label_keys import (
     NOWHERE,
     Offered,
     node_label_keys,
+    node_selector_keys,
     reads_names,
     selector_keys,
     terms_of,
@@ -68,6 +69,15 @@ class StaticConstraints:
     tolerations: tuple[Toleration, ...]
     volumes: VolumeNeeds
 
+    def reads(self) -> tuple[tuple[str, ...], tuple[Requirement, ...]]:
+        """The labels of a node that they read, and the lines about its name."""
+        selectors = [*self.volumes.selectors]
+        if self.node_affinity is not None:
+            selectors.append(self.node_affinity)
+        lines = {r: None for s in selectors for term in s.terms for r in term.fields}
+        keys = set(self.node_selector).union(*map(node_selector_keys, selectors))
+        return tuple(sorted(keys)), tuple(lines)
+
 
 _NEAR_NOWHERE = (PodAffinityTerm(topology_key=NOWHERE, selector=None),)
 _SPREAD_NOWHERE = (
@@ -94,8 +104,12 @@ class ClassTable:
         self._specs: dict[int, PodSpec] = {}
         self._canonical: dict[PodSpec, PodSpec] = {}
         self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
+        choosing: dict[int, PodSpec] = {}
         for pod in pods:
-            self._intern(pod.spec)
+            spec = self._intern(pod.spec)
+            # A DaemonSet's pods each name their node, and are never placed again.
+            if not (pod.node_name and (pod.daemon or pod.mirror)):
+                choosing[id(spec)] = spec
             if pod.claims or pod.ebs_volume_ids:
                 needs = resolver.needs(pod)
                 self._volumes.setdefault(needs, needs)
@@ -108,8 +122,8 @@ class ClassTable:
         asked = topology_keys(specs)
         self._everywhere = asked if offered is None else asked & offered.label_keys
         self.topology_keys = self._everywhere | ({NOWHERE} if asked > self._everywhere else set())
-        self.node_label_keys = node_label_keys(specs, self._volumes)
-        self.reads_names = reads_names(specs, self._volumes)
+        self.node_label_keys = node_label_keys(choosing.values(), self._volumes)
+        self.reads_names = reads_names(choosing.values(), self._volumes)
         self._pod_label_keys = selector_keys(specs)
         self._by_namespace = any(terms_of(s) or s.topology_spread for s in specs)
         drivers = {driver for needs in self._volumes for driver in needs.drivers}

@@ -72,6 +72,12 @@ class Links:
         """Obeys no counter: resources and static filters are the whole story."""
         return not (self.anti or self.held_against or self.affinity or self.spread)
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether a rule asks for a label that no node has and no new one will have."""
+        asked = [*self.affinity, *(rule.counter for rule in self.spread)]
+        return any(counter.topology.key == NOWHERE for counter in asked)
+
     def only(self, key: str) -> "Links":
         """The same rules, those of one topology key only."""
         return Links(

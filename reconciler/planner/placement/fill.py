@@ -43,6 +43,8 @@ def fill(
 ) -> list[tuple[int, int]]:
     """Place up to `count` pods on rows of `among`; (row, amount) in the order they were taken."""
     links = sim.links(pod_class)
+    if links.hopeless:
+        return []
     keys = shared_keys(links)
     if keys and links.affinity:
         return _fill_near(sim, pod_class, count, among, order, keys)

@@ -52,12 +52,12 @@ def node_label_keys(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) ->
     for spec in specs:
         keys |= set(spec.node_selector)
         if spec.node_affinity is not None:
-            keys |= _node_selector_keys(spec.node_affinity)
+            keys |= node_selector_keys(spec.node_affinity)
         for preference in spec.node_preferences:
             keys |= {r.key for r in preference.term.expressions}
     for needs in volumes:
         for selector in needs.selectors:
-            keys |= _node_selector_keys(selector)
+            keys |= node_selector_keys(selector)
     return frozenset(keys | ZONE_KEYS if keys & ZONE_KEYS else keys)
 
 
@@ -68,7 +68,8 @@ def reads_names(specs: Iterable[PodSpec], volumes: Iterable[VolumeNeeds]) -> boo
     return any(term.fields for selector in selectors for term in selector.terms)
 
 
-def _node_selector_keys(selector: NodeSelector) -> set[str]:
+def node_selector_keys(selector: NodeSelector) -> set[str]:
+    """The node label keys that a selector reads."""
     return {r.key for term in selector.terms for r in term.expressions}
 
 

@@ -198,9 +198,9 @@ class Simulation:
     def refusal(self, pod_class: PodClass, kind: int) -> str:
         """The code with which static filters refuse the class on a node kind, or nothing."""
         verdicts = self._static_verdicts.setdefault(pod_class.static, [])
-        constraints = self.table.statics[pod_class.static]
-        for known in self.kind_table.kinds[len(verdicts) :]:
-            verdicts.append(static.refuses(constraints, known))
+        if len(verdicts) < len(self.kind_table.kinds):
+            constraints = self.table.statics[pod_class.static]
+            verdicts += static.verdicts(constraints, self.kind_table.kinds[len(verdicts) :])
         return verdicts[kind]
 
     def admitted(self, pod_class: PodClass, kinds: IntArray | None = None) -> BoolArray:

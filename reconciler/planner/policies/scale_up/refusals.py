@@ -14,6 +14,7 @@ from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
 from reconciler.planner.placement.kinds import ZONE_KEYS, with_zone_aliases
+from reconciler.planner.placement.label_keys import NOWHERE
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
 from reconciler.planner.policies.scale_up.wording import (
@@ -163,6 +164,11 @@ def _by_topology(
     links = sim.links(pod_class)
     if links.plain:
         return None, False
+    if links.hopeless:
+        near = min((c.topology.key != NOWHERE for c in links.affinity), default=True)
+        even = min((r.counter.topology.key != NOWHERE for r in links.spread), default=True)
+        code = _topology_code(links, anti=1, affinity=near, spread=even, open_zone=False)
+        return code, True
     mark = sim.fork()
     at = sim.add_row(row)
     room = np.ones(sim.rows, dtype=np.int64)

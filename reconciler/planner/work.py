@@ -1,0 +1,196 @@
+"""How much planning each namespace may ask for: counted steps, never a clock.
+
+A plan is a pure function, so what it may cost is an estimate made from what is asked: kinds of
+pending pods, the rows that each is compared with, its rules about other pods. When all kinds
+together are beyond what a plan may cost, the namespaces that ask for most give way, each with its
+dearest kinds first; what every other namespace gets does not depend on them (docs/scale-up.md).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec
+from reconciler.model.frozen import Labels
+from reconciler.planner.census import PodGroup
+from reconciler.planner.demand import Demand, Wish
+from reconciler.planner.placement.counters import labels_insisted_on
+from reconciler.planner.placement.label_keys import selector_keys, terms_of
+
+STEPS_MAX = 400_000_000
+"""Of one plan; a step is about 5 ns on a 2.x GHz core. The largest case of docs/benchmarks.md,
+150,000 pending pods of 1,500 kinds on 5,000 nodes, is a third of it."""
+PER_KIND = 20_000
+"""Whatever a kind of pods is compared with."""
+PER_RULED_KIND = 80_000
+"""A kind with required rules about other pods beside that: it is tried place by place."""
+PER_ROW = 2
+PER_ROW_AND_RULE = 4
+PER_LINE = 400
+"""A line of a selector of nodes."""
+PER_ROW_AND_SELECTION = 60
+"""What selects nodes, be it one kind of pods or many, and a node."""
+PER_PAIR = 8_000
+"""A rule, and a kind of pods that it may mean: counted as often as pods are placed."""
+PER_PAIR_AND_ROW = 10
+PER_NAMESPACE = 400
+"""A namespace that a rule's namespaceSelector is compared with."""
+
+Shown = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What kinds of pods are compared with."""
+
+    rows: int
+    """Nodes, and fleets that may bring one."""
+    namespaces: int
+
+
+def within_work(
+    demand: Demand, bound: Iterable[PodGroup], world: World, steps_max: int = STEPS_MAX
+) -> Demand:
+    """The demand that one plan may look at; the rest is deferred.
+
+    Args:
+        demand: All of it.
+        bound: What runs.
+        world: What kinds are compared with.
+        steps_max: Of the whole plan.
+    """
+    estimate = _Estimate(demand.wishes, bound, world)
+    steps = [estimate.steps(wish) for wish in demand.wishes]
+    if sum(steps) <= steps_max:
+        return demand
+    asked: Counter[str] = Counter()
+    for wish, own in zip(demand.wishes, steps, strict=True):
+        asked[wish.group.traits.namespace] += own
+    share = _fair_share(list(asked.values()), steps_max)
+    ordered = sorted(
+        zip(demand.wishes, steps, strict=True), key=lambda each: (each[1], _first(each[0].group))
+    )
+    spent: Counter[str] = Counter()
+    kept: set[int] = set()
+    deferred = []
+    for wish, own in ordered:
+        namespace = wish.group.traits.namespace
+        spent[namespace] += own
+        if spent[namespace] <= share:
+            kept.add(id(wish))
+        else:
+            deferred += [(pod.key, _detail(namespace)) for pod in wish.group.pods]
+    return replace(
+        demand,
+        wishes=tuple(wish for wish in demand.wishes if id(wish) in kept),
+        deferred=tuple(sorted(deferred)),
+    )
+
+
+def _detail(namespace: str) -> str:
+    return (
+        f"is of a kind among the dearest to plan of namespace {namespace}, whose pending pods "
+        "together ask for more than its share of a plan's work"
+    )
+
+
+def _first(group: PodGroup) -> tuple[str, str]:
+    """What orders groups of equal steps, whatever the snapshot's order."""
+    first = min(group.pods, key=lambda pod: pod.key)
+    return first.key.name, first.key.uid
+
+
+def _fair_share(asked: Sequence[int], steps_max: int) -> int:
+    """The most that each may have so that all together have no more than there is."""
+    left = steps_max
+    ordered = sorted(asked)
+    for number, own in enumerate(ordered):
+        share = left // (len(ordered) - number)
+        if own > share:
+            return share
+        left -= own
+    return max(ordered, default=steps_max)
+
+
+class _Estimate:
+    """What kinds of pods cost, given all others."""
+
+    def __init__(self, wishes: Sequence[Wish], bound: Iterable[PodGroup], world: World) -> None:
+        self._world = world
+        running = list(bound)
+        groups = [*running, *(wish.group for wish in wishes)]
+        self._read = selector_keys({id(g.traits.spec): g.traits.spec for g in groups}.values())
+        self._kinds: dict[int, int] = {}
+        """Kinds of pods in a group, which labels may tell apart."""
+        self._having: Counter[tuple[str, str, str | None]] = Counter()
+        """Kinds by namespace, label key and value, and by namespace and key alone."""
+        self._in_namespace: Counter[str] = Counter()
+        for group in running:
+            self._note(group, group.pods[:1])
+        for wish in wishes:
+            self._note(wish.group, wish.group.pods)
+        self._charged: set[tuple[object, ...]] = set()
+
+    def _note(self, group: PodGroup, pods: Sequence[Pod]) -> None:
+        namespace = group.traits.namespace
+        distinct = {id(pod.labels): pod.labels for pod in pods}.values() if self._read else ()
+        shown = {self._shown(labels) for labels in distinct}
+        count = len(pods) if group.traits.volumes else max(1, len(shown))
+        self._kinds[id(group)] = count
+        self._in_namespace[namespace] += count
+        for labels in shown:
+            for key, value in labels:
+                self._having[namespace, key, value] += 1
+                self._having[namespace, key, None] += 1
+
+    def _shown(self, labels: Labels) -> Shown:
+        return frozenset([item for item in labels.items() if item[0] in self._read])
+
+    def steps(self, wish: Wish) -> int:
+        """What the pods of one group cost to plan."""
+        spec = wish.group.traits.spec
+        rules = len(spec.pod_affinity) + len(spec.pod_anti_affinity) + len(spec.topology_spread)
+        each = PER_KIND + PER_LINE * _node_lines(spec) + PER_ROW * self._world.rows
+        each += PER_ROW_AND_RULE * self._world.rows * (rules + len(spec.pod_preferences))
+        if rules:
+            each += PER_RULED_KIND
+        once = self._pairs(wish.group.traits.namespace, spec)
+        selection = (spec.node_selector, spec.node_affinity, spec.tolerations)
+        if selection not in self._charged:
+            self._charged.add(selection)
+            once += PER_ROW_AND_SELECTION * self._world.rows
+        return each * self._kinds[id(wish.group)] + once
+
+    def _pairs(self, namespace: str, spec: PodSpec) -> int:
+        """What the rules of a spec cost, each of which is counted once for all who have it."""
+        per_pair = PER_PAIR + PER_PAIR_AND_ROW * self._world.rows
+        steps = 0
+        for term in terms_of(spec):
+            rule = (namespace, term)
+            if rule not in self._charged:
+                self._charged.add(rule)
+                steps += per_pair * self._meant(namespace, term)
+                if term.namespace_selector is not None:
+                    steps += PER_NAMESPACE * self._world.namespaces
+        return steps
+
+    def _meant(self, namespace: str, term: PodAffinityTerm) -> int:
+        """How many kinds of pods a term may mean."""
+        if term.selector is None:
+            return 0
+        spaces: Iterable[str] = term.namespaces or (namespace,)
+        if term.namespace_selector is not None:
+            spaces = self._in_namespace
+        insisted = labels_insisted_on(term.selector)
+        if insisted is None:
+            return sum(self._in_namespace[space] for space in spaces)
+        key, values = insisted
+        return sum(self._having[space, key, value] for space in spaces for value in values)
+
+
+def _node_lines(spec: PodSpec) -> int:
+    """Lines that are compared with nodes."""
+    affinity = spec.node_affinity.terms if spec.node_affinity is not None else ()
+    terms = [*affinity, *(preference.term for preference in spec.node_preferences)]
+    lines = sum(len(term.expressions) + len(term.fields) for term in terms)
+    return lines + len(spec.node_selector) + len(spec.tolerations)

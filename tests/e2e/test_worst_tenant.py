@@ -1,0 +1,196 @@
+"""One tenant does his worst; how long the others wait for a node, with and without him."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from reconciler.adapters.kubernetes import Transport
+from reconciler.sandbox.control_plane.plane import ControlPlane
+from tests.asked import rounds
+from tests.e2e.installed import NAMESPACE, apply, documents, manifest, token_kubeconfig
+from tests.e2e.sandbox import OnRealCluster
+from tests.e2e.waiting import until
+from tests.e2e.worst_tenant import NAMESPACE as HOSTILE
+from tests.e2e.worst_tenant import WorstTenant, account_of_edit
+from tests.sandbox.capacity.fleets import create_fleet
+from tests.sandbox.capacity.world import Program, World
+
+PEACEFUL = "peaceful"
+SECTOR = "web"
+CONFIG = f"""\
+cluster: analytics
+regions: [us-west-2]
+sleep_interval: 1
+default_sector: primary
+max_logging_interval: 5
+listen: 127.0.0.1:0
+leader_election: {{namespace: {NAMESPACE}}}
+scale_in: {{idle_threshold: 1h}}
+consolidation: false
+sectors:
+  primary:
+    kind: memory
+    fleets:
+    - {{size: small, min_capacity: 0, max_capacity: 3}}
+  {SECTOR}:
+    kind: memory
+    fleets:
+    - {{size: small, min_capacity: 0, max_capacity: 300}}
+"""
+USUAL_SECONDS, ATTACK_SECONDS = (rounds(short, asked) for short, asked in ((10, 120), (20, 600)))
+PAUSE_SECONDS = rounds(0, 3)
+"""Between two pods of the other tenants: in ten minutes they come to a hundred nodes."""
+WRITTEN_MIN = rounds(30, 1000)
+"""Objects that the attacker must get written, or nothing was attacked."""
+TIMES_USUAL = 2.0
+"""The attacker's own calls, kube-scheduler and KWOK share the same cores: what he costs the
+machine is no fault of the reconciler, and is not more than this."""
+GRACE_SECONDS = 2.0
+
+
+class Others:
+    """The tenant who wants a pod, each on a node of its own, now and then."""
+
+    def __init__(self, api: Transport) -> None:
+        self._api = api
+        self._wanted = 0
+        api.expect("POST", "/api/v1/namespaces", body={"metadata": {"name": PEACEFUL}})
+        account = f"/api/v1/namespaces/{PEACEFUL}/serviceaccounts/default"
+        until("pods can be made", lambda: api.request("GET", account).status == 200)
+
+    def nodes(self) -> int:
+        """Ready nodes of their sector."""
+        query = {"labelSelector": f"sector={SECTOR}"}
+        nodes = self._api.expect("GET", "/api/v1/nodes", query=query).json()["items"]
+        ready = [
+            node
+            for node in nodes
+            if any(
+                c["type"] == "Ready" and c["status"] == "True"
+                for c in node.get("status", {}).get("conditions", ())
+            )
+        ]
+        return len(ready)
+
+    def wait_for_one(self) -> float:
+        """Create a pod; the seconds until its node is Ready."""
+        self._wanted += 1
+        term = {
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"app": "web"}},
+        }
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        body = {
+            "metadata": {"name": f"web-{self._wanted}", "labels": {"app": "web"}},
+            "spec": {
+                "nodeSelector": {"sector": SECTOR},
+                "affinity": {"podAntiAffinity": {required: [term]}},
+                "containers": [
+                    {
+                        "name": "c",
+                        "image": "registry/app:1",
+                        "resources": {"requests": {"cpu": "2", "memory": "1Gi"}},
+                    }
+                ],
+            },
+        }
+        began = time.monotonic()
+        self._api.expect("POST", f"/api/v1/namespaces/{PEACEFUL}/pods", body=body)
+        until(
+            f"node {self._wanted} is Ready",
+            lambda: self.nodes() >= self._wanted,
+            look_seconds=0.05,
+        )
+        return time.monotonic() - began
+
+    def reactions(self, seconds: float) -> list[float]:
+        """How long each pod waited for its node, one after the other for so long."""
+        end = time.monotonic() + seconds
+        found = []
+        while time.monotonic() < end:
+            found.append(self.wait_for_one())
+            threading.Event().wait(PAUSE_SECONDS)
+        return found
+
+    def unbound(self) -> int:
+        """Their pods without a node."""
+        pods = self._api.expect("GET", f"/api/v1/namespaces/{PEACEFUL}/pods").json()["items"]
+        return sum(1 for pod in pods if not pod["spec"].get("nodeName"))
+
+
+def p99(seconds: list[float]) -> float:
+    """The 99th percentile: of fewer than a hundred the slowest."""
+    return sorted(seconds)[max(0, round(0.99 * len(seconds)) - 1)]
+
+
+@pytest.fixture
+def program(
+    plane: ControlPlane, api: Transport, tmp_path: Path
+) -> Iterator[tuple[Program, Path, OnRealCluster]]:
+    """The reconciler with the rights of its install; nodes, namespaces and the Lease go with it."""
+    objects = documents(manifest(tmp_path, config=CONFIG))
+    apply(api, [each for each in objects if each["kind"] != "Deployment"])
+    with OnRealCluster(plane) as sandbox:
+        for sector in ("primary", SECTOR):
+            create_fleet(sandbox.aws_url, "small", sector=sector)
+        world = World(sandbox)
+        kubeconfig = token_kubeconfig(plane, api, tmp_path)
+        running = Program(sandbox, tmp_path / "sectors.yaml", "--kubeconfig", str(kubeconfig))
+        try:
+            running.until_ready()
+            yield running, kubeconfig, sandbox
+        finally:
+            running.end()
+            running.__exit__()
+            _clear(api, world)
+
+
+def _clear(api: Transport, world: World) -> None:
+    now = {"gracePeriodSeconds": 0}
+    for namespace in (HOSTILE, PEACEFUL):
+        for group, plural in (("/apis/apps/v1", "deployments"), ("/apis/apps/v1", "daemonsets")):
+            api.request("DELETE", f"{group}/namespaces/{namespace}/{plural}")
+        api.request("DELETE", f"/api/v1/namespaces/{namespace}/pods", query=now)
+        api.request("DELETE", f"/api/v1/namespaces/{namespace}")
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fleet-reconciler"
+    api.request("DELETE", lease)
+    for sector in ("primary", SECTOR):
+        world.remove_fleets(sector)
+    until("the nodes are gone", lambda: not api.expect("GET", "/api/v1/nodes").json()["items"])
+    world.close()
+
+
+@pytest.mark.timeout(1800, func_only=True)
+def test_others_get_nodes_as_fast_beside_the_worst_tenant(
+    plane: ControlPlane,
+    api: Transport,
+    program: tuple[Program, Path, OnRealCluster],
+    tmp_path: Path,
+    closing_lines: list[str],
+) -> None:
+    """One namespace would decide when every other team's pods may run."""
+    running, _, _ = program
+    others = Others(api)
+    usual = others.reactions(USUAL_SECONDS)
+    with WorstTenant(account_of_edit(plane, api, tmp_path), SECTOR) as tenant:
+        beside = others.reactions(ATTACK_SECONDS)
+    closing_lines.append(
+        f"worst tenant: others waited p50 {median(usual):.2f} s, p99 {p99(usual):.2f} s for a node "
+        f"without him ({len(usual)} pods), p50 {median(beside):.2f} s, p99 {p99(beside):.2f} s "
+        f"beside him ({len(beside)} pods, {ATTACK_SECONDS:.0f} s, "
+        f"{sum(tenant.made.values()):,} objects written)"
+    )
+    assert tenant.failure is None, repr(tenant.failure)
+    assert sum(tenant.made.values()) >= WRITTEN_MIN, tenant.answers
+    cycles = [e["seconds"] for e in running.events("cycle_ended") if "seconds" in e]
+    if cycles:
+        closing_lines.append(f"worst tenant: longest cycle {max(cycles):.2f} s")
+    assert p99(beside) <= TIMES_USUAL * p99(usual) + GRACE_SECONDS
+    refused = json.loads(running.get("/api/plan")[1])["unplaceable"]
+    assert {"too-complex"} <= {r["code"] for each in refused for r in each["reasons"]}
+    until("kube-scheduler has bound every pod of the others", lambda: others.unbound() == 0)

@@ -1,0 +1,158 @@
+"""What one tenant's objects cost grows no faster than their number, and stays that tenant's."""
+
+import cProfile
+import pstats
+from math import log
+from typing import Any
+
+import pytest
+
+from reconciler.model.plan import Plan
+from reconciler.planner.census import take_census
+from reconciler.planner.demand import find_demand
+from reconciler.planner.planner import plan
+from reconciler.planner.work import World, within_work
+from tests.benchmarks import hostile
+from tests.benchmarks.hostile import HOSTILE, PEACEFUL
+from tests.builders import (
+    make_fleet_settings,
+    make_pod,
+    make_settings,
+    make_snapshot,
+    near,
+)
+
+EXPONENT_MAX = 1.2
+FEW, MANY = 50, 200
+NODES = 20
+CUT = ("anti-everything", "namespaces")
+"""Each object means each other one; the plan's budget bounds them, and who may make namespaces."""
+NOTHING_OFFERED = ("node-selectors", "topology-keys", "extended-resources")
+"""Shapes whose pods go nowhere, so that they take no room from others."""
+
+
+def planned(shape: str, count: int) -> tuple[Plan, int]:
+    """The plan beside so many hostile objects, and how many calls it took."""
+    made = hostile.SHAPES[shape].make(count) if shape else []
+    objects = [hostile.raw(each) for each in [*made, *hostile.peaceful()]]
+    profile = cProfile.Profile()
+    profile.enable()
+    found = plan(*hostile.world(objects, NODES))
+    profile.disable()
+    return found, pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def calls_without() -> int:
+    """The calls of a plan without hostile objects."""
+    planned("", 0)
+    return planned("", 0)[1]
+
+
+@pytest.mark.parametrize(
+    "shape", [s for s in hostile.SHAPES if s not in CUT and not s.startswith("one-pod")]
+)
+def test_calls_grow_no_faster_than_the_objects(shape: str, calls_without: int) -> None:
+    """A tenant with a few thousand pods would stop the plan for all."""
+    few, many = (planned(shape, count)[1] - calls_without for count in (FEW, MANY))
+    few = max(few, FEW)
+    assert log(max(many, 1) / few) / log(MANY / FEW) <= EXPONENT_MAX, (few, many)
+
+
+@pytest.mark.parametrize("shape", ["one-pod-spread", "one-pod-extended-resources"])
+def test_one_pod_with_thousands_of_something_costs_next_to_nothing(
+    shape: str, calls_without: int
+) -> None:
+    """One pod froze the plan for every tenant."""
+    found, calls = planned(shape, 5000)
+    assert calls - calls_without < 20 * 5000, "reading them is all that it costs"
+    assert {r.code for u in found.unplaceable for r in u.reasons} == {"too-complex"}
+
+
+def test_pods_that_mean_each_other_are_cut_by_the_budget(
+    calls_without: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No algorithm makes the square of their number small: the rest of them has to wait."""
+    monkeypatch.setattr("reconciler.planner.opening.STEPS_MAX", 40_000_000)
+    alone, _ = planned("", 0)
+    for count in (MANY, 2 * MANY):
+        found, calls = planned("anti-everything", count)
+        assert calls - calls_without < 1_000_000
+        codes = {u.pod.namespace: r.code for u in found.unplaceable for r in u.reasons}
+        assert codes == {HOSTILE: "over-work-budget"}
+        others = {p.pod for p in found.placements if p.pod.namespace == PEACEFUL}
+        assert others == {p.pod for p in alone.placements}
+
+
+def of_others(made: Plan) -> Any:
+    """What a plan decides that is not about the hostile namespace."""
+    placed = [p for p in made.placements if p.pod.namespace != HOSTILE]
+    refused = [u for u in made.unplaceable if u.pod.namespace != HOSTILE]
+    return placed, refused, made.actions
+
+
+@pytest.mark.parametrize("shape", [*NOTHING_OFFERED, "one-pod-spread", "one-pod-host-ports"])
+def test_plan_of_the_others_is_the_same_beside_hostile_pods(shape: str) -> None:
+    """Whoever shares a cluster with such a tenant would get other nodes, or none."""
+    alone, _ = planned("", 0)
+    beside, _ = planned(shape, 5000 if shape.startswith("one-pod") else MANY)
+    assert of_others(beside) == of_others(alone)
+
+
+def kinds(namespace: str, count: int) -> list[Any]:
+    """Pods each of another kind, the later ones with rules that are dearer to plan."""
+    return [
+        make_pod(
+            f"p{i:03}",
+            namespace,
+            cpu=f"{i + 1}m",
+            labels={"app": f"{i}"},
+            pod_anti_affinity=tuple(near(f"k{j}", app=f"{i}") for j in range(i % 4)),
+        )
+        for i in range(count)
+    ]
+
+
+def deferred(*pods: Any, steps_max: int) -> list[tuple[str, str]]:
+    """Which pods wait for another plan, by namespace and name."""
+    groups = take_census(pods)
+    settings = make_settings(make_fleet_settings())
+    world = World(rows=100, namespaces=2)
+    found = within_work(find_demand(groups, settings), (), world, steps_max)
+    kept = {pod.key for wish in found.wishes for pod in wish.group.pods}
+    assert kept | {key for key, _ in found.deferred} == {pod.key for pod in pods}
+    return [(key.namespace, key.name) for key, _ in found.deferred]
+
+
+def test_within_the_budget_nothing_is_deferred() -> None:
+    """Pods would wait for no reason."""
+    assert deferred(*kinds("a", 10), *kinds("b", 10), steps_max=10**9) == []
+
+
+def test_greediest_namespace_gives_way_alone_its_dearest_kinds_first() -> None:
+    """The tenants who ask for little would pay for the one who asks for much."""
+    greedy, modest = kinds("greedy", 200), kinds("modest", 5)
+    found = deferred(*greedy, *modest, steps_max=3_000_000)
+    assert {namespace for namespace, _ in found} == {"greedy"}
+    assert 0 < len(found) < 200
+    rules = {pod.key.name: len(pod.spec.pod_anti_affinity) for pod in greedy}
+    waiting = {name for _, name in found}
+    planned_rules = [rules[pod.key.name] for pod in greedy if pod.key.name not in waiting]
+    assert max(planned_rules) <= min(rules[name] for name in waiting)
+
+
+def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:
+    """Two replicas would plan differently from the same cluster."""
+    pods = [*kinds("a", 60), *kinds("b", 40), *kinds("c", 3)]
+    found = deferred(*pods, steps_max=3_000_000)
+    assert found == deferred(*reversed(pods), steps_max=3_000_000)
+    assert {namespace for namespace, _ in found} == {"a", "b"}
+
+
+def test_deferred_pod_is_told_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner would look for a fleet that refuses it."""
+    monkeypatch.setattr("reconciler.planner.opening.STEPS_MAX", 1)
+    made = plan(make_snapshot(make_pod("p", PEACEFUL)), make_settings(make_fleet_settings()))
+    (refused,) = made.unplaceable
+    assert [r.code for r in refused.reasons] == ["over-work-budget"]
+    assert PEACEFUL in refused.reasons[0].detail

@@ -4,12 +4,15 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 
 from reconciler.adapters.kubernetes import Transport
+from reconciler.model.errors import OutcomeUnknown
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.asked import rounds
 from tests.e2e.installed import NAMESPACE, apply, documents, manifest, token_kubeconfig
@@ -47,6 +50,11 @@ PAUSE_SECONDS = rounds(0, 3)
 """Between two pods of the other tenants: in ten minutes they come to a hundred nodes."""
 WRITTEN_MIN = rounds(30, 1000)
 """Objects that the attacker must get written, or nothing was attacked."""
+PLAN_SECONDS_MAX = 5.0
+"""One plan, at the 99th percentile, on a machine that runs other tests beside; a pod with 8,000
+spread constraints once took more than 200."""
+ON_A_QUIET_MACHINE = rounds(0, 1) == 1
+"""The ten minutes are for a machine with nothing else to do: only there waits are compared."""
 TIMES_USUAL = 2.0
 """The attacker's own calls, kube-scheduler and KWOK share the same cores: what he costs the
 machine is no fault of the reconciler, and is not more than this."""
@@ -153,16 +161,21 @@ def program(
 def _clear(api: Transport, world: World) -> None:
     now = {"gracePeriodSeconds": 0}
     for namespace in (HOSTILE, PEACEFUL):
-        for group, plural in (("/apis/apps/v1", "deployments"), ("/apis/apps/v1", "daemonsets")):
-            api.request("DELETE", f"{group}/namespaces/{namespace}/{plural}")
-        api.request("DELETE", f"/api/v1/namespaces/{namespace}/pods", query=now)
-        api.request("DELETE", f"/api/v1/namespaces/{namespace}")
-    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fleet-reconciler"
-    api.request("DELETE", lease)
+        _delete(api, f"/apis/apps/v1/namespaces/{namespace}/deployments")
+        _delete(api, f"/apis/apps/v1/namespaces/{namespace}/daemonsets")
+        _delete(api, f"/api/v1/namespaces/{namespace}/pods", now)
+        _delete(api, f"/api/v1/namespaces/{namespace}")
+    _delete(api, f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fleet-reconciler")
     for sector in ("primary", SECTOR):
         world.remove_fleets(sector)
     until("the nodes are gone", lambda: not api.expect("GET", "/api/v1/nodes").json()["items"])
     world.close()
+
+
+def _delete(api: Transport, path: str, query: dict[str, Any] | None = None) -> None:
+    """Delete one or all; hundreds of pods may take the API server longer than it has to answer."""
+    with suppress(OutcomeUnknown):
+        api.request("DELETE", path, query=query or {})
 
 
 @pytest.mark.timeout(1800, func_only=True)
@@ -185,12 +198,18 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
         f"beside him ({len(beside)} pods, {ATTACK_SECONDS:.0f} s, "
         f"{sum(tenant.made.values()):,} objects written)"
     )
+    plans = [e["plan_seconds"] for e in running.events("cycle_ended") if "plan_seconds" in e]
+    acts = [e["act_seconds"] for e in running.events("cycle_ended") if "act_seconds" in e]
+    closing_lines.append(
+        f"worst tenant: planning took p50 {median(plans):.2f} s, p99 {p99(plans):.2f} s, acting "
+        f"p50 {median(acts):.2f} s, p99 {p99(acts):.2f} s of the reconciler's {len(plans)} "
+        "logged cycles"
+    )
     assert tenant.failure is None, repr(tenant.failure)
     assert sum(tenant.made.values()) >= WRITTEN_MIN, tenant.answers
-    cycles = [e["seconds"] for e in running.events("cycle_ended") if "seconds" in e]
-    if cycles:
-        closing_lines.append(f"worst tenant: longest cycle {max(cycles):.2f} s")
-    assert p99(beside) <= TIMES_USUAL * p99(usual) + GRACE_SECONDS
+    assert p99(plans) <= PLAN_SECONDS_MAX
+    if ON_A_QUIET_MACHINE:
+        assert p99(beside) <= TIMES_USUAL * p99(usual) + GRACE_SECONDS
     refused = json.loads(running.get("/api/plan")[1])["unplaceable"]
     assert {"too-complex"} <= {r["code"] for each in refused for r in each["reasons"]}
     until("kube-scheduler has bound every pod of the others", lambda: others.unbound() == 0)

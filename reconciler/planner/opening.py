@@ -49,12 +49,8 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     limits = {csi.name: csi.limits for csi in cluster.csi_nodes}
     daemons = daemon_specs(cluster.daemon_sets, groups)
     offers = _offers(inventory, settings, daemons, limits)
-    demand = within_work(
-        find_demand(groups, settings),
-        bound,
-        World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces)),
-        STEPS_MAX,
-    )
+    world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
+    demand = within_work(find_demand(groups, settings), bound, world, STEPS_MAX)
     table = ClassTable(
         [*_distinct([*bound, *(w.group for w in demand.wishes)]), *asked_about],
         cluster.namespaces,

@@ -48,7 +48,7 @@ sectors:
 USUAL_SECONDS, ATTACK_SECONDS = (rounds(short, asked) for short, asked in ((10, 120), (20, 600)))
 PAUSE_SECONDS = rounds(0, 3)
 """Between two pods of the other tenants: in ten minutes they come to a hundred nodes."""
-WRITTEN_MIN = rounds(30, 1000)
+WRITTEN_MIN = rounds(5, 1000)
 """Objects that the attacker must get written, or nothing was attacked."""
 PLAN_SECONDS_MAX = 5.0
 """One plan, at the 99th percentile, on a machine that runs other tests beside; a pod with 8,000

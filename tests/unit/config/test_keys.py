@@ -395,8 +395,6 @@ def test_table_covers_every_key_of_the_schema() -> None:
     for model in sections():
         name = model.__name__
         if name in KEYS:
-            known = {field.alias or key for key, field in model.model_fields.items()}
-            assert set(KEYS[name]) == known, name
+            assert set(KEYS[name]) == {f.alias or k for k, f in model.model_fields.items()}, name
         else:
-            module = model.__module__
-            assert module == "reconciler.config.descheduler" or name in arguments, name
+            assert model.__module__ == "reconciler.config.descheduler" or name in arguments, name

@@ -66,7 +66,8 @@ def path_of(document: dict[str, Any]) -> str:
     """Where the API server has an object."""
     metadata, kind = document["metadata"], document["kind"]
     namespace = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
-    return f"{_GROUPS[kind]}{namespace}/{kind.lower()}s/{metadata['name']}"
+    plural = "networkpolicies" if kind == "NetworkPolicy" else f"{kind.lower()}s"
+    return f"{_GROUPS[kind]}{namespace}/{plural}/{metadata['name']}"
 
 
 def apply(api: Transport, objects: Sequence[dict[str, Any]]) -> dict[str, str]:

@@ -169,7 +169,7 @@ class SecondLoop:
 
 
 def _command(options: GitopsOptions, cluster: str, verbosity: int) -> list[str]:
-    """The command line but for our process id; it holds no secret, and no shell reads it."""
+    """The command line without our process id. It holds no secret, and no shell reads it."""
     more = [f"--clone={options.clone}"] if options.clone is not None else []
     if options.cluster_name:
         more.append(f"--cluster-name={options.cluster_name}")

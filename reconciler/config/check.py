@@ -54,7 +54,7 @@ def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
 
 
 def _errors_of_rendering(document: Document, config: SectorConfig) -> Iterator[Problem]:
-    """What `render` refuses, but for further Regions: planning over several goes on to work."""
+    """Return the faults for which `render` refuses a config, except those about other Regions."""
     yield from (p for p in unrenderable(document, config) if p.code != SEVERAL_REGIONS)
 
 

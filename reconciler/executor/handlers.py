@@ -72,7 +72,7 @@ def annotate(actions: Sequence[AnnotateNode], sides: PacedSides) -> OutcomeKind:
     """Set annotations of one node in one call; of the same key the last one counts.
 
     Raises:
-        PortError: None of them was set, or nobody knows whether they were.
+        PortError: None of them was set, or it is unknown whether they were.
     """
     try:
         sides.cluster.annotate_node(actions[0].node, {each.key: each.value for each in actions})

@@ -55,7 +55,7 @@ def config_of(cluster: str, named: Mapping[str, str]) -> tuple[str, str]:
     """The path of the config of a cluster, or an empty one and why it cannot be told.
 
     Args:
-        cluster: Empty when nobody said which.
+        cluster: Empty when none was named.
         named: The cluster that each config names, by path; empty for those that name none.
     """
     if not named:

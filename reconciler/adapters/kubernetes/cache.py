@@ -13,7 +13,7 @@ SHRUNK_TO = 0.7
 
 
 UNREACHED_MAX = 3
-"""So many attempts without a connection, and nobody is kept waiting for the first list."""
+"""After so many attempts without a connection the wait for the first list ends with the reason."""
 
 
 QUIET_SECONDS = 0.2

@@ -19,7 +19,7 @@ _OWN_METADATA: Final = {
     "http_tokens": "required",
     "instance_metadata_tags": "disabled",
 }
-"""What the module states beside the hop limit where nobody states metadata options."""
+"""What the module states beside the hop limit when no metadata options are given."""
 
 _TEXTS: Final = {
     "ImageId": "ami",

@@ -343,7 +343,7 @@ class _Singles:
         """The offers that take the class, those to be tried first before the others.
 
         The first node of pods that must be near each other decides for all of them: where it is
-        the only one, or nobody knows its zone yet, one that takes them all comes first, then the
+        the only one, or its zone is not known yet, one that takes them all comes first, then the
         one that takes most. Elsewhere as many as are needed follow into its zone.
         """
         numbers: list[int] = self._table.feasible(pod_class).nonzero()[0].tolist()

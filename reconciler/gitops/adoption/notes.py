@@ -17,9 +17,11 @@ from reconciler.telemetry.scrub import scrub
 
 _SECRET: Final = re.compile(
     r"(?i)\w*(?:secret|token|passw|credential|private_?key|api_?key|access_?key)\w*['\"]?"
-    r"\s*[=:]\s*['\"]?(?![\s$`'\"])"
+    r"\s*[=:]\s*['\"]?(?![\s$'\"])"
 )
-"""A name of a secret that is given a value of its own, not one that is looked up at boot."""
+"""A name of a secret that is given a value of its own."""
+_LOOKED_UP: Final = re.compile(r"(?<=[=:])\s*['\"]?[$`]\S*")
+"""A value that a shell looks up at boot, such as a session token of IMDS: it stands nowhere."""
 
 
 def unmanaged_because(fleet: FleetDescription) -> str:
@@ -51,8 +53,14 @@ def _hindrances(fleet: FleetDescription) -> Iterator[str]:
     user_data = user_data_of(template)
     if user_data is None:
         yield "its user data is no text, so it cannot stand in a config; new nodes would not join"
-    elif scrub(user_data) != user_data or _SECRET.search(user_data):
+    elif holds_secret(user_data):
         yield "its user data holds what looks like a secret, which must not stand in a config"
+
+
+def holds_secret(user_data: str) -> bool:
+    """Return whether the text holds what looks like a secret, as opposed to a look-up of one."""
+    literal = _LOOKED_UP.sub("$", user_data)
+    return scrub(literal) != literal or _SECRET.search(literal) is not None
 
 
 def notes_of(

@@ -39,7 +39,7 @@ BASE: Document = {
         "private_subnet_ids": {"us-west-2a": "subnet-0aa"},
         "ssh_key_name": "key",
         "instance_profile_name": "node",
-        "ebs_kms_key_id": "k",
+        "ebs_kms_key_id": "arn:aws:kms:us-west-2:123456789012:key/a-b",
         "cluster_endpoint": "https://a.example",
         "cluster_ca": "YQ==",
         "service_cidr": "10.0.0.0/16",

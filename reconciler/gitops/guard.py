@@ -143,7 +143,8 @@ def _removal(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
     nodes = policy.nodes.get(fleet.fleet_id, ())
     size = f"target capacity {fleet.capacity_before or 0}"
     named = f"; nodes: {', '.join(nodes[:20])}" + (" …" if len(nodes) > 20 else "") if nodes else ""
-    because = f" because of {', '.join(fleet.changed)}" if fleet.changed else ""
+    causes = fleet.replaced_for or fleet.changed
+    because = f" because of {', '.join(causes)}" if causes else ""
     if name not in policy.allow_destroy:
         yield _refusal(
             code,

@@ -4,7 +4,7 @@ A process that is killed in the middle of an apply has made fleets that no state
 more they would stand there twice, and the launch template's name would be taken.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,13 +21,16 @@ LeftBehind = Callable[[str, Region, Sequence[str]], Mapping[str, Mapping[str, st
 
 
 def left_behind(
-    planned: Sequence[PlannedFleet], look: LeftBehind | None
+    planned: Sequence[PlannedFleet],
+    look: LeftBehind | None,
+    held: Collection[str] = frozenset(),
 ) -> tuple[dict[str, str], tuple[Finding, ...]]:
     """What EC2 has already of what a plan would create.
 
     Args:
         planned: The fleets of a plan.
         look: Asks EC2; None: nobody can.
+        held: EC2's ids that the state holds: nothing of them is to be imported.
 
     Returns:
         EC2's ids by Terraform address, and what a reader of the plan should know about it.
@@ -44,10 +47,11 @@ def left_behind(
         except PortError as error:
             told += [_unseen(name, error) for name in sorted(theirs)]
             continue
-        for name, made in sorted(there.items()):
+        for name, existing in sorted(there.items()):
+            made = {kind: each for kind, each in existing.items() if each not in held}
             module = theirs[name].address.removesuffix(f".{FLEET}.this")
-            if module == theirs[name].address:
-                continue  # not of our module: its author names things as they like
+            if not made or module == theirs[name].address:
+                continue  # held already, or not of our module: its author names it freely
             found |= {f"{module}.{kind}.this": made[kind] for kind in sorted(made)}
             told.append(_adopted(name, made))
     return found, tuple(told)
@@ -79,8 +83,7 @@ def _adopted(name: str, made: Mapping[str, str]) -> Finding:
         severity="warning",
         code="fleet/left-behind",
         where=name,
-        message=f"{ids}: in EC2 already, unknown to the state, as an apply that was cut off leaves"
-        " it; taken into the state instead of made again",
+        message=f"{ids}: exists in EC2 but not in state (interrupted apply?); this plan imports it",
     )
 
 

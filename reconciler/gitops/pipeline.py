@@ -15,7 +15,7 @@ from reconciler.gitops.left_behind import LeftBehind, clear_imports, imported, l
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.plan_directory import PlanDirectory, file_sha256, tree_sha256
 from reconciler.gitops.plan_report import PlanReport
-from reconciler.gitops.planned import PlannedFleet, fleets, provider_region, resources
+from reconciler.gitops.planned import PlannedFleet, fleets, held_ids, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.render import TFVARS
 from reconciler.gitops.root_files import assert_only_ours, foreign_files
@@ -242,7 +242,7 @@ class Pipeline:
         file = str(self._settings.plans.plan_file)
         saved = self._terraform.plan(file, lock=False)
         shown = self._terraform.show_json(saved.file)
-        ids, told = left_behind(fleets(shown), self._left_behind)
+        ids, told = left_behind(fleets(shown), self._left_behind, held_ids(shown))
         if ids:
             with imported(self._settings.module, ids):
                 saved = self._terraform.plan(file, lock=False)

@@ -36,6 +36,8 @@ class PlannedResource:
     successor; empty for the resource itself."""
     importing: str = ""
     """EC2's id, when the state is to learn of what exists already; empty when it is not."""
+    replaced_for: tuple[str, ...] = ()
+    """Attributes that cannot change in place (Terraform's `replace_paths`), sorted."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -67,6 +69,8 @@ class PlannedFleet:
     tags_after: Labels
     changed: tuple[str, ...]
     """Attributes of the fleet, and with `launch_template.` in front those of its template."""
+    replaced_for: tuple[str, ...] = ()
+    """Attributes of the fleet that cannot change in place, when it would be replaced."""
     ami_before: str = ""
     ami_after: str = ""
     instance_types: tuple[str, ...] = ()
@@ -106,6 +110,12 @@ def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
         if r.type == FLEET
     ]
     return tuple(sorted(planned, key=lambda fleet: (fleet.name, fleet.address)))
+
+
+def held_ids(plan: TerraformPlanJson) -> frozenset[str]:
+    """EC2's ids of everything that the state holds, under whatever address."""
+    before = [*_refreshed(plan).values(), *(each.before for each in resources(plan))]
+    return frozenset(str(attributes["id"]) for attributes in before if attributes.get("id"))
 
 
 def provider_region(plan: TerraformPlanJson) -> str:
@@ -152,7 +162,14 @@ def _resource(entry: Mapping[str, Any]) -> PlannedResource:
         reason=str(entry.get("action_reason", "")),
         deposed=str(entry.get("deposed") or ""),
         importing=str(as_mapping(change.get("importing")).get("id") or ""),
+        replaced_for=_attribute_names(change.get("replace_paths") or ()),
     )
+
+
+def _attribute_names(paths: Sequence[Any]) -> tuple[str, ...]:
+    """Names such as `launch_template_config.override` of Terraform's paths, without indexes."""
+    steps = ([s for s in path if isinstance(s, str)] for path in paths if isinstance(path, list))
+    return tuple(sorted({".".join(names) for names in steps if names}))
 
 
 def _step(actions: Sequence[str]) -> Step:
@@ -193,6 +210,7 @@ def _fleet(
         tags_before=_tags(before),
         tags_after=_tags(after),
         changed=tuple(changed),
+        replaced_for=resource.replaced_for,
         ami_before=str(template.before.get("image_id") or "") if template else "",
         ami_after=str(template.after.get("image_id") or "") if template else "",
         instance_types=_instance_types(shown),

@@ -6,10 +6,12 @@ from typing import Final
 
 from reconciler.config.faults import NAME_LABEL, quoted
 from reconciler.config.rules.document import Document, Location
+from reconciler.config.tree import text_of
 from reconciler.model.errors import Problem
 
 LABEL_VALUE_MAX: Final = 63
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
+_FLEET_ADDRESS: Final = "aws_ec2_fleet."
 LAUNCH_TEMPLATE_NAME_MAX: Final = 128
 """EC2 CreateLaunchTemplate: 3 to 128 characters; ours is `<cluster>-<fleet>`."""
 
@@ -48,6 +50,11 @@ def _single_names(document: Document) -> Iterator[tuple[Location, str]]:
     for fleet in document.fleets():
         if (zone := fleet.entry.text("zone")) is not None:
             yield (*fleet.location, "zone"), zone
+    for index, item in document.root.items("allow_destroy"):
+        named = text_of(item.value)
+        # A fleet without a `fleet` tag, of a module written by hand, is named by its address.
+        if named is not None and _FLEET_ADDRESS not in named:
+            yield ("allow_destroy", index), named
 
 
 def _check_fleet_names(document: Document) -> Iterator[Problem]:

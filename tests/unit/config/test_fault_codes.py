@@ -223,6 +223,8 @@ REJECTED = [
         35,
     ),
     ("default-sector/unknown", "default_sector: nowhere\n", "default_sector", 1, 1),
+    ("name/label", "allow_destroy: [../../x]\n", "allow_destroy[0]", 1, 17),
+    ("name/label", "allow_destroy: [a-small, '']\n", "allow_destroy[1]", 1, 26),
     (
         "config/range",
         with_fleets("{size: small, instance_types: [m5.large, m5.large]}"),
@@ -303,6 +305,7 @@ ACCEPTED = {
     "terraform: {tags: {NAME: x, spot: y, kubernetes.io/cluster/b: z}}\n",
     "tags/limit": f"terraform: {{tags: {{{'k' * 128}: {'v' * 256}, 'a=b ${{x}} %{{y}}': ''}}}}\n",
     "name/label": f"cluster: {'c' * 63}\n"
+    "allow_destroy: [old-small, 'module.a[\"b\"].aws_ec2_fleet.this']\n"
     f"sectors: {{{'s' * 57}: {{kind: cpu, fleets: [{{size: small}}]}}}}\n",
     "labels/reserved": with_fleets("{size: small, labels: {Sector: x, team.example/fleet: y}}"),
     "terraform/value": "terraform: {ebs_type: io2, ebs_iops: 3000, max_price: 1, ami_type: "

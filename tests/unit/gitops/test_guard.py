@@ -44,6 +44,16 @@ def test_replaced_fleet_is_refused_and_says_why(actions: list[str]) -> None:
     assert "type" in finding.message
 
 
+def test_replacement_names_the_attributes_that_force_it() -> None:
+    """Computed attributes change with every replacement and explain nothing."""
+    change = fleet_change(["delete", "create"], type="request", arn=None, fleet_state="x")
+    override = ["launch_template_config", 0, "override", 1, "instance_type"]
+    change["change"]["replace_paths"] = [["type"], override]
+    (finding,) = guard(plan(change), GuardPolicy())
+    causes = "because of launch_template_config.override.instance_type, type ("
+    assert causes in finding.message
+
+
 def test_approved_destruction_of_a_fleet_with_nodes_is_a_warning() -> None:
     """The reviewer approves it; the apply still waits for the drain."""
     policy = GuardPolicy(allow_destroy=frozenset({"primary-small"}))

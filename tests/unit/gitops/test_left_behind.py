@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from reconciler.gitops.left_behind import IMPORTS, imported, left_behind
-from reconciler.gitops.planned import fleets
+from reconciler.gitops.planned import fleets, held_ids
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import Region
-from tests.unit.gitops.plans import fleet_change, plan
+from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource
 
 MODULE = 'module.fleets.module.fleet["primary-small"]'
 
@@ -39,6 +40,28 @@ def test_fleet_that_exists_already_is_imported_with_its_template() -> None:
         "fleet/left-behind",
         "primary-small",
     )
+
+
+def test_only_what_the_state_does_not_hold_is_imported() -> None:
+    """An apply that ended between the two resources left its template in the state."""
+    held = {"id": "lt-1", "image_id": "ami-1"}
+    shown = plan(fleet_change(["create"]), resource("aws_launch_template", ["no-op"], held, held))
+    ids, told = left_behind(fleets(shown), there, held_ids(shown))
+    assert ids == {f"{MODULE}.aws_ec2_fleet.this": "fleet-1"}
+    assert [finding.message for finding in told] == [
+        "fleet fleet-1: exists in EC2 but not in state (interrupted apply?); this plan imports it"
+    ]
+
+
+def test_nothing_is_said_of_a_fleet_that_the_state_holds_elsewhere() -> None:
+    """A fleet that a replacement has still to delete has the name of the one to be created."""
+    address = f"{MODULE}.aws_ec2_fleet.this"
+    values = fleet_attributes() | {"id": "fleet-1"}
+    old: dict[str, Any] = {"address": address, "deposed_key": "0a1b2c3d", "values": values}
+    template = {"address": f"{MODULE}.aws_launch_template.this", "values": {"id": "lt-1"}}
+    modules = {"child_modules": [{"resources": [old, template]}]}
+    shown = plan(fleet_change(["create"]), prior_state={"values": {"root_module": modules}})
+    assert left_behind(fleets(shown), there, held_ids(shown)) == ({}, ())
 
 
 def test_fleets_that_are_no_news_are_not_asked_about() -> None:

@@ -27,6 +27,7 @@ from reconciler.gitops.targets import (
 from reconciler.loops.commit_statuses import CommitStatuses
 from reconciler.loops.gitops_progress import GitopsProgress
 from reconciler.loops.gitops_publishing import GitopsPublishing
+from reconciler.loops.named_config import why_missing
 from reconciler.model.errors import (
     ConfigError,
     Conflict,
@@ -245,7 +246,7 @@ class GitopsLoop:
     def _prepared(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> _Prepared:
         """What one cluster's config renders to, unless that is known, or why it does not."""
         if target.config_path not in files:
-            detail = "the branch has no such file"
+            detail = why_missing(self._repository, tip.id, target.config_path)
             status = ClusterStatus(target=target, state="missing", detail=detail)
             return _Prepared(target=target, ended=status)
         seen = own_files(target, files)

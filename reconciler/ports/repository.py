@@ -78,7 +78,7 @@ class Repository(Protocol):
 
         Raises:
             NotFound: The commit has no regular file there.
-            InputError: The file is larger than the limit of the adapter.
+            InputError: A symbolic link, or a file larger than the limit of the adapter.
         """
         ...
 

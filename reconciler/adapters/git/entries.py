@@ -2,6 +2,8 @@
 
 REGULAR_MODES = frozenset({"100644", "100755"})
 """As git writes them: no links, no submodules."""
+LINK_MODE = "120000"
+"""A symbolic link."""
 
 
 def is_text(path: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from reconciler.adapters.git.entries import REGULAR_MODES, is_text
+from reconciler.adapters.git.entries import LINK_MODE, REGULAR_MODES, is_text
 from reconciler.adapters.git.process import MARKER, GitProcess
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.model.errors import (
@@ -77,6 +77,8 @@ class GitRepository:
     def read(self, commit: CommitId, path: str) -> bytes:
         """See Repository.read."""
         found = self._entries(commit).get(_checked(path))
+        if found is not None and found.mode == LINK_MODE:
+            raise InputError(path, "is a symbolic link", "replace it by the file that it names")
         if found is None or found.mode not in REGULAR_MODES:
             raise NotFound(f"{path} at {commit[:12]}", "the commit has no regular file there")
         if found.size_bytes > self._settings.file_bytes_max:
@@ -296,10 +298,18 @@ class GitRepository:
 
     def _assert_room(self, parent: CommitId, changes: Sequence[FileChange]) -> None:
         """Git would silently replace a file by a directory of that name, and the other way."""
-        taken = set(self._entries(parent))
+        entries = self._entries(parent)
+        taken = set(entries)
         folders = {str(above) for name in taken for above in PurePosixPath(name).parents}
         for change in changes:
             path = _checked(change.path)
+            there = entries.get(path)
+            if change.content is not None and there is not None and there.mode == LINK_MODE:
+                raise InputError(
+                    change.path,
+                    "is a symbolic link, which is not replaced by a rendered file",
+                    "remove the link or choose another output directory",
+                )
             above = {str(folder) for folder in PurePosixPath(path).parents} - {"."}
             if change.content is not None and (above & taken or path in folders):
                 raise InputError(

@@ -280,26 +280,29 @@ def test_submodules_and_links_are_left_alone(work: Path) -> None:
     assert settings.configs
     report = GitopsLoop(repository, ImmediateClock(), SETTINGS).once()
     assert report.clusters[0].state == "committed"
-    assert GitopsLoop(repository, ImmediateClock(), linked).once().clusters[0].state == "missing"
+    status = GitopsLoop(repository, ImmediateClock(), linked).once().clusters[0]
+    assert status.state == "missing"
+    assert "linked.yaml: is a symbolic link" in status.detail
     repository.close()
     tree = git(remote_of(work), "ls-tree", "main").splitlines()
     kept = {line.split()[-1]: line.split()[0] for line in tree}
     assert (kept["vendored"], kept["outside"]) == ("160000", "120000")
 
 
-def test_link_where_the_output_belongs_is_refused_or_replaced_inside(work: Path) -> None:
-    """A link named as a rendered file must not be written through to what it names."""
+def test_link_where_the_output_belongs_is_refused(work: Path) -> None:
+    """A link that was not rendered is neither written through nor replaced."""
     (work / "terraform").mkdir()
     (work / "terraform" / "main.tf").symlink_to("../README.md")
     git(work, "add", "--all")
     git(work, "commit", "-qm", "A link in the output")
     git(work, "push", "-q", "origin", "HEAD:main")
     with Writer(work) as loop:
-        assert loop.once().clusters[0].state == "committed"
-        assert loop.once().clusters[0].state == "unchanged"
+        (status,) = loop.once().clusters
+    assert status.state == "invalid"
+    assert "main.tf: is a symbolic link" in status.detail
     git(work, "pull", "-q", "--rebase", "origin", "main")
     assert (work / "README.md").read_text() == "ours\n"
-    assert not (work / "terraform" / "main.tf").is_symlink()
+    assert (work / "terraform" / "main.tf").is_symlink()
 
 
 def test_cluster_that_cannot_be_rendered_holds_up_no_other(work: Path) -> None:

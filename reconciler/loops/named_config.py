@@ -1,0 +1,15 @@
+"""Says why a config that the settings name cannot be read from the followed branch."""
+
+from reconciler.model.errors import InputError, NotFound
+from reconciler.ports.repository import CommitId, Repository
+
+
+def why_missing(repository: Repository, commit: CommitId, path: str) -> str:
+    """Why a path is not among the regular files of a commit, with what to do about it."""
+    try:
+        repository.read(commit, path)
+    except InputError as error:
+        return str(error)
+    except NotFound:
+        pass
+    return "the branch has no such file"

@@ -57,14 +57,14 @@ def test_read_of_a_missing_file_is_not_found(repository: GitRepository) -> None:
         repository.read(repository.fetch().id, "elsewhere.yaml")
 
 
-def test_read_of_a_symbolic_link_is_not_found(repository: GitRepository, work: Path) -> None:
+def test_read_of_a_symbolic_link_is_refused(repository: GitRepository, work: Path) -> None:
     """A link in the repository must not make the loop read files of its own machine."""
     (work / "link.yaml").symlink_to("/etc/hostname")
     git(work, "add", "link.yaml")
     git(work, "commit", "-qm", "Link")
     git(work, "push", "-q", "origin", "HEAD:main")
     tip = repository.fetch()
-    with pytest.raises(NotFound):
+    with pytest.raises(InputError, match="is a symbolic link"):
         repository.read(tip.id, "link.yaml")
     assert [file.path for file in repository.files(tip.id)] == ["sectors.yaml"]
 

@@ -123,7 +123,7 @@ def test_approved_removal_waits_for_the_last_node(tmp_path: Path) -> None:
     pipeline = stages(tmp_path, cloud, terraform, allowed=True)
     report = pipeline.plan()
     assert [f.code for f in report.findings] == ["fleet/not-drained"]
-    with pytest.raises(Refused, match="still has 1 nodes"):
+    with pytest.raises(Refused, match="still has 1 node "):
         pipeline.apply()
     cloud.nodes = 0
     pipeline.apply()

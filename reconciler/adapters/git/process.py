@@ -64,14 +64,11 @@ class GitProcess:
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         (self.directory / MARKER).touch()
         self.run("init", "--quiet", "--bare", "--template=", str(self.directory))
-        with git.Repo(self.directory) as repository:
-            writer = repository.config_writer()
-            try:
-                for key, value in _CONFIG.items():
-                    section, _, option = key.partition(".")
-                    writer.set_value(section, option, value)
-            finally:
-                writer.release()
+        # GitPython's writer only logs a full disk; a setting that is not in force must be an error.
+        with (self.directory / "config").open("a") as config:
+            for key, value in _CONFIG.items():
+                section, _, option = key.partition(".")
+                config.write(f"[{section}]\n\t{option} = {value}\n")
 
     def run(self, *arguments: str, stdin: bytes = b"", index: Path | None = None) -> bytes:
         """Standard output of a local git command.

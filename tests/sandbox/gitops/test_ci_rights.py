@@ -315,7 +315,8 @@ def test_import_describes_fleets_without_rights_on_groups(
         ],
     )
     ec2.close()
-    reads = ["ec2:DescribeFleets", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeSubnets"]
+    described = ("Fleets", "LaunchTemplates", "LaunchTemplateVersions", "Subnets")
+    reads = [f"ec2:Describe{each}" for each in described]
     statement = {"Effect": "Allow", "Action": reads, "Resource": "*"}
     enforced.grant({"Version": "2012-10-17", "Statement": [statement]})
     done = new_pipeline(tmp_path, enforced).reconciler(

@@ -16,7 +16,8 @@ CLUSTERS = GitopsSettings(version="1.0.0", configs=("clusters/*/sectors.yaml",))
 def written(cluster: str, *, subnet: str, key: str) -> str:
     """A config with its subnets and its state."""
     return (
-        f"{config(5, cluster)}terraform:\n  private_subnet_ids: {{us-west-2a: {subnet}}}\n"
+        f"{config(5, cluster)}terraform:\n  ami: ami-0aa\n"
+        f"  security_group_id: sg-0aa\n  private_subnet_ids: {{us-west-2a: {subnet}}}\n"
         f"  backend: {{bucket: states, key: {key}, region: us-west-2}}\n"
     )
 

@@ -42,11 +42,15 @@ def planned(shape: str, count: int) -> tuple[Plan, int]:
     return found, pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 
 
+def calls(shape: str, count: int) -> int:
+    """The calls of a plan whose tables of the plans before are filled: less is not repeatable."""
+    return min(planned(shape, count)[1] for _ in range(2))
+
+
 @pytest.fixture(scope="module")
 def calls_without() -> int:
     """The calls of a plan without hostile objects."""
-    planned("", 0)
-    return planned("", 0)[1]
+    return calls("", 0)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,7 @@ def calls_without() -> int:
 )
 def test_calls_grow_no_faster_than_the_objects(shape: str, calls_without: int) -> None:
     """A tenant with a few thousand pods would stop the plan for all."""
-    few, many = (planned(shape, count)[1] - calls_without for count in (FEW, MANY))
+    few, many = (calls(shape, count) - calls_without for count in (FEW, MANY))
     few = max(few, FEW)
     assert log(max(many, 1) / few) / log(MANY / FEW) <= EXPONENT_MAX, (few, many)
 

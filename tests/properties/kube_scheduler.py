@@ -148,6 +148,10 @@ class KubeScheduler:
         labels = {"kubernetes.io/metadata.name": name, **self._namespaces[name]}
         return name in term.namespaces or term.namespace_selector.matches(labels)
 
+    def means_itself(self, pod: Pod) -> bool:
+        """Whether every affinity term of a pod selects the pod itself."""
+        return all(self._selects(term, pod, pod) for term in pod.spec.pod_affinity)
+
     def anti_affinity_refusal(self, pod: Pod, place: Place) -> str:
         """The pod's own anti-affinity, and that of every pod that is there."""
         for other_place in self.places:

@@ -290,10 +290,13 @@ class _Singles:
         """Buy one more node that may come up in the zone that the pods need; how many it takes.
 
         EC2 chooses the zone. The node is one try: the pods wait for it, the next one is bought
-        when it has come elsewhere, and `scale_up.progress` says how often.
+        when it has come elsewhere, and `scale_up.progress` says how often. Pods that must be in
+        the zone of others' pods need a fleet with that zone.
         """
         links = self._sim.links(pod_class)
-        if not left or not any(c.topology.key in ZONE_KEYS for c in links.obeyed()):
+        if not left or self._follows_others(pod_class):
+            return 0
+        if not any(c.topology.key in ZONE_KEYS for c in links.obeyed()):
             return 0
         self._sim.hopeful = True
         placed = self._on_another(pod_class, left)

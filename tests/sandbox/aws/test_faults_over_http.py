@@ -267,7 +267,10 @@ def test_spot_interruption_is_announced_and_then_done(
     events.put_targets(Rule="spot", Targets=[{"Id": "queue", "Arn": arn["QueueArn"]}])
     put(interruptions=[{"fleet": "taken", "from": "45s", "count": 1, "notice": "2m"}])
     fleet = make_fleet(2, tags={"fleet": "taken"})
-    clock.advance(44)
+    # An instance starts at the moment at which it is seen to be due, so this takes two steps.
+    clock.advance(30)
+    assert len(members(ec2, fleet)) == 2
+    clock.advance(14)
     before = members(ec2, fleet)
     _, facts = ControlClient(aws.url).instances()
     assert [each["interrupted_at"] for each in facts if each["fleet_id"] == fleet] == [None] * 2

@@ -1,10 +1,11 @@
 """Ending instances: the last check, then the lower target, then the end (docs/scale-in.md)."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from reconciler.executor.pacing import PacedCloud
 from reconciler.executor.sides import PacedSides
-from reconciler.model.actions import TerminateInstance
+from reconciler.model.actions import Precondition, TerminateInstance
 from reconciler.model.errors import NotFound, PortError
 from reconciler.model.fleet import FLEET_TAG, Instance
 from reconciler.model.ids import FleetId, Region
@@ -16,6 +17,8 @@ End = tuple[OutcomeKind, str, str]
 Targets = dict[tuple[Region, FleetId], int]
 """Of fleets whose target a plan sets, what it is to be by now."""
 Ends = dict[TerminateInstance, End]
+ENDS_EMPTY: Final[frozenset[Precondition]] = frozenset({"empty", "orphan"})
+"""Preconditions under which no pod that counts may run on the node."""
 DONE_ALREADY: End = ("already-done", "", "")
 
 
@@ -76,7 +79,7 @@ def _living(
 
 def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
     """EC2 may leave the membership out, our own tag will do then; an orphan's has to be told."""
-    if instance.fleet_id is None and not action.orphan:
+    if instance.fleet_id is None and action.precondition != "orphan":
         return instance.tags.get(FLEET_TAG) == action.fleet
     return instance.fleet_id == action.fleet_id
 
@@ -92,7 +95,7 @@ def _still_stuck(
     They joined since, or the plan was made from a list with holes or some seconds old. One call
     for all.
     """
-    asked = [each for each in actions if each.node is None or each.policy == "stuck-instance"]
+    asked = [each for each in actions if _is_taken_for_dead(each)]
     if not asked:
         return list(actions)
     try:
@@ -110,12 +113,16 @@ def _still_stuck(
     return [each for each in actions if each not in ends]
 
 
+def _is_taken_for_dead(action: TerminateInstance) -> bool:
+    return action.node is None or action.precondition == "not-ready"
+
+
 def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     """Whether an orphan's fleet is still gone; of others nothing is asked.
 
     One answer without the fleet is no proof: it is asked for by its id, right before the end.
     """
-    if not action.orphan:
+    if action.precondition != "orphan":
         return True
     try:
         live = sides.cloud(action.provider).fleet(action.region, action.fleet_id)
@@ -133,7 +140,7 @@ def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
 def _is_free(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     """Whether nothing that counts holds the node; if something does, that end is noted."""
     # Pods of a node that does not answer cannot be evicted: they are replaced together with it.
-    if action.node is None or action.policy == "stuck-instance":
+    if action.node is None or action.precondition not in ENDS_EMPTY:
         return True
     try:
         counted = sides.cluster.counted_pods_on(action.node)

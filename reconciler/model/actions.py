@@ -25,6 +25,14 @@ PolicyName = Literal[
     "overflow",
 ]
 
+Precondition = Literal["empty", "not-ready", "never-joined", "orphan"]
+"""What must still be true of an instance right before it is ended; the executor checks it.
+
+`empty`: no pod that counts runs on its node. `not-ready`: its node is not Ready, whatever runs
+there. `never-joined`: it has no node. `orphan`: its fleet is gone, and no pod that counts runs on
+its node, if it has one.
+"""
+
 DRAINING_TAINT = "fleet-reconciler.io/draining"
 UNNEEDED_SINCE = "fleet-reconciler.io/unneeded-since"
 DRAIN_STARTED = "fleet-reconciler.io/drain-started"
@@ -111,11 +119,10 @@ class TerminateInstance(Action):
     provider: Provider
     region: Region
     decrement: bool
+    precondition: Precondition
     from_capacity: int | None = None
     """The fleet's target that the plan was made from; None when it is not known. A target that is
     another by now has been lowered for this very instance, perhaps."""
-    orphan: bool = False
-    """Its fleet is gone: it is ended only while EC2 still says so."""
     hanging: tuple[PodKey, ...] = ()
     """Pods that stay in deletion long after their grace period: they do not keep the node."""
 

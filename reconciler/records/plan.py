@@ -94,6 +94,7 @@ def _specific(action: AnyAction) -> Json:
                 "fleet": action.fleet,
                 "region": action.region,
                 "decrement": action.decrement,
+                "precondition": action.precondition,
             }
         case EvictPod():
             pod = _pod(action.pod) | {"node": action.node}

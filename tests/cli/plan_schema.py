@@ -89,6 +89,7 @@ ACTIONS: Json = {
             fleet=TEXT,
             region=TEXT,
             decrement={"type": "boolean"},
+            precondition={"enum": ["empty", "not-ready", "never-joined", "orphan"]},
         ),
         action("delete-node", node=TEXT),
     ]

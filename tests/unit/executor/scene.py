@@ -80,6 +80,7 @@ class Scene:
             provider="ec2-fleet",
             region=HOME,
             decrement=decrement,
+            precondition="empty",
             policy="scale-in",
             because="test",
         )

@@ -42,6 +42,7 @@ def test_instance_that_never_joined_is_a_subject_of_its_own(scene: Scene) -> Non
             provider=known.provider,
             region=known.region,
             decrement=False,
+            precondition="never-joined",
             policy="stuck-instance",
             because="never joined",
         )
@@ -53,7 +54,7 @@ def test_instance_that_never_joined_is_a_subject_of_its_own(scene: Scene) -> Non
 
 def test_instance_that_became_a_node_meanwhile_is_not_ended_as_stuck(scene: Scene) -> None:
     """The plan was made from a stale or holey list: a machine at work would be ended."""
-    stuck = replace(scene.ended(decrement=False), node=None, policy="stuck-instance")
+    stuck = replace(scene.ended(decrement=False), node=None, precondition="never-joined")
     assert scene.run(stuck) == ["refused"]
     assert scene.changes() == []
     assert "is a node by now" in scene.reported[0].detail
@@ -63,7 +64,7 @@ def test_instance_that_became_a_node_meanwhile_is_not_ended_as_stuck(scene: Scen
 
 def test_instance_is_not_ended_as_stuck_while_nobody_can_tell(scene: Scene) -> None:
     """An API server that does not answer is no proof that a machine is idle."""
-    stuck = replace(scene.ended(decrement=False), node=None, policy="stuck-instance")
+    stuck = replace(scene.ended(decrement=False), node=None, precondition="never-joined")
     scene.world.fail_next("nodes", Unavailable("nodes", "503"))
     assert scene.run(stuck) == ["failed"]
     assert scene.changes() == []
@@ -106,7 +107,7 @@ def test_node_is_not_deleted_while_ec2_does_not_answer(scene: Scene) -> None:
 
 def orphaned(scene: Scene, number: int = 0) -> TerminateInstance:
     """The end of an instance whose fleet is believed to be gone."""
-    return replace(scene.ended(number, decrement=False), orphan=True)
+    return replace(scene.ended(number, decrement=False), precondition="orphan")
 
 
 def test_orphan_whose_fleet_is_gone_is_ended(scene: Scene) -> None:
@@ -146,7 +147,7 @@ def test_instance_that_belongs_to_another_fleet_is_left_alone(
 ) -> None:
     """Somebody else's instance would be ended, and our fleet's target be lowered for it."""
     action = replace(scene.ended(0, decrement=decrement), fleet_id=FleetId("fleet-other"))
-    assert scene.run(replace(action, orphan=orphan)) == ["refused"]
+    assert scene.run(replace(action, precondition="orphan" if orphan else "empty")) == ["refused"]
     assert scene.changes() == []
 
 
@@ -157,14 +158,14 @@ def test_instance_of_a_node_that_goes_by_its_private_name_is_not_stuck(scene: Sc
     instances = scene.world.fleets.instances
     named = replace(instances[node.instance_id], private_dns_name=str(node.name))
     instances[node.instance_id] = named
-    stuck = replace(scene.ended(decrement=False), node=None, policy="stuck-instance")
+    stuck = replace(scene.ended(decrement=False), node=None, precondition="never-joined")
     scene.world.objects.add_node(replace(node, instance_id=None, provider_id=""))
     assert scene.run(stuck) == ["refused"]
 
 
 def test_node_that_is_ready_again_is_not_replaced(scene: Scene) -> None:
     """It came back between the plan and its end, and pods run there."""
-    silent = replace(scene.ended(decrement=False), policy="stuck-instance")
+    silent = replace(scene.ended(decrement=False), precondition="not-ready")
     assert scene.run(silent) == ["refused"]
     assert "is Ready again" in scene.reported[0].detail
     scene.world.objects.add_node(replace(scene.nodes[0], ready=False))

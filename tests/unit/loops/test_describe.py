@@ -40,6 +40,7 @@ ACTIONS: tuple[AnyAction, ...] = (
         provider="ec2-fleet",
         region=HOME,
         decrement=True,
+        precondition="empty",
         policy="scale-in",
         because="",
     ),

@@ -129,6 +129,7 @@ def test_node_hears_of_its_drain_its_rescue_and_its_end() -> None:
             provider="ec2-fleet",
             region=HOME,
             decrement=True,
+            precondition="empty",
             policy="scale-in",
             because="empty",
         ),

@@ -66,6 +66,7 @@ def end(node: str) -> TerminateInstance:
         provider="ec2-fleet",
         region=HOME,
         decrement=True,
+        precondition="empty",
         policy="scale-in",
         because="",
     )

@@ -130,7 +130,7 @@ def _termination(
         provider="ec2-fleet",
         region=orphan.instance.region,
         decrement=False,
-        orphan=True,
+        precondition="orphan",
         hanging=hanging,
         policy=policy,
         because=because,

@@ -15,7 +15,6 @@ from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blockers import irreplaceable_pod, protection
 from reconciler.planner.fleets.inventory import (
-    VOLUNTARY_DRAINS,
     is_draining,
     is_draining_voluntarily,
 )
@@ -237,6 +236,7 @@ def _end(cycle: Cycle, node: Node, key: FleetKey) -> None:
                 provider=status.settings.provider,
                 region=key.region,
                 decrement=not lowered,
+                precondition="empty",
                 from_capacity=status.current,
                 hanging=cycle.hanging(node.name),
                 policy="scale-in",
@@ -257,7 +257,7 @@ def _already_lowered(cycle: Cycle, key: FleetKey) -> bool:
         1
         for action in cycle.actions
         if isinstance(action, TerminateInstance)
-        and action.policy in VOLUNTARY_DRAINS
+        and action.precondition == "empty"
         and (action.fleet, action.region) == (key.name, key.region)
     )
     return cycle.statuses[key].joined - ending > cycle.targets[key]

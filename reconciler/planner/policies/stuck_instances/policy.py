@@ -26,6 +26,7 @@ def propose(cycle: Cycle) -> None:
             provider=status.settings.provider,
             region=stuck.key.region,
             decrement=False,
+            precondition="never-joined",
             policy="stuck-instance",
             because=f"launched {age} ago and still no node: "
             "its fleet launches another, unless its target falls",

@@ -114,6 +114,7 @@ def _resolve(cycle: Cycle, node: Node, key: FleetKey, spent: str) -> None:
             provider=status.settings.provider,
             region=key.region,
             decrement=False,
+            precondition="not-ready",
             policy="stuck-instance",
             because=f"not Ready for {spent} while its instance is {instance.state}: its fleet "
             "launches another, unless its target falls",

@@ -84,7 +84,7 @@ def test_lost_instance_that_is_no_node_is_ended_without_lowering_a_target() -> N
     (action,) = made.actions
     assert isinstance(action, TerminateInstance)
     assert (action.instance, action.fleet_id, action.decrement) == ("i-old", DEAD, False)
-    assert action.orphan
+    assert action.precondition == "orphan"
     assert made.orphans == 1
 
 

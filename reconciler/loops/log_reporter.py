@@ -7,6 +7,7 @@ import structlog
 
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.actions import SetCapacity
 from reconciler.model.binding import Binding
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan, Reason, Unplaceable
@@ -69,6 +70,8 @@ class LogReporter:
         if not self._repeats.is_news(event, text.name, text.subject, text.before, text.after):
             level = "debug"
         detail = {"detail": outcome.detail} if outcome.detail else {}
+        if isinstance(outcome.action, SetCapacity) and outcome.action.places_taken:
+            detail["places_taken"] = outcome.action.places_taken
         self._say(level)(
             event,
             action=text.name,

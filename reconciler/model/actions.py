@@ -63,6 +63,9 @@ class SetCapacity(Action):
     region: Region
     from_capacity: int
     to_capacity: int
+    places_taken: str = ""
+    """Which pods took the places that were bought before, by name: for operators only, since
+    Events on a pod must not name pods of other namespaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

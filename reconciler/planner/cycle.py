@@ -85,6 +85,16 @@ class Removal:
     """Where its pods go."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacesTaken:
+    """Who filled the nodes that were asked for other pods."""
+
+    short: str
+    """By number and sector, for Events, which tenants read."""
+    named: str
+    """With the pods' names, for operators."""
+
+
 @dataclass(slots=True, eq=False)
 class Cycle:
     """The state that policies share."""
@@ -144,8 +154,10 @@ class Cycle:
     quarantined: dict[int, str] = field(default_factory=dict)
     """Numbers of classes for which nothing is bought any more, and why."""
     awaiting_bind: dict[int, str] = field(default_factory=dict)
-    """Numbers of classes for which nodes have just turned Ready and which kube-scheduler has yet
-    to bind, and the sentence that says so: nothing more is bought for them meanwhile."""
+    """Numbers of classes for which nothing more is bought for now, and the sentence that says why:
+    kube-scheduler has yet to bind them, or pods of other sectors keep taking their places."""
+    places_taken: dict[int, PlacesTaken] = field(default_factory=dict)
+    """Numbers of classes whose new nodes other pods have filled, and who they are."""
     bought_nano_usd: int = 0
     bounds: list[tuple[frozenset[str], int]] = field(default_factory=list)
     """Lower bounds on what had to be bought, per set of sectors that have nothing in common."""

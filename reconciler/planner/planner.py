@@ -40,6 +40,7 @@ from reconciler.planner.policies import (
     stuck_instances,
     unready_nodes,
 )
+from reconciler.planner.policies.scale_up.places_taken import places_taken_of
 from reconciler.planner.policy import PolicySpec
 from reconciler.planner.raise_limits import (
     new_nodes_of,
@@ -167,6 +168,7 @@ def _capacity_actions(cycle: Cycle) -> Iterable[SetCapacity]:
         target = cycle.targets[status.key] + ending
         if target != status.current:
             policy, because = _capacity_reason(cycle, status, target)
+            taken = places_taken_of(cycle, status.key) if target > status.current else None
             yield SetCapacity(
                 fleet=status.key.name,
                 provider=status.settings.provider,
@@ -175,7 +177,8 @@ def _capacity_actions(cycle: Cycle) -> Iterable[SetCapacity]:
                 from_capacity=status.current,
                 to_capacity=target,
                 policy=policy,
-                because=because,
+                because=because if taken is None else f"{because}: {taken.short}",
+                places_taken="" if taken is None else taken.named,
             )
 
 

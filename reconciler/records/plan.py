@@ -85,7 +85,7 @@ def _specific(action: AnyAction) -> Json:
                 "region": action.region,
                 "from": action.from_capacity,
                 "to": action.to_capacity,
-            }
+            } | ({"places_taken": action.places_taken} if action.places_taken else {})
         case TerminateInstance():
             return {
                 "action": "terminate-instance",

@@ -50,9 +50,11 @@ def listed(item: Json) -> Json:
     return {"type": "array", "items": item}
 
 
-def action(name: str, **fields: Json) -> Json:
+def action(name: str, optional: Json | None = None, **fields: Json) -> Json:
     """One kind of action."""
-    return closed({"action": {"const": name}, "policy": POLICY, "because": TEXT, **fields})
+    return closed(
+        {"action": {"const": name}, "policy": POLICY, "because": TEXT, **fields}, optional
+    )
 
 
 POD: Json = {"namespace": TEXT, "pod": TEXT}
@@ -68,6 +70,7 @@ ACTIONS: Json = {
     "oneOf": [
         action(
             "set-capacity",
+            {"places_taken": TEXT},
             **{
                 "fleet": TEXT,
                 "provider": PROVIDER,

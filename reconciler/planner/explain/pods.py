@@ -136,6 +136,15 @@ def variants(questions: Iterable[Question]) -> list[Pod]:
 
 def explain_pod(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
     """The answer, from a finished cycle that knows the question's variants."""
+    found = _explained(cycle, made, asked)
+    if found.verdict not in {"placed", "unplaceable"}:
+        return found
+    taken = cycle.places_taken.get(cycle.table.of(asked.pod, bound=False).number)
+    return found if taken is None else replace(found, because=f"{found.because}; {taken.named}")
+
+
+def _explained(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
+    """The answer without who took the place of the pod."""
     pod = asked.pod
     if pod.node_name is not None and not pod.finished:
         because = f"it runs on {pod.node_name}" if pod.ready else f"it is bound to {pod.node_name}"

@@ -9,7 +9,7 @@ from tests.builders import HOME
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
 
 
-def raised(kind: OutcomeKind, detail: str = "", to: int = 5) -> Outcome:
+def raised(kind: OutcomeKind, detail: str = "", to: int = 5, *, places_taken: str = "") -> Outcome:
     """The end of a scale-up from 2."""
     action = SetCapacity(
         fleet="primary-small",
@@ -20,6 +20,7 @@ def raised(kind: OutcomeKind, detail: str = "", to: int = 5) -> Outcome:
         to_capacity=to,
         policy="scale-up",
         because="11 pending pods need 3 more nodes",
+        places_taken=places_taken,
     )
     return Outcome(action=action, kind=kind, detail=detail)
 

@@ -69,6 +69,14 @@ def test_action_is_one_line_with_decision_reason_before_and_after(scene: Scene) 
     assert (event["policy"], event["fleet"], event["region"]) == ("scale-up", "primary-small", HOME)
 
 
+def test_raise_names_the_pods_that_took_the_places(scene: Scene) -> None:
+    """Whoever asks why a purchase was repeated must find the pods; others need no empty field."""
+    scene.cycle(raised("applied"), raised("applied", to=6, places_taken="web/api took the place"))
+    plain, repeated = scene.logged("action_applied")
+    assert "places_taken" not in plain
+    assert repeated["places_taken"] == "web/api took the place"
+
+
 @pytest.mark.parametrize(
     ("kind", "event", "level"),
     [

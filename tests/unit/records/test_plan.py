@@ -1,6 +1,7 @@
 """Plans as JSON: the shape that users and CI read, byte for byte."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from reconciler.model.actions import (
@@ -26,7 +27,7 @@ from reconciler.model.plan import (
     Unplaceable,
 )
 from reconciler.model.snapshot import Ignored
-from reconciler.records.plan import encode_plan
+from reconciler.records.plan import action_to_json, encode_plan
 
 HOME, AWAY = Region("us-west-2"), Region("us-east-1")
 NODE = NodeName("ip-10-0-0-7")
@@ -217,3 +218,12 @@ def test_keys_are_sorted_and_bytes_are_stable() -> None:
         text
         == (json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) + "\n").encode()
     )
+
+
+def test_raise_names_the_pods_that_took_the_places() -> None:
+    """A plan that is kept must say why a purchase was repeated; other plans have no such key."""
+    first = PLAN.actions[0]
+    assert isinstance(first, SetCapacity)
+    assert "places_taken" not in action_to_json(first)
+    again = replace(first, places_taken="web/api took the place")
+    assert action_to_json(again)["places_taken"] == "web/api took the place"

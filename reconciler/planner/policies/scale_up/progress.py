@@ -20,10 +20,11 @@ from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.digests import digest_of
 from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
 from reconciler.planner.fleets.version import version_of
-from reconciler.planner.leaving.idleness import is_empty
+from reconciler.planner.leaving.idleness import counted, is_empty
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
 from reconciler.planner.policies.scale_up.place import fill_class
+from reconciler.planner.policies.scale_up.places_taken import Taken, note_places_taken
 from reconciler.planner.text import counted_noun, rfc3339
 
 STRIKES_MAX = 2
@@ -174,8 +175,12 @@ def _struck(
 ) -> list[DemandMemory]:
     """The same, with one strike more where the nodes of the last purchase refuse the pods."""
     floor = max((m.judged_at for m in memories if m.judged_at), default=None)
-    refusing = {m: _refusing(cycle, m, floor, waiting) for m in memories}
-    nodes = [node for found in refusing.values() for node in found]
+    found = {m: _told_apart(cycle, m, floor, waiting) for m in memories}
+    refusing = {m: nodes for m, (nodes, _) in found.items()}
+    taken = [each for _, others in found.values() for each in others]
+    if taken:
+        note_places_taken(cycle, waiting, taken, min(m.bought_at for m in memories))
+    nodes = [node for of_one in refusing.values() for node in of_one]
     if not nodes:
         return list(memories)
     wait = max(_bind_until(cycle, node) for node in nodes)
@@ -241,20 +246,29 @@ def _came_for(cycle: Cycle, memory: DemandMemory) -> list[Node]:
     return [n for n in nodes if n.created_at and n.created_at > memory.bought_at]
 
 
-def _refusing(
+def _told_apart(
     cycle: Cycle, memory: DemandMemory, floor: datetime | None, waiting: Sequence[WaitingClass]
-) -> list[Node]:
-    """The nodes of the last purchase that should take one of the pods that have no place."""
-    status = _status_of(cycle, memory)
-    if status is None:
-        return []
-    return [
-        node
-        for node in _came_for(cycle, memory)
-        if (floor is None or (node.created_at and node.created_at > floor))
-        and _serves(cycle, node)
-        and any(w.left and _should_take(cycle, w, node, status) for w in waiting)
-    ]
+) -> tuple[list[Node], list[Taken]]:
+    """The nodes of the last purchase that should take one of the pods that have no place.
+
+    And those that had room for one of the pods until other pods came.
+    """
+    status, left = _status_of(cycle, memory), [w for w in waiting if w.left]
+    refusing: list[Node] = []
+    taken: list[Taken] = []
+    if status is None or not left:
+        return refusing, taken
+    promised = cycle.sim.offer_of(cycle.offers[status.key].row)
+    fits_alone = any(bool((promised >= w.pod_class.requests).all()) for w in left)
+    for node in _came_for(cycle, memory):
+        made = node.created_at or cycle.at
+        if (floor is not None and made <= floor) or not _serves(cycle, node):
+            continue
+        if any(_should_take(cycle, w, node, status) for w in left):
+            refusing.append(node)
+        elif fits_alone and (pods := counted(cycle.pods_on.get(node.name, ()))):
+            taken.append(Taken(fleet=memory.fleet, joined_at=made, pods=pods))
+    return refusing, taken
 
 
 def _bind_until(cycle: Cycle, node: Node) -> datetime:

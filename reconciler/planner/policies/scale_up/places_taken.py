@@ -1,0 +1,116 @@
+"""Nodes that joined for some pods and were filled by others (docs/failures.md).
+
+kube-scheduler puts any pod that fits on a new node, not only those for which it was asked for. The
+purchase is then repeated. That proves nothing against the fleet, so it is no strike.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import FleetKey
+from reconciler.planner.cycle import Cycle, PlacesTaken, WaitingClass
+from reconciler.planner.demand import SectorFinder
+from reconciler.planner.text import counted_noun, rfc3339
+
+SHOWN_PODS = 3
+"""Pods that are named; the others are counted."""
+REPEATED_AT_ONCE_FOR = timedelta(minutes=10)
+"""So long after the first purchase it is repeated without a pause."""
+PAUSE_MAX = timedelta(minutes=30)
+"""The longest pause between two purchases whose nodes pods of other sectors fill."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The fleet of a node, when the node joined, and the pods that fill it."""
+
+    fleet: str
+    joined_at: datetime
+    pods: list[Pod]
+
+
+def note_places_taken(
+    cycle: Cycle, waiting: Iterable[WaitingClass], taken: Sequence[Taken], bought_at: datetime
+) -> None:
+    """Record who fills the nodes that were asked for, and pause when other sectors keep on.
+
+    Pods of other sectors may have no fleet of their own that can grow. Without a pause each of
+    them would bring one more node of a fleet that serves none of its own pods.
+    """
+    finder = SectorFinder(cycle.settings)
+    found = _described(finder, taken)
+    for each in waiting:
+        if not each.left:
+            continue
+        number = each.pod_class.number
+        cycle.places_taken[number] = found
+        foreign = [t.joined_at for t in taken if _has_foreign(finder, t.pods, each.sectors)]
+        if foreign:
+            until = _pause_until(max(foreign), bought_at)
+            if cycle.at < until:
+                cycle.awaiting_bind[number] = (
+                    f"{found.short} since {rfc3339(bought_at)}: more nodes are asked for from "
+                    f"{rfc3339(until)} on"
+                )
+
+
+def places_taken_of(cycle: Cycle, key: FleetKey) -> PlacesTaken | None:
+    """Return who took the places of pods that this plan asks the fleet for new nodes for.
+
+    Of several kinds of pods the first answers, and the others are counted.
+    """
+    numbers = {
+        promise.waiting.pod_class.number
+        for promise in cycle.promises
+        if promise.waiting.pod_class.number in cycle.places_taken
+        and any(_is_new(cycle, row, key) for row in promise.rows)
+    }
+    found = [cycle.places_taken[number] for number in sorted(numbers)]
+    if len(found) <= 1:
+        return found[0] if found else None
+    more = f"; the same for {counted_noun(len(found) - 1, 'other kind')} of pods"
+    first = min(found, key=lambda each: each.named)
+    return PlacesTaken(short=first.short + more, named=first.named + more)
+
+
+def _is_new(cycle: Cycle, row: int, key: FleetKey) -> bool:
+    """Whether the row is a node that this plan asks the fleet for."""
+    seat = cycle.seats.get(row)
+    return seat is not None and not seat.launching and seat.key == key
+
+
+def _pause_until(latest: datetime, bought_at: datetime) -> datetime:
+    """Return until when nothing is bought: the longer the competition lasts, the longer."""
+    lasted = latest - bought_at
+    return latest + min(PAUSE_MAX, max(timedelta(0), lasted - REPEATED_AT_ONCE_FOR))
+
+
+def _has_foreign(finder: SectorFinder, pods: Iterable[Pod], sectors: Sequence[str]) -> bool:
+    """Whether one of the pods is of none of these sectors."""
+    return any(not set(sectors) & set(finder.served_by(pod.spec)) for pod in pods)
+
+
+def _described(finder: SectorFinder, taken: Sequence[Taken]) -> PlacesTaken:
+    """Say who took the places, with names for operators and without them for tenants."""
+    pods = sorted((pod for each in taken for pod in each.pods), key=lambda pod: pod.key)
+    sectors = sorted({_sector(finder, pod) for pod in pods})
+    fleets = ", ".join(sorted({each.fleet for each in taken}))
+    joined = f"{counted_noun(len(taken), 'node')} of {fleets} joined for such pods"
+    whole = f"{joined} and other pods took the place"
+    names = ", ".join(f"{pod.key} ({_sector(finder, pod)})" for pod in pods[:SHOWN_PODS])
+    more = f" and {len(pods) - SHOWN_PODS} more" if len(pods) > SHOWN_PODS else ""
+    return PlacesTaken(
+        short=f"{joined} and {counted_noun(len(pods), 'pod')} of {', '.join(sectors)} took the "
+        "place",
+        named=f"{whole}: {names}{more}",
+    )
+
+
+def _sector(finder: SectorFinder, pod: Pod) -> str:
+    """Return the pod's sector in words."""
+    named = finder.sectors_of(pod.spec)
+    if not named:
+        return "no sector"
+    return f"sector {' or '.join(named)}" if any(named) else f"namespace {pod.key.namespace}"

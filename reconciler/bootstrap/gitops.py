@@ -18,6 +18,7 @@ from reconciler.adapters.terraform.settings import TerraformSettings
 from reconciler.bootstrap.forge import ForgeChoice, forge_for
 from reconciler.bootstrap.gitops_log import GitopsLog
 from reconciler.config.catalogue import load_catalogue
+from reconciler.config.document import read_document
 from reconciler.config.loader import parse_config, read_config_bytes
 from reconciler.config.settings import planner_settings
 from reconciler.gitops.limits import ConfigFacts, config_facts
@@ -231,7 +232,12 @@ class RootsHere:
 
 
 def roots_here(
-    configs: tuple[str, ...], output: str, since: str, *, rendered: bool = False
+    configs: tuple[str, ...],
+    output: str,
+    since: str,
+    *,
+    rendered: bool = False,
+    removing: bool = False,
 ) -> RootsHere:
     """The root modules of the checkout here that changed since a commit.
 
@@ -240,6 +246,7 @@ def roots_here(
         output: The output directory, relative to each config's own.
         since: Name of the commit; empty: all.
         rendered: Whether to leave out those of which nothing was rendered yet.
+        removing: Whether to leave out those whose config approves no removal.
 
     Raises:
         UsageError: A path or the commit's name makes no sense.
@@ -251,13 +258,22 @@ def roots_here(
     roots = tuple(
         RootHere(target=target, cluster=_cluster_of(target.config_path))
         for target in changed_roots(files, configs, output, changed)
-        if not rendered or f"{target.output_dir}/{TFVARS}" in files
+        if (not rendered or f"{target.output_dir}/{TFVARS}" in files)
+        and (not removing or _approves_removals(target.config_path))
     )
     return RootsHere(
         roots=roots,
         gone=gone_configs(files, configs, changed or ()),
         any_config=bool(changed_roots(files, configs, output)),
     )
+
+
+def _approves_removals(config: str) -> bool:
+    """Whether a config lists a fleet in `allow_destroy`; one that cannot be read counts too."""
+    try:
+        return bool(read_document(read_config_bytes(config)).get("allow_destroy"))
+    except ConfigError:
+        return True
 
 
 def _cluster_of(config: str) -> str:

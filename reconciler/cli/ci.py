@@ -7,6 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
+from reconciler.cli.ci_finish import finish
+from reconciler.cli.ci_options import (
+    BackendOption,
+    ConfigOption,
+    DetailedOption,
+    DirOption,
+    FilesOption,
+    LockOption,
+    TypesOption,
+    ci_stages,
+)
 from reconciler.cli.ci_stage import errors_exit_1, stage_shown_as
 from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
 
@@ -15,6 +26,7 @@ EXAMPLES = {
     "plan": "reconciler ci plan --dir terraform --config sectors.yaml --out plan",
     "apply": "reconciler ci apply --dir terraform --config sectors.yaml --plan plan",
     "drift": "reconciler ci drift --dir terraform --config sectors.yaml --detailed-exitcode",
+    "finish": "reconciler ci finish --dir terraform --config sectors.yaml",
     "unlock": "reconciler ci unlock --dir terraform 5e3a1f0c-8f0e-4d0a-9d3b-2b7c6a1e4f90",
     "comment": "reconciler ci comment --plan plan --name clusters/analytics/terraform",
     "roots": "reconciler ci roots --config 'clusters/*/sectors.yaml' --since origin/main",
@@ -24,51 +36,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
     add_completion=False,
-    help="What pipelines call: a checked plan, the apply of exactly that plan, a drift report;"
-    " the lock of a dead run (unlock), a plan on its pull request (comment), the root modules of"
-    " a checkout (roots).",
+    help="What pipelines call: a checked plan, the apply of exactly that plan, the end of approved"
+    " removals that are drained (finish), a drift report; the lock of a dead run (unlock), a plan"
+    " on its pull request (comment), the root modules of a checkout (roots).",
 )
-
-DirOption = Annotated[
-    Path, typer.Option("--dir", metavar="DIR", help="Root module, as `render` writes it.")
-]
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Sector config, for limits, prices and allow_destroy."
-        " Default: sectors.yaml beside DIR, when it is there.",
-    ),
-]
-BackendOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--backend-config", metavar="FILE|KEY=VALUE", help="For terraform init; repeatable."
-    ),
-]
-TypesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-type",
-        metavar="TYPE",
-        help="Resource or data source type of your own in DIR; repeatable.",
-    ),
-]
-FilesOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-file",
-        metavar="PATH[=SHA256]",
-        help="File in DIR that was not rendered and that Terraform may see; repeatable.",
-    ),
-]
-LockOption = Annotated[
-    int, typer.Option("--lock-timeout", min=0, help="Seconds to wait for the state lock.")
-]
-DetailedOption = Annotated[
-    bool,
-    typer.Option("--detailed-exitcode", help="Exit code 0 without changes, 2 with, 1 on errors."),
-]
 
 
 @app.command("plan")
@@ -102,7 +73,7 @@ def plan(
     from reconciler.gitops.summary import summary  # noqa: PLC0415 - heavy
 
     with errors_exit_1(when=detailed_exitcode), stage_shown_as("plan", directory) as outcome:
-        stages = _stages(
+        stages = ci_stages(
             directory,
             out,
             backend_config,
@@ -160,7 +131,7 @@ def apply(
     is not drained yet is left out: everything else is applied, and the exit code is 1.
     """
     with stage_shown_as("apply", directory) as outcome:
-        stages = _stages(
+        stages = ci_stages(
             directory,
             kept,
             backend_config,
@@ -190,6 +161,9 @@ def apply(
         raise typer.Exit(1)
 
 
+app.command("finish")(finish)
+
+
 @app.command("drift")
 def drift(
     directory: DirOption,
@@ -209,7 +183,7 @@ def drift(
     from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
 
     with errors_exit_1(when=detailed_exitcode), tempfile.TemporaryDirectory() as scratch:
-        stages = _stages(
+        stages = ci_stages(
             directory,
             Path(scratch),
             backend_config,
@@ -305,6 +279,13 @@ def roots(
             help="Only those that were rendered; a new cluster's config comes a commit earlier.",
         ),
     ] = False,
+    removing: Annotated[
+        bool,
+        typer.Option(
+            "--removing",
+            help="Only those whose config has fleets in allow_destroy, for `ci finish`.",
+        ),
+    ] = False,
     output: OutputOption = None,
 ) -> None:
     """List the root modules of this checkout, for a job each.
@@ -315,7 +296,7 @@ def roots(
     from reconciler.bootstrap.gitops import roots_here  # noqa: PLC0415 - heavy
 
     configs = tuple(config or ["sectors.yaml"])
-    found = roots_here(configs, out, since, rendered=rendered)
+    found = roots_here(configs, out, since, rendered=rendered, removing=removing)
     if wanted(output) is Output.JSON:
         print_json({"gone": list(found.gone), "roots": [_root_json(each) for each in found.roots]})
     else:
@@ -339,27 +320,3 @@ def _root_json(root: Any) -> dict[str, str]:
         "dir": root.target.output_dir,
         "name": root_name(root.target.output_dir),
     }
-
-
-def _stages(
-    directory: Path,
-    plans: Path,
-    backend_config: list[str] | None,
-    lock_timeout_seconds: int,
-    *,
-    allow_types: list[str] | None = None,
-    **judging: Any,
-) -> Any:
-    """The stages, wired."""
-    from reconciler.bootstrap.gitops import CiOptions, pipeline  # noqa: PLC0415 - heavy
-
-    return pipeline(
-        CiOptions(
-            directory=directory,
-            plan_directory=plans,
-            backend_config=tuple(backend_config or ()),
-            lock_timeout_seconds=lock_timeout_seconds,
-            allow_types=tuple(allow_types or ()),
-            **judging,
-        )
-    )

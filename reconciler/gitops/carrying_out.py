@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from reconciler.gitops.binding import essence, is_part_of
 from reconciler.gitops.guard import GuardPolicy, guard, refused, removed_name
+from reconciler.gitops.kept_fleets import kept_variables
 from reconciler.gitops.leaving import Clouds, cluster_of, nodes_of
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import PlannedFleet, fleets, resources
@@ -29,6 +30,7 @@ from reconciler.planner.text import counted_noun
 from reconciler.ports.terraform import Terraform, TerraformPlanJson
 
 _REPLANS_MAX = 3
+_OF_FLEET, _OF_TEMPLATE = ".aws_ec2_fleet.this", ".aws_launch_template.this"
 SetPools = Callable[[PoolEdit], None]
 """Has EC2 change where a fleet may launch, and waits until that is in force."""
 
@@ -47,6 +49,23 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a run came to that carries out removals whose drain has ended."""
+
+    removed: tuple[str, ...] = ()
+    """Names of the fleets that went."""
+    waiting: tuple[str, ...] = ()
+    """Approved removals that still have nodes, each with what it waits for."""
+    others: int = 0
+    """Changes of other resources in the plan, which need a plan and an approval of their own."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the plan has nothing left to do."""
+        return not self.waiting and not self.others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
     """Fleets whose approved removal or replacement has to wait for the capacity loop."""
 
@@ -62,12 +81,14 @@ class CarryingOut:
     Args:
         policy: What the guard may let through, given the nodes of fleets that would go.
         set_pools: None: Terraform changes types, subnets and prices too.
+        variables: Reads the variables of the root module.
     """
 
     terraform: Terraform
     cloud: Clouds
     plans: PlanDirectory
     policy: Callable[[Mapping[str, tuple[str, ...]]], GuardPolicy]
+    variables: Callable[[], bytes]
     set_pools: SetPools | None = None
 
     def run(self, approved_essence: str) -> Applied:
@@ -104,6 +125,56 @@ class CarryingOut:
                 return Applied(message=message, replans=replans, waiting=waiting.reasons)
             file = self.terraform.plan(str(self.plans.replanned_file)).file
         raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
+
+    def finish(self, whole: TerraformPlanJson) -> Finished:
+        """Apply the approved removals of fleets that have no nodes left, and nothing else.
+
+        A replacement is no removal: it makes something new, which has to be approved as a plan.
+
+        Raises:
+            Conflict: Terraform would do more than the removals.
+            Refused: The guard refuses it, or the nodes of a fleet could not be read.
+            ToolError: Terraform failed.
+        """
+        allowed = self.policy({}).allow_destroy
+        removals = [
+            fleet
+            for fleet in fleets(whole)
+            if fleet.step == "delete" and removed_name(fleet) in allowed
+        ]
+        nodes, blind = nodes_of(removals, self.cloud)
+        if blind:
+            raise Refused(blind[0].where, f"{blind[0].code}: {blind[0].message}")
+        left = {fleet.address: nodes.get(fleet.fleet_id, ()) for fleet in removals}
+        waits = [each for each in removals if left[each.address] or each.capacity_before]
+        ready = [each for each in removals if each not in waits]
+        only = _with_their_modules(whole, ready)
+        if only:
+            self._remove(whole, only, [f for f in _ended(whole) if f not in ready])
+        held = {*only, *_with_their_modules(whole, waits)}
+        found = [each for each in resources(whole) if each.step not in {"no-op", "read"}]
+        return Finished(
+            removed=tuple(sorted(removed_name(each) for each in ready)),
+            waiting=tuple(
+                sorted(f"{each.name} {not_drained(each, left[each.address])}" for each in waits)
+            ),
+            others=sum(each.address not in held for each in found),
+        )
+
+    def _remove(
+        self, whole: TerraformPlanJson, only: Sequence[str], kept: Sequence[PlannedFleet]
+    ) -> None:
+        """Plan the removal of these addresses alone, and apply it if it is nothing else."""
+        file = self._plan_part(only, kept)
+        shown = self.terraform.show_json(file)
+        for each in resources(shown):
+            if each.step not in {"no-op", "read"} and (
+                each.step != "delete" or each.address not in only
+            ):
+                raise Conflict(
+                    each.address, "would change along with a removal", "plan and approve it"
+                )
+        self._part(file, shown, whole, frozenset())
 
     def _waiting(self, shown: TerraformPlanJson) -> _Waiting:
         """Approved removals of fleets that still have nodes or a target capacity.
@@ -150,14 +221,15 @@ class CarryingOut:
             if resource.step not in {"no-op", "read"} and resource.address not in waiting.addresses
         ]
         others = [address for address in now if address not in edited]
+        kept = [fleet for fleet in _ended(whole) if fleet.address in waiting.addresses]
         said = []
         if others:
-            file = self.terraform.plan(str(self.plans.replanned_file), only=others).file
+            file = self._plan_part(others, kept)
             said.append(self._part(file, self.terraform.show_json(file), whole, frozenset()))
         if not edits:
             return " ".join(said)
         taken = [edit for edit in edits if self._is_taken(edit)]
-        said.append(self._rest(whole, edited, now if waiting.addresses else ()))
+        said.append(self._rest(whole, edited, now if waiting.addresses else (), kept))
         return f"{' '.join(said)} Fleets changed without a capacity: {len(taken)}."
 
     def _is_taken(self, edit: PoolEdit) -> bool:
@@ -168,10 +240,30 @@ class CarryingOut:
                 return True
         return False
 
-    def _rest(self, whole: TerraformPlanJson, edited: frozenset[str], only: Sequence[str]) -> str:
+    def _plan_part(self, only: Sequence[str], kept: Sequence[PlannedFleet]) -> str:
+        """Plan these addresses alone; fleets of `kept` stay as they are. The plan's file."""
+        variables = ""
+        if kept:
+            self.plans.variables_file.write_bytes(kept_variables(self.variables(), kept))
+            variables = str(self.plans.variables_file)
+        # A fleet that is named without its template would take in those of all fleets.
+        templates = [each.replace(_OF_FLEET, _OF_TEMPLATE) for each in only]
+        return self.terraform.plan(
+            str(self.plans.replanned_file),
+            only=sorted({*only, *templates}),
+            variables_file=variables,
+        ).file
+
+    def _rest(
+        self,
+        whole: TerraformPlanJson,
+        edited: frozenset[str],
+        only: Sequence[str],
+        kept: Sequence[PlannedFleet],
+    ) -> str:
         """What is left, tags above all; it also tells the state what EC2 has now."""
         for _ in range(_REPLANS_MAX + 1):
-            file = self.terraform.plan(str(self.plans.replanned_file), only=only).file
+            file = self._plan_part(only, kept)
             shown = self.terraform.show_json(file)
             if not self._moved(_sending(fleets(shown), frozenset())):
                 return self._part(file, shown, whole, edited)
@@ -242,6 +334,23 @@ def not_drained(fleet: PlannedFleet, nodes: Sequence[str]) -> str:
     named = f" ({', '.join(nodes[:5])}{' …' if len(nodes) > 5 else ''})" if nodes else ""
     left = counted_noun(len(nodes), "node")
     return f"still has {left}{named} and target capacity {fleet.capacity_before or 0}"
+
+
+def _ended(shown: TerraformPlanJson) -> list[PlannedFleet]:
+    """The fleets that a plan would end without a successor."""
+    return [fleet for fleet in fleets(shown) if fleet.step == "delete"]
+
+
+def _with_their_modules(
+    shown: TerraformPlanJson, removals: Sequence[PlannedFleet]
+) -> tuple[str, ...]:
+    """Addresses of fleets that go, and of what goes with them: their launch templates above all."""
+    going = {fleet.address for fleet in removals}
+    found = [each for each in resources(shown) if each.step not in {"no-op", "read"}]
+    modules = {each.module for each in found if each.address in going} - {""}
+    return tuple(
+        sorted(each.address for each in found if each.address in going or each.module in modules)
+    )
 
 
 def _sending(planned: Sequence[PlannedFleet], beside: frozenset[str]) -> list[PlannedFleet]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reconciler.gitops.binding import Binding, essence
-from reconciler.gitops.carrying_out import Applied, CarryingOut, SetPools
+from reconciler.gitops.carrying_out import Applied, CarryingOut, Finished, SetPools
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.guard import Finding, GuardPolicy, guard, hidden_programs
 from reconciler.gitops.leaving import Clouds, nodes_of
@@ -185,13 +185,42 @@ class Pipeline:
             raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")
         if not approved.changes:
             return Applied(message="No changes: nothing to apply.")
+        return self._carrying_out().run(approved.essence)
+
+    def finish(self) -> Finished:
+        """Carry out approved removals of fleets that have no nodes left, and nothing else.
+
+        The commit that lists a fleet in `allow_destroy` approves its removal, and the capacity
+        loop drains it because of that commit. What is left here ends no node.
+
+        Raises:
+            Conflict: The root module is not what the config renders to, or Terraform would do more.
+            Refused: The guard refuses it, or a file was not rendered.
+            ToolError: Terraform is missing or failed.
+        """
+        if not self._settings.policy({}).allow_destroy:
+            return Finished()
+        self._settings.plans.prepare()
+        clear_imports(self._settings.module)
+        self._assert_only_ours()
+        for stale in self._stale():
+            raise Conflict(stale.where, stale.message, "wait for the second loop to render it")
+        self._terraform.init(self._settings.backend_config)
+        with self._explained():
+            saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
+        for hidden in hidden_programs(self._terraform.sources(saved.file)):
+            raise Refused(hidden.where, f"{hidden.code}: {hidden.message}")
+        return self._carrying_out().finish(self._terraform.show_json(saved.file))
+
+    def _carrying_out(self) -> CarryingOut:
         return CarryingOut(
             terraform=self._terraform,
             cloud=self._cloud,
             plans=self._settings.plans,
             policy=self._settings.policy,
             set_pools=self._set_pools,
-        ).run(approved.essence)
+            variables=(self._settings.module / TFVARS).read_bytes,
+        )
 
     def drift(self) -> DriftReport:
         """What differs between config, state and EC2; changes nothing and takes no lock.

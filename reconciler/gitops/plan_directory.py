@@ -11,6 +11,7 @@ from reconciler.gitops.summary import summary
 from reconciler.model.errors import InputError
 
 PLAN = "plan.tfplan"
+VARIABLES = "variables.json"
 REPLANNED = "replanned.tfplan"
 REPORT = "report.json"
 SUMMARY = "summary.md"
@@ -29,6 +30,11 @@ class PlanDirectory:
     def replanned_file(self) -> Path:
         """Where an apply plans again when live capacity moved; the approved plan stays."""
         return (self.path / REPLANNED).resolve()
+
+    @property
+    def variables_file(self) -> Path:
+        """Where an apply in parts writes the variables of a part."""
+        return (self.path / VARIABLES).resolve()
 
     @property
     def plan_file(self) -> Path:

@@ -74,13 +74,23 @@ class Terraform(Protocol):
         """The state as it is now."""
         ...
 
-    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
+    def plan(
+        self,
+        file: str,
+        *,
+        lock: bool = True,
+        only: Sequence[str] = (),
+        variables_file: str = "",
+    ) -> SavedPlan:
         """Refresh, plan, and save the plan to `file`; changes nothing.
 
         Args:
             file: Absolute path; readable by its owner only, since plans hold secrets.
             lock: False for reports that no apply will follow.
-            only: Addresses to limit the plan to, with what they need; none: everything.
+            only: Addresses to limit the plan to, with what they need; none: everything. Terraform
+                adds every resource whose module instance is gone, whether it is named or not.
+            variables_file: Absolute path of a JSON file whose variables replace those of the root
+                module; empty: none.
         """
         ...
 

@@ -91,17 +91,22 @@ def test_expressions_never_reach_a_shell() -> None:
     assert pasted == set()
 
 
-def test_only_the_apply_gets_the_role_that_writes() -> None:
+def test_only_jobs_of_main_get_the_role_that_writes() -> None:
     """What runs for a pull request must not be able to change anything."""
     workflow = yaml.safe_load(GITHUB.read_text())
+    environments = {"apply": "fleets", "finish": "fleets-finish"}
     for name, job in workflow["jobs"].items():
         if name in {"pending", "apply"}:
             assert (
                 "github.event_name != 'pull_request' && github.ref == 'refs/heads/main'"
                 in job["if"]
             )
-        assert ("AWS_APPLY_ROLE" in str(job)) == (name == "apply"), name
-        assert ("environment" in job) == (name == "apply"), name
+        if name == "finish":
+            assert job["if"].startswith(
+                "github.event.schedule == '*/15 * * * *' && github.ref == 'refs/heads/main'"
+            )
+        assert ("AWS_APPLY_ROLE" in str(job)) == (name in environments), name
+        assert job.get("environment") == environments.get(name), name
         assert "write" not in str(job.get("permissions", {}).get("contents", "")), name
 
 
@@ -176,12 +181,12 @@ def runs(job: dict[str, Any], variables: dict[str, str], changed: set[str], ther
     Source: https://docs.gitlab.com/ci/yaml/#rules, read 2026-11. A rule's parts must all hold.
     """
     for rule in job["rules"]:
-        parts = [part.split(" == ") for part in rule["if"].split(" && ")]
-        values = [[_value(side, variables) for side in part] for part in parts]
+        parts = [re.split(" ([!=]=) ", part) for part in rule["if"].split(" && ")]
+        values = [(_value(a, variables), how, _value(b, variables)) for a, how, b in parts]
         files = [pattern.replace("/**/*", "/") for pattern in rule.get("changes", [""])]
         touched = any(file.startswith(tuple(files)) for file in changed)
         if (
-            all(left == right for left, right in values)
+            all((left == right) == (how == "==") for left, how, right in values)
             and ("changes" not in rule or touched)
             and ("exists" not in rule or there)
         ):
@@ -190,7 +195,9 @@ def runs(job: dict[str, Any], variables: dict[str, str], changed: set[str], ther
 
 
 def _value(side: str, variables: dict[str, str]) -> str:
-    return variables.get(side[1:], "") if side.startswith("$C") else side.strip('"')
+    if re.fullmatch(r"\$\w+", side):
+        return variables.get(side[1:], "")
+    return side.strip('"')
 
 
 CONFIG_FILE, RENDERED = "$[[ inputs.config ]]", "$[[ inputs.root ]]/main.tf"
@@ -226,6 +233,55 @@ def test_gitlab_plans_and_applies_what_changed(
     }
     assert (found["plan"], found["apply"]) == (plan, apply)
     assert (found["drift"] != "") == (source == "schedule")
+    assert found["finish"] == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "enabled", "branch", "there", "finish", "drift"),
+    [
+        ("true", "true", "main", True, "on_success", ""),
+        ("true", "false", "main", True, "", ""),
+        ("true", "true", "feature", True, "", ""),
+        ("true", "true", "main", False, "", ""),
+        ("", "true", "main", True, "", "on_success"),
+    ],
+)
+def test_gitlab_finishes_removals_on_a_schedule_of_its_own(
+    asked: str, enabled: str, branch: str, there: bool, finish: str, drift: str
+) -> None:
+    """The role that writes is used without an approval only where the team switched that on."""
+    variables = {
+        **MAIN,
+        "CI_PIPELINE_SOURCE": "schedule",
+        "CI_COMMIT_BRANCH": branch,
+        "FINISH_REMOVALS": asked,
+    }
+    jobs = {name.split()[0]: job for name, job in gitlab_jobs().items() if "rules" in job}
+    for rule in jobs["finish"]["rules"]:
+        rule["if"] = rule["if"].replace("$[[ inputs.finish ]]", enabled)
+    assert runs(jobs["finish"], variables, set(), there) == finish
+    assert runs(jobs["drift"], variables, set(), there) == drift
+    assert jobs["finish"]["resource_group"] == jobs["apply"]["resource_group"]
+
+
+def test_github_finishes_removals_on_a_schedule_that_the_team_switches_on() -> None:
+    """A job that fails every 15 minutes where nobody made its environment is switched off."""
+    workflow = yaml.safe_load(GITHUB.read_text())
+    crons = [each["cron"] for each in workflow[True]["schedule"]]
+    named = {
+        name: re.findall(r"github\.event\.schedule == '([^']*)'", str(job.get("if", "")))
+        for name, job in workflow["jobs"].items()
+    }
+    assert named == {
+        **{name: [] for name in workflow["jobs"]},
+        "finish": [crons[1]],
+        "drift": [crons[0]],
+    }
+    off = f"github.event.schedule != '{crons[1]}' || vars.FINISH_REMOVALS == 'true'"
+    assert workflow["jobs"]["roots"]["if"] == off
+    (step,) = [each for each in steps_of("roots") if each.get("id") == "roots"]
+    assert crons[1] in str(step["env"])
+    assert "--removing" in step["run"]
 
 
 def test_github_starts_again_for_what_was_drained_since() -> None:
@@ -250,7 +306,7 @@ def test_no_gitlab_job_of_a_merge_request_has_role_and_token_at_once() -> None:
 
 def test_each_cluster_is_planned_and_applied_with_its_own_role() -> None:
     """terraform/reconciler makes roles per cluster: the one of another cluster is refused."""
-    for job in ("plan", "apply", "drift"):
+    for job in ("plan", "apply", "finish", "drift"):
         (role,) = re.findall(r"role-to-assume': '([^}]*)}}", str(steps_of(job)))
         assert "matrix.root.cluster" in role, job
     assert {"plan_role", "apply_role"} <= set(re.findall(r"inputs\.(\w+)", GITLAB.read_text()))
@@ -271,8 +327,8 @@ def test_every_stage_is_told_its_config() -> None:
     """A config of another name would silently not count: no limits, no allow_destroy."""
     for file in (GITHUB, GITLAB):
         text = re.sub(r"\\?\n +", " ", file.read_text())
-        stages = re.findall(r"reconciler ci (?:plan|apply|drift)[^\n]*", text)
-        assert len(stages) >= 3
+        stages = re.findall(r"reconciler ci (?:plan|apply|finish|drift)[^\n]*", text)
+        assert len(stages) >= 4
         assert all('--config "$CONFIG"' in stage for stage in stages), stages
 
 

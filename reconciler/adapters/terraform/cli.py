@@ -98,7 +98,14 @@ class TerraformCli:
         state = _parsed("state pull", out)
         return StateVersion(lineage=str(state.get("lineage", "")), serial=int(state["serial"]))
 
-    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
+    def plan(
+        self,
+        file: str,
+        *,
+        lock: bool = True,
+        only: Sequence[str] = (),
+        variables_file: str = "",
+    ) -> SavedPlan:
         """See Terraform.plan."""
         finished = self._finished(
             "plan",
@@ -111,6 +118,7 @@ class TerraformCli:
             lock_timeout=self._lock_timeout,
             no_color=FLAG,
             target=list(only) or None,
+            var_file=variables_file or None,
         )
         Path(file).chmod(0o600)
         return SavedPlan(file=file, changes=finished.status == 2)

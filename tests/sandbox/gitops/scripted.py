@@ -103,7 +103,14 @@ class ScriptedTerraform:
         """What the test says."""
         return self.state
 
-    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
+    def plan(
+        self,
+        file: str,
+        *,
+        lock: bool = True,
+        only: Sequence[str] = (),
+        variables_file: str = "",
+    ) -> SavedPlan:
         """Save a plan that says what the cloud is and what should be."""
         before = fleet_attributes(target=self._cloud.target)
         after = fleet_attributes(target=self._cloud.target, tags=self.tags, **self.more)

@@ -49,15 +49,16 @@ def sector(name: str, size: str, more: str = "") -> str:
 
 @dataclass
 class Ci:
-    """What the team's pipeline does for each commit of main, and again while an apply must wait."""
+    """The team's pipeline: one run for each commit of main, and `ci finish` on a schedule."""
 
     work: Path
     environment: dict[str, str]
     said: list[str] = field(default_factory=list)
     """Errors of stages, oldest first."""
     applied: list[str] = field(default_factory=list)
-    """Commits that were applied."""
+    """Commits of which nothing is left to apply."""
     _seen: str = ""
+    _ran: str = ""
     _over: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
@@ -65,7 +66,9 @@ class Ci:
         while not self._over.wait(0.5):
             git(self.work, "pull", "-q", "--rebase", "origin", "main")
             head = git(self.work, "rev-parse", "HEAD")
-            if self.applied and head == self.applied[-1]:
+            if head == self._ran:
+                if head not in self.applied and self._finished():
+                    self.applied.append(head)
                 continue
             # A config that renders to the same (allow_destroy alone) gets no commit of the loop.
             rendered = git(self.work, "log", "-1", "--format=%s").startswith("Render")
@@ -73,19 +76,29 @@ class Ci:
                 self._seen = head
                 self._over.wait(4)
                 continue
-            if self._stage("plan", "--out") and self._stage("apply", "--plan"):
+            self._ran = head
+            planned = self._stage("plan", "--out", "../plan") is not None
+            if planned and self._stage("apply", "--plan", "../plan") is not None:
                 self.applied.append(head)
+
+    def run_again(self) -> None:
+        """A person starts the pipeline on main once more."""
+        self._ran = ""
 
     def stop(self) -> None:
         """Take no further commit."""
         self._over.set()
 
-    def _stage(self, stage: str, option: str) -> bool:
+    def _finished(self) -> bool:
+        """The scheduled job; whether it carried out the last that was left."""
+        said = self._stage("finish", "--output", "json")
+        told = json.loads(said) if said else {}
+        return bool(told.get("removed")) and not told["waiting"] and not told["others"]
+
+    def _stage(self, stage: str, *options: str) -> str | None:
+        """What a stage printed; None: it failed."""
         done = subprocess.run(
-            [
-                *(sys.executable, "-m", "reconciler", "ci", stage),
-                *("--dir", "terraform", option, "../plan"),
-            ],
+            [*(sys.executable, "-m", "reconciler", "ci", stage), "--dir", "terraform", *options],
             cwd=self.work,
             env=self.environment,
             capture_output=True,
@@ -95,7 +108,7 @@ class Ci:
         )
         if done.returncode:
             self.said.append(f"{stage}: {done.stderr.strip()}")
-        return done.returncode == 0
+        return None if done.returncode else done.stdout
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,6 +151,16 @@ def test_new_cluster_is_no_root_on_the_branch_before_it_is_rendered(tmp_path: Pa
     assert len(roots_of(repository)) == 2
 
 
+def test_roots_with_approved_removals_alone_are_looked_at_every_few_minutes(
+    tmp_path: Path,
+) -> None:
+    """Fifty clusters would start fifty jobs each time to find nothing to remove."""
+    approved = "cluster: two\nallow_destroy: [old-small]\n"
+    configs = {"a": "cluster: one\nallow_destroy: []\n", "b": approved, "c": "cluster: three\n"}
+    found = roots_of(repository_of(tmp_path, **configs), "--removing")
+    assert [root["cluster"] for root in found] == ["two"]
+
+
 def test_config_that_was_removed_is_said_to_leave_its_fleets(tmp_path: Path) -> None:
     """A deleted folder is no removal: nothing plans these fleets any more, and they cost money."""
     repository = repository_of(tmp_path, a="cluster: one\n", b="cluster: two\n")

@@ -249,7 +249,7 @@ def test_no_program_of_the_repository_runs(
     assert all(line.startswith("error: ") for line in done.stderr.splitlines()), done.stderr
 
 
-@pytest.mark.parametrize("stage", ["apply", "drift", "unlock"])
+@pytest.mark.parametrize("stage", ["apply", "finish", "drift", "unlock"])
 def test_every_stage_looks_before_terraform_does(
     checkout: Path, tmp_path: Path, stage: str
 ) -> None:
@@ -265,7 +265,10 @@ def test_every_stage_looks_before_terraform_does(
         assert done.returncode == 0, done.stderr
     override(checkout, marker)
     executable(tmp_path / "terraform", marker)
-    more = {"apply": ["--plan", str(plan)], "drift": [], "unlock": ["some-id"]}[stage]
+    more = {"apply": ["--plan", str(plan)], "unlock": ["some-id"]}.get(stage, [])
+    if stage == "finish":  # it starts nothing while no removal is approved
+        config = "cluster: analytics\nallow_destroy: [old-small]\nsectors: {}\n"
+        (checkout / "sectors.yaml").write_text(config)
     done = reconciler(
         *("ci", stage, "--dir", "terraform", *more),
         cwd=checkout,

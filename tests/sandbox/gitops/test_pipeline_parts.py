@@ -1,14 +1,18 @@
 """An apply whose types reach EC2 without a capacity, with Terraform under the test's control."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconciler.gitops.carrying_out import Finished
+from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.pools import PoolEdit
+from reconciler.gitops.render import TFVARS
 from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
 from reconciler.ports.terraform import SavedPlan
 from tests.sandbox.gitops.scripted import NoCheckout, OneFleetCloud, ScriptedTerraform
@@ -56,7 +60,14 @@ class PoolTerraform(ScriptedTerraform):
         self.ami = "ami-1"
         self.wanted_ami = "ami-2"
 
-    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
+    def plan(
+        self,
+        file: str,
+        *,
+        lock: bool = True,
+        only: Sequence[str] = (),
+        variables_file: str = "",
+    ) -> SavedPlan:
         """Save a plan of what is left to do."""
         found = []
         template = template_change(self.ami, self.wanted_ami)
@@ -140,19 +151,36 @@ class RemovingTerraform(ScriptedTerraform):
         super().__init__(account)
         self.left = True
         self.with_image = True
+        self.actions = ["delete"]
+        self.dragged_along = False
         self.done: list[list[str]] = []
 
-    def plan(self, file: str, *, lock: bool = True, only: Sequence[str] = ()) -> SavedPlan:
+    def plan(
+        self,
+        file: str,
+        *,
+        lock: bool = True,
+        only: Sequence[str] = (),
+        variables_file: str = "",
+    ) -> SavedPlan:
         """Save a plan of what is left to do."""
         before = fleet_attributes(target=self._cloud.target)
+        after = None if self.actions == ["delete"] else before | {"spot": False}
         removal = [
-            resource("aws_ec2_fleet", ["delete"], before, None),
+            resource("aws_ec2_fleet", self.actions, before, after),
             resource("aws_launch_template", ["delete"], {"id": "lt-1"}, None),
         ]
         image = template_change("ami-1", "ami-2", name="primary-medium")
         found = [*removal, *([image] if self.left and self.with_image else [])]
         if only:
-            found = [each for each in found if each["address"] in only]
+            # Terraform takes in what has no module instance any more, named or not.
+            kept = json.loads(Path(variables_file).read_text())["fleets"] if variables_file else {}
+            orphans = [] if "primary-small" in kept else removal
+            found = [
+                each
+                for each in found
+                if each["address"] in only or each in orphans or self.dragged_along
+            ]
         return self.save(file, plan(*found))
 
     def apply(self, file: str) -> str:
@@ -163,14 +191,18 @@ class RemovingTerraform(ScriptedTerraform):
         return "Apply complete!"
 
 
-def removing(tmp_path: Path, account: Account) -> tuple[Pipeline, RemovingTerraform]:
+def removing(
+    tmp_path: Path, account: Account, approved: str = "primary-small", **rendered: str
+) -> tuple[Pipeline, RemovingTerraform]:
     """The pipeline over both; the removal is approved."""
     (tmp_path / "module").mkdir()
+    (tmp_path / "module" / TFVARS).write_text('{"cluster_name": "analytics", "fleets": {}}')
     terraform = RemovingTerraform(account)
     settings = PipelineSettings(
         module=tmp_path / "module",
         plans=PlanDirectory(tmp_path / "plan"),
-        allow_destroy=frozenset({"primary-small"}),
+        allow_destroy=frozenset(filter(None, [approved])),
+        facts=ConfigFacts(rendered=rendered),
     )
     return Pipeline(terraform, lambda _: account, NoCheckout(), settings), terraform
 
@@ -206,3 +238,88 @@ def test_removal_alone_is_refused_until_it_is_drained(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"primary-small: still has 2 nodes.* drains it first"):
         pipeline.apply()
     assert terraform.done == []
+
+
+GONE = [
+    'module.fleets.module.fleet["primary-small"].aws_ec2_fleet.this',
+    'module.fleets.module.fleet["primary-small"].aws_launch_template.this',
+]
+
+
+def test_finish_removes_what_is_drained_and_leaves_what_nobody_approved(tmp_path: Path) -> None:
+    """A removal ended only when a person ran the pipeline; an image must still be approved."""
+    account = Account()
+    account.nodes = 2
+    pipeline, terraform = removing(tmp_path, account)
+    nodes = "primary-small still has 2 nodes (i-0, i-1) and target capacity 4"
+    assert pipeline.finish() == Finished(waiting=(nodes,), others=1)
+    account.nodes = 0  # the target is still to go down
+    assert pipeline.finish().removed == ()
+    assert terraform.done == []
+    account.target = 0
+    assert pipeline.finish() == Finished(removed=("primary-small",), others=1)
+    assert terraform.done == [GONE]
+
+
+def test_finish_of_the_last_removal_is_complete(tmp_path: Path) -> None:
+    """Whoever follows the commit has to see that nothing of it is left."""
+    account = Account()
+    account.target = 0
+    pipeline, terraform = removing(tmp_path, account)
+    terraform.with_image = False
+    finished = pipeline.finish()
+    assert (finished.removed, finished.complete) == (("primary-small",), True)
+
+
+@pytest.mark.parametrize("approved", ["", "primary-medium"])
+def test_finish_removes_only_what_the_config_names(tmp_path: Path, approved: str) -> None:
+    """No pull request showed the removal of this fleet as approved."""
+    account = Account()
+    account.target = 0
+    pipeline, terraform = removing(tmp_path, account, approved)
+    finished = pipeline.finish()
+    assert (finished.removed, terraform.done) == ((), [])
+    assert finished.others == (3 if approved else 0)
+    assert bool(terraform.plans) == bool(approved)  # without an approval nothing is started
+
+
+def test_finish_never_replaces(tmp_path: Path) -> None:
+    """What a replacement makes is new, and nobody saw it as a plan."""
+    account = Account()
+    account.target = 0
+    pipeline, terraform = removing(tmp_path, account)
+    terraform.actions = ["delete", "create"]
+    finished = pipeline.finish()
+    assert (finished.removed, finished.waiting, terraform.done) == ((), (), [])
+
+
+def test_finish_applies_nothing_when_terraform_would_do_more(tmp_path: Path) -> None:
+    """A resource that depends on a removal would be changed without an approval."""
+    account = Account()
+    account.target = 0
+    pipeline, terraform = removing(tmp_path, account)
+    terraform.dragged_along = True
+    with pytest.raises(Conflict, match="would change along with a removal"):
+        pipeline.finish()
+    assert terraform.done == []
+
+
+def test_finish_applies_nothing_when_the_nodes_are_not_known(tmp_path: Path) -> None:
+    """A fleet of which EC2 tells nothing may have nodes with pods."""
+    account = Account()
+    account.target = 0
+    account.failure = Forbidden("DescribeInstances", "denied")
+    pipeline, terraform = removing(tmp_path, account)
+    with pytest.raises(Refused, match="fleet/nodes-unknown"):
+        pipeline.finish()
+    assert terraform.done == []
+
+
+def test_finish_waits_for_the_render_of_a_newer_config(tmp_path: Path) -> None:
+    """The newer commit may have taken the fleet back."""
+    account = Account()
+    account.target = 0
+    pipeline, terraform = removing(tmp_path, account, **{TFVARS: "another digest"})
+    with pytest.raises(Conflict, match="not what the sector config renders to"):
+        pipeline.finish()
+    assert (terraform.plans, terraform.done) == ([], [])

@@ -19,6 +19,11 @@ def test_commits_alone_replace_a_fleet_with_nodes(team: Team, closing_lines: lis
     assert team.fleets()["primary-small"]["FleetId"] == before
     approved = team.config(on_demand, top="allow_destroy: [primary-small]\n")
     team.commit(approved, "Approve the replacement")
+    # What a replacement makes is new: it takes a plan and an approval, and no schedule does it.
+    team.until(lambda: any("drains it first" in said for said in team.ci.said), "not waited for")
+    team.until(lambda: not team.nodes_of("primary-small"), "never drained")
+    assert team.fleets()["primary-small"]["FleetId"] == before
+    team.ci.run_again()
     team.until(lambda: team.is_live() and team.nodes_of("primary-small"), "never replaced")
     seconds = time.monotonic() - began
     after = team.fleets()["primary-small"]

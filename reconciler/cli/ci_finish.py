@@ -1,0 +1,66 @@
+"""`reconciler ci finish`: removes approved fleets once they are drained."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from reconciler.cli.ci_options import (
+    BackendOption,
+    ConfigOption,
+    DirOption,
+    FilesOption,
+    LockOption,
+    TypesOption,
+    ci_stages,
+)
+from reconciler.cli.ci_stage import stage_shown_as
+from reconciler.cli.output import Output, OutputOption, print_json, wanted
+
+
+def finish(
+    directory: DirOption,
+    *,
+    config: ConfigOption = None,
+    backend_config: BackendOption = None,
+    allow_type: TypesOption = None,
+    allow_file: FilesOption = None,
+    lock_timeout: LockOption = 60,
+    output: OutputOption = None,
+) -> None:
+    """Remove the fleets in allow_destroy that are drained by now, and change nothing else.
+
+    For a schedule: `ci apply` leaves a removal out while its fleet has nodes. Needs no kept plan
+    and asks for no approval: the config's allow_destroy is one, and no node ends by it. Without
+    a fleet in allow_destroy Terraform is not started. Exit code 0 also while a drain goes on.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        stages = ci_stages(
+            directory,
+            Path(scratch),
+            backend_config,
+            lock_timeout,
+            config=config,
+            allow_types=allow_type,
+            allow_files=tuple(allow_file or ()),
+        )
+        finished = stages.finish()
+    if finished.removed and finished.complete:
+        with stage_shown_as("apply", directory):
+            pass  # nothing of the commit is left to apply, and that is to be seen beside it
+    if wanted(output) is Output.JSON:
+        print_json(
+            {
+                "others": finished.others,
+                "removed": list(finished.removed),
+                "waiting": list(finished.waiting),
+            }
+        )
+        return
+    for name in finished.removed:
+        sys.stdout.write(f"{name}: removed\n")
+    for waiting in finished.waiting:
+        sys.stdout.write(f"{waiting}; the capacity loop drains it first\n")
+    if finished.others:
+        sys.stdout.write(f"other changes, for `ci plan` and `ci apply`: {finished.others}\n")
+    if not finished.removed and not finished.waiting:
+        sys.stdout.write("no approved removal is left to finish\n")

@@ -1,0 +1,71 @@
+"""Options that the stages of `reconciler ci` share, and the stages themselves."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+DirOption = Annotated[
+    Path, typer.Option("--dir", metavar="DIR", help="Root module, as `render` writes it.")
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Sector config, for limits, prices and allow_destroy."
+        " Default: sectors.yaml beside DIR, when it is there.",
+    ),
+]
+BackendOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--backend-config", metavar="FILE|KEY=VALUE", help="For terraform init; repeatable."
+    ),
+]
+TypesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-type",
+        metavar="TYPE",
+        help="Resource or data source type of your own in DIR; repeatable.",
+    ),
+]
+FilesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-file",
+        metavar="PATH[=SHA256]",
+        help="File in DIR that was not rendered and that Terraform may see; repeatable.",
+    ),
+]
+LockOption = Annotated[
+    int, typer.Option("--lock-timeout", min=0, help="Seconds to wait for the state lock.")
+]
+DetailedOption = Annotated[
+    bool,
+    typer.Option("--detailed-exitcode", help="Exit code 0 without changes, 2 with, 1 on errors."),
+]
+
+
+def ci_stages(
+    directory: Path,
+    plans: Path,
+    backend_config: list[str] | None,
+    lock_timeout_seconds: int,
+    *,
+    allow_types: list[str] | None = None,
+    **judging: Any,
+) -> Any:
+    """The stages, wired."""
+    from reconciler.bootstrap.gitops import CiOptions, pipeline  # noqa: PLC0415 - heavy
+
+    return pipeline(
+        CiOptions(
+            directory=directory,
+            plan_directory=plans,
+            backend_config=tuple(backend_config or ()),
+            lock_timeout_seconds=lock_timeout_seconds,
+            allow_types=tuple(allow_types or ()),
+            **judging,
+        )
+    )

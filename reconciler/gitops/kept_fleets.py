@@ -1,0 +1,75 @@
+"""Variables with which Terraform leaves fleets alone that the config has no more: pure.
+
+`terraform plan -target` takes in every fleet that the variable `fleets` has no more, whatever the
+targets are: it would end a fleet that still has nodes, or its launch template, along with a new
+image for another one. So such a fleet stays in the variable until it may go. As it is no target,
+Terraform does not compare its values with EC2; they only have to be valid.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from reconciler.gitops.planned import PlannedFleet
+from reconciler.gitops.render import TFVARS
+from reconciler.model.errors import Refused
+
+_HEAD: Final = 'module.fleets.module.fleet["'
+_TAIL: Final = '"].aws_ec2_fleet.this'
+
+
+def kept_variables(tfvars: bytes, kept: Sequence[PlannedFleet]) -> bytes:
+    """The root module's variables with these fleets in them as well, as JSON.
+
+    Args:
+        tfvars: The rendered variables.
+        kept: Fleets that a plan would end; those that the variables have are left as they are.
+
+    Raises:
+        Refused: The variables cannot be read, or a fleet is not of the rendered root module.
+    """
+    try:
+        variables: dict[str, Any] = json.loads(tfvars)
+        fleets = dict(variables["fleets"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(TFVARS, "cannot be read: render it again") from error
+    for fleet in kept:
+        key = _key(fleet)
+        if key not in fleets:
+            fleets[key] = _entry(key, fleet, fleets)
+    return json.dumps({**variables, "fleets": fleets}, sort_keys=True).encode()
+
+
+def _key(fleet: PlannedFleet) -> str:
+    """The fleet's key in the variable `fleets`."""
+    if not (fleet.address.startswith(_HEAD) and fleet.address.endswith(_TAIL)):
+        raise Refused(fleet.address, "is no fleet of a rendered root module: apply it by itself")
+    key: str = json.loads(f'"{fleet.address[len(_HEAD) : -len(_TAIL)]}"')
+    return key
+
+
+def _entry(key: str, fleet: PlannedFleet, others: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that the modules accept for a fleet of this key."""
+    sector, size, zone = _parts(key, fleet)
+    kinds = [each["node_pool_kind"] for each in others.values() if each["sector_label"] == sector]
+    return {
+        "sector_label": sector,
+        "node_pool_size": size,
+        "zone": zone,
+        # One sector has one kind.
+        "node_pool_kind": kinds[0] if kinds else fleet.tags_before.get("kind", "memory"),
+        "instance_types": ["m5.large"],
+        "ami": "ami-00000000",
+        "security_group_id": "sg-00000000",
+        "private_subnet_ids": {zone or "us-west-2a": "subnet-00000000"},
+    }
+
+
+def _parts(key: str, fleet: PlannedFleet) -> tuple[str, str, str]:
+    """Sector, size and zone that give the key; as the fleet's tags say, when they fit."""
+    sector, size = fleet.tags_before.get("sector", ""), fleet.tags_before.get("size", "")
+    start = f"{sector}-{size}"
+    if sector and size and (key == start or key.startswith(f"{start}-")):
+        return sector, size, key[len(start) + 1 :]
+    sector, _, size = key.rpartition("-")
+    return sector, size, ""

@@ -1,9 +1,9 @@
 """IAM's decision with conditions on tags, which moto leaves out: is this call allowed?
 
 Knows Allow and Deny, wildcards in actions and resources, and StringEquals, StringLike, ArnLike and
-their IfExists forms. Any other condition is taken as not fulfilled, so that a policy is never
-proven by what this file does not know. Source: IAM user guide, "Policy evaluation logic", read
-2026-08.
+their IfExists forms, Null, and ForAllValues:StringNotEquals for `aws:TagKeys`. Any other condition
+is taken as not fulfilled, so that a policy is never proven by what this file does not know. Source:
+IAM user guide, "Policy evaluation logic", read 2026-08.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 Document = Mapping[str, Any]
+_BETWEEN_KEYS = "\0"
+"""Between the values of a condition key that has several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,11 @@ def _matches(statement: Document, action: str, subject: Subject) -> bool:
 
 def _fulfilled(operator: str, value: str | None, wanted: Sequence[str]) -> bool:
     bare = operator.removesuffix("IfExists")
+    if operator == "Null":
+        return (value is None) == (wanted == ["true"])
+    if operator == "ForAllValues:StringNotEquals":
+        # Fulfilled by a request without the key, too: a policy has to ask for it with Null.
+        return not set((value or "").split(_BETWEEN_KEYS)) & set(wanted)
     if value is None:
         return bare != operator
     if bare == "StringEquals":
@@ -165,11 +172,13 @@ def _resource_tags(tags: Mapping[str, str]) -> dict[str, str]:
 
 
 def _new_tags(action: str, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Tags of a request about resources that exist."""
-    if action != "CreateTags":
-        return {}
+    """Tags of a request about resources that exist, and their keys where it names any."""
     tags = parameters.get("Tags") or []
-    return {f"aws:RequestTag/{tag.get('Key')}": str(tag.get("Value", "")) for tag in tags}
+    if action not in {"CreateTags", "DeleteTags"} or not tags:
+        return {}
+    found = {f"aws:RequestTag/{tag.get('Key')}": str(tag.get("Value", "")) for tag in tags}
+    keys = {"aws:TagKeys": _BETWEEN_KEYS.join(str(tag.get("Key")) for tag in tags)}
+    return {**keys, **(found if action == "CreateTags" else {})}
 
 
 def _request_tags(parameters: Mapping[str, Any], kind: str) -> dict[str, str]:

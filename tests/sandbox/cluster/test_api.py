@@ -185,6 +185,16 @@ def test_json_patch_with_failing_test_changes_nothing(kube: Kube) -> None:
     assert kube.ask("PATCH", "/api/v1/nodes/n", {}, content_type="text/plain").code == 415
 
 
+def test_protobuf_is_refused_as_a_media_type(kube: Kube) -> None:
+    """A client that speaks protobuf must be told that, not that its JSON is broken."""
+    kind = "application/vnd.kubernetes.protobuf"
+    body = {"metadata": {"name": "n"}}
+    assert kube.ask("POST", "/api/v1/nodes", body, content_type=kind).code == 415
+    kube.core.create_node(body)
+    assert kube.ask("PATCH", "/api/v1/nodes/n", body, content_type=kind).code == 415
+    assert kube.ask("PUT", "/api/v1/nodes/n", body, content_type=kind).code == 415
+
+
 def test_status_and_spec_are_written_apart(kube: Kube) -> None:
     """A status report must never scale, a scale must never report."""
     kube.apps.create_namespaced_deployment("default", workload("w", 0, paused=True))

@@ -281,7 +281,18 @@ def test_apply_cannot_hand_its_own_to_another_cluster(enforced: Enforced) -> Non
     user = enforced.user("ec2")
     with pytest.raises(ClientError, match="UnauthorizedOperation"):
         user.create_tags(Resources=[template], Tags=[{"Key": "cluster", "Value": "other"}])
-    user.create_tags(Resources=[template], Tags=[*own, {"Key": "team", "Value": "data"}])
+    team = {"Key": "team", "Value": "data"}
+    user.create_tags(Resources=[template], Tags=[*own, team])
+    # Without its tag neither this cluster's pipeline nor its capacity loop could touch it again.
+    ways: list[dict[str, Any]] = [
+        {"Tags": own},
+        {"Tags": [{"Key": "cluster"}, team]},
+        {},  # all tags
+    ]
+    for way in ways:
+        with pytest.raises(ClientError, match="UnauthorizedOperation"):
+            user.delete_tags(Resources=[template], **way)
+    user.delete_tags(Resources=[template], Tags=[team])
     user.close()
 
 

@@ -59,7 +59,7 @@ e2e: setup ## Tests on a real Kubernetes control plane (needs Go or RECONCILER_E
 	@RECONCILER_E2E=1 $(BIN)/python -m pytest -q tests/e2e
 
 asked: setup ## The second loop's proofs with all the rounds that the project's goals ask for (an hour)
-	@RECONCILER_ASKED=1 $(BIN)/python -m pytest -q -p no:randomly tests/properties/rendering tests/terraform/test_random_roots.py tests/sandbox/gitops
+	@RECONCILER_ASKED=1 $(BIN)/python -m pytest -q -p no:randomly tests/properties/rendering tests/terraform/test_random_roots.py tests/terraform/test_one_set_of_rules.py tests/sandbox/gitops
 
 worst-tenant: setup ## A tenant does his worst for ten minutes on a real control plane; how long the others wait (15 minutes)
 	@RECONCILER_ASKED=1 RECONCILER_E2E=1 $(BIN)/python -m pytest -q -s --timeout 0 tests/e2e/test_worst_tenant.py

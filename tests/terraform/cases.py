@@ -12,6 +12,8 @@ import yaml
 Values = dict[str, Any]
 
 TYPES: Final = ("m5.xlarge", "r5.xlarge", "c5.2xlarge", "m5.2xlarge")
+SMALL: Final = ("r5.xlarge", "r4.xlarge", "m5.2xlarge", "m4.2xlarge")
+"""Instance types of the built-in size small of kind memory."""
 ARN: Final = "arn:aws:kms:us-west-2:123456789012:"
 POOLS: Final[dict[str, tuple[Any, ...]]] = {
     "ami": ("ami-0abc", "ami-0abc", "resolve:ssm:/a/b", "", "image", "ami-ABC"),
@@ -77,10 +79,74 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
         {"k" * 129: "v"},
         {f"k{n}": "v" for n in range(42)},
         {f"k{n}": "v" for n in range(43)},
+        {"%a": "b"},
     ),
     "max_price": ("0.25", "1", "0"),
     "spot_allocation_strategy": ("diversified", "lowestPrice", "cheapest"),
     "on_demand_prefer_no_schedule_taint": (True, False),
+    "max_prices": ({"m5.xlarge": "0.25"}, {}, {"m5.xlarge": "0"}, {"m5.xlarge": "0.1"}),
+    "overrides": (
+        [{"instance_type": "m5.xlarge", "subnet_id": "subnet-0a", "weighted_capacity": 1}],
+        [{"instance_type": each} for each in SMALL],
+        [{"instance_type": "m5.xlarge", "weighted_capacity": 2}],
+        [{"instance_type": "m5.xlarge", "subnet_id": "vpc-0a"}],
+        [],
+    ),
+    "fleet_tags": (
+        {"cluster": "analytics", "sector": "primary", "size": "small"},
+        {"cluster": "other", "sector": "primary", "size": "small"},
+        {"%a": "b", "cluster": "analytics", "sector": "primary", "size": "small"},
+        {},
+    ),
+    "launch_template_name": ("nodes/of (a)", "ab", "a b%"),
+    "launch_template_by_name": (True, False),
+    "launch_template_version": ("$Latest", "$Default", "3", "0", "newest"),
+    "launch_template_description": ("of ${x}", "", "x" * 255, "x" * 256),
+    "launch_template_tags": ({}, {"team": "data"}, {"aws:x": "y"}, {"%a": "b"}, {"k" * 129: "v"}),
+    "launch_template_instance_type": ("m5.xlarge", "r5.xlarge", "m5", ""),
+    "tag_specifications": (
+        [{"resource_type": "instance", "tags": {"team": "data"}}],
+        [],
+        [{"resource_type": "bucket", "tags": {}}],
+        [{"resource_type": "volume", "tags": {"aws:x": "y"}}],
+    ),
+    "instance_profile_arn": (
+        "arn:aws:iam::123456789012:instance-profile/node",
+        "",
+        "arn:aws:iam::123456789012:role/node",
+    ),
+    "security_group_ids": (["sg-0a", "sg-0b"], [], ["default"], ["sg-0a", "sg-0a"]),
+    "network_interfaces": (
+        [{"device_index": 0, "security_groups": ["sg-0a"]}],
+        [{"device_index": 0, "ipv6_address_count": 1, "security_groups": ["sg-0a"]}],
+        [],
+        [{"device_index": 0, "security_groups": ["default"]}],
+        [{"device_index": -1}],
+        [{"device_index": 0, "subnet_id": "vpc-0a"}],
+    ),
+    "volumes": (
+        [{"device_name": "/dev/xvda", "size": 20, "type": "gp3"}],
+        [],
+        [{"device_name": "/dev/xvda"}, {"device_name": "/dev/xvda"}],
+        [{"device_name": "/dev/xvda", "size": 0}],
+        [{"device_name": "/dev/xvda", "type": "floppy"}],
+        [{"device_name": "/dev/xvda", "type": "gp2", "iops": 3000}],
+        [{"device_name": "/dev/xvda", "type": "io2"}],
+    ),
+    "metadata_options": (
+        {"http_tokens": "required", "http_put_response_hop_limit": 2},
+        {"http_protocol_ipv6": "enabled"},
+        {"http_protocol_ipv6": "on"},
+        {"http_put_response_hop_limit": 65},
+        {"http_tokens": "never"},
+    ),
+    "monitoring": (True, False),
+    "ebs_optimized": (True, False),
+    "cpu_credits": ("standard", "unlimited", "some"),
+    "instance_initiated_shutdown_behavior": ("stop", "terminate", "hibernate"),
+    "placement": ({"tenancy": "dedicated"}, {"group_name": "a"}, {"tenancy": "mine"}, {}),
+    "user_data": ("#!/bin/sh\necho ${x} %{y}\n", "", "x" * 16_384, "x" * 16_385),
+    "bootstrap_arguments": ("--use-max-pods false", "", "a\nb"),
 }
 """Values of module variables, as a config has them under `terraform`."""
 OWN_KEYS: Final[dict[str, tuple[Any, ...]]] = {
@@ -107,6 +173,10 @@ COMPLEMENTS: Final[tuple[Values, ...]] = (
     {"cluster_endpoint": "https://a", "cluster_ca": "YQ==", "service_cidr": "10.0.0.0/16"},
     {"ami_type": "BOTTLEROCKET", "cluster_endpoint": "https://a", "cluster_ca": "YQ=="},
     {"ebs_type": "io2", "ebs_iops": 4000},
+    {"ami_type": "AL2", "bootstrap_arguments": "--use-max-pods false"},
+    {"ami_type": "AL2", "cluster_endpoint": "https://a", "cluster_ca": "YQ=="},
+    {"cluster_endpoint": "https://a", "cluster_ca": "YQ==", "service_cidr": "fd00:a::/108"},
+    {"user_data": "#!/bin/sh\n"},
 )
 """Values that go together, so that a case is not refused for the lack of one."""
 

@@ -20,9 +20,14 @@ from tests.terraform.program import TerraformProgram, find_terraform
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(3600)]
 
-CASES = rounds(24, 700)
-TOGETHER = 100
-"""Cases of one root: a provider takes seconds to start."""
+CASES = rounds(24, 60)
+"""Planned with the AWS provider, which also shows their user data."""
+TOGETHER = 30
+"""Cases of one root: a provider takes seconds to start, and a plan more than its share of each."""
+COMPARED = rounds(12, 700)
+"""Judged by the modules alone: half of the time, or more, is spent on their rules."""
+WANTED = rounds(3, 300)
+"""Of the compared, how many have to be accepted, and how many refused, by both sides."""
 _CASE = re.compile(r"\bc(\d{4})\b")
 
 
@@ -107,6 +112,85 @@ def planned(
         sizes |= data
         shutil.rmtree(root)
     return refused, sizes
+
+
+LISTED: dict[str, str] = {}
+"""Faults that only `validate` tells, by the beginning of their text, and why the modules do not."""
+
+
+def literal(value: Any) -> Any:
+    """A value as a test file has it, in which texts are templates."""
+    if isinstance(value, str):
+        return value.replace("${", "$${").replace("%{", "%%{")
+    if isinstance(value, dict):
+        return {literal(key): literal(each) for key, each in value.items()}
+    return [literal(each) for each in value] if isinstance(value, list) else value
+
+
+def judged_by_modules(
+    terraform: TerraformProgram, folder: Path, cases: dict[int, Case]
+) -> dict[int, str]:
+    """What the modules by themselves say of each case, by `terraform test`; empty: they accept it.
+
+    Each case is a test file of its own, since a failed run ends its file. The provider is mocked:
+    its schema is real, and it is not asked to plan.
+    """
+    for module in MODULES:
+        (folder / module).mkdir(parents=True)
+        for file, source in module_sources(module).items():
+            (folder / module / file).write_bytes(source)
+    root = folder / "fleets"
+    (root / "tests").mkdir()
+    for number, case in cases.items():
+        variables = {"cluster_name": "analytics", "fleets": literal(case.fleets)}
+        run = {"plan": {"command": "plan", "variables": variables}}
+        content = json.dumps({"mock_provider": {"aws": {}}, "run": run})
+        (root / "tests" / f"c{number:04}.tftest.json").write_text(content)
+    terraform.init(root)
+    done = terraform.run(root, "test", "-json")
+    verdicts: dict[int, str] = {}
+    faults: dict[int, str] = {}
+    for line in done.stdout.splitlines():
+        told = json.loads(line)
+        found = _CASE.search(told.get("@testfile", ""))
+        if told["type"] == "diagnostic" and told["diagnostic"]["severity"] == "error":
+            assert found is not None, told
+            text = f"{told['diagnostic']['summary']}: {told['diagnostic']['detail']}"
+            faults.setdefault(int(found[1]), text)
+        if told["type"] == "test_run" and told["test_run"].get("progress") == "complete":
+            assert found is not None, told
+            verdicts[int(found[1])] = told["test_run"]["status"]
+    assert set(verdicts) == set(cases), done.stderr
+    assert {number for number, status in verdicts.items() if status != "pass"} == set(faults)
+    return {number: faults.get(number, "") for number in cases}
+
+
+def test_validate_and_modules_refuse_the_same(
+    terraform: TerraformProgram, tmp_path: Path, closing_lines: list[str]
+) -> None:
+    """What only one side refuses fails in the pipeline, or cannot be used although it could."""
+    cases = {number: make_case(number) for number in range(COMPARED)}
+    by_modules = judged_by_modules(terraform, tmp_path, cases)
+    by_validate = {number: refused_by_validate(case) for number, case in cases.items()}
+    listed = {
+        number
+        for number, told in by_validate.items()
+        if told and not by_modules[number] and all(each.startswith(tuple(LISTED)) for each in told)
+    }
+    differing = {
+        number: (by_validate[number], by_modules[number], cases[number].config)
+        for number in cases
+        if bool(by_validate[number]) != bool(by_modules[number]) and number not in listed
+    }
+    assert differing == {}
+    accepted = sum(not told for told in by_validate.values())
+    refused = sum(bool(told) for told in by_modules.values())
+    assert min(accepted, refused) >= WANTED
+    closing_lines.append(
+        f"{COMPARED} random fleets: {accepted} accepted by validate, all of them by the modules;"
+        f" {refused} refused by the modules, all of them by validate; {len(listed)} refused by"
+        " validate alone, for listed reasons"
+    )
 
 
 def test_what_validate_accepts_is_planned(

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 
 from reconciler.install.iam import PolicyName, policy
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
+from reconciler.sandbox.aws.iam import Subject, is_allowed
 from reconciler.sandbox.aws.server import AwsServer
 from tests.sandbox.gitops.pipeline_on_aws import (
     BUCKET,
@@ -294,6 +295,27 @@ def test_apply_cannot_hand_its_own_to_another_cluster(enforced: Enforced) -> Non
             user.delete_tags(Resources=[template], **way)
     user.delete_tags(Resources=[template], Tags=[team])
     user.close()
+
+
+def test_apply_modifies_its_own_fleets_with_any_image_and_subnet() -> None:
+    """EC2 may authorise a change of types on what the fleet is made from, which has no tag."""
+    place = "arn:aws:ec2:us-west-2:123456789012"
+    own, other = (
+        {"aws:ResourceTag/cluster": each} for each in (f"{TEAM}-cluster", "other-cluster")
+    )
+    subnet = Subject(arn=f"{place}:subnet/subnet-1")
+    cases = [
+        (Subject(arn=f"{place}:fleet/fleet-1", context=own), subnet, True),
+        (Subject(arn=f"{place}:fleet/fleet-1", context=other), subnet, False),
+        (
+            Subject(arn=f"{place}:fleet/fleet-1", context=own),
+            Subject(arn=f"{place}:launch-template/lt-1", context=other),
+            False,
+        ),
+    ]
+    for fleet_named, also, allowed in cases:
+        found = is_allowed([shipped("ci-apply")], "ec2:ModifyFleet", [fleet_named, also])
+        assert found == allowed, (fleet_named, also)
 
 
 def test_import_describes_fleets_without_rights_on_groups(

@@ -44,6 +44,9 @@ TemplateVersion: TypeAlias = Annotated[
 Description: TypeAlias = Annotated[Name, text_like(r".{0,255}", "one line of at most 255")]
 OneLine: TypeAlias = Annotated[Name, text_like(r"[^\r\n]*", "a text on one line")]
 OnOff: TypeAlias = Annotated[Literal["enabled", "disabled"], BeforeValidator(scalars.any_text)]
+VolumeType: TypeAlias = Annotated[
+    Literal["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"], BeforeValidator(scalars.any_text)
+]
 Tokens: TypeAlias = Annotated[Literal["required", "optional"], BeforeValidator(scalars.any_text)]
 CpuCredits: TypeAlias = Annotated[
     Literal["", "standard", "unlimited"], BeforeValidator(scalars.any_text)
@@ -123,7 +126,7 @@ class Volume(Section):
     """Device, such as /dev/xvda."""
     size: EbsSize | None = None
     """Size in GiB."""
-    type: Name | None = None
+    type: VolumeType | None = None
     """gp3, gp2, io1, io2, st1, sc1 or standard."""
     iops: Count | None = None
     """Provisioned operations per second."""

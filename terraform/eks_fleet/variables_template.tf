@@ -213,6 +213,14 @@ variable "volumes" {
     condition     = var.volumes == null ? true : length(distinct(var.volumes[*].device_name)) == length(var.volumes)
     error_message = "volumes must have each device_name once."
   }
+
+  validation {
+    condition = var.volumes == null ? true : alltrue([
+      for each in var.volumes :
+      each.type == null ? true : contains(["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"], each.type)
+    ])
+    error_message = "volumes must have a type of gp3, gp2, io1, io2, st1, sc1 or standard, or none."
+  }
 }
 
 variable "metadata_options" {

@@ -319,8 +319,18 @@ run "accepts_each_device_once" {
   command = plan
 
   variables {
-    volumes = [{ device_name = "/dev/xvda", size = 20 }, { device_name = "/dev/xvdb" }]
+    volumes = [{ device_name = "/dev/xvda", size = 20, type = "gp3" }, { device_name = "/dev/xvdb" }]
   }
+}
+
+run "rejects_unknown_volume_type" {
+  command = plan
+
+  variables {
+    volumes = [{ device_name = "/dev/xvda", type = "floppy" }]
+  }
+
+  expect_failures = [var.volumes]
 }
 
 run "rejects_each_device_once" {

@@ -29,7 +29,7 @@ COMMANDS: Final = {
     "import": "Write a sector config, and Terraform import blocks, for what exists already.",
     "manifest": "Print install.yaml for a sector config.",
     "gitops": "The second loop: watch the config repository, validate, render, commit, push.",
-    "ci": "What pipelines call: plan, apply, drift, unlock, comment, roots.",
+    "ci": "What pipelines call: plan, apply, finish, drift, unlock, comment, roots.",
     "sandbox": "Embedded AWS and a simulated cluster on loopback.",
     "demo": "The main job end to end in the sandbox, narrated.",
     "status": "What the running reconciler is doing and why.",

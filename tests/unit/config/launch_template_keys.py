@@ -71,7 +71,7 @@ LAUNCH_TEMPLATE_KEYS: dict[str, dict[str, Values]] = {
     "Volume": {
         "device_name": ("/dev/xvda", "/dev/xvda", "[a]", TYPE),
         "size": ("30", 30, "0", RANGE),
-        "type": NAME,
+        "type": ("gp3", "gp3", "floppy", TYPE),
         "iops": COUNT,
         "throughput": COUNT,
         "encrypted": BOOLEAN,

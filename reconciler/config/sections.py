@@ -1,6 +1,7 @@
 """The parts of a sector config that are about the reconciler itself, not about one fleet."""
 
 from datetime import time
+from decimal import Decimal
 
 from pydantic import Field, SecretStr
 
@@ -70,6 +71,12 @@ class ScaleIn(Section):
     """Requested / allocatable below which a non-empty node is a candidate, 0 to 1."""
     unneeded_time_seconds: Seconds = Field(default=600.0, alias="unneeded_time")
     """How long a non-empty node must have been a candidate."""
+    settle_time_seconds: Seconds = Field(default=300.0, alias="settle_time")
+    """No pod is moved off a node to which a pod was bound less than this long ago."""
+    consolidate_after_seconds: Seconds | None = Field(default=None, alias="consolidate_after")
+    """The same for moves that only save money, where it is longer (the value of `settle_time`)."""
+    move_cost_usd: Price = Decimal("0.0005")
+    """What the move of one pod costs; a move must save more than that within an hour."""
     max_empty_at_once: Count = 10
     """Empty nodes that may go together, those already draining included."""
     max_non_empty_at_once: Count = 1

@@ -298,6 +298,11 @@ def scale_in_settings(scale_in: ScaleIn) -> planner.ScaleInSettings:
         type_spares=scale_in.type_spares,
         utilization_threshold=scale_in.utilization_threshold,
         unneeded_seconds=scale_in.unneeded_time_seconds,
+        settle_seconds=scale_in.settle_time_seconds,
+        consolidate_after_seconds=max(
+            scale_in.settle_time_seconds, scale_in.consolidate_after_seconds or 0.0
+        ),
+        move_cost_usd=scale_in.move_cost_usd,
         empty_at_once_max=scale_in.max_empty_at_once,
         non_empty_at_once_max=scale_in.max_non_empty_at_once,
         pod_eviction_timeout_seconds=scale_in.pod_eviction_timeout_seconds,

@@ -44,6 +44,12 @@ class ScaleInSettings:
     type_spares: int = 0
     utilization_threshold: float = 0.5
     unneeded_seconds: float = 600
+    settle_seconds: float = 300
+    """No pod is moved off a node to which one was bound less than this long ago."""
+    consolidate_after_seconds: float = 300
+    """The same for moves that only save money; never less than `settle_seconds`."""
+    move_cost_usd: Decimal = Decimal("0.0005")
+    """What the move of one pod costs; a move must save more than that within an hour."""
     empty_at_once_max: int = 10
     non_empty_at_once_max: int = 1
     pod_eviction_timeout_seconds: float = 120

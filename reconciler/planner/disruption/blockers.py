@@ -5,32 +5,14 @@ minima, how many at once) are asked by the policy that has them.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.leaving.idleness import kept_by_twin
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
-
-VOLUNTARY = frozenset({"protected", "not-ready"})
-"""Codes of blockers that hold what nobody needs to do now; a node that EC2 takes away goes all
-the same."""
-
-
-class Blocker(NamedTuple):
-    """One reason why a node stays."""
-
-    code: str
-    """The stable word, shown as `kept[].code`."""
-    detail: str
-    """A sentence for people, about the node as `it`."""
-
-    @property
-    def voluntary(self) -> bool:
-        """Whether it holds voluntary disruptions only."""
-        return self.code in VOLUNTARY
 
 
 def instance_protection(instance: Instance | None) -> Blocker | None:

@@ -9,6 +9,8 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blockers import first_blocker
+from reconciler.planner.disruption.move_cost import moves_rank, not_worth_moving
+from reconciler.planner.disruption.settling import settled_at
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.leaving.drains import attempts_noted_anew, rests_until
 from reconciler.planner.leaving.idleness import counted, is_empty, unneeded_since
@@ -46,22 +48,37 @@ class Candidate:
     """Its pods may bounce: no timer is needed, they have run for long."""
     since: datetime | None
     """Since when it has been unneeded; None when that begins now."""
+    settled_at: datetime | None
+    """From when its pods may be moved; None when that needs no waiting."""
     failures_rank: int
     """1 after a failed drain: others go first."""
     policy: PolicyName
     because: str
 
     def ripe(self, at: datetime) -> bool:
+        """Whether it has been unneeded for `unneeded_time`, and its pods have settled."""
+        return self.settles_for(at) is None and self.unneeded_long_enough(at)
+
+    def unneeded_long_enough(self, at: datetime) -> bool:
         """Whether it has been unneeded for `unneeded_time`."""
         if self.bounces:
             return True
         needed = timedelta(seconds=self.status.settings.scale_in.unneeded_seconds)
         return at - (self.since or at) >= needed
 
+    def settles_for(self, at: datetime) -> timedelta | None:
+        """How long its pods still settle; None when they have settled."""
+        if self.settled_at is None or self.settled_at <= at:
+            return None
+        return self.settled_at - at
+
     def order(self) -> tuple[object, ...]:
-        """Unneeded longest first, so that the choice stays the same from cycle to cycle."""
+        """The node that has been unneeded longest comes first, then the one with fewer moves.
+
+        The choice stays the same from cycle to cycle.
+        """
         waited = self.since is None, self.since.timestamp() if self.since else 0.0
-        return (self.failures_rank, *waited, self.share, self.node.name)
+        return (self.failures_rank, *waited, *moves_rank(self.moving), self.share, self.node.name)
 
 
 def find_candidates(scene: Scene) -> list[Candidate]:
@@ -126,7 +143,16 @@ def lasting_bar(scene: Scene, candidate: Candidate) -> Bar | None:
     if not scene.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
     refusal = scene.cycle.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
-    return ("budget", refusal) if refusal else None
+    return ("budget", refusal) if refusal else _not_worth_moving(scene.cycle, candidate)
+
+
+def _not_worth_moving(cycle: Cycle, candidate: Candidate) -> Bar | None:
+    """That the moves cost more than the node; None for a fleet that goes at any price."""
+    offer, settings = cycle.offers[candidate.status.key], candidate.status.settings
+    if settings.departing or not offer.priced:
+        return None
+    price = offer.nano_usd_per_hour
+    return not_worth_moving(candidate.moving, price, settings.scale_in.move_cost_usd)
 
 
 def _candidate(
@@ -149,6 +175,8 @@ def _candidate(
     if barred is not None or not moving:
         keep(cycle, node, *(barred or ("deleting", "its last pods are being deleted")))
         return None
+    policy: PolicyName = "scale-in" if little_used or bounces else "consolidation"
+    departing = status.settings.departing
     because = f"its pods ask for {utilisation.shown(node.name)}"
     if bounces:
         because = "all its pods belong to ReplicaSets and have run for 30m"
@@ -160,8 +188,9 @@ def _candidate(
         share=share,
         bounces=bounces,
         since=unneeded_since(cycle, node),
+        settled_at=None if departing else settled_at(pods, policy, status.settings.scale_in),
         failures_rank=int(rests_until(cycle, node) is not None),
-        policy="scale-in" if little_used or bounces else "consolidation",
+        policy=policy,
         because=because,
     )
 

@@ -13,6 +13,7 @@ from datetime import timedelta
 from reconciler.model.actions import REPLACEMENT_ASKED, AnyAction
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.demand import SectorFinder
+from reconciler.planner.disruption.move_cost import not_worth_moving
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.leaving.attempts import Attempts, read_attempts
 from reconciler.planner.leaving.drains import annotate
@@ -178,7 +179,11 @@ class Consolidator:
         if not (old.priced and new.priced):
             return False
         most = old.nano_usd_per_hour * (100 - SAVING_PERCENT_MIN)
-        return most > 0 and new.nano_usd_per_hour * 100 <= most
+        if most <= 0 or new.nano_usd_per_hour * 100 > most:
+            return False
+        saved = old.nano_usd_per_hour - new.nano_usd_per_hour
+        move_cost_usd = candidate.status.settings.scale_in.move_cost_usd
+        return not_worth_moving(candidate.moving, saved, move_cost_usd) is None
 
     def asked_in_vain(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether nodes have come for it, this fleet's too, and it could not go all the same.

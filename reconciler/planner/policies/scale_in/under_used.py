@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.planner.cycle import Cycle, Removal
+from reconciler.planner.disruption.move_cost import moves_and_saving
 from reconciler.planner.leaving.drains import begin_drain, evictions
 from reconciler.planner.leaving.kept import keep
 from reconciler.planner.leaving.mover import Mover
@@ -145,10 +146,13 @@ def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> Bar | None:
     cycle, settings = scene.cycle, candidate.status.settings.scale_in
     if cycle.row_of[candidate.node.name] in mover.receiving:
         return IN_USE
-    if not candidate.ripe(cycle.at):
+    settles = candidate.settles_for(cycle.at)
+    if not candidate.unneeded_long_enough(cycle.at):
         waits = timedelta(seconds=settings.unneeded_seconds)
         waits -= cycle.at - (candidate.since or cycle.at)
         return "unneeded-time", f"{candidate.because}; {duration(waits)} to go"
+    if settles is not None:
+        return "settling", f"a pod was placed there a short time ago; {duration(settles)} to go"
     found = lasting_bar(scene, candidate)
     if found is not None:
         return found
@@ -166,6 +170,10 @@ def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:
     fit = "fits" if len(candidate.moving) == 1 else "fit"
     pods = counted_noun(len(candidate.moving), "pod")
     because = f"{candidate.because}; {pods} {fit} elsewhere"
+    offer = cycle.offers[candidate.status.key]
+    if offer.priced and not candidate.status.settings.departing:
+        price, cost = offer.nano_usd_per_hour, settings.move_cost_usd
+        because += f"; {moves_and_saving(candidate.moving, price, cost)}"
     if rounds > 1:
         because += f"; budgets let them go in {rounds} rounds, {len(now)} now"
     policy, grace = candidate.policy, settings.graceful_termination_max_seconds

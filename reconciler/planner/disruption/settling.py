@@ -1,0 +1,32 @@
+"""Nodes that still settle: a pod that has just been placed is not moved again at once.
+
+A new replica starts where kube-scheduler put it a moment ago, often after this program moved the
+one before it. A node that received a pod within `settle_time` is therefore no candidate for a
+voluntary move, and for one that only saves money not within `consolidate_after`.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import PolicyName
+from reconciler.model.cluster import Pod
+from reconciler.model.counted import counts
+from reconciler.planner.settings import ScaleInSettings
+
+
+def settled_at(
+    pods: Iterable[Pod], policy: PolicyName, settings: ScaleInSettings
+) -> datetime | None:
+    """The moment from which a node's pods may be moved; None when nothing tells their age.
+
+    Args:
+        pods: The pods on the node.
+        policy: `scale-in`, or `consolidation` for a move that only saves money.
+        settings: The scale-in settings of the node's fleet.
+    """
+    bound = [at for pod in pods if counts(pod) for at in (pod.started_at or pod.created_at,) if at]
+    if not bound:
+        return None
+    saving_only = policy == "consolidation"
+    seconds = settings.consolidate_after_seconds if saving_only else settings.settle_seconds
+    return max(bound) + timedelta(seconds=seconds)

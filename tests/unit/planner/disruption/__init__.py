@@ -1,0 +1,1 @@
+"""Disruption: what keeps nodes, what moves cost, what is tainted softly."""

@@ -5,7 +5,6 @@ from typing import Final
 
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import (
-    DRAINING_TAINT,
     AnyAction,
     DeletePod,
     EvictPod,
@@ -13,6 +12,8 @@ from reconciler.model.actions import (
     TaintNode,
     TerminateInstance,
     UntaintNode,
+    begins_drain,
+    ends_drain,
 )
 from reconciler.model.binding import IDENTITY_NAMESPACE, Binding, Verdict
 from reconciler.model.ids import NodeName, PodKey
@@ -126,9 +127,9 @@ class EventReporter:
                 ended = "evicted from" if isinstance(action, EvictPod) else "deleted on"
                 text = f"{ended} {action.node} by {action.policy}: {action.because}"
                 self._emit_pod(action.pod, "Moved", text + self._destination(action.pod))
-            case TaintNode() if action.taint.key == DRAINING_TAINT:
+            case TaintNode() if begins_drain(action):
                 self._emit_node(action.node, "Draining", f"{action.policy}: {action.because}")
-            case UntaintNode() if action.key == DRAINING_TAINT:
+            case UntaintNode() if ends_drain(action):
                 self._emit_node(action.node, "DrainEnded", f"{action.policy}: {action.because}")
             case TerminateInstance() if action.node is not None:
                 text = f"instance {action.instance} is ended by {action.policy}: {action.because}"

@@ -4,7 +4,7 @@ A new action is a new power: model, planner, executor handler, codec and docs, o
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from reconciler.model.cluster import Taint
 from reconciler.model.fleet import Provider
@@ -34,6 +34,7 @@ its node, if it has one.
 """
 
 DRAINING_TAINT = "fleet-reconciler.io/draining"
+UNNEEDED_TAINT = "fleet-reconciler.io/unneeded"
 UNNEEDED_SINCE = "fleet-reconciler.io/unneeded-since"
 DRAIN_STARTED = "fleet-reconciler.io/drain-started"
 DRAIN_PROGRESS = "fleet-reconciler.io/drain-progress"
@@ -153,3 +154,13 @@ AnyAction = (
     | TerminateInstance
     | DeleteNode
 )
+
+
+def begins_drain(action: AnyAction) -> TypeGuard[TaintNode]:
+    """Whether the action puts our draining taint on a node; a soft taint moves nothing."""
+    return isinstance(action, TaintNode) and action.taint.key == DRAINING_TAINT
+
+
+def ends_drain(action: AnyAction) -> TypeGuard[UntaintNode]:
+    """Whether the action takes our draining taint off a node."""
+    return isinstance(action, UntaintNode) and action.key == DRAINING_TAINT

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from time import perf_counter, process_time
 
-from reconciler.model.actions import EvictPod, TaintNode
+from reconciler.model.actions import EvictPod, begins_drain
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
@@ -100,7 +100,7 @@ def measure(nodes: int = NODES) -> Measured:
         first=first,
         wall=tuple(wall),
         cpu=tuple(cpu),
-        leaving=sum(isinstance(action, TaintNode) for action in made.actions),
+        leaving=sum(begins_drain(action) for action in made.actions),
         moved=len(moved),
         placed=len(moved & placed),
         peak_mib=_peak_mib(),

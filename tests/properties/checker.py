@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from reconciler.model.actions import (
     DRAINING_TAINT,
     SetCapacity,
-    TaintNode,
     TerminateInstance,
     UntaintNode,
+    begins_drain,
 )
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import NodeName, PodKey
@@ -49,7 +49,7 @@ class Replay:
                 continue
             place = self.existing[action.node]
             place.taints = tuple(t for t in place.taints if t.key != DRAINING_TAINT)
-        for begun in (a for a in plan.actions if isinstance(a, TaintNode)):
+        for begun in (a for a in plan.actions if begins_drain(a)):
             self.existing[begun.node].taints += (begun.taint,)
         for moved in (p for p in plan.placements if p.moved_from is not None):
             source = self.existing[NodeName(str(moved.moved_from))]

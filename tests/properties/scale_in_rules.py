@@ -7,9 +7,9 @@ from reconciler.model.actions import (
     UNNEEDED_SINCE,
     DeleteNode,
     EvictPod,
-    TaintNode,
     TerminateInstance,
     UntaintNode,
+    begins_drain,
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import NodeName, PodKey
@@ -27,7 +27,7 @@ def scale_in_faults(snapshot: Snapshot, settings: PlannerSettings, made: Plan) -
     owner = {node.name: fleet for fleet in facts for node in fleet.nodes}
     nodes = {node.name: node for node in snapshot.cluster.nodes}
     ours = [a for a in made.actions if a.policy == "scale-in"]
-    tainted = [a.node for a in ours if isinstance(a, TaintNode)]
+    tainted = [a.node for a in ours if begins_drain(a)]
     ended = [a.node for a in ours if isinstance(a, TerminateInstance) and a.node]
     moved = {a.pod: a.node for a in ours if isinstance(a, EvictPod)}
     found: list[str] = []

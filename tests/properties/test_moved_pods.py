@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.model.actions import TaintNode
+from reconciler.model.actions import begins_drain
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -55,7 +55,7 @@ def eager(settings: PlannerSettings) -> PlannerSettings:
 def evicted(snapshot: Snapshot, made: Plan) -> Snapshot:
     """The moment after the evictions: moved pods wait, their nodes are tainted."""
     moved = {p.pod for p in made.placements if p.moved_from is not None}
-    taints = {a.node: a.taint for a in made.actions if isinstance(a, TaintNode)}
+    taints = {a.node: a.taint for a in made.actions if begins_drain(a)}
     cluster = snapshot.cluster
 
     def tainted(node: Node) -> Node:

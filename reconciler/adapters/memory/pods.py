@@ -239,7 +239,7 @@ class MemoryObjects:
     def _bind_where_it_fits(self, pod: Pod) -> bool:
         best = min(
             (
-                (score(self._scoring, node, free), name)
+                (score(self._scoring, node, free, pod), name)
                 for name, node in self.nodes.items()
                 if holds(free := self._free_on(name), pod)
                 and admits(node, pod)

@@ -6,8 +6,8 @@ from reconciler.model.actions import (
     DeletePod,
     EvictPod,
     SetCapacity,
-    TaintNode,
     TerminateInstance,
+    begins_drain,
 )
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
@@ -54,8 +54,7 @@ def _verdict(cycle: Cycle, made: Plan, node: Node) -> tuple[NodeVerdict, str, st
         return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
     if name in cycle.inventory.leaving:
         return "leaves", "instance-gone", "its instance is shutting down or gone"
-    endings = (TaintNode, TerminateInstance, EvictPod, DeletePod, DeleteNode)
-    leaving = [a for a in _actions(made, name) if isinstance(a, endings)]
+    leaving = [a for a in _actions(made, name) if _ends(a)]
     if leaving:
         return "leaves", leaving[0].policy, leaving[0].because
     held = next((h for h in made.held if h.node == name), None)
@@ -63,6 +62,12 @@ def _verdict(cycle: Cycle, made: Plan, node: Node) -> tuple[NodeVerdict, str, st
         return "held", held.code, HELD.get(held.code, held.code)
     kept = next((k for k in made.kept if k.node == name), None)
     return _staying(cycle, node) if kept is None else ("kept", kept.code, kept.detail)
+
+
+def _ends(action: AnyAction) -> bool:
+    """Whether the action empties or ends its node; a soft taint only asks pods to go elsewhere."""
+    ends = isinstance(action, TerminateInstance | EvictPod | DeletePod | DeleteNode)
+    return ends or begins_drain(action)
 
 
 def _staying(cycle: Cycle, node: Node) -> tuple[NodeVerdict, str, str]:

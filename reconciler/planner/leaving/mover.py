@@ -9,6 +9,7 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.soft_taints import is_marked
 from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.leaving.moves import Moves, waits_for_its_end
 from reconciler.planner.leaving.room_at_first import RoomAtFirst
@@ -21,6 +22,8 @@ from reconciler.planner.placement.simulation import RowSpec
 
 SPREAD_PODS_MAX = 200
 """Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
+_LAST = 2.0
+"""Taken off the share of room, so that a node with a soft taint comes after all others."""
 _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 
@@ -63,6 +66,7 @@ class Mover:
         for name, node in cycle.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[cycle.row_of[name]] = True
+        self._marked = [cycle.row_of[n] for n, node in cycle.nodes.items() if is_marked(node)]
         self._order = self._filling_order([cycle.row_of[name] for name in last])
         self.room_at_first = RoomAtFirst(cycle.sim, self.staying)
 
@@ -197,7 +201,8 @@ class Mover:
     ) -> list[int]:
         """Take what was moved off again, and place pods of these classes one after the other.
 
-        Each goes to the row that takes it and has the largest share of CPU and memory left.
+        Each goes to the row that takes it and has the largest share of CPU and memory left, to one
+        with our soft taint only where no other takes it.
 
         Returns:
             Where they went, up to the first that fits nowhere.
@@ -208,7 +213,9 @@ class Mover:
                 sim.place(pod_class, np.array([row]), np.array([-amount]))
         rows: list[int] = []
         offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
-        share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1)
+        disliked = np.zeros(sim.rows)
+        disliked[self._marked] = _LAST
+        share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
         for pod_class in classes:
             takes = among & (sim.room(pod_class) > 0)
             chosen = int(np.where(takes, share, -np.inf).argmax())
@@ -216,6 +223,7 @@ class Mover:
                 break
             sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
             share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
+            share[chosen] -= disliked[chosen]
             rows.append(chosen)
         return rows
 

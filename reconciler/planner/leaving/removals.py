@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.actions import TerminateInstance, UntaintNode
+from reconciler.model.actions import AnyAction, TerminateInstance, ends_drain
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.plan import Held
 from reconciler.planner.cycle import Cycle
@@ -44,14 +44,17 @@ def settle_removals(cycle: Cycle) -> None:
 
 def still_draining(cycle: Cycle) -> frozenset[NodeName]:
     """Nodes with our taint that this plan neither ends nor gives back."""
-    done = {
-        action.node
-        for action in cycle.actions
-        if isinstance(action, TerminateInstance | UntaintNode) and action.node is not None
-    }
+    done = {name for name in map(_node_done_with, cycle.actions) if name is not None}
     return frozenset(
         node.name for node in cycle.nodes.values() if is_draining(node) and node.name not in done
     )
+
+
+def _node_done_with(action: AnyAction) -> NodeName | None:
+    """The node whose drain the action ends; None when it ends none."""
+    if isinstance(action, TerminateInstance) or ends_drain(action):
+        return action.node
+    return None
 
 
 class FleetRoom:
@@ -78,6 +81,11 @@ class FleetRoom:
     def may_leave(self, key: FleetKey) -> bool:
         """Whether one more node may go."""
         return self._left[key] > 0
+
+    @property
+    def left(self) -> Mapping[FleetKey, int]:
+        """How many more nodes each fleet can do without."""
+        return self._left
 
     def leave(self, key: FleetKey) -> None:
         """One more node goes."""

@@ -3,13 +3,12 @@
 from datetime import timedelta
 
 from reconciler.model.actions import (
-    DRAINING_TAINT,
     AnyAction,
     DeleteNode,
     DeletePod,
     EvictPod,
-    TaintNode,
     TerminateInstance,
+    begins_drain,
 )
 from reconciler.model.errors import InvariantViolated
 from reconciler.model.ids import NodeName
@@ -74,7 +73,5 @@ def _removes(action: AnyAction) -> bool:
     match action:
         case TerminateInstance() | DeleteNode() | EvictPod() | DeletePod():
             return True
-        case TaintNode():
-            return action.taint.key == DRAINING_TAINT
         case _:
-            return False
+            return begins_drain(action)

@@ -69,8 +69,7 @@ def remove_empty(scene: Scene, ripe: RipeNodes, awaited: Mapping[NodeName, NodeN
         elif node.name in awaited and scene.room.may_leave(status.key):
             source = awaited[node.name]
             keep(cycle, node, "consolidation", f"it costs less than {source}, whose pods can come")
-            scene.closed.add(node.name)
-            scene.waiting.add(node.name)
+            scene.wait(node.name)
         else:
             _remove(scene, idle, node, status)
 
@@ -87,10 +86,10 @@ def _ripe(scene: Scene, node: Node, status: FleetStatus) -> timedelta | None:
     if is_joining(node, cycle.at, cycle.settings.instance_init_seconds):
         keep(cycle, node, "not-ready", "it is still starting: pods that wait count on it")
         return None
-    idle = idle_for(cycle, node)
-    if idle is None:
+    noted = idle_for(cycle, node)
+    if noted is None:
         start_timer(cycle, node, "the node is empty: its idle time counts from now")
-        idle = timedelta(0)
+    idle = noted or timedelta(0)
     required = timedelta(
         seconds=idle_seconds_required(status.settings, cycle.at, cycle.settings.timezone)
     )
@@ -98,8 +97,7 @@ def _ripe(scene: Scene, node: Node, status: FleetStatus) -> timedelta | None:
         waits = duration(required - idle)
         keep(cycle, node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
         if scene.room.may_leave(status.key):
-            scene.closed.add(node.name)
-            scene.waiting.add(node.name)
+            scene.wait(node.name, mark=noted is not None)
         return None
     return idle
 
@@ -125,8 +123,7 @@ def _remove(scene: Scene, idle: timedelta, node: Node, status: FleetStatus) -> N
         keep(cycle, node, *at_minimum(status))
     elif scene.draining_before + scene.empty_begun >= most:
         keep(cycle, node, "max-empty-at-once", "enough nodes are leaving at once")
-        scene.closed.add(node.name)
-        scene.waiting.add(node.name)
+        scene.wait(node.name)
     elif not _spare(scene, node, status):
         keep(cycle, node, *NEEDED_BACK)
     else:

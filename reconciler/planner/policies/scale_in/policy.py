@@ -1,6 +1,7 @@
 """The order of scale-in (docs/scale-in.md)."""
 
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.soft_taints import mark_unneeded
 from reconciler.planner.policies.scale_in.awaited import find_awaited
 from reconciler.planner.policies.scale_in.candidates import find_candidates
 from reconciler.planner.policies.scale_in.empty import find_ripe, remove_empty
@@ -17,4 +18,5 @@ def propose(cycle: Cycle) -> None:
     candidates = find_candidates(scene)
     remove_empty(scene, ripe, find_awaited(scene, candidates, ripe))
     remove_under_used(scene, candidates)
+    mark_unneeded(cycle, scene.unneeded, scene.not_looked_at, scene.room.left)
     cycle.sim.lends = True

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
@@ -35,6 +36,10 @@ class Scene:
     """Those that wait: for their time, for their turn, or for the pods of a dearer node."""
     spares: set[NodeName] = field(default_factory=set)
     """Those that stay as spares."""
+    unneeded: dict[NodeName, PolicyName] = field(default_factory=dict)
+    """Nodes that may go when their time comes, in that order, and for which policy."""
+    not_looked_at: set[NodeName] = field(default_factory=set)
+    """Candidates whose turn did not come in this plan."""
     empty_begun: int = 0
     """Empty nodes that this plan begins to remove."""
     non_empty_begun: int = 0
@@ -46,6 +51,18 @@ class Scene:
     def idle(self) -> set[NodeName]:
         """Empty nodes that are open to pods: kube-scheduler knows nothing of what they wait for."""
         return self.waiting | self.spares
+
+    def wait(self, name: NodeName, *, mark: bool = True) -> None:
+        """An empty node stays for now, and takes no pods.
+
+        Args:
+            name: The node.
+            mark: Whether it gets the soft taint; not in the plan that starts its timer.
+        """
+        self.closed.add(name)
+        self.waiting.add(name)
+        if mark:
+            self.unneeded[name] = "scale-in"
 
     def judge(self, fleet: FleetSettings) -> Judge:
         """The rules as the fleet's sector sets them."""

@@ -38,6 +38,8 @@ class _Emptier:
         last = [c.node.name for c in reversed(candidates)]
         self._mover = Mover(scene.cycle, scene.closed, last, scene.under_way)
         self._departures = Departures(scene, self._mover, self._examined)
+        scene.not_looked_at |= {c.node.name for c in candidates}
+        scene.not_looked_at -= {c.node.name for c in self._examined}
 
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
@@ -67,6 +69,8 @@ class _Emptier:
         mover.begin(moves)
         cycle.used_rows.update(moves.rows)
         taken = {cycle.row_name(row) for row in moves.rows}
+        for name in taken:
+            scene.unneeded.pop(name, None)
         scene.closed -= taken
         scene.waiting -= taken
         scene.spares -= taken
@@ -105,8 +109,11 @@ class _Emptier:
         if needed is not None:
             keep(cycle, node, *needed)
             stop_timer(cycle, node, needed[1])
-        elif UNNEEDED_SINCE not in node.annotations or candidate.since is None:
+            return
+        if UNNEEDED_SINCE not in node.annotations or candidate.since is None:
             start_timer(cycle, node, f"unneeded from now: {candidate.because}")
+        else:
+            self._scene.unneeded[node.name] = candidate.policy
 
     def _needed(self, candidate: Candidate) -> Bar | None:
         """Why the node is needed after all; None when it is not, or only in this very plan."""

@@ -7,7 +7,7 @@ from reconciler.model.actions import (
     DRAIN_STARTED,
     AnyAction,
     TerminateInstance,
-    UntaintNode,
+    ends_drain,
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
@@ -52,7 +52,7 @@ def finish_leaving(cycle: Cycle) -> list[Moves]:
     Returns:
         Where the pods of nodes that drain on go.
     """
-    taken_back = {a.node for a in cycle.actions if isinstance(a, UntaintNode)}
+    taken_back = {action.node for action in cycle.actions if ends_drain(action)}
     under_way: list[tuple[Node, FleetKey]] = []
     for node in cycle.nodes.values():
         key = cycle.inventory.fleet_of_node.get(node.name)

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from reconciler.model.actions import EvictPod, TaintNode
+from reconciler.model.actions import EvictPod, TaintNode, begins_drain
 from reconciler.planner.settings import ScaleInSettings
-from tests.builders import make_fleet_settings, make_node
+from tests.builders import ago, make_fleet_settings, make_node
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import FLEET, ago, kept, on, told, unneeded
+from tests.unit.planner.scale_in.scene import FLEET, kept, on, told, unneeded
 from tests.unit.planner.scale_in.scene import planned as planned_for
 
 
@@ -68,7 +68,7 @@ def test_node_is_emptied_only_if_that_saves_more_than_the_moves_cost(cost: str, 
     )
     assert told(made, TaintNode) == (["a"] if goes else [])
     if goes:
-        (taint,) = [a for a in made.actions if isinstance(a, TaintNode)]
+        (taint,) = [a for a in made.actions if begins_drain(a)]
         assert "saves 0.2 USD/h for 4 moves counted as 0.2 USD" in taint.because
     else:
         assert kept(made)["a"] == "move-cost"

@@ -6,9 +6,12 @@ from typing import Any
 from reconciler.model.actions import (
     DRAIN_STARTED,
     UNNEEDED_SINCE,
+    UNNEEDED_TAINT,
     AnnotateNode,
     AnyAction,
     EvictPod,
+    TaintNode,
+    UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Fleet, Instance
@@ -108,8 +111,19 @@ def told(made: Plan, kind: type[AnyAction]) -> list[str]:
     return [
         a.pod.name if isinstance(a, EvictPod) else str(getattr(a, "node", ""))
         for a in made.actions
-        if isinstance(a, kind)
+        if isinstance(a, kind) and not is_soft(a)
     ]
+
+
+def is_soft(action: AnyAction) -> bool:
+    """Whether it puts the soft taint on or takes it off, which moves nothing."""
+    match action:
+        case TaintNode(taint=taint):
+            return taint.key == UNNEEDED_TAINT
+        case UntaintNode(key=key):
+            return key == UNNEEDED_TAINT
+        case _:
+            return False
 
 
 def annotations_set(made: Plan) -> set[tuple[str, str, str | None]]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, time, timedelta
 
 import pytest
 
-from reconciler.model.actions import UNNEEDED_SINCE, TaintNode
+from reconciler.model.actions import UNNEEDED_SINCE, begins_drain
 from reconciler.model.cluster import Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.planner import plan
@@ -52,7 +52,7 @@ def leaves(at: str, idle_minutes: float, timezone: str = "UTC", *, explicit: boo
     made = plan(
         make_snapshot(node, cloud=cloud, at=moment), make_settings(fleet, timezone=timezone)
     )
-    return any(isinstance(action, TaintNode) for action in made.actions)
+    return any(begins_drain(action) for action in made.actions)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_timer_of_the_future_begins_anew(objects: tuple[Pod, ...]) -> None:
     node = make_node("a", fleet, annotations=FrozenMap(AHEAD))
     made = planned(fleet, node, make_node("b", fleet), *objects)
     assert NOTED_NOW in annotations_set(made)
-    assert not any(isinstance(action, TaintNode) for action in made.actions)
+    assert not any(begins_drain(action) for action in made.actions)
 
 
 def test_end_of_a_pod_in_the_future_begins_the_timer() -> None:

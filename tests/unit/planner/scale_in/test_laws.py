@@ -20,6 +20,7 @@ from reconciler.model.actions import (
     TaintNode,
     TerminateInstance,
     UntaintNode,
+    begins_drain,
 )
 from reconciler.model.cluster import Node, Pod, PodDisruptionBudget
 from reconciler.model.frozen import FrozenMap
@@ -162,7 +163,7 @@ def overfull(world: World, places: dict[Any, Any]) -> list[str]:
 def unemptied(world: World, made: Plan, evicted: list[Any]) -> list[str]:
     """Nodes that are ended with pods that count, or drained without an end in sight."""
     ended = {a.node for a in made.actions if isinstance(a, TerminateInstance)}
-    begun = {a.node for a in made.actions if isinstance(a, TaintNode)}
+    begun = {a.node for a in made.actions if begins_drain(a)}
     in_rounds = {
         a.node for a in made.actions if isinstance(a, AnnotateNode) and a.key == DRAIN_PROGRESS
     }

@@ -1,0 +1,101 @@
+"""Soft taints: kube-scheduler is asked not to fill nodes that are about to go.
+
+kube-scheduler prefers the nodes with the most room left, which are the next ones that scale-in
+would empty, so without a hint new pods land where they are soon evicted again. A node that is
+unneeded and whose time has not come carries `fleet-reconciler.io/unneeded:PreferNoSchedule`. The
+taint refuses no pod: it only puts the node last in kube-scheduler's order, and the simulation
+never counts it when it asks whether a pod fits. Cluster Autoscaler does the same with its
+DeletionCandidateOfClusterAutoscaler taint.
+"""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import islice
+
+from reconciler.model.actions import (
+    UNNEEDED_TAINT,
+    AnyAction,
+    PolicyName,
+    TaintNode,
+    UntaintNode,
+    ends_drain,
+)
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.cycle import Cycle
+from reconciler.planner.fleets.inventory import is_draining
+
+CHANGES_MAX = 10
+"""Taints that one plan puts on and takes off, so that a large cluster is not patched all at once.
+Source: Cluster Autoscaler's --max-bulk-soft-taint-count."""
+
+
+def is_marked(node: Node) -> bool:
+    """Whether the node carries our soft taint."""
+    return any(taint.key == UNNEEDED_TAINT for taint in node.taints)
+
+
+def mark_unneeded(
+    cycle: Cycle,
+    unneeded: Mapping[NodeName, PolicyName],
+    unknown: AbstractSet[NodeName],
+    room: Mapping[FleetKey, int],
+) -> None:
+    """Put the soft taint on unneeded nodes, and take it off all others.
+
+    Nodes that are being drained keep what they have: the hard taint says more.
+
+    Args:
+        cycle: The plan; the drains that it begins are among its removals.
+        unneeded: Nodes that may go when their time comes, in that order, and for which policy.
+        unknown: Nodes that this plan did not look at: nothing is changed about them.
+        room: How many nodes each fleet can do without beside those that leave; of more nodes than
+            that none is asked to stay empty.
+    """
+    draining = {name for name, node in cycle.nodes.items() if is_draining(node)}
+    draining -= {each.node for each in cycle.actions if ends_drain(each)}
+    settled = draining | {each.node for each in cycle.removals if each.node is not None}
+    wanted = _within_room(cycle, [name for name in unneeded if name not in settled], room)
+    others = (
+        node
+        for name, node in cycle.nodes.items()
+        if name not in settled and name not in unknown and not node.deleting
+    )
+    changes: list[AnyAction] = [
+        *_unmarked(node for node in others if node.name not in wanted),
+        *(
+            _mark(name, unneeded[name])
+            for name in unneeded
+            if name in wanted and not is_marked(cycle.nodes[name])
+        ),
+    ]
+    cycle.actions += islice(changes, CHANGES_MAX)
+
+
+def _within_room(
+    cycle: Cycle, names: Iterable[NodeName], room: Mapping[FleetKey, int]
+) -> frozenset[NodeName]:
+    """As many nodes per fleet as it can do without; those that are marked already come first."""
+    left = dict(room)
+    found: list[NodeName] = []
+    for name in sorted(names, key=lambda each: not is_marked(cycle.nodes[each])):
+        key = cycle.inventory.fleet_of_node[name]
+        if left.get(key, 0) > 0:
+            left[key] -= 1
+            found.append(name)
+    return frozenset(found)
+
+
+def _unmarked(nodes: Iterable[Node]) -> Iterable[UntaintNode]:
+    because = "the node is needed: it may be filled again"
+    for node in filter(is_marked, nodes):
+        yield UntaintNode(node=node.name, key=UNNEEDED_TAINT, policy="scale-in", because=because)
+
+
+def _mark(name: NodeName, policy: PolicyName) -> TaintNode:
+    return TaintNode(
+        node=name,
+        taint=Taint(key=UNNEEDED_TAINT, value=policy, effect="PreferNoSchedule"),
+        policy=policy,
+        because="unneeded, and its time has not come: new pods should go elsewhere",
+    )

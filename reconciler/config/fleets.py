@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from reconciler.config.base import Section
-from reconciler.config.sections import GracePeriod, ScaleIn
+from reconciler.config.sections import DisruptionBudget, GracePeriod, ScaleIn
 from reconciler.config.terraform import Taints, TerraformVariables
 from reconciler.config.types import (
     Arch,
@@ -112,6 +112,8 @@ class FleetEntry(Section):
     """Age at which its nodes are replaced; default: never. Not built yet, refused."""
     scale_in: ScaleIn | None = None
     """Keys of the top-level `scale_in` that differ here."""
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
+    """How many of these nodes may be disrupted at a time, beside the budgets above."""
     terraform: TerraformVariables | None = None
     """Module variables that differ here."""
 
@@ -146,6 +148,8 @@ class SectorEntry(Section):
     """Grace periods by time of day and weekday; default: the top-level ones."""
     scale_in: ScaleIn | None = None
     """Keys of the top-level `scale_in` that differ here."""
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
+    """How many of these nodes may be disrupted at a time, beside the budgets above."""
     terraform: TerraformVariables | None = None
     """Module variables that differ here."""
     regions: tuple[Region, ...] = ()

@@ -36,10 +36,6 @@ _LISTS: Final = {
         "no room is kept free by it; take it out and run a Deployment of pause pods with a"
         " negative priority"
     ),
-    "disruption_budgets": (
-        "only the default [{nodes: 10%}] may be stated; limit scale-in with"
-        " scale_in.max_empty_at_once and scale_in.max_non_empty_at_once"
-    ),
 }
 """Lists that ask for nothing while they are empty."""
 _QUEUE: Final = "no notice is read; leave it empty and run aws-node-termination-handler"
@@ -48,7 +44,6 @@ _GROUP: Final = (
     "`reconciler run` does not manage Auto Scaling groups; `reconciler plan` with files does. Take"
     " the fleet out of the config that `run` reads"
 )
-_DEFAULT_BUDGET: Final = {"nodes": "10%"}
 
 
 def not_acted_on(document: Document, *, running: bool) -> Iterator[Problem]:
@@ -93,18 +88,9 @@ def _is_on(section: Mapping) -> bool:
 
 
 def _asks(root: Mapping, key: str) -> bool:
-    """Whether a list has an item that is not the default."""
+    """Whether a list has an item."""
     node = root.get(key)
-    if not isinstance(node, Sequence) or not node.items:
-        return False
-    first = node.items[0].value
-    is_default = (
-        key == "disruption_budgets"
-        and len(node.items) == 1
-        and isinstance(first, Mapping)
-        and {name: first.text(name) for name in first.entries} == _DEFAULT_BUDGET
-    )
-    return not is_default
+    return isinstance(node, Sequence) and bool(node.items)
 
 
 def _fault(

@@ -6,10 +6,12 @@ Every function takes what was written and raises a fault with a stable code.
 """
 
 import re
-from datetime import time
+from datetime import UTC, datetime, time
 from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
 
 from reconciler.config.faults import out_of_range, quoted, wrong_type
 from reconciler.config.tree import Plain
@@ -17,6 +19,7 @@ from reconciler.model.quantity import parse_quantity
 
 SECONDS_MAX: Final = 10 * 365 * 86_400
 """Ten years: anything longer is a slip of the keyboard."""
+CRON_FIELDS: Final = 5
 INTEGER_MAX: Final = 2**31 - 1
 QUANTITY_MAX: Final = 2**63 - 1
 
@@ -223,6 +226,18 @@ def region(value: str) -> str:
     """The name of an AWS Region, by its form."""
     if re.fullmatch(REGION_PATTERN, value, re.ASCII) is None:
         raise wrong_type(f"must be an AWS Region such as us-west-2, not {quoted(value)}")
+    return value
+
+
+def cron_schedule(value: str) -> str:
+    """A cron expression of five fields that can be read."""
+    try:
+        CronSim(value, datetime(2026, 1, 1, tzinfo=UTC))
+    except CronSimError as error:
+        example = "(such as '0 2 * * sat')"
+        raise wrong_type(f"no cron expression: {quoted(value)} {example}: {error}") from None
+    if len(value.split()) != CRON_FIELDS:
+        raise wrong_type(f"a cron expression has {CRON_FIELDS} fields, not {quoted(value)}")
     return value
 
 

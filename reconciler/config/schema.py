@@ -97,8 +97,7 @@ class SectorConfig(Section):
     spot_return: SpotReturn = SpotReturn.model_construct()
     """Moves demand from on-demand back to spot nodes. Not built yet, refused."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
-    """How many nodes may be disrupted at a time; `[{nodes: 10%}]` is accepted as the default.
-    Not built yet, refused."""
+    """How many nodes may be disrupted at a time. Default: 10 % for every reason but `empty`."""
     headroom: tuple[Headroom, ...] = ()
     """Room that is kept free. Not built yet, refused."""
     notifications: Notifications = Notifications.model_construct()

@@ -9,6 +9,8 @@ from reconciler.config.base import Section
 from reconciler.config.types import (
     Boolean,
     Count,
+    CronSchedule,
+    DisruptionReason,
     Name,
     NodesOrPercent,
     Percent,
@@ -180,25 +182,26 @@ class SpotReturn(Section):
 
 
 class DisruptionBudget(Section):
-    """How many nodes may be disrupted at the same time. Of several the strictest holds.
+    """How many nodes may be disrupted at the same time. Of several that match the strictest holds.
 
-    Not built yet, refused.
+    It holds always; or within a window of `starts`, `ends` and `days`; or for `duration` after
+    each moment of `schedule`.
     """
 
     nodes: NodesOrPercent
-    """A number of nodes, or a percentage of those that there are, rounded up."""
-    starts: TimeOfDay | None = None
+    """A number of nodes, or a percentage of those that its scope has, rounded up."""
+    starts: TimeOfDay = MIDNIGHT
     """Time of day from which it holds, in `timezone`."""
-    ends: TimeOfDay | None = None
-    """Time of day until which it holds."""
+    ends: TimeOfDay = MIDNIGHT
+    """Time of day until which it holds (`24:00` by default); earlier than `starts`: overnight."""
     days: tuple[Weekday, ...] = ()
     """Days as names or 1 to 7 from Monday; none: every day."""
-    reasons: tuple[Name, ...] = ()
+    reasons: tuple[DisruptionReason, ...] = ()
     """The reasons for disruption that it limits; none: all."""
-    schedule: Text | None = None
-    """When it begins to hold, as a cron expression."""
+    schedule: CronSchedule | None = None
+    """When it begins to hold, as a cron expression in `timezone`; with `duration`."""
     duration_seconds: PositiveSeconds | None = Field(default=None, alias="duration")
-    """How long it holds from each time of `schedule`."""
+    """How long it holds from each moment of `schedule`."""
 
 
 class Headroom(Section):

@@ -1,6 +1,6 @@
 """From a sector config and the catalogue to the planner's settings: everything looked up once."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -8,7 +8,7 @@ from typing import Final
 from reconciler.config.fleets import OwnSize, SectorEntry
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.config.schema import SectorConfig
-from reconciler.config.sections import GracePeriod, RaiseLimits, ScaleIn
+from reconciler.config.sections import DisruptionBudget, GracePeriod, RaiseLimits, ScaleIn
 from reconciler.model.cluster import Resources, Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.fleet import InstanceOption, InstanceType, UsdPerHour
@@ -16,7 +16,13 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import Region
 from reconciler.planner import settings as planner
 
-EVERY_DAY: Final = frozenset(range(1, 8))
+DEFAULT_BUDGETS: Final = (
+    planner.DisruptionBudget(
+        nodes=10, percent=True, reasons=planner.DISRUPTION_REASONS - {"empty"}
+    ),
+)
+"""Without a stated budget a tenth of all nodes may be disrupted at a time. The end of an empty
+node disturbs no pod: `max_empty_at_once` limits those."""
 KUBELET_PODS_MAX: Final = 110
 """kubelet's own default, for instance types that the catalogue does not know."""
 SpotPrices = Mapping[tuple[Region, str], UsdPerHour]
@@ -77,8 +83,28 @@ def planner_settings(
             per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
         ),
         timezone=config.timezone,
+        disruption_budgets=_budgets(config.disruption_budgets)
+        if config.disruption_budgets
+        else DEFAULT_BUDGETS,
         consolidation=config.consolidation,
         allow_destroy=frozenset(config.allow_destroy),
+    )
+
+
+def _budgets(stated: Iterable[DisruptionBudget]) -> tuple[planner.DisruptionBudget, ...]:
+    """Disruption budgets in the planner's form."""
+    return tuple(
+        planner.DisruptionBudget(
+            nodes=int(budget.nodes.removesuffix("%")),
+            percent=budget.nodes.endswith("%"),
+            reasons=frozenset(budget.reasons) or planner.DISRUPTION_REASONS,
+            starts=budget.starts,
+            ends=budget.ends,
+            weekdays=frozenset(budget.days) or planner.EVERY_DAY,
+            schedule=budget.schedule,
+            duration_seconds=budget.duration_seconds or 0.0,
+        )
+        for budget in stated
     )
 
 
@@ -122,6 +148,7 @@ def _sector(
         fleets=tuple(_fleet(fleet, market) for fleet in fleets if fleet.sector_name == name),
         expander=sector.expander or config.expander,
         usd_per_hour_max=sector.max_hourly_usd,
+        disruption_budgets=_budgets(sector.disruption_budgets),
     )
 
 
@@ -157,6 +184,7 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
         over_subscription=fleet.over_subscription,
         grace_periods=tuple(grace_period(period) for period in fleet.grace_periods),
         scale_in=scale_in_settings(fleet.scale_in),
+        disruption_budgets=_budgets(entry.disruption_budgets),
         bounce_deployment_pods=entry.bounce_deployment_pods,
         expire_after_seconds=entry.expire_after_seconds,
     )
@@ -284,7 +312,7 @@ def grace_period(period: GracePeriod) -> planner.GracePeriod:
     return planner.GracePeriod(
         starts=period.starts,
         ends=period.ends,
-        weekdays=frozenset(period.days) or EVERY_DAY,
+        weekdays=frozenset(period.days) or planner.EVERY_DAY,
         seconds=period.seconds,
     )
 

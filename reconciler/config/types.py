@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
 from reconciler.config import scalars
 from reconciler.config.faults import out_of_range, wrong_type
+from reconciler.planner import settings as planner
 
 T = TypeVar("T")
 NumberT = TypeVar("NumberT", int, float, Decimal)
@@ -232,6 +233,13 @@ NodesOrPercent: TypeAlias = Annotated[
     BeforeValidator(scalars.any_text),
     text_like(r"\d{1,6}|(100|\d{1,2})%", "a number of nodes or a percentage such as 10%"),
     _json(anyOf=[{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+%?$"}]),
+]
+DisruptionReason: TypeAlias = Annotated[planner.DisruptionReason, BeforeValidator(scalars.any_text)]
+CronSchedule: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.text),
+    AfterValidator(scalars.cron_schedule),
+    _json(type="string"),
 ]
 Tags: TypeAlias = dict[str, Name]
 Labels: TypeAlias = dict[str, Name]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import time
 from decimal import Decimal
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.fleet import InstanceOption, InstanceType, Lifecycle, Provider, UsdPerHour
@@ -31,6 +31,49 @@ class GracePeriod:
     weekdays: frozenset[int]
     """1 to 7 from Monday, of the moment asked about."""
     seconds: float
+
+
+DisruptionReason = Literal[
+    "empty",
+    "underutilized",
+    "consolidation",
+    "drifted",
+    "expired",
+    "rebalance",
+    "spot-reschedule",
+    "deschedule",
+]
+"""Why a node is disrupted that could stay: what a disruption budget may limit."""
+DISRUPTION_REASONS: Final[frozenset[DisruptionReason]] = frozenset(get_args(DisruptionReason))
+EVERY_DAY: Final = frozenset(range(1, 8))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionBudget:
+    """How many nodes of its scope may be disrupted at the same time.
+
+    It holds always, within a window (`starts`, `ends`, `weekdays`), or for `duration_seconds` after
+    each moment of `schedule`.
+    """
+
+    nodes: int
+    """A number of nodes, or a percentage of those that the scope has."""
+    percent: bool = False
+    reasons: frozenset[DisruptionReason] = DISRUPTION_REASONS
+    starts: time = time(0)
+    ends: time = time(0)
+    """Equal to `starts`: the whole day."""
+    weekdays: frozenset[int] = EVERY_DAY
+    schedule: str | None = None
+    """A cron expression in the config's time zone."""
+    duration_seconds: float = 0.0
+
+    def allowed(self, nodes: int) -> int:
+        """How many of so many nodes may be disrupted; a percentage is rounded up."""
+        return -(-nodes * self.nodes // 100) if self.percent else self.nodes
+
+    def __str__(self) -> str:
+        return f"nodes: {self.nodes}{'%' if self.percent else ''}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +140,7 @@ class FleetSettings:
     departing: bool = False
     """`allow_destroy` lists it: it may hold nothing, and takes nothing more."""
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
     bounce_deployment_pods: bool = False
     expire_after_seconds: float | None = None
 
@@ -119,6 +163,7 @@ class SectorSettings:
     fleets: tuple[FleetSettings, ...]
     expander: Expander = "cost"
     usd_per_hour_max: Decimal | None = None
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +220,8 @@ class PlannerSettings:
     instance_init_seconds: float = 900
     unready_seconds: float = 600
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
+    """Of the whole cluster; those of sectors and fleets hold beside them."""
     timezone: str = "UTC"
     consolidation: bool = False
     allow_destroy: frozenset[str] = frozenset()

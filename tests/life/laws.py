@@ -150,6 +150,17 @@ class Laws:
             yield "it is protected"
         if node is not None:
             yield from self._bars_of(node)
+            yield from self._settling(pod, self._fleet_of(node))
+
+    def _settling(self, pod: Pod, fleet_id: FleetId | None) -> Iterator[str]:
+        """A pod is not moved again right after it was placed, unless its fleet is to go."""
+        settings = self._config_of(fleet_id)
+        if settings is None or settings.name in self._stage.process.planned_with.allow_destroy:
+            return
+        since = pod.started_at or pod.created_at
+        seconds = settings.scale_in.settle_seconds - RACE_SECONDS
+        if since is not None and (self._world.clock.now() - since).total_seconds() < seconds:
+            yield f"it was placed at {since:%H:%M:%S}, and has not settled"
 
     def _bars_of(self, node: Node) -> Iterator[str]:
         """Why a node must not be drained."""

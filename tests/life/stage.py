@@ -13,6 +13,7 @@ from tests.life.programs import Config
 
 INIT_SECONDS = 300
 UNREADY_SECONDS = 240
+SETTLE_SECONDS = 60
 SMALL = amounts(cpu=4, memory="16Gi", pods=20)
 LARGE = amounts(cpu=8, memory="32Gi", pods=20)
 DELAYS = Delays(
@@ -27,6 +28,8 @@ def fleet_settings(config: Config) -> tuple[FleetSettings, ...]:
         idle_threshold_seconds=120,
         idle_threshold_explicit=True,
         unneeded_seconds=120,
+        settle_seconds=SETTLE_SECONDS,
+        consolidate_after_seconds=SETTLE_SECONDS,
         utilization_threshold=config.threshold,
         non_empty_at_once_max=config.non_empty_at_once,
         type_spares=config.spares,

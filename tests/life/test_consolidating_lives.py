@@ -61,6 +61,8 @@ class ConsolidatingCluster:
             idle_threshold_seconds=self._draw.choice([60, 120, 300]),
             idle_threshold_explicit=True,
             unneeded_seconds=self._draw.choice([60, 120, 300]),
+            settle_seconds=60,
+            consolidate_after_seconds=120,
             utilization_threshold=config.threshold,
             non_empty_at_once_max=config.non_empty_at_once,
             type_spares=config.spares,

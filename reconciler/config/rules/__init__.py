@@ -6,7 +6,15 @@ when another part is wrong: all faults come in one go.
 
 from collections.abc import Iterator
 
-from reconciler.config.rules import capacities, election, kinds, labels, names, tags
+from reconciler.config.rules import (
+    capacities,
+    disruption_budgets,
+    election,
+    kinds,
+    labels,
+    names,
+    tags,
+)
 from reconciler.config.rules.document import Document
 from reconciler.config.tree import Mapping
 from reconciler.model.errors import Problem
@@ -18,6 +26,7 @@ _RULES = (
     kinds.check_duplicates,
     kinds.check_default_sector,
     capacities.check_capacities,
+    disruption_budgets.check_disruption_budgets,
     election.check_election,
     tags.check_reserved,
     tags.check_limits,

@@ -23,16 +23,11 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.inventory import is_draining, is_marked
 
 CHANGES_MAX = 10
 """Taints that one plan puts on and takes off, so that a large cluster is not patched all at once.
 Source: Cluster Autoscaler's --max-bulk-soft-taint-count."""
-
-
-def is_marked(node: Node) -> bool:
-    """Whether the node carries our soft taint."""
-    return any(taint.key == UNNEEDED_TAINT for taint in node.taints)
 
 
 def mark_unneeded(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.actions import DRAINING_TAINT, UNNEEDED_TAINT
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
@@ -125,6 +125,11 @@ class Inventory:
 def is_draining(node: Node) -> bool:
     """Whether the node carries our draining taint."""
     return bool(node.taints) and any(taint.key == DRAINING_TAINT for taint in node.taints)
+
+
+def is_marked(node: Node) -> bool:
+    """Whether the node carries our soft taint."""
+    return bool(node.taints) and any(taint.key == UNNEEDED_TAINT for taint in node.taints)
 
 
 VOLUNTARY_DRAINS = frozenset({"scale-in", "consolidation"})

@@ -9,8 +9,7 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.disruption.soft_taints import is_marked
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.inventory import is_draining, is_marked
 from reconciler.planner.leaving.moves import Moves, waits_for_its_end
 from reconciler.planner.leaving.room_at_first import RoomAtFirst
 from reconciler.planner.node_rows import node_row

@@ -142,7 +142,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "ends": ("8:00", time(8), "25:00", TYPE),
         "days": ("[mon]", (1,), "[8]", RANGE),
         "reasons": ("[empty]", ("empty",), "empty", TYPE),
-        "schedule": ("0 2 * * 6", "0 2 * * 6", "[a]", TYPE),
+        "schedule": ("0 2 * * 6", "0 2 * * 6", "0 2 * *", TYPE),
         "duration": POSITIVE_SECONDS,
     },
     "Headroom": {
@@ -193,6 +193,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "bounce_deployment_pods": BOOLEAN,
         "expire_after": ("720h", 2_592_000.0, "0s", RANGE),
         "scale_in": SUBSECTION,
+        "disruption_budgets": ("[{nodes: 0}]", ..., "[{nodes: x}]", TYPE),
         "terraform": SUBSECTION,
     },
     "SectorEntry": {
@@ -205,6 +206,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "max_hourly_usd": PRICE,
         "inactive_grace_periods": ("[]", (), "{}", TYPE),
         "scale_in": SUBSECTION,
+        "disruption_budgets": ("[{nodes: 0}]", ..., "[{nodes: x}]", TYPE),
         "terraform": SUBSECTION,
         "regions": ("[us-east-1]", ("us-east-1",), "[x]", TYPE),
     },
@@ -333,6 +335,13 @@ PLACES = {
 """Where a section stands, what else must be in it, and how its model is reached."""
 
 
+TOGETHER = {
+    ("DisruptionBudget", "schedule"): "duration: 1h",
+    ("DisruptionBudget", "duration"): "schedule: 0 2 * * 6",
+}
+"""What must stand beside a key that has a value."""
+
+
 CASES = [(section, key) for section, keys in KEYS.items() for key in keys]
 
 
@@ -340,6 +349,8 @@ def document(section: str, key: str, value: str) -> str:
     """A config in which one key has a value and nothing else is wrong."""
     template, needed, _ = PLACES[section]
     others = [part for part in _split(needed) if not part.startswith(f"{key}:")]
+    if value and (section, key) in TOGETHER:
+        others.append(TOGETHER[section, key])
     body = "{" + ", ".join([*others, f"{key}: {value}"]) + "}"
     return template.replace("BODY", body) + "\n"
 

@@ -18,7 +18,6 @@ ASKED = {
     "spot_return.enabled": "spot_return: {enabled: true}\n",
     "interruption.queue_url": "interruption: {queue_url: 'https://sqs/q'}\n",
     "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
-    "disruption_budgets": "disruption_budgets: [{nodes: 10%}, {nodes: 0, days: [mon]}]\n",
     "sectors.primary.fleets[0].expire_after": with_fleets("{size: small, expire_after: 720h}"),
 }
 GROUP = with_fleets("{size: small, provider: asg, auto_scaling_group: workers}")

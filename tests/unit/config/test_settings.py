@@ -7,10 +7,10 @@ import pytest
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
-from reconciler.config.settings import EVERY_DAY, planner_settings
+from reconciler.config.settings import planner_settings
 from reconciler.model.cluster import Taint
 from reconciler.model.errors import UsageError
-from reconciler.planner.settings import FleetSettings, GracePeriod, RaiseLimits
+from reconciler.planner.settings import EVERY_DAY, FleetSettings, GracePeriod, RaiseLimits
 from tests.unit.config.documents import COMPLETE, config_of
 
 GIB = 2**30

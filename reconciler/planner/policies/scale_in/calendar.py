@@ -4,22 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from reconciler.planner.calendar import in_window
 from reconciler.planner.settings import FleetSettings, GracePeriod
-
-
-def holds(period: GracePeriod, local: datetime) -> bool:
-    """Whether the period is in force at a local time.
-
-    An overnight range holds on each of its days from 00:00 to `ends` and from `starts` on.
-    """
-    if local.isoweekday() not in period.weekdays:
-        return False
-    clock = local.time().replace(tzinfo=None)
-    if period.starts == period.ends:
-        return True
-    if period.starts < period.ends:
-        return period.starts <= clock < period.ends
-    return clock >= period.starts or clock < period.ends
 
 
 def grace_seconds(periods: Sequence[GracePeriod], at: datetime, timezone: str) -> float | None:
@@ -27,7 +13,8 @@ def grace_seconds(periods: Sequence[GracePeriod], at: datetime, timezone: str) -
     if not periods:
         return None
     local = at.astimezone(ZoneInfo(timezone))
-    return next((p.seconds for p in periods if holds(p, local)), None)
+    holding = (p.seconds for p in periods if in_window(local, p.starts, p.ends, p.weekdays))
+    return next(holding, None)
 
 
 def idle_seconds_required(fleet: FleetSettings, at: datetime, timezone: str) -> float:

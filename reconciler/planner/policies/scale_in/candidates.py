@@ -21,6 +21,7 @@ from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, movable
 from reconciler.planner.policies.scale_in.calendar import grace_seconds
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
 from reconciler.planner.policies.scale_in.utilisation import Utilisation
+from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.text import duration
 
 BOUNCE_AFTER = timedelta(seconds=1800)
@@ -54,6 +55,13 @@ class Candidate:
     """1 after a failed drain: others go first."""
     policy: PolicyName
     because: str
+
+    @property
+    def reason(self) -> DisruptionReason:
+        """What a disruption budget calls it."""
+        if self.status.settings.departing:
+            return "drifted"
+        return "consolidation" if self.policy == "consolidation" else "underutilized"
 
     def ripe(self, at: datetime) -> bool:
         """Whether it has been unneeded for `unneeded_time`, and its pods have settled."""

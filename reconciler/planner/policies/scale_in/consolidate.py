@@ -164,6 +164,7 @@ class Consolidator:
         cycle.raises[key] = ("consolidation", because)
         cycle.actions += self._noted(candidate, key)
         self._scene.non_empty_begun += 1
+        self._scene.budgets.take(candidate.status.key)
 
     def _is_replaced(self, candidate: Candidate) -> bool:
         """Whether other nodes may be kept or bought for its pods at all."""

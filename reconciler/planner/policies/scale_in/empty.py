@@ -19,6 +19,7 @@ from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, at_minimum
 from reconciler.planner.policies.scale_in.calendar import idle_seconds_required
 from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
+from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.text import duration
 
 Ripe = tuple[timedelta, Node, FleetStatus]
@@ -124,15 +125,24 @@ def _remove(scene: Scene, idle: timedelta, node: Node, status: FleetStatus) -> N
     elif scene.draining_before + scene.empty_begun >= most:
         keep(cycle, node, "max-empty-at-once", "enough nodes are leaving at once")
         scene.wait(node.name)
+    elif budget := scene.budgets.blocker(status.key, _reason(status)):
+        keep(cycle, node, *budget)
+        scene.wait(node.name)
     elif not _spare(scene, node, status):
         keep(cycle, node, *NEEDED_BACK)
     else:
         scene.room.leave(status.key)
+        scene.budgets.take(status.key)
         scene.empty_begun += 1
         scene.closed.add(node.name)
         because = f"empty for {duration(idle)}"
         actions = (taint(node, "scale-in", because),)
         cycle.removals.append(Removal(key=status.key, node=node.name, actions=actions))
+
+
+def _reason(status: FleetStatus) -> DisruptionReason:
+    """An empty node of a fleet that is to go differs from what the config asks for."""
+    return "drifted" if status.settings.departing else "empty"
 
 
 def _spare(scene: Scene, node: Node, status: FleetStatus) -> bool:

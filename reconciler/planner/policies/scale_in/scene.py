@@ -7,6 +7,7 @@ from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.budgets import DisruptionBudgets
 from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.leaving.drains import terms_of
 from reconciler.planner.leaving.idleness import counted
@@ -24,6 +25,7 @@ class Scene:
     under_way: Sequence[Moves]
     room: FleetRoom
     reserve: DemandReserve
+    budgets: DisruptionBudgets
     draining: frozenset[NodeName]
     """Nodes that are being emptied, by whatever policy."""
     draining_before: int
@@ -89,6 +91,7 @@ def set_scene(cycle: Cycle, under_way: Sequence[Moves]) -> Scene:
         under_way=under_way,
         room=FleetRoom(cycle),
         reserve=DemandReserve(cycle),
+        budgets=DisruptionBudgets(cycle),
         draining=draining,
         draining_before=sum(map(is_draining, cycle.nodes.values())),
         non_empty_draining=sum(

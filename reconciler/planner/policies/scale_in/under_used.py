@@ -75,6 +75,7 @@ class _Emptier:
         scene.waiting -= taken
         scene.spares -= taken
         scene.room.leave(candidate.status.key)
+        scene.budgets.take(candidate.status.key)
         scene.non_empty_begun += 1
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True
@@ -91,6 +92,7 @@ class _Emptier:
         match answer:
             case Moves():
                 self._scene.non_empty_begun += 1
+                self._scene.budgets.take(candidate.status.key)
                 keep(cycle, node, code, "nodes that take its pods are launching")
             case NewNodes(text=text):
                 departures.consolidator.ask_for(candidate, answer)
@@ -165,7 +167,7 @@ def _limit(scene: Scene, mover: Mover, candidate: Candidate) -> Bar | None:
         return found
     if scene.non_empty_draining + scene.non_empty_begun >= settings.non_empty_at_once_max:
         return "max-non-empty-at-once", "enough nodes with pods are being emptied"
-    return None
+    return scene.budgets.blocker(candidate.status.key, candidate.reason)
 
 
 def _removal(cycle: Cycle, candidate: Candidate, moves: Moves) -> Removal:

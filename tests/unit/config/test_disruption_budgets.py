@@ -1,0 +1,59 @@
+"""Disruption budgets of a config: what they become, and which of their keys exclude each other."""
+
+from datetime import time
+
+import pytest
+
+from reconciler.config.catalogue import load_catalogue
+from reconciler.config.faults import RANGE
+from reconciler.config.settings import DEFAULT_BUDGETS, planner_settings
+from reconciler.planner.settings import DISRUPTION_REASONS, DisruptionBudget, PlannerSettings
+from tests.unit.config.documents import config_of, found, with_fleets
+
+
+def settings_of(text: str) -> PlannerSettings:
+    """What the planner gets of a config with one fleet."""
+    return planner_settings(
+        config_of("cluster: c\n" + text + with_fleets("{size: small}")), load_catalogue()
+    )
+
+
+def test_without_a_budget_a_tenth_of_the_nodes_may_be_disrupted() -> None:
+    """Empty nodes are left to max_empty_at_once: their end disturbs no pod."""
+    assert settings_of("").disruption_budgets == DEFAULT_BUDGETS
+    (budget,) = DEFAULT_BUDGETS
+    assert (budget.allowed(41), budget.allowed(1)) == (5, 1)
+    assert budget.reasons == DISRUPTION_REASONS - {"empty"}
+
+
+def test_stated_budget_is_for_all_reasons_and_takes_the_place_of_the_default() -> None:
+    """The page says so, and as Karpenter's users know it."""
+    (budget,) = settings_of("disruption_budgets: [{nodes: 10%}]\n").disruption_budgets
+    assert budget == DisruptionBudget(nodes=10, percent=True)
+    assert budget.reasons == DISRUPTION_REASONS
+
+
+def test_window_and_reasons_arrive() -> None:
+    """A budget for office hours would hold at night."""
+    text = "{nodes: 0, starts: '08:00', ends: '18:00', days: [mon, fri], reasons: [drifted, empty]}"
+    (budget,) = settings_of(f"disruption_budgets: [{text}]\n").disruption_budgets
+    assert (budget.starts, budget.ends, budget.weekdays) == (time(8), time(18), frozenset({1, 5}))
+    assert budget.reasons == {"drifted", "empty"}
+    assert (budget.nodes, budget.percent) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("budget", "key"),
+    [
+        ("{nodes: 1, schedule: 0 2 * * 6}", "schedule"),
+        ("{nodes: 1, duration: 4h}", "duration"),
+        ("{nodes: 1, schedule: 0 2 * * 6, duration: 4h, starts: '08:00'}", "starts"),
+        ("{nodes: 1, schedule: 0 2 * * 6, duration: 4h, days: [sat]}", "days"),
+    ],
+)
+def test_keys_that_contradict_each_other_are_a_fault(budget: str, key: str) -> None:
+    """A budget that holds never, or always, is found out on a bad night."""
+    text = f"disruption_budgets: [{budget}]\n" + with_fleets("{size: small}")
+    assert [(code, path) for code, path, _, _ in found(text)] == [
+        (RANGE, f"disruption_budgets[0].{key}")
+    ]

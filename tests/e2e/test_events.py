@@ -99,7 +99,11 @@ def test_node_events_show_under_kubectl_describe_node(
     """Events of nodes have no namespace of their own; in a wrong one they are never found."""
     if shutil.which("kubectl") is None:
         pytest.skip("kubectl is not installed")
-    config.write_text(CONFIG.replace("idle_threshold: 2s", "idle_threshold: 2s, unneeded_time: 1s"))
+    config.write_text(
+        CONFIG.replace(
+            "idle_threshold: 2s", "idle_threshold: 2s, unneeded_time: 1s, settle_time: 0s"
+        )
+    )
     with Program(world.sandbox, config) as program:
         program.until_ready()
         # A bare pod may not be moved: its little used node stays, and says why.

@@ -2,7 +2,9 @@
 
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
-_SCALE_IN = "scale_in: {idle_threshold: 2s, unneeded_time: 2s, utilization_threshold: 0.6}"
+_SCALE_IN = (
+    "scale_in: {idle_threshold: 2s, unneeded_time: 2s, settle_time: 0s, utilization_threshold: 0.6}"
+)
 _LABELS = {"app": "api"}
 
 

@@ -2,7 +2,7 @@
 
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
-_CONFIG = "consolidation: true\nscale_in: {idle_threshold: 15s, unneeded_time: 2s}"
+_CONFIG = "consolidation: true\nscale_in: {idle_threshold: 15s, unneeded_time: 2s, settle_time: 0s}"
 
 
 def test_larger_node_is_replaced_by_a_smaller_one(scene: Scene) -> None:

@@ -5,7 +5,7 @@ from reconciler.model.cluster import Node
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
 _SCALE_IN = (
-    "scale_in: {idle_threshold: 2s, unneeded_time: 2s, utilization_threshold: 0.6,"
+    "scale_in: {idle_threshold: 2s, unneeded_time: 2s, settle_time: 0s, utilization_threshold: 0.6,"
     " pod_eviction_timeout: 4s}"
 )
 _GROUP = "/apis/admissionregistration.k8s.io/v1"

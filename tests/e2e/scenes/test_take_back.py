@@ -4,7 +4,9 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.sandbox.cluster.settings import TERMINATION
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
-_SCALE_IN = "scale_in: {idle_threshold: 2s, unneeded_time: 2s, utilization_threshold: 0.6}"
+_SCALE_IN = (
+    "scale_in: {idle_threshold: 2s, unneeded_time: 2s, settle_time: 0s, utilization_threshold: 0.6}"
+)
 
 
 def test_draining_node_is_taken_back_before_anything_is_bought(scene: Scene) -> None:

@@ -81,12 +81,14 @@ class Candidate:
         return self.settled_at - at
 
     def order(self) -> tuple[object, ...]:
-        """The node that has been unneeded longest comes first, then the one with fewer moves.
+        """The node that has been unneeded longest comes first, then the least used one.
 
-        The choice stays the same from cycle to cycle.
+        The choice stays the same from cycle to cycle. Of equally used nodes the one with fewer
+        moves comes first. (Fewer moves before less use was tried: over two days of docs/month.md
+        it moved a tenth more pods, for 3 % more node-hours.)
         """
         waited = self.since is None, self.since.timestamp() if self.since else 0.0
-        return (self.failures_rank, *waited, *moves_rank(self.moving), self.share, self.node.name)
+        return (self.failures_rank, *waited, self.share, *moves_rank(self.moving), self.node.name)
 
 
 def find_candidates(scene: Scene) -> list[Candidate]:

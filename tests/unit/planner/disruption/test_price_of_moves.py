@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.model.actions import EvictPod, TaintNode, begins_drain
 from reconciler.planner.settings import ScaleInSettings
-from tests.builders import ago, make_fleet_settings, make_node
+from tests.builders import ago, make_fleet_settings, make_node, make_pod
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
 from tests.unit.planner.scale_in.scene import FLEET, kept, on, told, unneeded
 from tests.unit.planner.scale_in.scene import planned as planned_for
@@ -84,7 +84,7 @@ def test_replacement_is_not_bought_for_less_than_the_moves_cost() -> None:
 def test_of_equal_nodes_the_one_with_fewer_moves_goes() -> None:
     """The saving is the same, the disruption is not."""
     nodes = unneeded("a", FLEET), unneeded("b", FLEET), make_node("c", FLEET)
-    many = [on("a", f"p{n}", "100m") for n in range(4)]
+    many = [make_pod(f"p{n}", node="a", cpu="250m", memory="16Mi") for n in range(4)]
     made = planned_for(FLEET, *nodes, *many, on("b", cpu="1"), on("c", cpu="1"))
     assert told(made, TaintNode) == ["b"]
     assert told(made, EvictPod) == ["on-b"]

@@ -198,7 +198,11 @@ class Scene:
 
     def ready_nodes(self) -> list[Node]:
         """Those that pods can be bound to."""
-        return [node for node in self.nodes() if node.ready and not node.taints]
+        return [
+            node
+            for node in self.nodes()
+            if node.ready and all(taint.effect == "PreferNoSchedule" for taint in node.taints)
+        ]
 
     def running(self) -> list[Pod]:
         """The pods that run."""

@@ -64,7 +64,7 @@ def resource_amount(resource: str, text: str) -> int:
 
 
 def format_amount(resource: str, amount: int) -> str:
-    """An amount for people: `1500m`, `28Gi`, `3`; the inverse of `resource_amount`."""
+    """An amount for people: `1500m`, `28Gi`, `3`; bytes are rounded to hundredths of a unit."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
@@ -74,3 +74,10 @@ def format_amount(resource: str, amount: int) -> str:
                 text = f"{amount / unit:.2f}".rstrip("0").rstrip(".")
                 return f"{text}{suffix}"
     return str(amount)
+
+
+def exact_amount(resource: str, amount: int) -> str:
+    """An amount for people without any rounding: `28Gi`, or `30064771073` where no unit fits."""
+    shown = format_amount(resource, amount)
+    plain = f"{amount}m" if resource == "cpu" else str(amount)
+    return shown if resource_amount(resource, shown) == amount else plain

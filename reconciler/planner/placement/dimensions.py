@@ -18,7 +18,16 @@ from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - Kubernetes' word for every address of a node; nothing binds
 BASIC = ("cpu", "memory", "pods", "ephemeral-storage")
 AMOUNT_MAX = 2**48
-"""256 TiB, or as many of anything: larger amounts fit nowhere and would overflow sums."""
+"""256 TiB, or as many of anything: the most of a resource that is counted on one node.
+
+A node that offers more counts as offering this. Sums of larger amounts, inflated by an
+over-subscription, would leave 64 bits.
+"""
+BEYOND = AMOUNT_MAX + 1
+"""What a pod that requests more than `AMOUNT_MAX` counts as: more than any node offers.
+
+How much larger than the limit a pod and a node are cannot be compared, so no node takes it.
+"""
 _ROWS_MAX = 4096
 """Pods' rows that are remembered, twice over."""
 PodRow = tuple[IntArray, IntArray]
@@ -127,7 +136,7 @@ class Dimensions:
     ) -> IntArray:
         row = np.zeros(len(self.names), dtype=np.int64)
         for name, amount in requests.items():
-            row[self.column.get(name, self._nowhere)] = min(amount, AMOUNT_MAX)
+            row[self.column.get(name, self._nowhere)] = min(amount, BEYOND)
         # Containers of one pod may name a port twice: kube-scheduler compares it with other pods'.
         everywhere = {_port_name(port) for port in ports if port.address == ANY_ADDRESS}
         for port in ports:
@@ -143,7 +152,7 @@ class Dimensions:
         taken = row.copy()
         for name, column in self.column.items():
             if name not in BASIC and not name.startswith(_VOLUMES):
-                taken[column] = UNLIMITED
+                taken[column] = BEYOND
         taken.flags.writeable = False
         return taken
 

@@ -23,6 +23,8 @@ from reconciler.planner.placement.kinds import KindTable
 from reconciler.planner.placement.topology import Topology
 
 NO_LIMITS: Mapping[str, int | None] = FrozenMap()
+_SUM_MAX = 2**62
+"""What the pods of one node count as at most: it is far beyond what any node offers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,16 +315,23 @@ class Simulation:
                 self._shared.take(pod_class.volumes.shared, self.free, distinct, amounts)
         lent = [(pod_class, rows) for pod_class, rows in loads if pod_class.spec.priority < 0]
         if lent:
-            self._lendable = self._summed(lent)
+            self._lendable = self._summed(lent, most=_SUM_MAX // 2)
 
-    def _summed(self, loads: Sequence[tuple[PodClass, Sequence[int]]]) -> IntArray:
-        """What pods ask for, added up per row."""
+    def _summed(
+        self, loads: Sequence[tuple[PodClass, Sequence[int]]], most: int = _SUM_MAX
+    ) -> IntArray:
+        """What pods ask for, added up per row, at most `most` of each."""
         rows = np.fromiter(chain.from_iterable(rows for _, rows in loads), dtype=np.int64)
         number = np.repeat(np.arange(len(loads)), [len(rows) for _, rows in loads])
         requests = np.array([pod_class.requests for pod_class, _ in loads], dtype=np.int64)
         total = np.zeros_like(self._free)
         for column in np.flatnonzero(np.any(requests, axis=0)).tolist():
-            np.add.at(total[:, column], rows, requests[number, column])
+            amounts = requests[number, column]
+            np.add.at(total[:, column], rows, amounts)
+            if len(rows) * int(amounts.max()) > most:
+                # Whole numbers of 64 bits may have overflowed, fractions say where.
+                near = np.bincount(rows, weights=amounts, minlength=len(total))
+                total[near > most, column] = most
         return total
 
     def fork(self) -> tuple[int, int]:

@@ -21,8 +21,6 @@ NULL = Raw(b"null")
 Quantity = str | int | float
 """A Kubernetes quantity: the API server writes strings, and reads bare numbers too."""
 
-AMOUNT_MAX = 2**53
-"""More (8 PiB, or 9e12 CPUs) fits nowhere, and sums would leave 64 bits: it is taken as this."""
 _LARGEST = 2**63 - 1
 """From here on it is no quantity: `resource_amount` caps there, as the API server does."""
 
@@ -142,7 +140,7 @@ def amount_of(resource: str, quantity: Quantity) -> int:
     amount = resource_amount(resource, text)
     if not 0 <= amount < _LARGEST:
         raise ValueError(f"{text[:40]!r} is no amount of {resource}")
-    return min(amount, AMOUNT_MAX)
+    return amount
 
 
 def amounts_of(quantities: Mapping[str, Quantity] | None) -> dict[str, int]:

@@ -41,7 +41,8 @@ TEXT_MAX = 1 << 18
 RESOURCES_MAX = 8
 """Names that are read of one fleet at most."""
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
-Amount = Annotated[int, Meta(ge=0, lt=2**53)]
+Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""What a node may state of a resource, which is as much as a Kubernetes quantity holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,17 @@ def test_lease_gives_back_what_was_remembered() -> None:
     assert state.memories == memories
 
 
+def test_any_amount_that_a_node_may_state_is_remembered() -> None:
+    """One node of 8 PiB made the whole state unreadable: every fleet would be asked again."""
+    huge = FleetMemory(
+        fleet="primary-small",
+        region=Region("us-west-2"),
+        learned=FrozenMap({"memory": 2**53, "nvidia.com/gpu": 2**63 - 1}),
+    )
+    state = decode(lease(fleet_state=encode_fleet_state([huge])))
+    assert state.memories == (huge,)
+
+
 DEMAND = DemandMemory(
     demand="0123456789abcdef",
     fleet="primary-small",

@@ -95,11 +95,14 @@ def test_bare_numbers_are_quantities() -> None:
     assert pod.spec.requests == {"cpu": 2500, "memory": 1024, "pods": 1}
 
 
-@pytest.mark.parametrize("memory", ["7Ei", "1e18", "9007199254740993"])
-def test_quantity_that_fits_nowhere_is_still_read(memory: str) -> None:
+@pytest.mark.parametrize(
+    ("memory", "amount"),
+    [("7Ei", 7 * 2**60), ("1e18", 10**18), ("9007199254740993", 2**53 + 1)],
+)
+def test_quantity_that_fits_nowhere_is_read_exactly(memory: str, amount: int) -> None:
     """The API server takes it, and the pod's owner wants to hear that it is too large."""
     pod = decode_pod(containers=[container(memory=memory)] * 3)
-    assert pod.spec.requests["memory"] >= 3 * 2**53
+    assert pod.spec.requests["memory"] == 3 * amount
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 CPU_AND_MEMORY = 2
 """The first two columns are cpu and memory: the ones over-subscription inflates."""
 WHOLE = 10_000
-"""Over-subscription counts in ten-thousandths: exact enough, and far from overflow."""
+"""Over-subscription counts in ten-thousandths, which is exact enough."""
 
 
 def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -> IntArray:
@@ -26,7 +26,9 @@ def charged(requests: IntArray, offers: IntArray, over_subscription: IntArray) -
     taken = taken.copy()
     head = slice(0, CPU_AND_MEMORY)
     factor = (WHOLE + over_subscription)[:, None]
-    inflated = -(-(requests[None, head] * factor) // WHOLE)
+    # Whole ten-thousandths and the rest apart: the product of large requests exceeds 64 bits.
+    times, rest = np.divmod(requests[None, head], WHOLE)
+    inflated = times * factor - (-(rest * factor) // WHOLE)
     capped = np.maximum(np.minimum(inflated, offers[:, head]), requests[None, head])
     taken[:, head] = capped
     return taken

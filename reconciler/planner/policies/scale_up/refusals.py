@@ -6,12 +6,13 @@ import numpy as np
 
 from reconciler.model.frozen import Labels
 from reconciler.model.plan import Reason, Unplaceable
-from reconciler.model.quantity import format_amount
+from reconciler.model.quantity import exact_amount, format_amount
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits, usd
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links
+from reconciler.planner.placement.dimensions import AMOUNT_MAX
 from reconciler.planner.placement.filters import inter_pod_affinity, taints, topology_spread
 from reconciler.planner.placement.kinds import ZONE_KEYS, with_zone_aliases
 from reconciler.planner.placement.label_keys import NOWHERE
@@ -139,18 +140,35 @@ def _too_large(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, st
     if not len(short):
         return None
     column = int(short[np.argmin(offered[short] / pod_class.requests[short])])
-    asked = dimensions.shown(column, int(pod_class.requests[column]))
     name = dimensions.resource(column, pod_class.spec.requests)
-    if name in pod_class.spec.requests:
-        asked = format_amount(name, pod_class.spec.requests[name])
+    asked, has = _stated(
+        pod_class, row, name, int(pod_class.requests[column]), int(offered[column])
+    )
     what = "" if name in {"cpu", "memory"} else f" {name}"
-    has = dimensions.shown(column, int(offered[column]))
     code, of = dimensions.code(column, pod_class.spec.requests), name.partition(":")[2]
     if code == "volume-limit":
         return code, f"has {asked} volumes of {of}, a new node attaches {has}"
     if code == "host-port":
         return code, f"wants host port {of}, which a DaemonSet takes on every new node"
     return code, f"requests {asked}{what}, a new node offers {has}"
+
+
+def _stated(
+    pod_class: PodClass, row: RowSpec, name: str, asked: int, offered: int
+) -> tuple[str, str]:
+    """What the pod asks and a new node offers, in figures that differ from each other.
+
+    They are those that the pod and the node state, not those that the planner counts with.
+    """
+    asked = pod_class.spec.requests.get(name, asked)
+    offered = row.allocatable.get(name, offered)
+    shown = format_amount(name, asked), format_amount(name, offered)
+    if asked > AMOUNT_MAX or shown[0] == shown[1]:
+        shown = exact_amount(name, asked), exact_amount(name, offered)
+    if offered < asked:
+        return shown
+    most = format_amount(name, AMOUNT_MAX)
+    return shown[0], f"{shown[1]}, of which only {most} can be planned with"
 
 
 def _by_topology(

@@ -28,10 +28,14 @@ SecurityGroupId: TypeAlias = Annotated[
     Text, text_like(r"sg-[0-9a-z]+", "a security group id (sg-…)")
 ]
 InstanceProfileArn: TypeAlias = Annotated[
-    Text,
+    Name,
     text_like(
-        r"arn:[^:]+:iam::[0-9]{12}:instance-profile/.+", "the ARN of an IAM instance profile"
+        r"(arn:[^:]+:iam::[0-9]{12}:instance-profile/.+)?", "the ARN of an IAM instance profile"
     ),
+]
+TemplateInstanceType: TypeAlias = Annotated[
+    Name,
+    text_like(r"([a-z0-9-]+\.[a-z0-9-]+)?", "an EC2 instance type such as m5.xlarge"),
 ]
 TemplateName: TypeAlias = Annotated[
     Name,

@@ -26,6 +26,7 @@ from reconciler.config.launch_template import (
     ShutdownBehavior,
     SubnetId,
     TagSpecification,
+    TemplateInstanceType,
     TemplateName,
     TemplateVersion,
     Volume,
@@ -35,7 +36,6 @@ from reconciler.config.types import (
     EbsIops,
     EbsSize,
     EbsThroughput,
-    InstanceTypeName,
     IntegerTo64,
     Labels,
     MaxPods,
@@ -235,12 +235,12 @@ class TerraformVariables(Section):
     """Description of the launch template's versions; empty: none."""
     launch_template_tags: Tags | None = None
     """All tags of the launch template, instead of `tags` and the module's own."""
-    launch_template_instance_type: InstanceTypeName | None = None
-    """Instance type that the launch template names; default: none."""
+    launch_template_instance_type: TemplateInstanceType | None = None
+    """Instance type that the launch template names; empty: none."""
     tag_specifications: tuple[TagSpecification, ...] | None = None
     """What a launch gives tags; default: instances and volumes, `tags` and the module's own."""
     instance_profile_arn: InstanceProfileArn | None = None
-    """ARN of the IAM instance profile, instead of `instance_profile_name`."""
+    """ARN of the IAM instance profile, instead of `instance_profile_name`; empty: that one."""
     security_group_ids: tuple[SecurityGroupId, ...] | None = None
     """Security groups where they are several or none, instead of `security_group_id`."""
     network_interfaces: tuple[NetworkInterface, ...] | None = None

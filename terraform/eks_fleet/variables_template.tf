@@ -48,6 +48,11 @@ variable "overrides" {
     condition     = var.overrides == null ? true : alltrue([for each in var.overrides : each.subnet_id == null ? true : can(regex("^subnet-[0-9a-z]+$", each.subnet_id))])
     error_message = "overrides must have subnet ids (subnet-…)."
   }
+
+  validation {
+    condition     = var.overrides == null ? true : alltrue([for each in var.overrides : each.priority == null ? true : each.priority >= 0 && floor(each.priority) == each.priority])
+    error_message = "overrides must have a priority that is a whole number from 0, or none."
+  }
 }
 
 variable "fleet_tags" {
@@ -192,6 +197,24 @@ variable "network_interfaces" {
     condition     = alltrue([for id in flatten([for each in var.network_interfaces : coalesce(each.security_groups, [])]) : can(regex("^sg-[0-9a-z]+$", id))])
     error_message = "network_interfaces must have ids of security groups (sg-…)."
   }
+
+  validation {
+    condition     = alltrue([for each in var.network_interfaces : each.subnet_id == null ? true : can(regex("^subnet-[0-9a-z]+$", each.subnet_id))])
+    error_message = "network_interfaces must have subnet ids (subnet-…), or none."
+  }
+
+  validation {
+    condition = alltrue([
+      for number in flatten([
+        for each in var.network_interfaces : [
+          each.device_index, each.network_card_index,
+          each.ipv4_prefix_count, each.ipv6_prefix_count, each.ipv4_address_count, each.ipv6_address_count,
+        ]
+      ]) :
+      number == null ? true : number >= 0 && floor(number) == number
+    ])
+    error_message = "network_interfaces must have whole numbers from 0 as indexes and counts, or none."
+  }
 }
 
 variable "volumes" {
@@ -220,6 +243,22 @@ variable "volumes" {
       each.type == null ? true : contains(["gp3", "gp2", "io1", "io2", "st1", "sc1", "standard"], each.type)
     ])
     error_message = "volumes must have a type of gp3, gp2, io1, io2, st1, sc1 or standard, or none."
+  }
+
+  validation {
+    condition = var.volumes == null ? true : alltrue([
+      for each in var.volumes :
+      each.size == null ? true : each.size >= 1 && each.size <= 65536 && floor(each.size) == each.size
+    ])
+    error_message = "volumes must have a size that is a whole number of GiB from 1 to 65536, or none."
+  }
+
+  validation {
+    condition = var.volumes == null ? true : alltrue([
+      for number in flatten([for each in var.volumes : [each.iops, each.throughput]]) :
+      number == null ? true : number >= 0 && floor(number) == number
+    ])
+    error_message = "volumes must have whole numbers from 0 as iops and throughput, or none."
   }
 }
 
@@ -306,6 +345,11 @@ variable "placement" {
   validation {
     condition     = try(var.placement.tenancy, null) == null ? true : contains(["default", "dedicated", "host"], var.placement.tenancy)
     error_message = "placement must have the tenancy default, dedicated or host."
+  }
+
+  validation {
+    condition     = try(var.placement.partition_number, null) == null ? true : var.placement.partition_number >= 1 && floor(var.placement.partition_number) == var.placement.partition_number
+    error_message = "placement must have a partition_number that is a whole number from 1, or none."
   }
 }
 

@@ -536,3 +536,92 @@ run "overrides_are_taken_as_they_are" {
     error_message = "the overrides or the version are not those that were given"
   }
 }
+
+run "accepts_volumes_with_sizes_and_speeds" {
+  command = plan
+
+  variables {
+    volumes = [{ device_name = "/dev/xvda", size = 1, iops = 3000, throughput = 125 }, { device_name = "/dev/xvdb", size = 65536 }]
+  }
+}
+
+run "rejects_a_volume_of_no_size" {
+  command = plan
+
+  variables {
+    volumes = [{ device_name = "/dev/xvda", size = 0 }]
+  }
+
+  expect_failures = [var.volumes]
+}
+
+run "rejects_a_volume_over_the_largest_size" {
+  command = plan
+
+  variables {
+    volumes = [{ device_name = "/dev/xvda", size = 65537 }]
+  }
+
+  expect_failures = [var.volumes]
+}
+
+run "rejects_a_volume_of_half_a_gib" {
+  command = plan
+
+  variables {
+    volumes = [{ device_name = "/dev/xvda", size = 1.5 }]
+  }
+
+  expect_failures = [var.volumes]
+}
+
+run "rejects_a_volume_of_negative_speed" {
+  command = plan
+
+  variables {
+    volumes = [{ device_name = "/dev/xvda", iops = -1 }]
+  }
+
+  expect_failures = [var.volumes]
+}
+
+run "rejects_a_network_interface_at_a_negative_index" {
+  command = plan
+
+  variables {
+    network_interfaces = [{ device_index = -1 }]
+  }
+
+  expect_failures = [var.network_interfaces]
+}
+
+run "rejects_a_network_interface_in_no_subnet" {
+  command = plan
+
+  variables {
+    network_interfaces = [{ device_index = 0, subnet_id = "vpc-0aa" }]
+  }
+
+  expect_failures = [var.network_interfaces]
+}
+
+run "rejects_a_partition_below_one" {
+  command = plan
+
+  variables {
+    placement = { partition_number = 0 }
+  }
+
+  expect_failures = [var.placement]
+}
+
+run "rejects_an_override_of_negative_priority" {
+  command = plan
+
+  variables {
+    instance_types = ["m5.large"]
+    overrides      = [{ instance_type = "m5.large", subnet_id = "subnet-0aa", priority = -1 }]
+  }
+
+  expect_failures = [var.overrides]
+}

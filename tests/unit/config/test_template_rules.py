@@ -43,6 +43,8 @@ def test_what_the_module_refuses_is_a_fault_at_its_place(
         "fleet_tags: {cluster: a, sector: s, size: small, name: kept}",
         "ebs_iops: 3000",
         "volumes: []",
+        "instance_profile_name: node, instance_profile_arn: ''",
+        "launch_template_instance_type: ''",
         "user_data: x, ami_type: AL2023",
     ],
 )

@@ -13,6 +13,7 @@ from reconciler.config.base import Section
 from reconciler.config.descheduler import Descheduler
 from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
 from reconciler.config.sections import (
+    BlastRadiusLimit,
     DisruptionBudget,
     GracePeriod,
     Headroom,
@@ -98,6 +99,8 @@ class SectorConfig(Section):
     """Moves demand from on-demand back to spot nodes. Not built yet, refused."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """How many nodes may be disrupted at a time. Default: 10 % for every reason but `empty`."""
+    blast_radius: BlastRadiusLimit | None = None
+    """How many pods of one controller may be moved within a time; default: no limit."""
     headroom: tuple[Headroom, ...] = ()
     """Room that is kept free. Not built yet, refused."""
     notifications: Notifications = Notifications.model_construct()

@@ -14,6 +14,7 @@ from reconciler.config.types import (
     Name,
     NodesOrPercent,
     Percent,
+    PodsOrPercent,
     PositiveBytes,
     PositiveCount,
     PositiveCpuMilli,
@@ -202,6 +203,15 @@ class DisruptionBudget(Section):
     """When it begins to hold, as a cron expression in `timezone`; with `duration`."""
     duration_seconds: PositiveSeconds | None = Field(default=None, alias="duration")
     """How long it holds from each moment of `schedule`."""
+
+
+class BlastRadiusLimit(Section):
+    """Never more of one Deployment's or StatefulSet's pods are moved within a time than this."""
+
+    pods_per_controller: PodsOrPercent
+    """A number of pods, or a percentage of those that the controller has, rounded up."""
+    per_seconds: PositiveSeconds = Field(default=600.0, alias="per")
+    """The time; a pod that was placed within it counts as moved, whoever moved it."""
 
 
 class Headroom(Section):

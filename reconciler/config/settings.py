@@ -8,7 +8,13 @@ from typing import Final
 from reconciler.config.fleets import OwnSize, SectorEntry
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.config.schema import SectorConfig
-from reconciler.config.sections import DisruptionBudget, GracePeriod, RaiseLimits, ScaleIn
+from reconciler.config.sections import (
+    BlastRadiusLimit,
+    DisruptionBudget,
+    GracePeriod,
+    RaiseLimits,
+    ScaleIn,
+)
 from reconciler.model.cluster import Resources, Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.fleet import InstanceOption, InstanceType, UsdPerHour
@@ -86,8 +92,20 @@ def planner_settings(
         disruption_budgets=_budgets(config.disruption_budgets)
         if config.disruption_budgets
         else DEFAULT_BUDGETS,
+        blast_radius=_blast_radius(config.blast_radius),
         consolidation=config.consolidation,
         allow_destroy=frozenset(config.allow_destroy),
+    )
+
+
+def _blast_radius(stated: BlastRadiusLimit | None) -> planner.BlastRadius | None:
+    """The limit per controller in the planner's form; None without one."""
+    if stated is None:
+        return None
+    return planner.BlastRadius(
+        pods=int(stated.pods_per_controller.removesuffix("%")),
+        percent=stated.pods_per_controller.endswith("%"),
+        per_seconds=stated.per_seconds,
     )
 
 

@@ -234,6 +234,12 @@ NodesOrPercent: TypeAlias = Annotated[
     text_like(r"\d{1,6}|(100|\d{1,2})%", "a number of nodes or a percentage such as 10%"),
     _json(anyOf=[{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^\d+%?$"}]),
 ]
+PodsOrPercent: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.any_text),
+    text_like(r"[1-9]\d{0,5}|(100|[1-9]\d?)%", "a number of pods or a percentage such as 25%"),
+    _json(anyOf=[{"type": "integer", "minimum": 1}, {"type": "string", "pattern": r"^\d+%?$"}]),
+]
 DisruptionReason: TypeAlias = Annotated[planner.DisruptionReason, BeforeValidator(scalars.any_text)]
 CronSchedule: TypeAlias = Annotated[
     str,

@@ -77,6 +77,20 @@ class DisruptionBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlastRadius:
+    """How many pods of one controller may be moved within a time."""
+
+    pods: int
+    """A number of pods, or a percentage of those that the controller has."""
+    percent: bool = False
+    per_seconds: float = 600.0
+
+    def allowed(self, pods: int) -> int:
+        """How many of so many pods may be moved; a percentage is rounded up."""
+        return -(-pods * self.pods // 100) if self.percent else self.pods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleInSettings:
     """When a node is no longer needed (docs/scale-in.md)."""
 
@@ -222,6 +236,8 @@ class PlannerSettings:
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """Of the whole cluster; those of sectors and fleets hold beside them."""
+    blast_radius: BlastRadius | None = None
+    """None: as many pods of a controller may be moved as its own budgets allow."""
     timezone: str = "UTC"
     consolidation: bool = False
     allow_destroy: frozenset[str] = frozenset()

@@ -12,6 +12,7 @@ PLACES = {
     "RollingUpdate": ("rolling_update: BODY", "", ("rolling_update",)),
     "SpotReturn": ("spot_return: BODY", "", ("spot_return",)),
     "DisruptionBudget": ("disruption_budgets: [BODY]", "nodes: 1", ("disruption_budgets", 0)),
+    "BlastRadiusLimit": ("blast_radius: BODY", "pods_per_controller: 1", ("blast_radius",)),
     "Headroom": ("headroom: [BODY]", "sector: s", ("headroom", 0)),
     "Interruption": ("interruption: BODY", "", ("interruption",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),

@@ -57,6 +57,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "interruption": SUBSECTION,
         "spot_return": SUBSECTION,
         "disruption_budgets": ("[{nodes: 10%}]", ..., "[{nodes: many}]", TYPE),
+        "blast_radius": ("{pods_per_controller: 2}", ..., "25%", TYPE),
         "headroom": ("[{sector: s, nodes: 1}]", ..., "[{nodes: 1}]", TYPE),
         "notifications": SUBSECTION,
         "leader_election": SUBSECTION,
@@ -144,6 +145,10 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "reasons": ("[empty]", ("empty",), "empty", TYPE),
         "schedule": ("0 2 * * 6", "0 2 * * 6", "0 2 * *", TYPE),
         "duration": POSITIVE_SECONDS,
+    },
+    "BlastRadiusLimit": {
+        "pods_per_controller": ("25%", "25%", "0", TYPE),
+        "per": POSITIVE_SECONDS,
     },
     "Headroom": {
         "sector": NAME,

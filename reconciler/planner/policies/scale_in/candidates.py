@@ -153,7 +153,10 @@ def lasting_bar(scene: Scene, candidate: Candidate) -> Bar | None:
     if not scene.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
     refusal = scene.cycle.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
-    return ("budget", refusal) if refusal else _not_worth_moving(scene.cycle, candidate)
+    if refusal:
+        return "budget", refusal
+    found = scene.blast_radius.blocker(candidate.moving)
+    return found or _not_worth_moving(scene.cycle, candidate)
 
 
 def _not_worth_moving(cycle: Cycle, candidate: Candidate) -> Bar | None:

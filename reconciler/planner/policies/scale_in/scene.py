@@ -7,6 +7,7 @@ from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.blast_radius import BlastRadiusLimits
 from reconciler.planner.disruption.budgets import DisruptionBudgets
 from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.leaving.drains import terms_of
@@ -26,6 +27,7 @@ class Scene:
     room: FleetRoom
     reserve: DemandReserve
     budgets: DisruptionBudgets
+    blast_radius: BlastRadiusLimits
     draining: frozenset[NodeName]
     """Nodes that are being emptied, by whatever policy."""
     draining_before: int
@@ -92,6 +94,7 @@ def set_scene(cycle: Cycle, under_way: Sequence[Moves]) -> Scene:
         room=FleetRoom(cycle),
         reserve=DemandReserve(cycle),
         budgets=DisruptionBudgets(cycle),
+        blast_radius=BlastRadiusLimits(cycle, cycle.settings.blast_radius),
         draining=draining,
         draining_before=sum(map(is_draining, cycle.nodes.values())),
         non_empty_draining=sum(

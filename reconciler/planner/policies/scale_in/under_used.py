@@ -76,6 +76,7 @@ class _Emptier:
         scene.spares -= taken
         scene.room.leave(candidate.status.key)
         scene.budgets.take(candidate.status.key)
+        scene.blast_radius.take(candidate.moving)
         scene.non_empty_begun += 1
         cycle.removals.append(_removal(cycle, candidate, moves))
         return True

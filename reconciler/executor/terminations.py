@@ -147,7 +147,7 @@ def _is_free(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     except PortError as error:
         ends[action] = _of(error)
         return False
-    remaining = [pod for pod in counted if pod not in action.hanging]
+    remaining = [pod for pod in counted if pod not in action.stuck_terminating]
     if remaining:
         ends[action] = _refused(f"{action.node}: {remaining[0]} runs there now")
     return not remaining

@@ -127,8 +127,8 @@ class TerminateInstance(Action):
     from_capacity: int | None = None
     """The fleet's target that the plan was made from; None when it is not known. A target that is
     another by now has been lowered for this very instance, perhaps."""
-    hanging: tuple[PodKey, ...] = ()
-    """Pods that stay in deletion long after their grace period: they do not keep the node."""
+    stuck_terminating: tuple[PodKey, ...] = ()
+    """Pods that are still there long after their grace period ended: they do not keep the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ class WaitingClass:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Promise:
+class Reservation:
     """Pods of a class and the rows that they go to, in order: `amounts[i]` of them to `rows[i]`."""
 
     waiting: WaitingClass
@@ -61,8 +61,8 @@ class Promise:
 
 
 @dataclass(slots=True, eq=False)
-class Seat:
-    """What an imagined row is: launching capacity, or the n-th new node of a fleet."""
+class PlannedNode:
+    """What a row without a node is: launching capacity, or the n-th new node of a fleet."""
 
     key: FleetKey
     number: int
@@ -113,9 +113,9 @@ class Cycle:
     running: tuple[PodGroup, ...]
     """Bound pods that are not finished, in groups."""
     pods_on: dict[NodeName, list[Pod]]
-    """The same by node, less those that hang in deletion: they keep no node."""
-    hanging_on: dict[NodeName, list[Pod]]
-    """Those."""
+    """The same by node, without those that are stuck terminating: they keep no node."""
+    stuck_terminating_on: dict[NodeName, list[Pod]]
+    """The pods by node that are stuck terminating (see `disruption.stuck_terminating`)."""
     finished_on: dict[NodeName, list[Pod]]
     statuses: dict[FleetKey, FleetStatus]
     targets: dict[FleetKey, int]
@@ -125,8 +125,8 @@ class Cycle:
     stuck_ends: StuckEndLedger
     """How many instances that never joined may still be ended."""
     unequipped: frozenset[NodeName] = frozenset()
-    """Nodes whose devices are but promised: pods wait for them, none is moved there yet."""
-    seats: dict[int, Seat] = field(default_factory=dict)
+    """Nodes whose devices have not come yet: pods wait for them, none is moved there."""
+    planned_nodes: dict[int, PlannedNode] = field(default_factory=dict)
     new_nodes: dict[FleetKey, int] = field(default_factory=dict)
     """New nodes per fleet so far."""
     bought: dict[FleetKey, int] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Cycle:
     pods_on_new: dict[FleetKey, int] = field(default_factory=dict)
     """Pods that asked for new nodes, per fleet."""
     actions: list[AnyAction] = field(default_factory=list)
-    promises: list[Promise] = field(default_factory=list)
+    reservations: list[Reservation] = field(default_factory=list)
     """Where demand goes."""
     placements: list[Placement] = field(default_factory=list)
     """Where pods go that policies move."""
@@ -144,7 +144,7 @@ class Cycle:
     held: list[Held] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
     used_rows: set[int] = field(default_factory=set)
-    """Rows on which this cycle promised something."""
+    """Rows on which this cycle reserved something."""
     removals: list[Removal] = field(default_factory=list)
     """What policies want to begin to remove; settled when all have spoken."""
     raises: dict[FleetKey, tuple[PolicyName, str]] = field(default_factory=dict)
@@ -174,42 +174,44 @@ class Cycle:
         """
         return max(self.targets[key], self.statuses[key].joined)
 
-    def hanging(self, node: NodeName) -> tuple[PodKey, ...]:
-        """The pods that hang in deletion on a node, by name."""
-        return tuple(sorted(pod.key for pod in self.hanging_on.get(node, ())))
+    def stuck_terminating(self, node: NodeName) -> tuple[PodKey, ...]:
+        """The pods on a node that are stuck terminating, by name."""
+        return tuple(sorted(pod.key for pod in self.stuck_terminating_on.get(node, ())))
 
     def row_name(self, row: int) -> NodeName:
         """The node of a row."""
         return NodeName(self.sim.names[row])
 
-    def promise(self, waiting: WaitingClass, rows: Sequence[int], amounts: Sequence[int]) -> None:
+    def reserve(self, waiting: WaitingClass, rows: Sequence[int], amounts: Sequence[int]) -> None:
         """Record that the next pods of the class go to these rows, so many to each."""
         if not rows:
             return
         self.used_rows.update(rows)
         taken = waiting.take(sum(amounts))
-        self.promises.append(Promise(waiting=waiting, pods=taken, rows=rows, amounts=amounts))
+        self.reservations.append(
+            Reservation(waiting=waiting, pods=taken, rows=rows, amounts=amounts)
+        )
 
-    def promised_on_nodes(self, waiting: WaitingClass) -> int:
-        """How many pods of the class were promised nodes that are there."""
+    def reserved_on_nodes(self, waiting: WaitingClass) -> int:
+        """How many pods of the class have a place reserved on nodes that are there."""
         return sum(
             amount
-            for promise in self.promises
-            if promise.waiting is waiting
-            for row, amount in zip(promise.rows, promise.amounts, strict=True)
-            if row not in self.seats
+            for reservation in self.reservations
+            if reservation.waiting is waiting
+            for row, amount in zip(reservation.rows, reservation.amounts, strict=True)
+            if row not in self.planned_nodes
         )
 
     def destination(self, row: int) -> Destination:
         """A row as placements name it."""
-        seat = self.seats.get(row)
-        if seat is None:
+        planned = self.planned_nodes.get(row)
+        if planned is None:
             return Destination(node=self.row_name(row))
         return Destination(
-            fleet=seat.key.name,
-            region=seat.key.region,
-            launching=seat.number if seat.launching else None,
-            new_node=None if seat.launching else seat.number,
+            fleet=planned.key.name,
+            region=planned.key.region,
+            launching=planned.number if planned.launching else None,
+            new_node=None if planned.launching else planned.number,
         )
 
     def note_bound(self, sectors: Iterable[str], nano_usd: int) -> None:
@@ -227,9 +229,9 @@ class Cycle:
                 apart.append((known, bound))
         self.bounds = [*apart, (merged, most)]
 
-    def seat_new_rows(self, rows: Sequence[int], key: FleetKey) -> None:
+    def plan_new_nodes(self, rows: Sequence[int], key: FleetKey) -> None:
         """Make rows the fleet's next new nodes."""
         first = self.new_nodes.get(key, 0)
         self.new_nodes[key] = first + len(rows)
         for number, row in enumerate(rows, first):
-            self.seats[row] = Seat(key=key, number=number, launching=False)
+            self.planned_nodes[row] = PlannedNode(key=key, number=number, launching=False)

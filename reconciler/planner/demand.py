@@ -16,7 +16,7 @@ _SYSTEM = "kube-system"
 
 
 @dataclass(slots=True, eq=False)
-class Wish:
+class UnschedulablePods:
     """Pods that want to run, and the sectors whose fleets may serve them."""
 
     group: PodGroup
@@ -27,8 +27,8 @@ class Wish:
 class Demand:
     """All pods of a snapshot, told apart."""
 
-    wishes: tuple[Wish, ...]
-    homeless: tuple[tuple[PodKey, str], ...]
+    unschedulable: tuple[UnschedulablePods, ...]
+    unknown_sector: tuple[tuple[PodKey, str], ...]
     """Pods that name a sector the config does not have, and the name."""
     too_complex: tuple[tuple[PodKey, str], ...]
     """Pods of ours that ask for more than is planned for, and what of."""
@@ -117,8 +117,8 @@ def _bystander(pod: PodTraits) -> str:
 def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand:
     """Tell demand, pods of sectors that do not exist and ignored pods apart."""
     finder = SectorFinder(settings)
-    wishes: list[Wish] = []
-    homeless: list[tuple[PodKey, str]] = []
+    unschedulable: list[UnschedulablePods] = []
+    unknown_sector: list[tuple[PodKey, str]] = []
     too_complex: list[tuple[PodKey, str]] = []
     ignored: list[Ignored] = []
     for group in groups:
@@ -132,13 +132,13 @@ def find_demand(groups: Iterable[PodGroup], settings: PlannerSettings) -> Demand
         elif spec.too_complex:
             too_complex += [(pod.key, spec.too_complex) for pod in group.pods]
         elif known := finder.served_by(spec):
-            wishes.append(Wish(group, known))
+            unschedulable.append(UnschedulablePods(group, known))
         else:
             named = ", ".join(finder.sectors_of(spec) or ())
-            homeless += [(pod.key, named) for pod in group.pods]
+            unknown_sector += [(pod.key, named) for pod in group.pods]
     return Demand(
-        wishes=tuple(wishes),
-        homeless=tuple(sorted(homeless)),
+        unschedulable=tuple(unschedulable),
+        unknown_sector=tuple(sorted(unknown_sector)),
         too_complex=tuple(sorted(too_complex)),
         ignored=tuple(sorted(ignored)),
     )

@@ -11,13 +11,13 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.census import PodGroup, take_census
-from reconciler.planner.cycle import Cycle, Seat, WaitingClass
-from reconciler.planner.demand import Wish, find_demand
+from reconciler.planner.cycle import Cycle, PlannedNode, WaitingClass
+from reconciler.planner.demand import UnschedulablePods, find_demand
+from reconciler.planner.disruption.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
 from reconciler.planner.fleets.new_nodes import NewNode, daemon_specs, new_node
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
-from reconciler.planner.leaving.hanging import parted_by_hanging
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
 from reconciler.planner.placement.classes import ClassTable, PodClass
@@ -52,13 +52,13 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
     demand = within_work(find_demand(groups, settings), bound, world, STEPS_MAX)
     table = ClassTable(
-        [*_distinct([*bound, *(w.group for w in demand.wishes)]), *asked_about],
+        [*_distinct([*bound, *(w.group for w in demand.unschedulable)]), *asked_about],
         cluster.namespaces,
         resolver,
         _offered(cluster.nodes, offers.values(), asked_about),
     )
     running = _classified(bound, table)
-    waiting = _waiting(demand.wishes, table)
+    waiting = _waiting(demand.unschedulable, table)
     for pod in asked_about:
         table.of(pod, bound=False)
     sim = Simulation(table)
@@ -75,7 +75,7 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     )
     row_of = {name: row for row, name in enumerate(nodes)}
     sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
-    alive, hanging = parted_by_hanging(bound, nodes, snapshot.at)
+    alive, hanging = parted_by_stuck_terminating(bound, nodes, snapshot.at)
     cycle = Cycle(
         snapshot=snapshot,
         settings=settings,
@@ -89,14 +89,14 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         offers=offers,
         running=tuple(bound),
         pods_on=_by_node(alive, nodes),
-        hanging_on=_by_node(hanging, nodes),
+        stuck_terminating_on=_by_node(hanging, nodes),
         finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
         statuses={status.key: status for status in inventory.fleets},
         targets={status.key: status.current for status in inventory.fleets},
         budgets=BudgetLedger(cluster.budgets),
         stuck_ends=_stuck_end_ledger(snapshot, settings, inventory),
     )
-    _seat_launching(cycle)
+    _plan_launching(cycle)
     return cycle
 
 
@@ -160,24 +160,26 @@ def _rows(pods: Iterable[Pod], row_of: Mapping[NodeName, int]) -> list[int]:
     return [row for row in found if row is not None]
 
 
-def _waiting(wishes: Iterable[Wish], table: ClassTable) -> list[WaitingClass]:
+def _waiting(unschedulable: Iterable[UnschedulablePods], table: ClassTable) -> list[WaitingClass]:
     """Classes are numbered in the order of their first pods' names, whatever the snapshot's."""
-    parts = [(_by_name(w.group), w) for w in wishes]
+    parts = [(_by_name(w.group), w) for w in unschedulable]
     split = [(pods, w) for named, w in parts for pods in table.parted(named)]
     split.sort(key=lambda part: (-part[1].group.traits.spec.priority, _name(part[0][0])))
     grouped: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
     mixed: dict[tuple[int, tuple[str, ...]], WaitingClass] = {}
-    for pods, wish in split:
+    for pods, unschedulable_pods in split:
         pod_class = table.of(pods[0], bound=False)
-        key = (pod_class.number, wish.sectors)
+        key = (pod_class.number, unschedulable_pods.sectors)
         known = grouped.get(key)
         if known is None:
-            known = WaitingClass(pod_class=pod_class, sectors=wish.sectors, pods=[*pods])
+            known = WaitingClass(
+                pod_class=pod_class, sectors=unschedulable_pods.sectors, pods=[*pods]
+            )
             grouped[key] = known
         else:
             known.pods += pods
             mixed[key] = known
-        known.nominated |= wish.group.traits.nominated
+        known.nominated |= unschedulable_pods.group.traits.nominated
     for known in mixed.values():
         known.pods.sort(key=_name)
     return sorted(grouped.values(), key=_largest_first)
@@ -232,7 +234,7 @@ def _offers(
     return found
 
 
-def _seat_launching(cycle: Cycle) -> None:
+def _plan_launching(cycle: Cycle) -> None:
     """Add a row per node that EC2 owes; an unavailable fleet's debts do not count."""
     for status in cycle.inventory.fleets:
         coming = status.launching
@@ -241,4 +243,6 @@ def _seat_launching(cycle: Cycle) -> None:
         if coming and not status.unavailable:
             first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
             for number in range(coming):
-                cycle.seats[first + number] = Seat(key=status.key, number=number, launching=True)
+                cycle.planned_nodes[first + number] = PlannedNode(
+                    key=status.key, number=number, launching=True
+                )

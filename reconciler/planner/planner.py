@@ -16,19 +16,19 @@ from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceab
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.clocks import clock_skew, is_skewed
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.kept import one_reason_each
+from reconciler.planner.disruption.removals import settle_removals
+from reconciler.planner.disruption.unproven import (
+    check_removals,
+    hold_for_skew,
+    hold_unproven,
+)
+from reconciler.planner.disruption.waiting_removals import removal_of
 from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
 from reconciler.planner.fleets.stuck_ends import ends_after
-from reconciler.planner.leaving.kept import one_reason_each
-from reconciler.planner.leaving.removals import settle_removals
-from reconciler.planner.leaving.unproven import (
-    check_removals,
-    hold_for_skew,
-    hold_unproven,
-)
-from reconciler.planner.leaving.waiting_removals import removal_of
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_cycle
 from reconciler.planner.policies import (
@@ -61,8 +61,8 @@ ORDER = (
     orphans.SPEC,
     needed_nodes.SPEC,
 )
-"""Each policy sees what earlier ones reserved: what is broken goes first, then comes demand, then
-what is only tidier; no target is left below what is in use then."""
+"""Each policy sees what earlier ones reserved: broken nodes first, then demand, then what saves
+money; last, no target is left below what is in use."""
 
 WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, needed_nodes.SPEC)
 """What a plan may do while nothing proves that cluster and fleets belong together, or while the
@@ -140,16 +140,16 @@ def _finish(cycle: Cycle) -> Plan:
 
 
 def _placements(cycle: Cycle) -> Placements:
-    """Every promise in groups: one value per pod is made when somebody reads them."""
-    rows = sorted({row for promise in cycle.promises for row in promise.rows})
+    """All reservations in groups; one value per pod is made only when it is read."""
+    rows = sorted({row for reservation in cycle.reservations for row in reservation.rows})
     places = {row: cycle.destination(row) for row in rows}
     dispatches = [
         Dispatch(
-            pods=promise.pods,
-            destinations=[places[row] for row in promise.rows],
-            amounts=promise.amounts,
+            pods=reservation.pods,
+            destinations=[places[row] for row in reservation.rows],
+            amounts=reservation.amounts,
         )
-        for promise in cycle.promises
+        for reservation in cycle.reservations
     ]
     return Placements(dispatches, cycle.placements)
 
@@ -202,7 +202,7 @@ def _capacity_reason(cycle: Cycle, status: FleetStatus, target: int) -> tuple[Po
 def _unplanned(cycle: Cycle) -> Iterable[Unplaceable]:
     """Pods for which no fleet was asked: of an unknown sector, or beyond what is planned for."""
     known = ", ".join(s.name for s in cycle.settings.sectors) or "none"
-    for pod, sector in cycle.demand.homeless:
+    for pod, sector in cycle.demand.unknown_sector:
         detail = f"names sector {sector}; the config has: {known}"
         yield _refused(cycle, pod, "no-sector", detail)
     for pod, detail in cycle.demand.too_complex:

@@ -13,4 +13,4 @@ class PolicySpec:
     name: str
     """The folder's name, and the word in the docs."""
     propose: Callable[[Cycle], None]
-    """Adds actions, promises and reasons to the cycle; reads nothing but the cycle."""
+    """Adds actions, reservations and reasons to the cycle; reads nothing else."""

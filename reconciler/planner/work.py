@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from reconciler.model.cluster import Pod, PodAffinityTerm, PodSpec
 from reconciler.model.frozen import Labels
 from reconciler.planner.census import PodGroup
-from reconciler.planner.demand import Demand, Wish
+from reconciler.planner.demand import Demand, UnschedulablePods
 from reconciler.planner.placement.counters import labels_insisted_on
 from reconciler.planner.placement.label_keys import selector_keys, terms_of
 
@@ -59,30 +59,35 @@ def within_work(
         world: What kinds are compared with.
         steps_max: Of the whole plan.
     """
-    estimate = _Estimate(demand.wishes, bound, world)
-    steps = [estimate.steps(wish) for wish in demand.wishes]
+    estimate = _Estimate(demand.unschedulable, bound, world)
+    steps = [estimate.steps(unschedulable_pods) for unschedulable_pods in demand.unschedulable]
     if sum(steps) <= steps_max:
         return demand
     asked: Counter[str] = Counter()
-    for wish, own in zip(demand.wishes, steps, strict=True):
-        asked[wish.group.traits.namespace] += own
+    for unschedulable_pods, own in zip(demand.unschedulable, steps, strict=True):
+        asked[unschedulable_pods.group.traits.namespace] += own
     share = _fair_share(list(asked.values()), steps_max)
     ordered = sorted(
-        zip(demand.wishes, steps, strict=True), key=lambda each: (each[1], _first(each[0].group))
+        zip(demand.unschedulable, steps, strict=True),
+        key=lambda each: (each[1], _first(each[0].group)),
     )
     spent: Counter[str] = Counter()
     kept: set[int] = set()
     deferred = []
-    for wish, own in ordered:
-        namespace = wish.group.traits.namespace
+    for unschedulable_pods, own in ordered:
+        namespace = unschedulable_pods.group.traits.namespace
         spent[namespace] += own
         if spent[namespace] <= share:
-            kept.add(id(wish))
+            kept.add(id(unschedulable_pods))
         else:
-            deferred += [(pod.key, _detail(namespace)) for pod in wish.group.pods]
+            deferred += [(pod.key, _detail(namespace)) for pod in unschedulable_pods.group.pods]
     return replace(
         demand,
-        wishes=tuple(wish for wish in demand.wishes if id(wish) in kept),
+        unschedulable=tuple(
+            unschedulable_pods
+            for unschedulable_pods in demand.unschedulable
+            if id(unschedulable_pods) in kept
+        ),
         deferred=tuple(sorted(deferred)),
     )
 
@@ -115,10 +120,12 @@ def _fair_share(asked: Sequence[int], steps_max: int) -> int:
 class _Estimate:
     """What kinds of pods cost, given all others."""
 
-    def __init__(self, wishes: Sequence[Wish], bound: Iterable[PodGroup], world: World) -> None:
+    def __init__(
+        self, unschedulable: Sequence[UnschedulablePods], bound: Iterable[PodGroup], world: World
+    ) -> None:
         self._world = world
         running = list(bound)
-        groups = [*running, *(wish.group for wish in wishes)]
+        groups = [*running, *(unschedulable_pods.group for unschedulable_pods in unschedulable)]
         self._read = selector_keys({id(g.traits.spec): g.traits.spec for g in groups}.values())
         self._kinds: dict[int, int] = {}
         """Kinds of pods in a group, which labels may tell apart."""
@@ -127,8 +134,8 @@ class _Estimate:
         self._in_namespace: Counter[str] = Counter()
         for group in running:
             self._note(group, group.pods[:1])
-        for wish in wishes:
-            self._note(wish.group, wish.group.pods)
+        for unschedulable_pods in unschedulable:
+            self._note(unschedulable_pods.group, unschedulable_pods.group.pods)
         self._charged: set[tuple[object, ...]] = set()
 
     def _note(self, group: PodGroup, pods: Sequence[Pod]) -> None:
@@ -146,20 +153,20 @@ class _Estimate:
     def _shown(self, labels: Labels) -> Shown:
         return frozenset([item for item in labels.items() if item[0] in self._read])
 
-    def steps(self, wish: Wish) -> int:
+    def steps(self, unschedulable_pods: UnschedulablePods) -> int:
         """What the pods of one group cost to plan."""
-        spec = wish.group.traits.spec
+        spec = unschedulable_pods.group.traits.spec
         rules = len(spec.pod_affinity) + len(spec.pod_anti_affinity) + len(spec.topology_spread)
         each = PER_KIND + PER_LINE * _node_lines(spec) + PER_ROW * self._world.rows
         each += PER_ROW_AND_RULE * self._world.rows * (rules + len(spec.pod_preferences))
         if rules:
             each += PER_RULED_KIND
-        once = self._pairs(wish.group.traits.namespace, spec)
+        once = self._pairs(unschedulable_pods.group.traits.namespace, spec)
         selection = (spec.node_selector, spec.node_affinity, spec.tolerations)
         if selection not in self._charged:
             self._charged.add(selection)
             once += PER_ROW_AND_SELECTION * self._world.rows
-        return each * self._kinds[id(wish.group)] + once
+        return each * self._kinds[id(unschedulable_pods.group)] + once
 
     def _pairs(self, namespace: str, spec: PodSpec) -> int:
         """What the rules of a spec cost, each of which is counted once for all who have it."""

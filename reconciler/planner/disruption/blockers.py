@@ -10,8 +10,8 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.idleness import kept_by_duplicate
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.leaving.idleness import kept_by_twin
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 
 
@@ -59,7 +59,7 @@ def blockers(cycle: Cycle, node: Node, status: FleetStatus) -> Iterator[Blocker]
         yield Blocker("not-ready", "it is not Ready")
     if cycle.inventory.is_unseen(node, status.key):
         yield Blocker("unreadable", f"EC2 does not show its instance {node.instance_id}")
-    twin = kept_by_twin(cycle, node)
+    twin = kept_by_duplicate(cycle, node)
     if twin:
         yield Blocker("unreadable", twin)
 

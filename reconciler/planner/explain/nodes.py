@@ -13,9 +13,9 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.idleness import counted
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.fleets.inventory import is_draining
-from reconciler.planner.leaving.idleness import counted
 from reconciler.planner.text import counted_noun
 
 SHOWN_PODS = 10

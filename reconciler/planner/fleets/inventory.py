@@ -15,6 +15,11 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
+from reconciler.planner.fleets.duplicate_nodes import (
+    DuplicateNodes,
+    find_duplicate_nodes,
+    names_only,
+)
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
@@ -26,7 +31,6 @@ from reconciler.planner.fleets.health import (
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
-from reconciler.planner.fleets.twins import Twins, find_twins, names_only
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
 from reconciler.planner.suspicion import is_suspicious
@@ -101,7 +105,7 @@ class Inventory:
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
     """Instances of ours that never became nodes."""
-    twins: Twins = field(default_factory=dict)
+    duplicate_nodes: DuplicateNodes = field(default_factory=dict)
     """Nodes whose instance other nodes claim too; those count for no fleet."""
     regions_shown: frozenset[Region] = frozenset()
     """Where EC2 showed instances: one that is missing there is gone, or nobody's we know."""
@@ -181,7 +185,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     }
     leaving = frozenset(name for name, instance in instance_of_node.items() if instance.gone)
     live = live_fleets(cloud)
-    twins = find_twins(snapshot.cluster.nodes)
+    twins = find_duplicate_nodes(snapshot.cluster.nodes)
     owners = _owners(snapshot, settings, instance_of_node, live, names_only(twins))
     nodes: dict[FleetKey, list[Node]] = {}
     for node in snapshot.cluster.nodes:
@@ -227,7 +231,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         leaving=leaving,
         binding=binding,
         stuck=stuck,
-        twins=twins,
+        duplicate_nodes=twins,
         regions_shown=shown,
         orphans=find_orphans(snapshot, settings),
         memories=tuple(memories[place] for place in sorted(memories)),

@@ -12,8 +12,8 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import earliest_now
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.demand import FLEET
+from reconciler.planner.fleets.duplicate_nodes import find_duplicate_nodes, names_only
 from reconciler.planner.fleets.live import fleet_keys_by_instance
-from reconciler.planner.fleets.twins import find_twins, names_only
 from reconciler.planner.settings import PlannerSettings
 
 IN_A_ROW = 3
@@ -39,7 +39,7 @@ class NodesByInstance:
     """
 
     def __init__(self, every: Sequence[Node], instances: Iterable[Instance]) -> None:
-        aliases = names_only(find_twins(every))
+        aliases = names_only(find_duplicate_nodes(every))
         nodes = [node for node in every if node.name not in aliases]
         anonymous = [node for node in nodes if node.instance_id is None]
         at_work = [node for node in anonymous if node.ready and FLEET in node.labels]

@@ -24,7 +24,7 @@ def test_pod_that_hangs_in_deletion_does_not_keep_its_node(scene: Scene) -> None
     """A finalizer that nobody takes off would keep the node, and every cycle refuse its end."""
     hangs = [scene.world.add_pod(make_pod(f"h{n}", node=scene.nodes[n].name)) for n in (0, 1)]
     scene.world.add_pod(make_pod("late", node=scene.nodes[1].name))
-    first, second = (replace(scene.ended(n), hanging=(hangs[n],)) for n in (0, 1))
+    first, second = (replace(scene.ended(n), stuck_terminating=(hangs[n],)) for n in (0, 1))
     assert scene.run(first, second) == ["applied", "refused"]
     assert "late" in scene.reported[-1].detail
 

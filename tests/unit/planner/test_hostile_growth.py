@@ -123,7 +123,7 @@ def deferred(*pods: Any, steps_max: int) -> list[tuple[str, str]]:
     settings = make_settings(make_fleet_settings())
     world = World(rows=100, namespaces=2)
     found = within_work(find_demand(groups, settings), (), world, steps_max)
-    kept = {pod.key for wish in found.wishes for pod in wish.group.pods}
+    kept = {pod.key for wish in found.unschedulable for pod in wish.group.pods}
     assert kept | {key for key, _ in found.deferred} == {pod.key for pod in pods}
     return [(key.namespace, key.name) for key, _ in found.deferred]
 

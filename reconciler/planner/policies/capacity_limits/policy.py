@@ -55,4 +55,4 @@ def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:
     coming = target - status.held
     if coming > 0 and not status.unavailable:
         first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
-        cycle.seat_new_rows(range(first, cycle.sim.rows), status.key)
+        cycle.plan_new_nodes(range(first, cycle.sim.rows), status.key)

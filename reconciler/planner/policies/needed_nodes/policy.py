@@ -9,9 +9,9 @@ from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blockers import protection
+from reconciler.planner.disruption.idleness import is_empty
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import LIVE_STATES
-from reconciler.planner.leaving.idleness import is_empty
 from reconciler.planner.text import counted_noun
 
 

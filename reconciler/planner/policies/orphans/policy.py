@@ -22,13 +22,13 @@ from reconciler.planner.disruption.blockers import (
     protection,
     unreadable,
 )
+from reconciler.planner.disruption.drains import delete_when_terminated, give_back, taint, terms_of
+from reconciler.planner.disruption.idleness import idle_for, is_empty, kept_by_duplicate
+from reconciler.planner.disruption.kept import keep
+from reconciler.planner.disruption.timers import start_timer, stop_timer
 from reconciler.planner.fleets.inventory import is_draining, is_draining_voluntarily
 from reconciler.planner.fleets.orphans import Orphan
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
-from reconciler.planner.leaving.drains import delete_when_terminated, give_back, taint, terms_of
-from reconciler.planner.leaving.idleness import idle_for, is_empty, kept_by_twin
-from reconciler.planner.leaving.kept import keep
-from reconciler.planner.leaving.timers import start_timer, stop_timer
 from reconciler.planner.rules import judge_of
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration
@@ -69,7 +69,7 @@ def _tend(cycle: Cycle, orphan: Orphan, node: Node) -> None:
             stop_timer(cycle, node)
     elif draining:
         because = f"its fleet {orphan.fleet_id} is gone, and it is still empty"
-        hanging = cycle.hanging(node.name)
+        hanging = cycle.stuck_terminating(node.name)
         cycle.actions.append(_termination(orphan, "scale-in", because, hanging))
     elif not is_draining(node):
         _begin(cycle, orphan, node)
@@ -108,7 +108,7 @@ def _bar(cycle: Cycle, node: Node) -> str:
         return kept.detail
     if unreadable(node) or not node.ready:
         return "it cannot be judged"
-    twin = kept_by_twin(cycle, node)
+    twin = kept_by_duplicate(cycle, node)
     if twin:
         return twin
     if not is_empty(cycle, node):
@@ -131,7 +131,7 @@ def _termination(
         region=orphan.instance.region,
         decrement=False,
         precondition="orphan",
-        hanging=hanging,
+        stuck_terminating=hanging,
         policy=policy,
         because=because,
     )

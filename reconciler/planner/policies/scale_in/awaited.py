@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.model.ids import NodeName
-from reconciler.planner.leaving.mover import Mover
-from reconciler.planner.leaving.moves import Moves
+from reconciler.planner.disruption.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.relocation import Relocation
 from reconciler.planner.policies.scale_in.candidates import Candidate, examined, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import is_departing
+from reconciler.planner.policies.scale_in.context import ScaleInContext
 from reconciler.planner.policies.scale_in.departures import Departures
-from reconciler.planner.policies.scale_in.empty import RipeNodes
-from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.empty import EligibleNodes
 
 
 def find_awaited(
-    scene: Scene, candidates: list[Candidate], ripe: RipeNodes
+    context: ScaleInContext, candidates: list[Candidate], eligible: EligibleNodes
 ) -> Mapping[NodeName, NodeName]:
     """The nodes that had better wait for the pods of a dearer node, and which that is.
 
@@ -22,31 +22,33 @@ def find_awaited(
     emptied: a budget, a rest after a failed drain or min_capacity may last.
 
     Args:
-        scene: The run, before empty nodes are removed.
+        context: The run, before empty nodes are removed.
         candidates: Every node that may be emptied.
-        ripe: The nodes that have been empty long enough to go, and the spares among them, which
+        eligible: The nodes that have been empty long enough to go, and the spares among them, which
             take no pods.
     """
-    removable = ripe.removable
-    wanted = scene.cycle.settings.consolidation or any(map(is_departing, candidates))
+    removable = eligible.removable
+    wanted = context.cycle.settings.consolidation or any(map(is_departing, candidates))
     if not (wanted and candidates and removable):
         return {}
-    open_to_pods = removable | ripe.spares
-    seen = replace(scene, spares={*scene.spares, *open_to_pods})
+    open_to_pods = removable | eligible.spares
+    seen = replace(context, spares={*context.spares, *open_to_pods})
     last = [c.node.name for c in reversed(candidates)]
-    mover = Mover(scene.cycle, scene.closed | open_to_pods, last, scene.under_way)
-    looked_at = examined(scene, candidates)
-    departures = Departures(seen, mover, looked_at)
+    simulator = DrainSimulator(
+        context.cycle, context.closed | open_to_pods, last, context.under_way
+    )
+    looked_at = examined(context, candidates)
+    departures = Departures(seen, simulator, looked_at)
     found: dict[NodeName, NodeName] = {}
-    begin = mover.mark()
+    begin = simulator.mark()
     for candidate in looked_at:
         # As with the timers: pods of a fleet at its minimum keep their places.
-        if mover.staying_alone(candidate.node) and scene.room.may_leave(candidate.status.key):
+        if simulator.staying_alone(candidate.node) and context.room.may_leave(candidate.status.key):
             coming = departures.consolidator.coming_rows(candidate)
             idle = departures.consolidator.cheaper_rows(candidate, removable)
             moves = departures.leave(candidate, [*idle, *coming])
-            if isinstance(moves, Moves) and may_go_in_time(scene, candidate):
+            if isinstance(moves, Relocation) and may_go_in_time(context, candidate):
                 for row in set(moves.rows).intersection(idle):
-                    found.setdefault(scene.cycle.row_name(row), candidate.node.name)
-    mover.undo(begin)
+                    found.setdefault(context.cycle.row_name(row), candidate.node.name)
+    simulator.undo(begin)
     return found

@@ -8,18 +8,19 @@ from reconciler.model.actions import DRAIN_STARTED, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers import first_blocker
+from reconciler.planner.disruption.drains import attempts_noted_anew, rests_until
+from reconciler.planner.disruption.idleness import counted, is_empty, unneeded_since
+from reconciler.planner.disruption.kept import keep
 from reconciler.planner.disruption.move_cost import moves_rank, not_worth_moving
+from reconciler.planner.disruption.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.settling import settled_at
+from reconciler.planner.disruption.timers import stop_timer
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.leaving.drains import attempts_noted_anew, rests_until
-from reconciler.planner.leaving.idleness import counted, is_empty, unneeded_since
-from reconciler.planner.leaving.kept import keep
-from reconciler.planner.leaving.rounds import DRAIN_ROUNDS_MAX
-from reconciler.planner.leaving.timers import stop_timer
-from reconciler.planner.policies.scale_in.bars import Bar, at_minimum, movable
+from reconciler.planner.policies.scale_in.blockers import at_minimum, movable
 from reconciler.planner.policies.scale_in.calendar import grace_seconds
-from reconciler.planner.policies.scale_in.scene import Scene, open_nodes
+from reconciler.planner.policies.scale_in.context import ScaleInContext, open_nodes
 from reconciler.planner.policies.scale_in.utilisation import Utilisation
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.text import duration
@@ -63,7 +64,7 @@ class Candidate:
             return "drifted"
         return "consolidation" if self.policy == "consolidation" else "underutilized"
 
-    def ripe(self, at: datetime) -> bool:
+    def eligible(self, at: datetime) -> bool:
         """Whether it has been unneeded for `unneeded_time`, and its pods have settled."""
         return self.settles_for(at) is None and self.unneeded_long_enough(at)
 
@@ -91,9 +92,9 @@ class Candidate:
         return (self.failures_rank, *waited, self.share, *moves_rank(self.moving), self.node.name)
 
 
-def find_candidates(scene: Scene) -> list[Candidate]:
+def find_candidates(context: ScaleInContext) -> list[Candidate]:
     """Every node that its use, its annotations and its pods allow to empty, in order."""
-    cycle = scene.cycle
+    cycle = context.cycle
     utilisation = Utilisation(cycle)
     found: list[Candidate] = []
     for node, key in open_nodes(cycle):
@@ -103,7 +104,7 @@ def find_candidates(scene: Scene) -> list[Candidate]:
             # Its taint came off; this plan notes the end of its drain, from which it rests.
             keep(cycle, node, "drain-cool-off", "its last drain has just ended")
             continue
-        candidate = _candidate(scene, utilisation, node, key)
+        candidate = _candidate(context, utilisation, node, key)
         if candidate is None:
             stop_timer(cycle, node)
         else:
@@ -112,54 +113,57 @@ def find_candidates(scene: Scene) -> list[Candidate]:
     return sorted(found, key=Candidate.order)
 
 
-def examined(scene: Scene, candidates: list[Candidate]) -> list[Candidate]:
-    """As many candidates as one plan has time for: the ripe ones, and of the others some in turn.
+def examined(context: ScaleInContext, candidates: list[Candidate]) -> list[Candidate]:
+    """As many candidates as one plan has time for: eligible ones, and of the others some in turn.
 
     Half of the places are for those whose time has not come: some have no timer yet.
     Those that may not go whatever the answer come after all others: however many a budget keeps,
     the rest have their turn.
     """
     at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
-    most = max(EXAMINED_MIN, len(scene.cycle.nodes) // EXAMINED_SHARE)
-    if scene.cycle.pods_on_new:
+    most = max(EXAMINED_MIN, len(context.cycle.nodes) // EXAMINED_SHARE)
+    if context.cycle.pods_on_new:
         most = EXAMINED_WHILE_BUYING
     most = max(most, at_once)
     if len(candidates) <= most:
         return candidates
-    ripe = (c for c in candidates if c.ripe(scene.cycle.at) and may_go_in_time(scene, c))
-    able = list(islice(ripe, most))
-    others = [c for c in candidates if not c.ripe(scene.cycle.at)]
+    eligible = (
+        c for c in candidates if c.eligible(context.cycle.at) and may_go_in_time(context, c)
+    )
+    able = list(islice(eligible, most))
+    others = [c for c in candidates if not c.eligible(context.cycle.at)]
     first = able[: max(most // 2, most - len(others))]
     places = most - len(first)
-    turn = int(scene.cycle.at.timestamp() // 60) * places % max(1, len(others))
-    in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(scene, c))
+    turn = int(context.cycle.at.timestamp() // 60) * places % max(1, len(others))
+    in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(context, c))
     able = [*first, *islice(in_turn, places), *able[len(first) :]][:most]
     chosen = {c.node.name for c in able}
-    barred = (c for c in candidates if c.node.name not in chosen)
-    return [*able, *islice(barred, most - len(able))]
+    blocked = (c for c in candidates if c.node.name not in chosen)
+    return [*able, *islice(blocked, most - len(able))]
 
 
-def may_go_in_time(scene: Scene, candidate: Candidate) -> bool:
+def may_go_in_time(context: ScaleInContext, candidate: Candidate) -> bool:
     """Whether it is only time, or its turn, that keeps the node from being emptied."""
     allowed = candidate.status.settings.scale_in.non_empty_at_once_max > 0
-    return allowed and lasting_bar(scene, candidate) is None
+    return allowed and lasting_blocker(context, candidate) is None
 
 
-def lasting_bar(scene: Scene, candidate: Candidate) -> Bar | None:
+def lasting_blocker(context: ScaleInContext, candidate: Candidate) -> Blocker | None:
     """What keeps the node from being emptied, and may do so for long."""
-    rests = rests_until(scene.cycle, candidate.node)
+    rests = rests_until(context.cycle, candidate.node)
     if rests is not None:
-        return "drain-cool-off", f"its last drain failed: not again before {rests:%H:%M:%S}"
-    if not scene.room.may_leave(candidate.status.key):
+        detail = f"its last drain failed: not again before {rests:%H:%M:%S}"
+        return Blocker("drain-cool-off", detail)
+    if not context.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
-    refusal = scene.cycle.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
+    refusal = context.cycle.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
     if refusal:
-        return "budget", refusal
-    found = scene.blast_radius.blocker(candidate.moving)
-    return found or _not_worth_moving(scene.cycle, candidate)
+        return Blocker("budget", refusal)
+    found = context.blast_radius.blocker(candidate.moving)
+    return found or _not_worth_moving(context.cycle, candidate)
 
 
-def _not_worth_moving(cycle: Cycle, candidate: Candidate) -> Bar | None:
+def _not_worth_moving(cycle: Cycle, candidate: Candidate) -> Blocker | None:
     """That the moves cost more than the node; None for a fleet that goes at any price."""
     offer, settings = cycle.offers[candidate.status.key], candidate.status.settings
     if settings.departing or not offer.priced:
@@ -169,9 +173,9 @@ def _not_worth_moving(cycle: Cycle, candidate: Candidate) -> Bar | None:
 
 
 def _candidate(
-    scene: Scene, utilisation: Utilisation, node: Node, key: FleetKey
+    context: ScaleInContext, utilisation: Utilisation, node: Node, key: FleetKey
 ) -> Candidate | None:
-    cycle, status = scene.cycle, scene.cycle.statuses[key]
+    cycle, status = context.cycle, context.cycle.statuses[key]
     if cycle.row_of[node.name] in cycle.used_rows:
         return None
     share, threshold = utilisation.highest(node.name), status.settings.scale_in
@@ -182,11 +186,11 @@ def _candidate(
         return None
     moving: list[Pod] = []
     again: list[Pod] = []
-    barred: Bar | None = first_blocker(cycle, node, status) or _too_young(cycle, node, status)
-    if barred is None:
-        moving, again, barred = movable(scene.judge(status.settings), pods)
-    if barred is not None or not moving:
-        keep(cycle, node, *(barred or ("deleting", "its last pods are being deleted")))
+    blocked: Blocker | None = first_blocker(cycle, node, status) or _too_young(cycle, node, status)
+    if blocked is None:
+        moving, again, blocked = movable(context.judge(status.settings), pods)
+    if blocked is not None or not moving:
+        keep(cycle, node, *(blocked or ("deleting", "its last pods are being deleted")))
         return None
     policy: PolicyName = "scale-in" if little_used or bounces else "consolidation"
     departing = status.settings.departing
@@ -219,12 +223,12 @@ def _bounce(cycle: Cycle, pods: list[Pod]) -> bool:
     )
 
 
-def _too_young(cycle: Cycle, node: Node, status: FleetStatus) -> tuple[str, str] | None:
-    """A node is older than the grace period in force before it is a candidate."""
+def _too_young(cycle: Cycle, node: Node, status: FleetStatus) -> Blocker | None:
+    """A blocker while the node is no older than the grace period in force; None after."""
     grace = grace_seconds(status.settings.grace_periods, cycle.at, cycle.settings.timezone)
     if grace is None or node.created_at is None:
         return None
     age = cycle.at - node.created_at
     if age >= timedelta(seconds=grace):
         return None
-    return "grace-period", f"it is {duration(age)} old, its grace period is {grace:g} s"
+    return Blocker("grace-period", f"it is {duration(age)} old, its grace period is {grace:g} s")

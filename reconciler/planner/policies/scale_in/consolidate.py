@@ -13,18 +13,18 @@ from datetime import timedelta
 from reconciler.model.actions import REPLACEMENT_ASKED, AnyAction
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.demand import SectorFinder
+from reconciler.planner.disruption.attempts import Attempts, read_attempts
+from reconciler.planner.disruption.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.drains import annotate
 from reconciler.planner.disruption.move_cost import not_worth_moving
+from reconciler.planner.disruption.relocation import Relocation
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.leaving.attempts import Attempts, read_attempts
-from reconciler.planner.leaving.drains import annotate
-from reconciler.planner.leaving.mover import Mover
-from reconciler.planner.leaving.moves import Moves
 from reconciler.planner.money import cost_limits, usd
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
 from reconciler.planner.policies.scale_in.candidates import Candidate
-from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.context import ScaleInContext
 from reconciler.planner.text import counted_noun
 
 SAVING_PERCENT_MIN = 5
@@ -55,18 +55,18 @@ class Consolidator:
     the config asks for consolidation.
     """
 
-    def __init__(self, scene: Scene, mover: Mover) -> None:
-        self._scene = scene
-        self._mover = mover
-        self._on = scene.cycle.settings.consolidation
-        self._finder = SectorFinder(scene.cycle.settings)
+    def __init__(self, context: ScaleInContext, simulator: DrainSimulator) -> None:
+        self._context = context
+        self._simulator = simulator
+        self._on = context.cycle.settings.consolidation
+        self._finder = SectorFinder(context.cycle.settings)
         self._sectors: dict[NodeName, frozenset[str]] = {}
 
     def cheaper_rows(self, candidate: Candidate, idle: Iterable[NodeName]) -> list[int]:
         """Those of the idle nodes that may take its pods: the cheaper ones, of a removal any."""
         if not self._is_replaced(candidate):
             return []
-        cycle = self._scene.cycle
+        cycle = self._context.cycle
         return [
             cycle.row_of[name]
             for name in sorted(idle)
@@ -77,12 +77,12 @@ class Consolidator:
 
     def _may_stay(self, key: FleetKey) -> bool:
         """Whether the fleet may keep all its nodes: one that departs is no place for anything."""
-        status = self._scene.cycle.statuses[key]
+        status = self._context.cycle.statuses[key]
         return status.max is None or status.joined <= status.max
 
     def move(
         self, candidate: Candidate, groups: Sequence[Group], more: Sequence[int] = ()
-    ) -> Moves | None:
+    ) -> Relocation | None:
         """To nodes that stay; else, in a consolidation, to idle ones that cost less as well.
 
         Args:
@@ -90,19 +90,19 @@ class Consolidator:
             groups: Its pods.
             more: Further rows that may take them, after all others.
         """
-        found = self._mover.move(candidate.node, groups)
+        found = self._simulator.move(candidate.node, groups)
         if found is None:
-            rows = [*self.cheaper_rows(candidate, self._scene.waiting), *more]
-            found = self._mover.move(candidate.node, groups, rows) if rows else None
+            rows = [*self.cheaper_rows(candidate, self._context.waiting), *more]
+            found = self._simulator.move(candidate.node, groups, rows) if rows else None
         return found
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
         """Capacity that may replace it, launching or not complete yet, and promised to nobody."""
         if not self._is_replaced(candidate):
             return []
-        cycle = self._scene.cycle
+        cycle = self._context.cycle
         owners = cycle.inventory.fleet_of_node
-        coming = {row: seat.key for row, seat in cycle.seats.items()}
+        coming = {row: planned.key for row, planned in cycle.planned_nodes.items()}
         coming |= {cycle.row_of[n]: owners[n] for n in sorted(cycle.unequipped) if n in owners}
         return [
             row
@@ -116,7 +116,7 @@ class Consolidator:
         """Fleets of its region that may grow by a node in its place, the cheapest first."""
         if not self._is_replaced(candidate):
             return []
-        cycle = self._scene.cycle
+        cycle = self._context.cycle
         cheaper = [s.key for s in cycle.inventory.fleets if self._is_open(candidate, s)]
         return sorted(cheaper, key=lambda key: (cycle.offers[key].nano_usd_per_hour, key))
 
@@ -126,7 +126,7 @@ class Consolidator:
 
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         """Whether one more node of the fleet would do in its place, and might be asked for."""
-        cycle = self._scene.cycle
+        cycle = self._context.cycle
         if not self._is_open(candidate, cycle.statuses[key]) or self.asked_in_vain(candidate, key):
             return False
         spec = cycle.offers[key].row
@@ -134,10 +134,10 @@ class Consolidator:
 
     def _fits_with(self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec) -> bool:
         """Whether its pods would find places beside the new node; nothing is changed."""
-        sim = self._scene.cycle.sim
+        sim = self._context.cycle.sim
         mark = sim.fork()
         row = sim.add_row(spec)
-        fits = self._mover.fits(candidate.node, groups, [row], spread=True)
+        fits = self._simulator.fits(candidate.node, groups, [row], spread=True)
         sim.revert(mark)
         return fits
 
@@ -145,7 +145,7 @@ class Consolidator:
         """How many new nodes of the fleet may come for the candidate."""
         if not is_departing(candidate):
             return 1
-        status, cycle = self._scene.cycle.statuses[key], self._scene.cycle
+        status, cycle = self._context.cycle.statuses[key], self._context.cycle
         room = NEW_NODES_MAX if status.max is None else status.max - cycle.size_of(key)
         price = cycle.offers[key].nano_usd_per_hour
         left = [limit.left for limit in cost_limits(cycle, status.settings.sector)]
@@ -154,7 +154,7 @@ class Consolidator:
 
     def ask_for(self, candidate: Candidate, new: NewNodes) -> None:
         """Raise the fleet's target; the candidate counts as one that leaves."""
-        cycle, key = self._scene.cycle, new.key
+        cycle, key = self._context.cycle, new.key
         cycle.targets[key] = cycle.size_of(key) + new.count
         cycle.replacements[key] = cycle.replacements.get(key, 0) + new.count
         old, price = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
@@ -163,8 +163,8 @@ class Consolidator:
             because = f"{candidate.status.key.name} is to go, and its pods need places"
         cycle.raises[key] = ("consolidation", because)
         cycle.actions += self._noted(candidate, key)
-        self._scene.non_empty_begun += 1
-        self._scene.budgets.take(candidate.status.key)
+        self._context.non_empty_begun += 1
+        self._context.budgets.take(candidate.status.key)
 
     def _is_replaced(self, candidate: Candidate) -> bool:
         """Whether other nodes may be kept or bought for its pods at all."""
@@ -175,7 +175,7 @@ class Consolidator:
         return is_departing(candidate) or self._saves(candidate, key)
 
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
-        offers = self._scene.cycle.offers
+        offers = self._context.cycle.offers
         old, new = offers[candidate.status.key], offers[key]
         if not (old.priced and new.priced):
             return False
@@ -197,11 +197,11 @@ class Consolidator:
 
     def _asked(self, candidate: Candidate) -> Attempts | None:
         noted = candidate.node.annotations.get(REPLACEMENT_ASKED, "")
-        return read_attempts(noted, self._scene.cycle.at, _FORGOTTEN_AFTER)
+        return read_attempts(noted, self._context.cycle.at, _FORGOTTEN_AFTER)
 
     def _is_over(self, asked: Attempts, key: FleetKey) -> bool:
         """Whether a node has come since, or should have: until then it is the same purchase."""
-        cycle = self._scene.cycle
+        cycle = self._context.cycle
         nodes = cycle.statuses[key].nodes
         came = any(n.created_at is not None and n.created_at > asked.latest for n in nodes)
         wait = timedelta(seconds=cycle.settings.instance_init_seconds)
@@ -209,7 +209,7 @@ class Consolidator:
 
     def _noted(self, candidate: Candidate, key: FleetKey) -> list[AnyAction]:
         """How often it was asked for, on the node that is to go: a restart forgets nothing."""
-        at, asked = self._scene.cycle.at, self._asked(candidate)
+        at, asked = self._context.cycle.at, self._asked(candidate)
         if asked is not None and not self._is_over(asked, key):
             return []
         noted = Attempts(latest=at, count=1 if asked is None else asked.count + 1)
@@ -223,7 +223,7 @@ class Consolidator:
             and not status.unavailable
             and not status.settings.departing
             and self._is_better(candidate, status.key)
-            and (status.max is None or self._scene.cycle.size_of(status.key) < status.max)
+            and (status.max is None or self._context.cycle.size_of(status.key) < status.max)
             and status.settings.sector in self._sectors_of(candidate)
             and self._affordable(status)
         )
@@ -238,8 +238,8 @@ class Consolidator:
 
     def _affordable(self, status: FleetStatus) -> bool:
         """Both nodes run for a while: no cost limit may be broken meanwhile."""
-        price = self._scene.cycle.offers[status.key].nano_usd_per_hour
-        limits = cost_limits(self._scene.cycle, status.settings.sector)
+        price = self._context.cycle.offers[status.key].nano_usd_per_hour
+        limits = cost_limits(self._context.cycle, status.settings.sector)
         return all(price <= limit.left for limit in limits)
 
 

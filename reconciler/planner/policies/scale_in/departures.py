@@ -9,42 +9,47 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from reconciler.model.ids import NodeName
-from reconciler.planner.leaving.mover import Mover
-from reconciler.planner.leaving.moves import Moves, grouped
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.relocation import Relocation, grouped
 from reconciler.planner.node_rows import in_each_zone
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.placement.simulation import RowSpec
-from reconciler.planner.policies.scale_in.bars import NEEDED_BACK, Bar
+from reconciler.planner.policies.scale_in.blockers import NEEDED_BACK
 from reconciler.planner.policies.scale_in.candidates import Candidate
 from reconciler.planner.policies.scale_in.consolidate import Consolidator, NewNodes
-from reconciler.planner.policies.scale_in.missed import Misses
-from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.context import ScaleInContext
+from reconciler.planner.policies.scale_in.replacement_conflict import ReplacementConflict
 
 
 class Departures:
     """Takes candidates out of the what-if cluster, each seeing what the ones before it took.
 
     Args:
-        scene: The run.
-        mover: The what-if cluster.
+        context: The run.
+        simulator: The what-if cluster.
         candidates: All that are looked at.
     """
 
-    def __init__(self, scene: Scene, mover: Mover, candidates: Sequence[Candidate]) -> None:
-        self._scene = scene
-        self._mover = mover
-        self.consolidator = Consolidator(scene, mover)
-        self._misses = Misses(scene, mover, self.consolidator, candidates, self.grouped)
+    def __init__(
+        self, context: ScaleInContext, simulator: DrainSimulator, candidates: Sequence[Candidate]
+    ) -> None:
+        self._context = context
+        self._simulator = simulator
+        self.consolidator = Consolidator(context, simulator)
+        self._conflict = ReplacementConflict(
+            context, simulator, self.consolidator, candidates, self.grouped
+        )
         self._groups: dict[NodeName, list[Group]] = {}
 
     def grouped(self, candidate: Candidate) -> list[Group]:
         """Its pods by class: a candidate is asked about more than once."""
         name = candidate.node.name
         if name not in self._groups:
-            self._groups[name] = grouped(self._scene.cycle, candidate.placed)
+            self._groups[name] = grouped(self._context.cycle, candidate.placed)
         return self._groups[name]
 
-    def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Moves | Bar | None:
+    def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Relocation | Blocker | None:
         """Take the candidate out, with its pods to nodes that stay or to cheaper idle ones.
 
         Args:
@@ -58,12 +63,12 @@ class Departures:
         groups = self.grouped(candidate)
         return self._checked(candidate, partial(self.consolidator.move, candidate, groups, more))
 
-    def leave_in_time(self, candidate: Candidate) -> Moves | Bar | None:
+    def leave_in_time(self, candidate: Candidate) -> Relocation | Blocker | None:
         """As `leave`, with cheaper capacity that is launching and promised to nobody."""
         coming = self.consolidator.coming_rows(candidate)
         return self.leave(candidate, coming) if coming else None
 
-    def leave_for_new(self, candidate: Candidate) -> NewNodes | Bar | None:
+    def leave_for_new(self, candidate: Candidate) -> NewNodes | Blocker | None:
         """As `leave`, with new nodes, which take pods after all others.
 
         Returns:
@@ -71,59 +76,64 @@ class Departures:
             are where they would go then. Or what speaks against it, or None when none would do:
             nothing is changed then.
         """
-        groups, offers = self.grouped(candidate), self._scene.cycle.offers
-        bar: Bar | None = None
+        groups, offers = self.grouped(candidate), self._context.cycle.offers
+        blocker: Blocker | None = None
         for key in self.consolidator.cheaper_fleets(candidate):
             if self.consolidator.asked_in_vain(candidate, key):
-                bar = "consolidation", f"nodes of {key.name} came for it and did not take its pods"
+                blocker = Blocker(
+                    "consolidation",
+                    f"nodes of {key.name} came for it and did not take its pods",
+                )
                 continue
             for count in range(1, self.consolidator.most(candidate, key) + 1):
                 found = self._leave_for(candidate, groups, offers[key].row, count)
-                if isinstance(found, Moves):
+                if isinstance(found, Relocation):
                     return NewNodes(key=key, count=count)
-                bar = bar or found
-        return bar
+                blocker = blocker or found
+        return blocker
 
     def _leave_for(
         self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec, count: int
-    ) -> Moves | Bar | None:
+    ) -> Relocation | Blocker | None:
         """As `leave`, with new nodes, whichever zone they come up in."""
-        mark, found = self._mover.mark(), None
+        mark, found = self._simulator.mark(), None
         for each in [*in_each_zone(spec), spec]:
-            self._mover.undo(mark)
-            rows = [self._mover.add_row(each) for _ in range(count)]
-            move = partial(self._mover.move, candidate.node, groups, rows)
+            self._simulator.undo(mark)
+            rows = [self._simulator.add_row(each) for _ in range(count)]
+            move = partial(self._simulator.move, candidate.node, groups, rows)
             found = self._checked(candidate, move)
-            if not isinstance(found, Moves):
-                self._mover.undo(mark)
+            if not isinstance(found, Relocation):
+                self._simulator.undo(mark)
                 return found
         return found
 
     def _checked(
-        self, candidate: Candidate, move: Callable[[], Moves | None]
-    ) -> Moves | Bar | None:
+        self, candidate: Candidate, move: Callable[[], Relocation | None]
+    ) -> Relocation | Blocker | None:
         """The moves, unless something speaks against them: they are undone then."""
-        mark, receiving = self._mover.mark(), frozenset(self._mover.receiving)
+        mark, receiving = self._simulator.mark(), frozenset(self._simulator.receiving)
         moves = move()
         if moves is None:
             return None
         why = self._objection(candidate, moves, receiving)
         if why is None:
             return moves
-        self._mover.undo(mark)
+        self._simulator.undo(mark)
         return why
 
     def _objection(
-        self, candidate: Candidate, moves: Moves, receiving: frozenset[int]
-    ) -> Bar | None:
+        self, candidate: Candidate, moves: Relocation, receiving: frozenset[int]
+    ) -> Blocker | None:
         """What speaks against the moves that were just made."""
-        if not self._mover.survives_spreading(moves):
+        if not self._simulator.survives_spreading(moves):
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
-            return "no-destination", tight
-        if not self._scene.reserve.holds(candidate.status.settings.sector, self._mover.staying):
+            return Blocker("no-destination", tight)
+        if not self._context.reserve.holds(
+            candidate.status.settings.sector, self._simulator.staying
+        ):
             return NEEDED_BACK
-        dearer = self._misses.who_misses(candidate, moves, receiving)
+        dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)
         if dearer is not None:
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
-            return "consolidation", because
+            return Blocker("consolidation", because)
         return None

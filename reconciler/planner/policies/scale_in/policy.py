@@ -4,8 +4,8 @@ from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.soft_taints import mark_unneeded
 from reconciler.planner.policies.scale_in.awaited import find_awaited
 from reconciler.planner.policies.scale_in.candidates import find_candidates
-from reconciler.planner.policies.scale_in.empty import find_ripe, remove_empty
-from reconciler.planner.policies.scale_in.scene import set_scene
+from reconciler.planner.policies.scale_in.context import make_context
+from reconciler.planner.policies.scale_in.empty import find_eligible, remove_empty
 from reconciler.planner.policies.scale_in.under_used import remove_under_used
 from reconciler.planner.policies.scale_in.under_way import finish_leaving
 
@@ -13,10 +13,10 @@ from reconciler.planner.policies.scale_in.under_way import finish_leaving
 def propose(cycle: Cycle) -> None:
     """End what was being emptied, then begin with nodes that are empty, then with under-used."""
     cycle.sim.lends = False  # whoever moves must not push headroom out, which would buy it again
-    scene = set_scene(cycle, finish_leaving(cycle))
-    ripe = find_ripe(scene)
-    candidates = find_candidates(scene)
-    remove_empty(scene, ripe, find_awaited(scene, candidates, ripe))
-    remove_under_used(scene, candidates)
-    mark_unneeded(cycle, scene.unneeded, scene.not_looked_at, scene.room.left)
+    context = make_context(cycle, finish_leaving(cycle))
+    eligible = find_eligible(context)
+    candidates = find_candidates(context)
+    remove_empty(context, eligible, find_awaited(context, candidates, eligible))
+    remove_under_used(context, candidates)
+    mark_unneeded(cycle, context.unneeded, context.not_looked_at, context.room.left)
     cycle.sim.lends = True

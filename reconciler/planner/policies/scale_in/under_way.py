@@ -14,12 +14,8 @@ from reconciler.model.counted import counts
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blockers import irreplaceable_pod, protection
-from reconciler.planner.fleets.inventory import (
-    is_draining,
-    is_draining_voluntarily,
-)
-from reconciler.planner.fleets.live import LIVE_STATES
-from reconciler.planner.leaving.drains import (
+from reconciler.planner.disruption.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.drains import (
     annotate,
     delete_when_terminated,
     drain_started,
@@ -29,24 +25,28 @@ from reconciler.planner.leaving.drains import (
     give_up,
     terms_of,
 )
-from reconciler.planner.leaving.hanging import HANGS_AFTER
-from reconciler.planner.leaving.idleness import counted, kept_by_twin
-from reconciler.planner.leaving.kept import keep
-from reconciler.planner.leaving.mover import Mover
-from reconciler.planner.leaving.moves import Moves, grouped, placements_of
-from reconciler.planner.leaving.rounds import drain_progress, overdue
-from reconciler.planner.leaving.timers import stop_timer
-from reconciler.planner.policies.scale_in.bars import (
+from reconciler.planner.disruption.idleness import counted, kept_by_duplicate
+from reconciler.planner.disruption.kept import keep
+from reconciler.planner.disruption.relocation import Relocation, grouped, placements_of
+from reconciler.planner.disruption.rounds import drain_progress, overdue
+from reconciler.planner.disruption.stuck_terminating import STUCK_AFTER
+from reconciler.planner.disruption.timers import stop_timer
+from reconciler.planner.fleets.inventory import (
+    is_draining,
+    is_draining_voluntarily,
+)
+from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.policies.scale_in.blockers import (
     at_minimum,
+    blocking_pod,
     comes_again,
-    pod_bar,
 )
 from reconciler.planner.rules import Judge, Verdict, judge_of
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import counted_noun, duration, rfc3339
 
 
-def finish_leaving(cycle: Cycle) -> list[Moves]:
+def finish_leaving(cycle: Cycle) -> list[Relocation]:
     """Delete Node objects of ended instances; end, drain on or give back draining nodes.
 
     Returns:
@@ -107,8 +107,8 @@ class _Leaver:
 
     def __init__(self, cycle: Cycle) -> None:
         self._cycle = cycle
-        self._mover = Mover(cycle)
-        self.begun: list[Moves] = []
+        self._simulator = DrainSimulator(cycle)
+        self.begun: list[Relocation] = []
         """The moves of the nodes that drain on."""
         self._going_on: dict[FleetKey, int] = {}
         """Nodes per fleet that drain on: they will lower its target too."""
@@ -122,7 +122,7 @@ class _Leaver:
         remaining = cycle.targets[key] - 1 - self._going_on.get(key, 0)
         beside = [pod for pod in pods if not counts(pod)]
         kept = protection(cycle, node) or irreplaceable_pod(judge, beside)
-        because = kept_by_twin(cycle, node)
+        because = kept_by_duplicate(cycle, node)
         if kept is not None:
             because = f"{kept.detail}: it may not be removed"
         elif not _already_lowered(cycle, key) and remaining < status.min:
@@ -149,10 +149,10 @@ class _Leaver:
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         ending = sum(ruling.verdict is Verdict.WAIT for _, ruling in rulings)
         moves = None
-        barred = pod_bar(rulings)
+        barred = blocking_pod(rulings)
         why = barred[1] if barred else _too_long(cycle, node, settings, len(left), ending)
         if not why:
-            moves = self._mover.move(node, grouped(cycle, moving))
+            moves = self._simulator.move(node, grouped(cycle, moving))
             why = "" if moves else "its pods fit nowhere else any more"
         if moves is None:
             cycle.actions += give_up(cycle, node, "scale-in", why)
@@ -175,15 +175,17 @@ class _Leaver:
 
 
 def _evicted_lately(cycle: Cycle, node: Node) -> bool:
-    """Whether pods that seem to hang have not had their time by our clock.
+    """Whether pods that seem stuck have not had their time by our clock.
 
     Their deletion is dated by the API server's, which may be far behind ours.
     """
-    graces = [p.spec.termination_grace_seconds for p in cycle.hanging_on.get(node.name, ())]
+    graces = [
+        p.spec.termination_grace_seconds for p in cycle.stuck_terminating_on.get(node.name, ())
+    ]
     started = drain_started(cycle, node)
     if not graces or started is None:
         return False
-    return cycle.at - started <= timedelta(seconds=max(graces)) + HANGS_AFTER
+    return cycle.at - started <= timedelta(seconds=max(graces)) + STUCK_AFTER
 
 
 def _too_long(
@@ -238,7 +240,7 @@ def _end(cycle: Cycle, node: Node, key: FleetKey) -> None:
                 decrement=not lowered,
                 precondition="empty",
                 from_capacity=status.current,
-                hanging=cycle.hanging(node.name),
+                stuck_terminating=cycle.stuck_terminating(node.name),
                 policy="scale-in",
                 because="drained and still empty",
             )

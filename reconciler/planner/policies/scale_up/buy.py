@@ -87,7 +87,7 @@ def _use_what_was_bought(cycle: Cycle, members: list[WaitingClass]) -> None:
     if not cycle.bought_nano_usd:
         return
     among = np.zeros(cycle.sim.rows, dtype=np.bool_)
-    among[[row for row, seat in cycle.seats.items() if not seat.launching]] = True
+    among[[row for row, planned in cycle.planned_nodes.items() if not planned.launching]] = True
     order = tightness(cycle.sim)
     for waiting in members:
         fill_class(cycle, waiting, among, order)
@@ -172,14 +172,14 @@ def _budget(cycle: Cycle, sector: str) -> Budget:
 
 
 def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> None:
-    """Raise targets for the bought rows and promise the pods their seats."""
+    """Raise targets for the bought rows and reserve their places for the pods."""
     pods = np.zeros(cycle.sim.rows, dtype=np.int64)
     for taken in purchase.taken:
         np.add.at(pods, taken.rows, taken.amounts)
     for node, bought in groupby(purchase.rows, key=itemgetter(1)):
         rows, key = [row for row, _ in bought], node.key
         cycle.targets[key] = cycle.size_of(key) + len(rows)
-        cycle.seat_new_rows(rows, key)
+        cycle.plan_new_nodes(rows, key)
         cycle.bought[key] = cycle.bought.get(key, 0) + len(rows)
         cycle.bought_nano_usd += node.nano_usd_per_hour * len(rows)
         if pods[rows].any():
@@ -187,4 +187,4 @@ def _record(cycle: Cycle, classes: list[WaitingClass], purchase: Purchase) -> No
     by_number = {w.pod_class.number: w for w in classes}
     for taken in purchase.taken:
         waiting = by_number[taken.pod_class.number]
-        cycle.promise(waiting, taken.rows.tolist(), taken.amounts.tolist())
+        cycle.reserve(waiting, taken.rows.tolist(), taken.amounts.tolist())

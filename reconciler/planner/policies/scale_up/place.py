@@ -42,7 +42,7 @@ def place_on_nominated(cycle: Cycle) -> None:
         ]
         for row in [rows[pod.key] for pod in waiting.pods[: len(rows)]]:
             cycle.sim.place(waiting.pod_class, np.array([row], dtype=np.int64), one)
-            cycle.promise(waiting, [row], [1])
+            cycle.reserve(waiting, [row], [1])
 
 
 def place_on_existing(cycle: Cycle) -> None:
@@ -53,7 +53,7 @@ def place_on_existing(cycle: Cycle) -> None:
     a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
     """
     seated = np.zeros(cycle.sim.rows, dtype=np.bool_)
-    seated[list(cycle.seats)] = True
+    seated[list(cycle.planned_nodes)] = True
     order = tightness(cycle.sim)
     mark = cycle.sim.fork()
     preferences = Preferences(cycle.sim, [cycle.nodes[name] for name in cycle.row_of])
@@ -64,7 +64,7 @@ def place_on_existing(cycle: Cycle) -> None:
             placed = _cheaper(cycle, placed, _attempt(cycle, cycle.waiting, seated, order))
         placed = _better(cycle, placed, mark, seated, order)
     for waiting, taken in placed:
-        _promise(cycle, waiting, taken)
+        _reserve(cycle, waiting, taken)
 
 
 def _cheaper(cycle: Cycle, liked: Placed, plain: Placed) -> Placed:
@@ -170,10 +170,10 @@ def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
 
 
 def fill_class(cycle: Cycle, waiting: WaitingClass, among: BoolArray, order: IntArray) -> None:
-    """Promise as many of the class's pods as rows of `among` take."""
+    """Reservation as many of the class's pods as rows of `among` take."""
     if waiting.left and among.any():
-        _promise(cycle, waiting, fill(cycle.sim, waiting.pod_class, waiting.left, among, order))
+        _reserve(cycle, waiting, fill(cycle.sim, waiting.pod_class, waiting.left, among, order))
 
 
-def _promise(cycle: Cycle, waiting: WaitingClass, taken: list[tuple[int, int]]) -> None:
-    cycle.promise(waiting, [row for row, _ in taken], [amount for _, amount in taken])
+def _reserve(cycle: Cycle, waiting: WaitingClass, taken: list[tuple[int, int]]) -> None:
+    cycle.reserve(waiting, [row for row, _ in taken], [amount for _, amount in taken])

@@ -62,10 +62,10 @@ def places_taken_of(cycle: Cycle, key: FleetKey) -> PlacesTaken | None:
     Of several kinds of pods the first answers, and the others are counted.
     """
     numbers = {
-        promise.waiting.pod_class.number
-        for promise in cycle.promises
-        if promise.waiting.pod_class.number in cycle.places_taken
-        and any(_is_new(cycle, row, key) for row in promise.rows)
+        reservation.waiting.pod_class.number
+        for reservation in cycle.reservations
+        if reservation.waiting.pod_class.number in cycle.places_taken
+        and any(_is_new(cycle, row, key) for row in reservation.rows)
     }
     found = [cycle.places_taken[number] for number in sorted(numbers)]
     if len(found) <= 1:
@@ -77,8 +77,8 @@ def places_taken_of(cycle: Cycle, key: FleetKey) -> PlacesTaken | None:
 
 def _is_new(cycle: Cycle, row: int, key: FleetKey) -> bool:
     """Whether the row is a node that this plan asks the fleet for."""
-    seat = cycle.seats.get(row)
-    return seat is not None and not seat.launching and seat.key == key
+    planned = cycle.planned_nodes.get(row)
+    return planned is not None and not planned.launching and planned.key == key
 
 
 def _pause_until(latest: datetime, bought_at: datetime) -> datetime:

@@ -18,9 +18,9 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import DemandMemory
 from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.digests import digest_of
+from reconciler.planner.disruption.idleness import counted, is_empty
 from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
 from reconciler.planner.fleets.version import version_of
-from reconciler.planner.leaving.idleness import counted, is_empty
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
 from reconciler.planner.policies.scale_up.place import fill_class
@@ -96,7 +96,7 @@ def judge_demand(cycle: Cycle) -> None:
 
 
 def wait_for_hoped(cycle: Cycle) -> None:
-    """Promise pods the launching nodes that were bought for them in the hope for their zone.
+    """Reservation pods the launching nodes that were bought for them in the hope for their zone.
 
     What becomes of such a node is known when it has come; until then no other one is bought.
     """
@@ -104,7 +104,9 @@ def wait_for_hoped(cycle: Cycle) -> None:
     for memory in cycle.snapshot.cluster.demands:
         key = FleetKey(name=memory.fleet, region=memory.region)
         fleets.setdefault(memory.demand, set()).add(key)
-    launching = {row: seat.key for row, seat in cycle.seats.items() if seat.launching}
+    launching = {
+        row: planned.key for row, planned in cycle.planned_nodes.items() if planned.launching
+    }
     if not (fleets and launching):
         return
     kinds, order = _Kinds(), tightness(cycle.sim)
@@ -337,12 +339,12 @@ def note_purchases(cycle: Cycle) -> None:
     """
     kinds = _Kinds()
     versions: dict[FleetKey, str] = {}
-    for promise in cycle.promises:
-        seats = (cycle.seats.get(row) for row in promise.rows)
-        # By identity first: a fleet's seats share one key, and hashing it takes longer.
-        keys = {id(s.key): s.key for s in seats if s is not None and not s.launching}
+    for reservation in cycle.reservations:
+        planned_nodes = (cycle.planned_nodes.get(row) for row in reservation.rows)
+        # By identity first: a fleet's planned_nodes share one key, and hashing it takes longer.
+        keys = {id(s.key): s.key for s in planned_nodes if s is not None and not s.launching}
         for key in keys.values():
-            demand = kinds.of_class(promise.waiting)
+            demand = kinds.of_class(reservation.waiting)
             purchase = (demand, key.name, key.region)
             if purchase not in cycle.demands:
                 if key not in versions:

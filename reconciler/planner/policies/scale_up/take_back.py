@@ -8,8 +8,8 @@ from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.drains import end_of_drain, untaint
 from reconciler.planner.fleets.inventory import is_draining_voluntarily
-from reconciler.planner.leaving.drains import end_of_drain, untaint
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_class

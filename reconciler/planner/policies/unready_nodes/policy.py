@@ -9,9 +9,9 @@ from reconciler.model.ids import FleetId, FleetKey, Region
 from reconciler.planner.cycle import Cycle, Removal
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blockers import protection
+from reconciler.planner.disruption.drains import terms_of
+from reconciler.planner.disruption.kept import keep
 from reconciler.planner.fleets.inventory import is_draining, is_joining
-from reconciler.planner.leaving.drains import terms_of
-from reconciler.planner.leaving.kept import keep
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.suspicion import is_outage
 from reconciler.planner.text import duration
@@ -34,7 +34,7 @@ def propose(cycle: Cycle) -> None:
             keep(cycle, node, "not-ready", outages[key.region])
         elif since is not None:
             _resolve(cycle, node, key, duration(cycle.at - since))
-    for machine, aliases in inventory.twins.items():
+    for machine, aliases in inventory.duplicate_nodes.items():
         for name in aliases:
             if FLEET in cycle.nodes[name].labels and name not in inventory.fleet_of_node:
                 why = f"its instance is the node {machine}: this is but a name, for you to delete"
@@ -133,7 +133,7 @@ def _bar(cycle: Cycle, node: Node, key: FleetKey) -> str:
         return protected.detail
     status = cycle.statuses[key]
     judge = judge_of(terms_of(status.settings.scale_in), cycle.budgets.coverage)
-    names = (node.name, *cycle.inventory.twins.get(node.name, ()))
+    names = (node.name, *cycle.inventory.duplicate_nodes.get(node.name, ()))
     pods = [pod for name in names for pod in cycle.pods_on.get(name, ())]
     kept = first_irreplaceable(judge, pods)
     return f"{kept[0].key} may still run there: {kept[1].reason}" if kept else ""

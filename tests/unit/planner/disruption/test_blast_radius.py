@@ -1,5 +1,6 @@
 """Blast radius: never more of one controller's pods are moved within a time than allowed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,11 +9,11 @@ from reconciler.model.actions import EvictPod, TaintNode
 from reconciler.model.cluster import Owner
 from reconciler.model.frozen import Labels
 from reconciler.model.plan import Plan
-from reconciler.planner.settings import BlastRadius
+from reconciler.planner.settings import BlastRadius, ScaleInSettings
 from tests.builders import ago, make_node, make_settings
-from tests.unit.planner.disruption.test_budgets import HURRIED
-from tests.unit.planner.scale_in.scene import kept, on, planned, told, unneeded
+from tests.unit.planner.scale_in.scene import FLEET, kept, on, planned, told, unneeded
 
+HURRIED = replace(FLEET, scale_in=ScaleInSettings(non_empty_at_once_max=10))
 QUARTER = BlastRadius(pods=25, percent=True)
 
 

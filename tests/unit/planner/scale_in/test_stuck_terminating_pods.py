@@ -50,7 +50,7 @@ def test_drained_node_is_ended_with_the_pods_that_hang_there() -> None:
     nodes = [drained("a", FLEET, 120), make_node("b", FLEET)]
     made = planned(FLEET, *nodes, pod, full("b"))
     ends = [action for action in made.actions if isinstance(action, TerminateInstance)]
-    assert [(end.node, end.hanging) for end in ends] == [("a", (pod.key,))]
+    assert [(end.node, end.stuck_terminating) for end in ends] == [("a", (pod.key,))]
 
 
 def test_pod_that_was_just_evicted_does_not_hang_whatever_the_other_clock_says() -> None:

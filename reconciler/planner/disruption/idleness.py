@@ -61,12 +61,12 @@ def idle_since(cycle: Cycle, node: Node) -> datetime | None:
     return min(noted, cycle.at)
 
 
-def kept_by_twin(cycle: Cycle, node: Node) -> str:
+def kept_by_duplicate(cycle: Cycle, node: Node) -> str:
     """What runs on the node's instance under another name; empty when nothing does.
 
     A pod that is being deleted on a node that does not answer hangs there for good.
     """
-    for name in cycle.inventory.twins.get(node.name, ()):
+    for name in cycle.inventory.duplicate_nodes.get(node.name, ()):
         answers = cycle.nodes[name].ready
         for pod in counted(cycle.pods_on.get(name, ())):
             if answers or not pod.deleting:

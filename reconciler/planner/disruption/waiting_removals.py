@@ -7,8 +7,8 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.demand import FLEET, SECTOR, SIZE, SectorFinder, wanted_values
+from reconciler.planner.disruption.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.leaving.idleness import counted
 from reconciler.planner.money import cost_limits
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun

@@ -104,14 +104,14 @@ class DemandReserve:
         self._cycle = cycle
         self._reserve: dict[str, IntArray] = {}
         over = {f.sector: f.over_subscription for f in cycle.settings.fleets()}
-        if not any(over.values()) or not cycle.promises:
+        if not any(over.values()) or not cycle.reservations:
             return
         shown = {status.settings.sector for status in cycle.inventory.fleets}
         for waiting in cycle.waiting:
             sector = waiting.sectors[0]
             if sector not in shown:
                 continue  # no region of its fleets answers: nothing would be bought there now
-            count = cycle.promised_on_nodes(waiting)
+            count = cycle.reserved_on_nodes(waiting)
             share = round(over.get(sector, 0.0) * resources.WHOLE)
             if count and share:
                 extra = self._extra(waiting.pod_class.requests, sector, share) * count

@@ -9,21 +9,21 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blast_radius import BlastRadiusLimits
 from reconciler.planner.disruption.budgets import DisruptionBudgets
+from reconciler.planner.disruption.drains import terms_of
+from reconciler.planner.disruption.idleness import counted
+from reconciler.planner.disruption.relocation import Relocation
+from reconciler.planner.disruption.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.fleets.inventory import is_draining
-from reconciler.planner.leaving.drains import terms_of
-from reconciler.planner.leaving.idleness import counted
-from reconciler.planner.leaving.moves import Moves
-from reconciler.planner.leaving.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 
 
 @dataclass(slots=True, eq=False)
-class Scene:
+class ScaleInContext:
     """One run of scale-in, after nodes under way were dealt with."""
 
     cycle: Cycle
-    under_way: Sequence[Moves]
+    under_way: Sequence[Relocation]
     room: FleetRoom
     reserve: DemandReserve
     budgets: DisruptionBudgets
@@ -85,10 +85,10 @@ def open_nodes(cycle: Cycle) -> Iterator[tuple[Node, FleetKey]]:
             yield node, key
 
 
-def set_scene(cycle: Cycle, under_way: Sequence[Moves]) -> Scene:
+def make_context(cycle: Cycle, under_way: Sequence[Relocation]) -> ScaleInContext:
     """As things are now; actions so far are counted in, and the moves of drains under way."""
     draining, ours = still_draining(cycle), cycle.inventory.fleet_of_node
-    return Scene(
+    return ScaleInContext(
         cycle=cycle,
         under_way=under_way,
         room=FleetRoom(cycle),

@@ -1,7 +1,7 @@
-"""Pods that hang in deletion: they keep no node whose kubelet answers.
+"""Pods that are stuck terminating: they keep no node whose kubelet answers.
 
-After the grace period it has killed a pod's containers; what keeps the object then is a finalizer
-or a volume, and that may last for ever. Of a node that is silent nobody knows what still runs.
+After the grace period the kubelet has killed a pod's containers. What keeps the object then is a
+finalizer or a volume, without an end. On a node that does not answer pods may still run.
 kube-scheduler goes on counting what such a pod asks for.
 """
 
@@ -12,30 +12,30 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import NodeName
 from reconciler.planner.census import PodGroup
 
-HANGS_AFTER = timedelta(seconds=60)
+STUCK_AFTER = timedelta(seconds=60)
 """After the end of the grace period. Source: Karpenter takes a pod for stuck after as long,
 Cluster Autoscaler after 30 s (read 2026-11)."""
 
 
-def parted_by_hanging(
+def parted_by_stuck_terminating(
     groups: Iterable[PodGroup], nodes: Mapping[NodeName, Node], at: datetime
 ) -> tuple[list[PodGroup], list[PodGroup]]:
-    """The pods that run or end in time, and those that hang in deletion."""
+    """The pods that run or end in time, and those that are stuck terminating."""
     alive: list[PodGroup] = []
-    hanging: list[PodGroup] = []
+    stuck: list[PodGroup] = []
     for group in groups:
         if not group.traits.deleting:
             alive.append(group)
             continue
         parts: dict[bool, list[Pod]] = {}
         for pod in group.pods:
-            parts.setdefault(_hangs(pod, nodes, at), []).append(pod)
-        for hang, pods in parts.items():
-            (hanging if hang else alive).append(PodGroup(group.traits, pods))
-    return alive, hanging
+            parts.setdefault(_is_stuck(pod, nodes, at), []).append(pod)
+        for is_stuck, pods in parts.items():
+            (stuck if is_stuck else alive).append(PodGroup(group.traits, pods))
+    return alive, stuck
 
 
-def _hangs(pod: Pod, nodes: Mapping[NodeName, Node], at: datetime) -> bool:
+def _is_stuck(pod: Pod, nodes: Mapping[NodeName, Node], at: datetime) -> bool:
     node = nodes.get(pod.node_name) if pod.node_name is not None else None
-    late = pod.deletion_at is not None and at - pod.deletion_at > HANGS_AFTER
+    late = pod.deletion_at is not None and at - pod.deletion_at > STUCK_AFTER
     return late and node is not None and node.ready

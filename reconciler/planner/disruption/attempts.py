@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.planner.leaving.idleness import parse_time
+from reconciler.planner.disruption.idleness import parse_time
 from reconciler.planner.text import rfc3339
 
 _DIGITS_MAX = 3

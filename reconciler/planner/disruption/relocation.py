@@ -11,7 +11,7 @@ from reconciler.planner.placement.classes import Group, PodClass
 
 
 @dataclass(slots=True, eq=False)
-class Moves:
+class Relocation:
     """Where the pods of one node go."""
 
     node: Node
@@ -34,7 +34,7 @@ class Moves:
         return sorted(pods, key=lambda each: each[0].key)
 
 
-def placements_of(cycle: Cycle, moves: Moves) -> list[Placement]:
+def placements_of(cycle: Cycle, moves: Relocation) -> list[Placement]:
     """Where each pod goes; asked for only when the moves are to be made, most are but tried."""
     return [
         Placement(pod=pod.key, node=cycle.row_name(row), moved_from=moves.node.name)
@@ -43,7 +43,7 @@ def placements_of(cycle: Cycle, moves: Moves) -> list[Placement]:
     ]
 
 
-def arrivals_of(moves: Moves) -> dict[int, list[Pod]]:
+def arrivals_of(moves: Relocation) -> dict[int, list[Pod]]:
     """The pods that come to each row."""
     found: dict[int, list[Pod]] = {}
     for row, pods in _dealt(moves):
@@ -51,7 +51,7 @@ def arrivals_of(moves: Moves) -> dict[int, list[Pod]]:
     return found
 
 
-def _dealt(moves: Moves) -> Iterator[tuple[int, list[Pod]]]:
+def _dealt(moves: Relocation) -> Iterator[tuple[int, list[Pod]]]:
     """Rows and the pods of one class that come there, in order."""
     for (_, pods), taken in zip(moves.groups, moves.taken, strict=True):
         rest = iter(pods)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAIN_PROGRESS
 from reconciler.model.cluster import Node
-from reconciler.planner.leaving.idleness import parse_time
+from reconciler.planner.disruption.idleness import parse_time
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import counted_noun, duration, rfc3339
 

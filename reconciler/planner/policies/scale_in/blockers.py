@@ -3,41 +3,39 @@
 from collections.abc import Iterable
 
 from reconciler.model.cluster import Pod
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.relocation import waits_for_its_end
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.leaving.moves import waits_for_its_end
 from reconciler.planner.rules import Judge, Ruling, Verdict
 
-Bar = tuple[str, str]
-"""A code and a sentence: a `Blocker`, or what limits over several nodes say."""
-
-IN_USE: Bar = ("in-use", "pods of nodes that leave come here")
-NEEDED_BACK: Bar = ("demand", "demand with its over-subscription would need it back")
+IN_USE = Blocker("in-use", "pods of nodes that leave come here")
+NEEDED_BACK = Blocker("demand", "demand with its over-subscription would need it back")
 
 
-def at_minimum(status: FleetStatus) -> Bar:
+def at_minimum(status: FleetStatus) -> Blocker:
     """The fleet cannot do without one more node."""
-    return "min-capacity", f"the fleet is at its min_capacity of {status.min}"
+    return Blocker("min-capacity", f"the fleet is at its min_capacity of {status.min}")
 
 
-def pod_bar(rulings: Iterable[tuple[Pod, Ruling]]) -> Bar | None:
+def blocking_pod(rulings: Iterable[tuple[Pod, Ruling]]) -> Blocker | None:
     """The first pod that may not be moved, and why."""
     for pod, ruling in rulings:
         if ruling.verdict is Verdict.BLOCK:
-            return _pod_bar(pod, ruling)
+            return _pod_blocker(pod, ruling)
     return None
 
 
-def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Bar | None]:
+def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Blocker | None]:
     """The pods that have to move, and those that come again; or none, and the first that may not.
 
-    A node is asked about with every plan: the first answer that bars it is the last one asked for.
+    A node is asked about with every plan, so the first answer that blocks it is the last one.
     """
     moving: list[Pod] = []
     again: list[Pod] = []
     for pod in pods:
         ruling = judge.ruling(pod)
         if ruling.verdict is Verdict.BLOCK:
-            return [], [], _pod_bar(pod, ruling)
+            return [], [], _pod_blocker(pod, ruling)
         if ruling.verdict is Verdict.OK:
             moving.append(pod)
         elif comes_again(pod, ruling):
@@ -53,5 +51,5 @@ def comes_again(pod: Pod, ruling: Ruling) -> bool:
     return ruling.verdict is Verdict.WAIT and waits_for_its_end(pod)
 
 
-def _pod_bar(pod: Pod, ruling: Ruling) -> Bar:
-    return ruling.code, f"{pod.key}: {ruling.reason}"
+def _pod_blocker(pod: Pod, ruling: Ruling) -> Blocker:
+    return Blocker(ruling.code, f"{pod.key}: {ruling.reason}")

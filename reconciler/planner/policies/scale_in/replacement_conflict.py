@@ -3,20 +3,20 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.leaving.mover import Mover
-from reconciler.planner.leaving.moves import Moves, arrivals_of, grouped
+from reconciler.planner.disruption.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.relocation import Relocation, arrivals_of, grouped
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.policies.scale_in.candidates import Candidate, may_go_in_time
 from reconciler.planner.policies.scale_in.consolidate import Consolidator
-from reconciler.planner.policies.scale_in.scene import Scene
+from reconciler.planner.policies.scale_in.context import ScaleInContext
 
 
-class Misses:
+class ReplacementConflict:
     """Asks the other candidates about one that goes.
 
     Args:
-        scene: The run.
-        mover: Its state counts.
+        context: The run.
+        simulator: Its state counts.
         consolidator: What may replace a node.
         candidates: All that are looked at.
         grouped_of: The pods of a candidate, by class.
@@ -24,20 +24,20 @@ class Misses:
 
     def __init__(
         self,
-        scene: Scene,
-        mover: Mover,
+        context: ScaleInContext,
+        simulator: DrainSimulator,
         consolidator: Consolidator,
         candidates: Sequence[Candidate],
         grouped_of: Callable[[Candidate], list[Group]],
     ) -> None:
-        self._scene = scene
-        self._mover = mover
+        self._context = context
+        self._simulator = simulator
         self._consolidator = consolidator
         self._candidates = candidates
         self._grouped = grouped_of
 
-    def who_misses(
-        self, candidate: Candidate, moves: Moves, receiving: Container[int]
+    def conflicting_candidate(
+        self, candidate: Candidate, moves: Relocation, receiving: Container[int]
     ) -> Candidate | None:
         """A node that is to go, and for whose pods the like of the candidate would be bought then.
 
@@ -55,15 +55,15 @@ class Misses:
         others = [c for c in self._candidates if c is not candidate]
         if not any(self._consolidator.is_dearer(c, key) for c in others):
             return None
-        mark = self._mover.mark()
+        mark = self._simulator.mark()
         arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
         found = next((c for c in others if self._does(c, candidate, arrived)), None)
-        self._mover.undo(mark)
+        self._simulator.undo(mark)
         if found is None:
-            idle = [self._scene.cycle.row_of[name] for name in sorted(self._scene.idle)]
-            self._mover.spread(moves, idle)
+            idle = [self._context.cycle.row_of[name] for name in sorted(self._context.idle)]
+            self._simulator.spread(moves, idle)
             found = next((c for c in others if self._does(c, candidate, {})), None)
-            self._mover.undo(mark)
+            self._simulator.undo(mark)
         return found
 
     def _does(
@@ -73,10 +73,10 @@ class Misses:
 
         With those that have just come to it; nodes to which others come as well stay.
         """
-        cycle = self._scene.cycle
+        cycle = self._context.cycle
         come = arrived.get(cycle.row_of[other.node.name], [])
-        alone = bool(come) or self._mover.staying_alone(other.node)
-        if not (alone and may_go_in_time(self._scene, other)):
+        alone = bool(come) or self._simulator.staying_alone(other.node)
+        if not (alone and may_go_in_time(self._context, other)):
             return False
         groups = grouped(cycle, [*other.placed, *come]) if come else self._grouped(other)
         return self._consolidator.move(other, groups) is None and self._consolidator.would_buy(

@@ -9,9 +9,9 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.relocation import Relocation, waits_for_its_end
+from reconciler.planner.disruption.room_at_first import RoomAtFirst
 from reconciler.planner.fleets.inventory import is_draining, is_marked
-from reconciler.planner.leaving.moves import Moves, waits_for_its_end
-from reconciler.planner.leaving.room_at_first import RoomAtFirst
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
@@ -35,7 +35,7 @@ class Mark:
     staying: BoolArray
 
 
-class Mover:
+class DrainSimulator:
     """Takes nodes out of the what-if cluster, their pods going to nodes that stay."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Mover:
         cycle: Cycle,
         leaving: Iterable[NodeName] = (),
         last: Sequence[NodeName] = (),
-        begun: Iterable[Moves] = (),
+        begun: Iterable[Relocation] = (),
     ) -> None:
         """See the class.
 
@@ -51,7 +51,7 @@ class Mover:
             cycle: The plan's what-if cluster.
             leaving: They are no destinations.
             last: The nodes to fill last, in this order.
-            begun: Moves of drains under way, whose pods are yet to come.
+            begun: Relocation of drains under way, whose pods are yet to come.
         """
         self._cycle = cycle
         self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
@@ -59,7 +59,7 @@ class Mover:
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._begun = list(begun)
-        """Moves that stay: kube-scheduler will spread their pods too."""
+        """Relocation that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
         gone |= cycle.inventory.departing | cycle.unequipped
         for name, node in cycle.nodes.items():
@@ -105,7 +105,9 @@ class Mover:
         self.staying = np.append(self.staying, np.zeros(1, dtype=np.bool_))
         return row
 
-    def move(self, node: Node, groups: Sequence[Group], also: Sequence[int] = ()) -> Moves | None:
+    def move(
+        self, node: Node, groups: Sequence[Group], also: Sequence[int] = ()
+    ) -> Relocation | None:
         """Find every pod a place among the nodes that stay; None, and nothing changed, if not.
 
         The node counts as tainted meanwhile, for rules on how pods spread. Its pods are taken off
@@ -138,9 +140,9 @@ class Mover:
             rows.update(at for at, _ in found)
         self._out[-1] = (row, node.name, rows)
         self.receiving |= rows
-        return Moves(node=node, groups=groups, taken=taken, rows=sorted(rows))
+        return Relocation(node=node, groups=groups, taken=taken, rows=sorted(rows))
 
-    def begin(self, moves: Moves) -> None:
+    def begin(self, moves: Relocation) -> None:
         """The moves stay: whatever moves after them has to find room beside them.
 
         An idle node among the destinations stays for good, with the room that is left on it.
@@ -153,7 +155,7 @@ class Mover:
         self.staying[rows] = True
         self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
 
-    def survives_spreading(self, moves: Moves) -> bool:
+    def survives_spreading(self, moves: Relocation) -> bool:
         """Whether the pods that were just moved would all fit where kube-scheduler puts them.
 
         It takes each for the node with the most room left (LeastAllocated), not for the fullest
@@ -172,7 +174,7 @@ class Mover:
         distinct = [order for n, order in enumerate(orders) if order not in orders[:n]]
         return all(self._fit_spread(every, order) for order in distinct)
 
-    def spread(self, moves: Moves, also: Sequence[int]) -> None:
+    def spread(self, moves: Relocation, also: Sequence[int]) -> None:
         """Have the pods that were just moved go where kube-scheduler puts them, as far as they fit.
 
         Undone with a mark from before.
@@ -187,7 +189,7 @@ class Mover:
         self._out[-1] = (row, name, set(rows))
         self.receiving = {row for _, _, rows in self._out for row in rows}
 
-    def _fit_spread(self, moved: Sequence[Moves], classes: Sequence[PodClass]) -> bool:
+    def _fit_spread(self, moved: Sequence[Relocation], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._cycle.sim
         mark = sim.fork()
@@ -196,7 +198,7 @@ class Mover:
         return len(rows) == len(classes)
 
     def _spread(
-        self, moved: Sequence[Moves], classes: Sequence[PodClass], among: BoolArray
+        self, moved: Sequence[Relocation], classes: Sequence[PodClass], among: BoolArray
     ) -> list[int]:
         """Take what was moved off again, and place pods of these classes one after the other.
 
@@ -272,9 +274,9 @@ class Mover:
         return bool((left < asked).any())
 
 
-def _latest(begun: Sequence[Moves]) -> list[Moves]:
+def _latest(begun: Sequence[Relocation]) -> list[Relocation]:
     """The last moves begun, as many as can be spread again in a short time, in their order."""
-    found: list[Moves] = []
+    found: list[Relocation] = []
     pods = 0
     for moves in reversed(begun):
         pods += sum(len(members) for _, members in moves.groups)

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from reconciler.model.cluster import Node
 from reconciler.model.ids import InstanceId, NodeName
 
-Twins = Mapping[NodeName, tuple[NodeName, ...]]
+DuplicateNodes = Mapping[NodeName, tuple[NodeName, ...]]
 """By the node that is the machine: the other names that claim its instance."""
 
 
-def find_twins(nodes: Iterable[Node]) -> Twins:
-    """Which nodes are but names of another one; empty where every instance is one node.
+def find_duplicate_nodes(nodes: Iterable[Node]) -> DuplicateNodes:
+    """Nodes by the node whose instance they claim too; empty where each instance is one node.
 
     The machine is the one that is Ready; of several the one that registered last.
     """
@@ -32,9 +32,9 @@ def find_twins(nodes: Iterable[Node]) -> Twins:
     return found
 
 
-def names_only(twins: Twins) -> frozenset[NodeName]:
-    """The nodes that are but names."""
-    return frozenset(name for names in twins.values() for name in names)
+def names_only(duplicate_nodes: DuplicateNodes) -> frozenset[NodeName]:
+    """The nodes that only claim the instance of another one."""
+    return frozenset(name for names in duplicate_nodes.values() for name in names)
 
 
 def _likeliest(node: Node) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.cluster import Node
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.leaving.drains import annotate
+from reconciler.planner.disruption.drains import annotate
 from reconciler.planner.text import rfc3339
 
 

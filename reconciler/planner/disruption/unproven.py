@@ -15,8 +15,8 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Held
 from reconciler.planner.clocks import CLOCK_SKEW, clock_skew, is_skewed
 from reconciler.planner.cycle import Cycle
+from reconciler.planner.disruption.kept import keep
 from reconciler.planner.fleets.stuck import find_stuck
-from reconciler.planner.leaving.kept import keep
 from reconciler.planner.text import duration
 
 CODE = "unproven-cluster"

@@ -22,9 +22,9 @@ from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Provider
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.cycle import Cycle
-from reconciler.planner.leaving.attempts import Attempts, read_attempts
-from reconciler.planner.leaving.idleness import parse_time
-from reconciler.planner.leaving.rounds import DrainProgress
+from reconciler.planner.disruption.attempts import Attempts, read_attempts
+from reconciler.planner.disruption.idleness import parse_time
+from reconciler.planner.disruption.rounds import DrainProgress
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import rfc3339

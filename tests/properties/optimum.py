@@ -64,6 +64,21 @@ def random_instance(seed: int) -> Instance:
     return tuple(pods), fleets
 
 
+def dozen(seed: int) -> Instance:
+    """Twelve different pods for three sizes of which larger ones are a little cheaper per CPU."""
+    draw = Random(seed)
+    fleets = tuple(
+        make_fleet_settings(f"c{cpu}", cpu=cpu, memory=f"{4 * cpu}Gi", price=price)
+        for cpu, price in ((2, "0.095"), (4, "0.185"), (8, "0.36"))
+    )
+    sizes = [(draw.randint(300, 4000), draw.randint(500, 14_000)) for _ in range(12)]
+    pods = (
+        make_pod(f"p{number}", cpu=f"{cpu}m", memory=f"{memory}Mi")
+        for number, (cpu, memory) in enumerate(sizes)
+    )
+    return tuple(pods), fleets
+
+
 APART = "apart"
 """Pods with this label share a node with no other that has it."""
 

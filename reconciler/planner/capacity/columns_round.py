@@ -7,7 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.planner.capacity.effort import SECONDS_PER_ROUNDING, Effort
+from reconciler.planner.capacity.effort import (
+    SECONDS_PER_REPACKING,
+    SECONDS_PER_ROUNDING,
+    Effort,
+)
+from reconciler.planner.capacity.exact import exact
 from reconciler.planner.capacity.master import Master, Solved
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.pricing import Pricer
@@ -25,6 +30,12 @@ FRESH = 1
 """Rounds of looking for new patterns for what is left."""
 AGAIN = (0.15, 0.3, 0.08, 0.6)
 """Shares of the nodes, those that lose most first, that are packed again in turn."""
+FAR = 1.05
+"""Above the least, relatively: from here on a few nodes at a time are packed in full."""
+REPACKED_STATES_MAX = 1_024
+"""Sets of pods that they may hold, so many at most."""
+REPACKED_NODES_MAX = 12
+"""So many nodes at most."""
 AGAIN_MAX = 40
 """Nodes that are packed again at once."""
 
@@ -57,7 +68,36 @@ class Rounding:
             failures += 1
             if other.cost(self._problem) < best.cost(self._problem):
                 best, failures = other, 0
+        return self._repacked(best, good * FAR)
+
+    def _repacked(self, best: Packing, far: float) -> Packing:
+        """Pack a few nodes at a time by trying everything, while the cost is far from the least.
+
+        The nodes that lose most come first; each turn begins with the next one of them.
+        """
+        turn = 0
+        while self._effort.left and turn < len(best.bins) and best.cost(self._problem) > far:
+            other = self._few_again(best, turn)
+            turn += 1
+            if other.cost(self._problem) < best.cost(self._problem):
+                best, turn = other, 0
         return best
+
+    def _few_again(self, packing: Packing, turn: int) -> Packing:
+        """The packing with as many nodes from this one on packed again as can be tried in full."""
+        amounts = packing.amounts
+        loss = self._problem.prices[packing.bins] - amounts @ self._worth
+        ranked = np.roll(np.lexsort((np.arange(len(loss)), -loss)), -turn)
+        pods = np.cumsum(amounts[ranked[:REPACKED_NODES_MAX]], axis=0)
+        states = (pods + 1.0).prod(axis=1)
+        few = max(2, int(np.searchsorted(states, REPACKED_STATES_MAX, side="right")))
+        apart, kept = np.sort(ranked[:few]), np.sort(ranked[few:])
+        rest = self._problem.remainder(amounts[apart].sum(axis=0), packing.bins[kept])
+        self._effort.spend(SECONDS_PER_REPACKING)
+        again = exact(rest)
+        if again is None or (again.served() < rest.counts).any():
+            return packing
+        return _together(packing.only(kept), again)
 
     def _serve(self, problem: Problem, aside: BoolArray) -> Packing:
         """Nodes for all but what is aside, whose room it uses up; then for the rest of it."""

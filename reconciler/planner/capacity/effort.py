@@ -28,6 +28,9 @@ SECONDS_PER_FILLING = 2e-7
 SECONDS_PER_ROUNDING = 1e-3
 """Per step of rounding, the master apart."""
 
+SECONDS_PER_REPACKING = 4e-3
+"""Per few nodes whose pods are packed again by trying everything."""
+
 
 @dataclass(slots=True)
 class Effort:

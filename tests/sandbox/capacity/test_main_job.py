@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from reconciler.model.actions import DRAINING_TAINT
 from tests.sandbox.capacity.world import Program, World
 
 pytestmark = pytest.mark.sandbox
@@ -44,7 +45,10 @@ def test_killed_in_the_middle_converges_after_restart(
     first.end(signal.SIGKILL)
     second = program()
     world.until_pods(lambda phases: set(phases.values()) == {"Succeeded"})
-    second.until_event("action_applied", lambda e: e["action"] == "taint-node")
+    second.until_event(
+        "action_applied",
+        lambda e: e["action"] == "taint-node" and DRAINING_TAINT in e["after"],
+    )
     second.end(signal.SIGKILL)
     third = program()
     world.until_idle()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from kubernetes import client
 
+from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.world import Program, World, until
 from tests.sandbox.faults.conftest import CONFIG, Put, Start, empty, scale
@@ -108,8 +109,12 @@ def forget_once(resource: str) -> dict[str, Any]:
 
 
 def removed(running: Program) -> list[Any]:
-    """What the program did to nodes, other than noting the time."""
-    return [e for e in running.events("action_applied") if e["action"] != "annotate-node"]
+    """What the program did to nodes, other than noting the time or asking pods to go elsewhere."""
+    return [
+        e
+        for e in running.events("action_applied")
+        if e["action"] != "annotate-node" and UNNEEDED_TAINT not in f"{e['before']} {e['after']}"
+    ]
 
 
 def test_empty_list_of_pods_removes_no_node(

@@ -1,4 +1,4 @@
-"""All pods of a snapshot in groups: equal but for names, nodes, labels and claims."""
+"""All pods of a snapshot in groups of equals; names, nodes, labels and claims may differ."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

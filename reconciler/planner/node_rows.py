@@ -38,7 +38,7 @@ def in_each_zone(row: RowSpec) -> Iterator[RowSpec]:
     """A new node's row as it turns out in each of its zones; none where it has but one.
 
     Pods that are pinned to a zone will go there too, and take room that none of them takes on a
-    row of which nobody knows the zone. Zones that nothing tells are left out.
+    row whose zone is not known. Zones without a name are left out.
     """
     zones = sorted({variant.get(ZONE, "") for variant in row.variants})
     if len(zones) < 2:

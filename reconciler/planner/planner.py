@@ -80,7 +80,7 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
     Args:
         snapshot: The world.
         settings: The sector config, resolved.
-        also: Pods that nobody wants to place, but about which questions will be asked.
+        also: Pods that are not to be placed, about which questions will be asked.
     """
     settings = with_discovered(snapshot, settings)
     named = with_config_names(snapshot, settings)

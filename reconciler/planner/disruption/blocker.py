@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 VOLUNTARY = frozenset({"protected", "not-ready"})
-"""Codes of blockers that hold what nobody needs to do now; a node that EC2 takes away goes all
-the same."""
+"""Codes of blockers that hold only what could be left undone; a node that EC2 takes away goes
+all the same."""
 
 
 class Blocker(NamedTuple):

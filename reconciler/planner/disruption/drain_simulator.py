@@ -1,4 +1,4 @@
-"""The what-if cluster without the nodes that leave: their pods are moved together, or undone."""
+"""The drain simulator: the what-if cluster without nodes that leave, their pods on other nodes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Mark:
 
 
 class DrainSimulator:
-    """Takes nodes out of the what-if cluster, their pods going to nodes that stay."""
+    """Takes nodes out of the what-if cluster and places their pods on nodes that stay."""
 
     def __init__(
         self,
@@ -254,7 +254,7 @@ class DrainSimulator:
         return among
 
     def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
-        """Whether resources alone say that the pods find no place: most nodes are asked in vain."""
+        """Whether resources alone say that the pods find no place, which is so for most nodes."""
         as_at_first = not (also or self.staying[self._rows_at_first :].any())
         if as_at_first and self.room_at_first.lacks(row, groups):
             return True

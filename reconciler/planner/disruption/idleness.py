@@ -36,7 +36,7 @@ def unneeded_since(cycle: Cycle, node: Node) -> datetime | None:
     """The latest of the annotation and the Ready transition, never later than now.
 
     None without an annotation that can be read, or with one of the future, written by a clock
-    that was ahead: the timer starts now, and is noted anew.
+    that was ahead: the timer starts now, and is written again.
     """
     noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
     if noted is None or noted > cycle.at:

@@ -31,7 +31,7 @@ def limits_lifted(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted] |
 
 
 def _quarantine(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:
-    """A change of the spec, or of what the fleet's nodes are made from, begins anew."""
+    """A change of the spec, or of what the fleet's nodes are made from, begins again."""
     number = cycle.table.of(pod, bound=False).number
     if number in cycle.awaiting_bind:
         return [(f"wait: {cycle.awaiting_bind[number]}", 2)]

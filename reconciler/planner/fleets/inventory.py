@@ -108,7 +108,7 @@ class Inventory:
     duplicate_nodes: DuplicateNodes = field(default_factory=dict)
     """Nodes whose instance other nodes claim too; those count for no fleet."""
     regions_shown: frozenset[Region] = frozenset()
-    """Where EC2 showed instances: one that is missing there is gone, or nobody's we know."""
+    """Where EC2 showed instances: one that is missing there is gone, or not of our fleets."""
     orphans: Orphans = field(default_factory=Orphans)
     """Instances of ours whose fleet is gone; their nodes belong to no fleet."""
     memories: tuple[FleetMemory, ...] = ()

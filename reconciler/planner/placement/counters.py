@@ -97,7 +97,7 @@ class Links:
 class CounterTable:
     """All counters of a simulation, each made when a class that obeys it is first asked about.
 
-    A tenant's pods that run may hold thousands of rules: what nobody asks about costs nothing.
+    A tenant's pods that run may hold thousands of rules: what is not asked about costs nothing.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Pods whose work must not be lost, whether or not they count: they keep even an empty node.
 
 Balloon pods and DaemonSets' end with their node. One that somebody protects does not, nor does a
-Job at work, nor a pod that nobody could read.
+Job at work, nor a pod that cannot be read.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""kube-system pods: without a budget nobody has said how many may be away."""
+"""kube-system pods: without a budget nothing says how many may be away."""
 
 from reconciler.planner.rules.verdict import NO_OPINION, Ruling, Subject, Terms, block
 

@@ -35,7 +35,7 @@ from reconciler.planner.text import duration
 
 
 def propose(cycle: Cycle) -> None:
-    """End what is certainly nobody's any more; say why the rest stays."""
+    """End what certainly belongs to no fleet any more; say why the rest stays."""
     for orphan in cycle.inventory.orphans.found:
         if orphan.node is None:
             _end_unjoined(cycle, orphan)

@@ -1,4 +1,4 @@
-"""Idle nodes that pods of others are about to fill: ended now, they would be bought again."""
+"""Idle nodes that wait for the pods of a dearer node: ended now, they would be bought again."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from reconciler.planner.policies.scale_in.empty import EligibleNodes
 def find_awaited(
     context: ScaleInContext, candidates: list[Candidate], eligible: EligibleNodes
 ) -> Mapping[NodeName, NodeName]:
-    """The nodes that had better wait for the pods of a dearer node, and which that is.
+    """The idle nodes that should wait for the pods of a dearer node, and that node.
 
     They wait as long as it is only time, or its turn, that keeps the dearer node from being
     emptied: a budget, a rest after a failed drain or min_capacity may last.

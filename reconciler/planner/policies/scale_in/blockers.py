@@ -1,4 +1,4 @@
-"""What keeps a node from scale-in beside itself: a minimum, other nodes' pods, its own."""
+"""Blockers that lie outside the node: its fleet's minimum, other nodes' pods, its own pods."""
 
 from collections.abc import Iterable
 
@@ -13,12 +13,12 @@ NEEDED_BACK = Blocker("demand", "demand with its over-subscription would need it
 
 
 def at_minimum(status: FleetStatus) -> Blocker:
-    """The fleet cannot do without one more node."""
+    """Return the blocker of a fleet that cannot do without one more node."""
     return Blocker("min-capacity", f"the fleet is at its min_capacity of {status.min}")
 
 
 def blocking_pod(rulings: Iterable[tuple[Pod, Ruling]]) -> Blocker | None:
-    """The first pod that may not be moved, and why."""
+    """The blocker of the first pod that may not be moved; None when all may."""
     for pod, ruling in rulings:
         if ruling.verdict is Verdict.BLOCK:
             return _pod_blocker(pod, ruling)
@@ -44,7 +44,7 @@ def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Bl
 
 
 def comes_again(pod: Pod, ruling: Ruling) -> bool:
-    """Whether it is stopping and its successor comes when it is gone: nobody else shows that one.
+    """Whether it is stopping and its successor comes when it is gone, as a StatefulSet's does.
 
     Without a place kept for it another node would be ended, and one bought for it.
     """

@@ -31,7 +31,7 @@ SAVING_PERCENT_MIN = 5
 NEW_NODES_MAX = 8
 """So many nodes may come for one of a fleet that is to go: the sizes that are left may be small."""
 ASKED_MAX = 2
-"""So many nodes may come for one in vain."""
+"""So many nodes may come for one and not take its pods; then no more are asked for."""
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 
@@ -97,7 +97,7 @@ class Consolidator:
         return found
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
-        """Capacity that may replace it, launching or not complete yet, and promised to nobody."""
+        """Capacity that may replace it, launching or not complete yet, and reserved for no pod."""
         if not self._is_replaced(candidate):
             return []
         cycle = self._context.cycle

@@ -1,4 +1,4 @@
-"""What the steps of scale-in share: limits, judges, and what is on its way out."""
+"""What the steps of scale-in share: limits, rules, and which nodes are being emptied."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from reconciler.planner.settings import FleetSettings
 
 @dataclass(slots=True, eq=False)
 class ScaleInContext:
-    """One run of scale-in, after nodes under way were dealt with."""
+    """One run of scale-in; drains that were begun earlier have been dealt with."""
 
     cycle: Cycle
     under_way: Sequence[Relocation]
@@ -33,13 +33,13 @@ class ScaleInContext:
     draining_before: int
     """How many nodes carried our taint when the plan was made, those that it ends included."""
     non_empty_draining: int
-    """Those of ours that still have pods."""
+    """How many of our draining nodes still have pods."""
     closed: set[NodeName] = field(default_factory=set)
     """Empty nodes that are no destinations: about to go, waiting, or kept as spares."""
     waiting: set[NodeName] = field(default_factory=set)
-    """Those that wait: for their time, for their turn, or for the pods of a dearer node."""
+    """Empty nodes that wait for their time, for their turn, or for the pods of a dearer node."""
     spares: set[NodeName] = field(default_factory=set)
-    """Those that stay as spares."""
+    """Empty nodes that stay as spares of their instance type."""
     unneeded: dict[NodeName, PolicyName] = field(default_factory=dict)
     """Nodes that may go when their time comes, in that order, and for which policy."""
     not_looked_at: set[NodeName] = field(default_factory=set)
@@ -69,7 +69,7 @@ class ScaleInContext:
             self.unneeded[name] = "scale-in"
 
     def judge(self, fleet: FleetSettings) -> Judge:
-        """The rules as the fleet's sector sets them."""
+        """Return the rules on moving pods as the fleet's settings have them."""
         known = self._judges.get(id(fleet))
         if known is None:
             known = judge_of(terms_of(fleet.scale_in), self.cycle.budgets.coverage)
@@ -78,7 +78,7 @@ class ScaleInContext:
 
 
 def open_nodes(cycle: Cycle) -> Iterator[tuple[Node, FleetKey]]:
-    """Nodes of our fleets that are not on their way out."""
+    """Yield the nodes of our fleets that are neither draining nor leaving, with their fleets."""
     for node in cycle.nodes.values():
         key = cycle.inventory.fleet_of_node.get(node.name)
         if key is not None and not is_draining(node) and node.name not in cycle.inventory.leaving:
@@ -86,7 +86,7 @@ def open_nodes(cycle: Cycle) -> Iterator[tuple[Node, FleetKey]]:
 
 
 def make_context(cycle: Cycle, under_way: Sequence[Relocation]) -> ScaleInContext:
-    """As things are now; actions so far are counted in, and the moves of drains under way."""
+    """Return the context of a run: actions planned so far and drains under way are counted in."""
     draining, ours = still_draining(cycle), cycle.inventory.fleet_of_node
     return ScaleInContext(
         cycle=cycle,

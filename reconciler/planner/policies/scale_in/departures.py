@@ -1,8 +1,8 @@
-"""Whether a node could go now but for its time and its turn.
+"""Whether a node could be emptied if its time and its turn had come.
 
 One answer for three who ask: what begins a drain or asks for a cheaper node, the timer, and idle
 nodes that wait for the pods of a dearer one. Answers that differ would let one wait for another
-for ever, or buy in vain.
+without an end, or buy nodes that are not used.
 """
 
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ class Departures:
         return self._checked(candidate, partial(self.consolidator.move, candidate, groups, more))
 
     def leave_in_time(self, candidate: Candidate) -> Relocation | Blocker | None:
-        """As `leave`, with cheaper capacity that is launching and promised to nobody."""
+        """As `leave`, with cheaper capacity that is launching and reserved for no pod."""
         coming = self.consolidator.coming_rows(candidate)
         return self.leave(candidate, coming) if coming else None
 

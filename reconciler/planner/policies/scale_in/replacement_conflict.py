@@ -1,4 +1,4 @@
-"""Nodes that would be missed: their like would be bought for the pods of a dearer one."""
+"""Nodes that may not go now: the pods of a dearer node would need a new node like them."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from reconciler.planner.policies.scale_in.context import ScaleInContext
 
 
 class ReplacementConflict:
-    """Asks the other candidates about one that goes.
+    """Tells whether the end of one candidate would make the replacement of another one dearer.
 
     Args:
         context: The run.

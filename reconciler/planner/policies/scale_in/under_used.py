@@ -135,7 +135,7 @@ class _Emptier:
             return _no_destination(cycle, candidate)
         if isinstance(found, Relocation | NewNodes):
             return None
-        # What demand needs back it needs for as long as this burst: its time need not run anew.
+        # What demand needs back it needs for as long as this burst: its time need not begin again.
         return None if found == NEEDED_BACK else found
 
 

@@ -132,7 +132,7 @@ class _Leaver:
         if because:
             cycle.actions += give_back(node, "scale-in", because)
         elif status.out_of_reach or cycle.inventory.is_unseen(node, key):
-            return  # no answer, a late one, or it is gone: nobody is evicted, nothing is ended
+            return  # no answer, a late one, or it is gone: no pod is evicted, nothing is ended
         elif counted(pods):
             self._drain_on(node, key, pods, judge)
         elif _evicted_lately(cycle, node):

@@ -20,7 +20,7 @@ Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
 def place_on_nominated(cycle: Cycle) -> None:
     """A pod with a nominated node has preempted its room there: the room is taken already.
 
-    A node that has turned unready or is leaving since takes nobody: such a nomination is void.
+    A node that has turned unready or is leaving since takes no pod: such a nomination is void.
     """
     one = np.ones(1, dtype=np.int64)
     for waiting in cycle.waiting:

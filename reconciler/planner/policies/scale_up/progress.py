@@ -293,7 +293,7 @@ def _gone(cycle: Cycle, memory: DemandMemory) -> DemandMemory | None:
 
 
 def _serves(cycle: Cycle, node: Node) -> bool:
-    """Whether the node has come for good, and nobody has taken it out of service."""
+    """Whether the node is Ready, stays, and has not been taken out of service."""
     joining = is_joining(node, cycle.at, cycle.settings.instance_init_seconds)
     out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
     return not (joining or out)

@@ -75,7 +75,6 @@ class Watch:
     team: Team
     without_place: list[str] = field(default_factory=list)
     """Pods that waited while no node had room for them."""
-    looks_at_waiting_pods: int = 0
     early: list[str] = field(default_factory=list)
     """What was reported live before its fleet had its target."""
     expects_new: bool = False
@@ -101,7 +100,6 @@ class Watch:
     def _look_at_pods(self) -> None:
         """A pod that waits has to have a node to go to: kube-scheduler binds it next."""
         waiting = [pod for pod in pods_of(self.team) if not pod.spec.node_name]
-        self.looks_at_waiting_pods += bool(waiting)
         rooms = self._rooms() if waiting else []
         still = {pod.metadata.uid for pod in pods_of(self.team) if not pod.spec.node_name}
         for pod in waiting:
@@ -176,4 +174,3 @@ def test_rename_removal_and_image_reach_ec2_by_one_commit(
     seconds = time.monotonic() - began
     closing_lines.append(f"a sector renamed, its owner's pods moved: {seconds:.0f} s")
     assert (watch.without_place, watch.early) == ([], [])
-    assert watch.looks_at_waiting_pods

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes import NANO
 
@@ -19,16 +19,18 @@ def usd(nano: int) -> float:
     return round(nano / NANO, 6)
 
 
-def cost_of_targets(cycle: Cycle, fleets: Iterable[FleetStatus]) -> int:
+def cost_of_targets(builder: PlanBuilder, fleets: Iterable[FleetStatus]) -> int:
     """What the targets planned so far cost per hour."""
-    return sum(cycle.targets[s.key] * cycle.offers[s.key].nano_usd_per_hour for s in fleets)
+    return sum(
+        builder.targets[s.key] * builder.view.offers[s.key].nano_usd_per_hour for s in fleets
+    )
 
 
-def _spent(cycle: Cycle, fleets: Sequence[FleetStatus]) -> int:
+def _spent(builder: PlanBuilder, fleets: Sequence[FleetStatus]) -> int:
     """The same, and the nodes of fleets whose targets EC2 does not tell just now."""
     unseen = (s for s in fleets if s.out_of_reach)
-    nodes = sum(s.joined * cycle.offers[s.key].nano_usd_per_hour for s in unseen)
-    return nodes + cost_of_targets(cycle, (s for s in fleets if not s.out_of_reach))
+    nodes = sum(s.joined * builder.view.offers[s.key].nano_usd_per_hour for s in unseen)
+    return nodes + cost_of_targets(builder, (s for s in fleets if not s.out_of_reach))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +49,20 @@ class CostLimit:
         return self.nano_usd_per_hour - self.spent
 
 
-def cost_limits(cycle: Cycle, sector: str) -> list[CostLimit]:
+def cost_limits(builder: PlanBuilder, sector: str) -> list[CostLimit]:
     """The cluster's limit and the sector's, as far as the config sets them."""
-    fleets = cycle.inventory.fleets
+    view = builder.view
+    fleets = view.inventory.fleets
     own = [status for status in fleets if status.settings.sector == sector]
-    settings = next(s for s in cycle.settings.sectors if s.name == sector)
+    settings = next(s for s in view.settings.sectors if s.name == sector)
     return [
         CostLimit(
             of_sector=name,
             nano_usd_per_hour=nano_usd(limit),
-            spent=_spent(cycle, counted),
+            spent=_spent(builder, counted),
         )
         for name, limit, counted in (
-            ("", cycle.settings.usd_per_hour_max, fleets),
+            ("", view.settings.usd_per_hour_max, fleets),
             (sector, settings.usd_per_hour_max, own),
         )
         if limit is not None

@@ -1,4 +1,4 @@
-"""Opening a cycle: a snapshot and a config joined into the what-if cluster as things are now."""
+"""Opening a plan: a snapshot and a config joined into the what-if cluster as things are now."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.census import PodGroup, take_census
-from reconciler.planner.cycle import Cycle, PlannedNode, WaitingClass
 from reconciler.planner.demand import UnschedulablePods, find_demand
 from reconciler.planner.disruption.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
@@ -25,17 +25,25 @@ from reconciler.planner.placement.kinds import HOSTNAME, ZONE_KEYS
 from reconciler.planner.placement.label_keys import Offered, topology_keys
 from reconciler.planner.placement.simulation import NO_LIMITS, Simulation
 from reconciler.planner.placement.volumes import EBS_DRIVER, VolumeResolver
+from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.view import ClusterView
 from reconciler.planner.work import STEPS_MAX, World, within_work
 
 
-def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> Cycle:
+def open_builder(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    also: Iterable[Pod] = (),
+    unequipped: frozenset[NodeName] = frozenset(),
+) -> PlanBuilder:
     """Join everything and set the what-if cluster up as things are now.
 
     Args:
         snapshot: The world.
         settings: The sector config, resolved.
         also: Pods that get a class, but neither run nor wait: for questions about them.
+        unequipped: Nodes whose devices have not come yet.
     """
     cluster = snapshot.cluster
     inventory = with_learned(take_inventory(snapshot, settings), snapshot.at)
@@ -76,14 +84,12 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
     row_of = {name: row for row, name in enumerate(nodes)}
     sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
     alive, hanging = parted_by_stuck_terminating(bound, nodes, snapshot.at)
-    cycle = Cycle(
+    view = ClusterView(
         snapshot=snapshot,
         settings=settings,
         inventory=inventory,
-        sim=sim,
         table=table,
         demand=demand,
-        waiting=waiting,
         nodes=nodes,
         row_of=row_of,
         offers=offers,
@@ -92,12 +98,12 @@ def open_cycle(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod
         stuck_terminating_on=_by_node(hanging, nodes),
         finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
         statuses={status.key: status for status in inventory.fleets},
-        targets={status.key: status.current for status in inventory.fleets},
-        budgets=BudgetLedger(cluster.budgets),
-        stuck_ends=_stuck_end_ledger(snapshot, settings, inventory),
+        unequipped=unequipped,
     )
-    _plan_launching(cycle)
-    return cycle
+    stuck_ends = _stuck_end_ledger(snapshot, settings, inventory)
+    builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
+    _plan_launching(builder)
+    return builder
 
 
 def _stuck_end_ledger(
@@ -234,15 +240,13 @@ def _offers(
     return found
 
 
-def _plan_launching(cycle: Cycle) -> None:
+def _plan_launching(builder: PlanBuilder) -> None:
     """Add a row per node that EC2 owes; an unavailable fleet's debts do not count."""
-    for status in cycle.inventory.fleets:
+    view = builder.view
+    for status in view.inventory.fleets:
         coming = status.launching
         if status.max is not None:
             coming = max(0, min(status.current, status.max) - status.joined)
         if coming and not status.unavailable:
-            first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
-            for number in range(coming):
-                cycle.planned_nodes[first + number] = PlannedNode(
-                    key=status.key, number=number, launching=True
-                )
+            first = builder.sim.add_row(view.offers[status.key].row, coming)
+            builder.plan_launching(status.key, range(first, first + coming))

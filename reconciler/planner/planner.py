@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.model.action_order import in_order
 from reconciler.model.actions import (
-    PolicyName,
     SetCapacity,
     TerminateInstance,
 )
@@ -14,8 +13,8 @@ from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
 from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
-from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.kept import one_reason_each
 from reconciler.planner.disruption.removals import settle_removals
 from reconciler.planner.disruption.unproven import (
@@ -30,7 +29,7 @@ from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.money import cost_of_targets, usd
-from reconciler.planner.opening import open_cycle
+from reconciler.planner.opening import open_builder
 from reconciler.planner.policies import (
     capacity_limits,
     needed_nodes,
@@ -50,7 +49,6 @@ from reconciler.planner.raise_limits import (
 )
 from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
-from reconciler.planner.text import counted_noun
 
 ORDER = (
     stuck_instances.SPEC,
@@ -74,8 +72,8 @@ def plan(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
     return _finish(decide(snapshot, settings))
 
 
-def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> Cycle:
-    """The finished cycle of a plan: the what-if cluster as it will be once the plan is done.
+def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = ()) -> PlanBuilder:
+    """A finished plan in progress: the what-if cluster as it will be once the plan is done.
 
     Args:
         snapshot: The world.
@@ -85,16 +83,15 @@ def decide(snapshot: Snapshot, settings: PlannerSettings, also: Iterable[Pod] = 
     settings = with_discovered(snapshot, settings)
     named = with_config_names(snapshot, settings)
     named, unequipped = with_promised_devices(named, settings)
-    cycle = open_cycle(named, with_departing(named, settings), also)
-    cycle.unequipped = unequipped
+    builder = open_builder(named, with_departing(named, settings), also, unequipped)
     skewed = is_skewed(snapshot)
-    for policy in policies_for(cycle.inventory.binding, skewed=skewed):
-        policy.propose(cycle)
-    hold_unproven(cycle)
+    for policy in policies_for(builder.view.inventory.binding, skewed=skewed):
+        policy.propose(builder)
+    hold_unproven(builder)
     if skewed:
-        hold_for_skew(cycle)
-    settle_removals(cycle)
-    return cycle
+        hold_for_skew(builder)
+    settle_removals(builder)
+    return builder
 
 
 def policies_for(binding: Binding, *, skewed: bool = False) -> tuple[PolicySpec, ...]:
@@ -106,69 +103,74 @@ def policies_for(binding: Binding, *, skewed: bool = False) -> tuple[PolicySpec,
     return ORDER if binding.may_remove and not skewed else WITHOUT_REMOVALS
 
 
-def _finish(cycle: Cycle) -> Plan:
-    check_removals(cycle)
-    snapshot, settings = cycle.snapshot, cycle.settings
+def _finish(builder: PlanBuilder) -> Plan:
+    view = builder.view
+    check_removals(builder)
+    snapshot, settings = view.snapshot, view.settings
     foreign = snapshot.cloud.ignored if snapshot.cloud else ()
-    kept = tuple(one_reason_each(cycle.kept))
+    kept = tuple(one_reason_each(builder.kept))
     kept_by_name = {each.node: each for each in kept}
     return Plan(
         at=snapshot.at,
         cluster=settings.cluster,
         home_region=settings.home_region,
-        actions=in_order([*_capacity_actions(cycle), *cycle.actions]),
-        placements=_placements(cycle),
-        held=tuple(sorted(cycle.held)),
-        unplaceable=tuple(sorted([*cycle.unplaceable, *_unplanned(cycle)], key=lambda u: u.pod)),
-        ignored=tuple(_merged([*cycle.demand.ignored, *snapshot.cluster.ignored, *foreign])),
-        fleets=tuple(_fleet_plan(cycle, s, kept_by_name) for s in cycle.inventory.fleets),
-        cost=_cost(cycle),
+        actions=in_order([*_capacity_actions(builder), *builder.actions]),
+        placements=_placements(builder),
+        held=tuple(sorted(builder.held)),
+        unplaceable=tuple(
+            sorted([*builder.unplaceable, *_unplanned(builder)], key=lambda u: u.pod)
+        ),
+        ignored=tuple(_merged([*view.demand.ignored, *snapshot.cluster.ignored, *foreign])),
+        fleets=tuple(_fleet_plan(builder, s, kept_by_name) for s in view.inventory.fleets),
+        cost=_cost(builder),
         kept=kept,
-        memories=cycle.inventory.memories,
-        demands=tuple(cycle.demands[key] for key in sorted(cycle.demands)),
-        quarantined=len(cycle.quarantined),
-        lost_fleets=cycle.inventory.orphans.lost_fleets,
-        stuck_ends=ends_after(snapshot.cluster.stuck_ends, cycle.actions, snapshot.at),
-        binding=cycle.inventory.binding,
+        memories=view.inventory.memories,
+        demands=tuple(
+            builder.purchases.remembered[key] for key in sorted(builder.purchases.remembered)
+        ),
+        quarantined=len(builder.purchases.quarantined),
+        lost_fleets=view.inventory.orphans.lost_fleets,
+        stuck_ends=ends_after(snapshot.cluster.stuck_ends, builder.actions, snapshot.at),
+        binding=view.inventory.binding,
         clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
-        raises=recent_raises(snapshot.cluster.raises, cycle.at),
-        new_nodes=new_nodes_of(cycle),
-        ran_before=ran_before(cycle),
-        raise_nodes_left=min((r.left for r in raise_limits(cycle) if not r.money), default=None),
-        orphans=len(cycle.inventory.orphans.found),
+        raises=recent_raises(snapshot.cluster.raises, view.at),
+        new_nodes=new_nodes_of(builder),
+        ran_before=ran_before(builder.view),
+        raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
+        orphans=len(view.inventory.orphans.found),
     )
 
 
-def _placements(cycle: Cycle) -> Placements:
+def _placements(builder: PlanBuilder) -> Placements:
     """All reservations in groups; one value per pod is made only when it is read."""
-    rows = sorted({row for reservation in cycle.reservations for row in reservation.rows})
-    places = {row: cycle.destination(row) for row in rows}
+    rows = sorted({row for reservation in builder.reservations for row in reservation.rows})
+    places = {row: builder.destination(row) for row in rows}
     dispatches = [
         Dispatch(
             pods=reservation.pods,
             destinations=[places[row] for row in reservation.rows],
             amounts=reservation.amounts,
         )
-        for reservation in cycle.reservations
+        for reservation in builder.reservations
     ]
-    return Placements(dispatches, cycle.placements)
+    return Placements(dispatches, builder.placements)
 
 
-def _capacity_actions(cycle: Cycle) -> Iterable[SetCapacity]:
+def _capacity_actions(builder: PlanBuilder) -> Iterable[SetCapacity]:
     """One call per fleet with the final target; decrements belong to their terminations."""
-    for status in cycle.inventory.fleets:
-        check_target(cycle, status)
+    for status in builder.view.inventory.fleets:
+        check_target(builder, status)
         ending = sum(
             1
-            for action in cycle.actions
+            for action in builder.actions
             if isinstance(action, TerminateInstance)
             and action.decrement
             and (action.fleet, action.region) == (status.key.name, status.key.region)
         )
-        target = cycle.targets[status.key] + ending
+        target = builder.targets[status.key] + ending
         if target != status.current:
-            policy, because = _capacity_reason(cycle, status, target)
-            taken = places_taken_of(cycle, status.key) if target > status.current else None
+            policy, because = builder.target_reason(status.key)
+            taken = places_taken_of(builder, status.key) if target > status.current else None
             yield SetCapacity(
                 fleet=status.key.name,
                 provider=status.settings.provider,
@@ -182,37 +184,21 @@ def _capacity_actions(cycle: Cycle) -> Iterable[SetCapacity]:
             )
 
 
-def _capacity_reason(cycle: Cycle, status: FleetStatus, target: int) -> tuple[PolicyName, str]:
-    if target < status.current:
-        return "max-capacity", f"max_capacity is {status.max}, {status.joined} nodes have joined"
-    pods = cycle.pods_on_new.get(status.key, 0)
-    if not pods and status.key in cycle.raises:
-        return cycle.raises[status.key]
-    if not pods:
-        return "min-capacity", f"min_capacity is {status.min}"
-    verb = "needs" if pods == 1 else "need"
-    wanted = counted_noun(target - status.held, "more node")
-    because = f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
-    preferred = status.settings.regions[0]
-    if status.key.region != preferred:
-        return "overflow", f"{because}, which {preferred} cannot give now"
-    return "scale-up", because
-
-
-def _unplanned(cycle: Cycle) -> Iterable[Unplaceable]:
+def _unplanned(builder: PlanBuilder) -> Iterable[Unplaceable]:
     """Pods for which no fleet was asked: of an unknown sector, or beyond what is planned for."""
-    known = ", ".join(s.name for s in cycle.settings.sectors) or "none"
-    for pod, sector in cycle.demand.unknown_sector:
+    view = builder.view
+    known = ", ".join(s.name for s in view.settings.sectors) or "none"
+    for pod, sector in view.demand.unknown_sector:
         detail = f"names sector {sector}; the config has: {known}"
-        yield _refused(cycle, pod, "no-sector", detail)
-    for pod, detail in cycle.demand.too_complex:
-        yield _refused(cycle, pod, "too-complex", detail)
-    for pod, detail in cycle.demand.deferred:
-        yield _refused(cycle, pod, "over-work-budget", detail)
+        yield _refused(builder, pod, "no-sector", detail)
+    for pod, detail in view.demand.too_complex:
+        yield _refused(builder, pod, "too-complex", detail)
+    for pod, detail in view.demand.deferred:
+        yield _refused(builder, pod, "over-work-budget", detail)
 
 
-def _refused(cycle: Cycle, pod: PodKey, code: str, detail: str) -> Unplaceable:
-    reason = Reason(fleet="", region=cycle.settings.home_region, code=code, detail=detail)
+def _refused(builder: PlanBuilder, pod: PodKey, code: str, detail: str) -> Unplaceable:
+    reason = Reason(fleet="", region=builder.view.settings.home_region, code=code, detail=detail)
     return Unplaceable(pod=pod, reasons=(reason,))
 
 
@@ -227,33 +213,38 @@ def _merged(ignored: list[Ignored]) -> list[Ignored]:
     return sorted(rest | kinds)
 
 
-def _fleet_plan(cycle: Cycle, status: FleetStatus, kept: Mapping[NodeName, Kept]) -> FleetPlan:
-    awaited = max(0, cycle.targets[status.key] - status.provided)
+def _fleet_plan(
+    builder: PlanBuilder, status: FleetStatus, kept: Mapping[NodeName, Kept]
+) -> FleetPlan:
+    awaited = max(0, builder.targets[status.key] - status.provided)
     return FleetPlan(
         fleet=status.key.name,
         region=status.key.region,
         current=status.current,
         joined=status.joined,
         launching=status.launching,
-        target=cycle.targets[status.key],
+        target=builder.targets[status.key],
         min=status.min,
         max=status.max,
         state=status.state,
         unavailable=status.unavailable,
         awaited=0 if status.unavailable else awaited,
-        removal=removal_of(cycle, status, kept),
+        removal=removal_of(builder.view, status, kept),
     )
 
 
-def _cost(cycle: Cycle) -> Cost:
-    fleets = cycle.inventory.fleets
-    before = sum(s.current * cycle.offers[s.key].nano_usd_per_hour for s in fleets)
-    after = cost_of_targets(cycle, fleets)
-    bound = after - (cycle.bought_nano_usd - sum(bound for _, bound in cycle.bounds))
+def _cost(builder: PlanBuilder) -> Cost:
+    view = builder.view
+    fleets = view.inventory.fleets
+    before = sum(s.current * view.offers[s.key].nano_usd_per_hour for s in fleets)
+    after = cost_of_targets(builder, fleets)
+    bound = after - (
+        builder.purchases.nano_usd_per_hour - sum(bound for _, bound in builder.purchases.bounds)
+    )
     return Cost(
         hourly_usd_before=usd(before),
         hourly_usd_after=usd(after),
         hourly_usd_lower_bound=usd(bound),
         gap=round((after - bound) / after, 6) if after else 0.0,
-        unpriced=tuple(s.key.name for s in fleets if not cycle.offers[s.key].priced),
+        unpriced=tuple(s.key.name for s in fleets if not view.offers[s.key].priced),
     )

@@ -1,9 +1,9 @@
-"""What a policy is: a function over the cycle in progress, found by its folder."""
+"""What a policy is: a function over the plan in progress, found by its folder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,5 +12,5 @@ class PolicySpec:
 
     name: str
     """The folder's name, and the word in the docs."""
-    propose: Callable[[Cycle], None]
-    """Adds actions, reservations and reasons to the cycle; reads nothing else."""
+    propose: Callable[[PlanBuilder], None]
+    """Reads the builder's view and what was decided before, and writes through the builder."""

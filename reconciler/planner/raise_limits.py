@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 
 from reconciler.model.memory import RaiseMemory
 from reconciler.model.plan import NewNodes
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.money import nano_usd
+from reconciler.planner.view import ClusterView
 
 HOUR = timedelta(hours=1)
 RAISES_TOGETHER = timedelta(minutes=5)
@@ -72,26 +73,27 @@ def with_raise(raises: Sequence[RaiseMemory], added: RaiseMemory) -> tuple[Raise
     return (*raises[:-1], together)
 
 
-def ran_before(cycle: Cycle) -> tuple[int, int]:
+def ran_before(view: ClusterView) -> tuple[int, int]:
     """Nodes that there are or that are asked for, and what they cost, before this plan."""
-    fleets = cycle.inventory.fleets
-    sizes = [(max(s.current, s.joined), cycle.offers[s.key].nano_usd_per_hour) for s in fleets]
+    fleets = view.inventory.fleets
+    sizes = [(max(s.current, s.joined), view.offers[s.key].nano_usd_per_hour) for s in fleets]
     return sum(size for size, _ in sizes), sum(size * price for size, price in sizes)
 
 
-def raise_limits(cycle: Cycle) -> tuple[RaiseLimit, ...]:
+def raise_limits(builder: PlanBuilder) -> tuple[RaiseLimit, ...]:
     """The limits as they stand in this plan; none where the settings have none."""
-    settings = cycle.settings.raise_limits
+    view = builder.view
+    settings = view.settings.raise_limits
     if settings is None:
         return ()
-    raised = recent_raises(cycle.snapshot.cluster.raises, cycle.at)
+    raised = recent_raises(view.snapshot.cluster.raises, view.at)
     nodes_hour = sum(r.nodes for r in raised)
     usd_hour = sum(r.nano_usd_per_hour for r in raised)
-    nodes_now = sum(cycle.bought.values())
+    nodes_now = sum(builder.purchases.nodes.values())
     usd_now = sum(
-        count * cycle.offers[key].nano_usd_per_hour for key, count in cycle.bought.items()
+        count * view.offers[key].nano_usd_per_hour for key, count in builder.purchases.nodes.items()
     )
-    first = (raised[0].nodes_before, raised[0].nano_usd_before) if raised else ran_before(cycle)
+    first = (raised[0].nodes_before, raised[0].nano_usd_before) if raised else ran_before(view)
     nodes_before, usd_before = first
     nodes = _at_least(nodes_before, nodes_before, (NODES_MIN, NODES_FROM_NOTHING))
     money = _at_least(nodes_before, usd_before, (NANO_USD_MIN, NANO_USD_FROM_NOTHING))
@@ -143,15 +145,15 @@ def exhausted(limits: Sequence[RaiseLimit], node_nano_usd: int) -> RaiseLimit | 
     return next((limit for limit, more in asked if limit.left < more), None)
 
 
-def new_nodes_of(cycle: Cycle) -> tuple[NewNodes, ...]:
+def new_nodes_of(builder: PlanBuilder) -> tuple[NewNodes, ...]:
     """What demand adds to the targets in this plan, by fleet."""
     return tuple(
         NewNodes(
             fleet=key.name,
             region=key.region,
             nodes=count,
-            nano_usd_per_hour=count * cycle.offers[key].nano_usd_per_hour,
+            nano_usd_per_hour=count * builder.view.offers[key].nano_usd_per_hour,
         )
-        for key, count in sorted(cycle.bought.items())
+        for key, count in sorted(builder.purchases.nodes.items())
         if count
     )

@@ -1,11 +1,11 @@
 """The guard that stands whatever else is wrong: no target beyond what the plan can account for."""
 
 from reconciler.model.errors import InvariantViolated
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 
 
-def check_target(cycle: Cycle, status: FleetStatus) -> None:
+def check_target(builder: PlanBuilder, status: FleetStatus) -> None:
     """A target never exceeds what is there and owed, plus the new nodes that this plan names.
 
     The minimum, with what drains on top, is asked for in any case.
@@ -13,8 +13,8 @@ def check_target(cycle: Cycle, status: FleetStatus) -> None:
     Raises:
         InvariantViolated: It does: a bug of ours, and better no plan than a runaway.
     """
-    target = cycle.targets[status.key]
-    new = cycle.new_nodes.get(status.key, 0) + cycle.replacements.get(status.key, 0)
+    target = builder.targets[status.key]
+    new = builder.new_nodes(status.key)
     there = max(status.held, len(status.nodes))
     # Nodes that leave for good are replaced up to the minimum even while none can be launched.
     most = max(there + new, status.min + len(status.draining))

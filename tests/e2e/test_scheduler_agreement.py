@@ -15,7 +15,7 @@ from reconciler.model.cluster import Pod
 from reconciler.model.errors import Conflict, PortError
 from reconciler.model.ids import PodKey, Region
 from reconciler.model.snapshot import ClusterState, Snapshot
-from reconciler.planner.opening import open_cycle
+from reconciler.planner.opening import open_builder
 from reconciler.planner.settings import PlannerSettings
 from reconciler.sandbox.cluster.clock import system_now
 from reconciler.sandbox.control_plane.plane import ControlPlane
@@ -191,11 +191,13 @@ def _of_scenario(state: ClusterState, scenario: Scenario) -> ClusterState:
 def _our_nodes(state: ClusterState) -> Mapping[PodKey, frozenset[str]]:
     """The nodes that the what-if cluster leaves to each pod under test."""
     probes: list[Pod] = [p for p in state.pods if p.node_name is None]
-    cycle = open_cycle(Snapshot(at=system_now(), cluster=state), _SETTINGS, also=probes)
+    builder = open_builder(Snapshot(at=system_now(), cluster=state), _SETTINGS, also=probes)
     found = {}
     for pod in probes:
-        room = cycle.sim.room(cycle.table.of(pod, bound=False))
-        found[pod.key] = frozenset(name for name, row in cycle.row_of.items() if room[row] > 0)
+        room = builder.sim.room(builder.view.table.of(pod, bound=False))
+        found[pod.key] = frozenset(
+            name for name, row in builder.view.row_of.items() if room[row] > 0
+        )
     return found
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.settings import BlastRadius
 from reconciler.planner.text import counted_noun, duration
+from reconciler.planner.view import ClusterView
 
 _Controller = tuple[str, str, str]
 """Namespace, kind and name."""
@@ -22,18 +22,18 @@ class BlastRadiusLimits:
     """What may still be moved of each controller's pods.
 
     Args:
-        cycle: The plan.
+        view: The facts.
         limit: What the config allows; None for everything.
     """
 
-    def __init__(self, cycle: Cycle, limit: BlastRadius | None) -> None:
+    def __init__(self, view: ClusterView, limit: BlastRadius | None) -> None:
         self._limit = limit
         self._pods: Counter[_Controller] = Counter()
         self._moved: Counter[_Controller] = Counter()
         if limit is None:
             return
-        young = cycle.at - timedelta(seconds=limit.per_seconds)
-        for pod in cycle.snapshot.cluster.pods:
+        young = view.at - timedelta(seconds=limit.per_seconds)
+        for pod in view.snapshot.cluster.pods:
             controller = _controller_of(pod)
             if controller is None or pod.finished:
                 continue

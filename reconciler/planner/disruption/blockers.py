@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
-from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.idleness import kept_by_duplicate
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
+from reconciler.planner.view import ClusterView
 
 
 def instance_protection(instance: Instance | None) -> Blocker | None:
@@ -22,18 +22,18 @@ def instance_protection(instance: Instance | None) -> Blocker | None:
     return None
 
 
-def protection(cycle: Cycle, node: Node, instance: Instance | None = None) -> Blocker | None:
+def protection(view: ClusterView, node: Node, instance: Instance | None = None) -> Blocker | None:
     """What somebody has said to protect the node; None when nothing.
 
     Args:
-        cycle: The plan.
+        view: The facts.
         node: The node.
         instance: Its instance where the inventory does not know it, as that of a lost fleet.
     """
     found = forbidding(node.annotations)
     if found:
         return Blocker("protected", f"it is annotated {found}")
-    return instance_protection(instance or cycle.inventory.instance_of_node.get(node.name))
+    return instance_protection(instance or view.inventory.instance_of_node.get(node.name))
 
 
 def unreadable(node: Node) -> Blocker | None:
@@ -43,9 +43,9 @@ def unreadable(node: Node) -> Blocker | None:
     return None
 
 
-def blockers(cycle: Cycle, node: Node, status: FleetStatus) -> Iterator[Blocker]:
+def blockers(view: ClusterView, node: Node, status: FleetStatus) -> Iterator[Blocker]:
     """Everything about the node itself that keeps it, the first of them counts."""
-    found = protection(cycle, node)
+    found = protection(view, node)
     if found is not None:
         yield found
     found = unreadable(node)
@@ -57,16 +57,16 @@ def blockers(cycle: Cycle, node: Node, status: FleetStatus) -> Iterator[Blocker]
         yield Blocker("fleet-missing", detail)
     if not node.ready:
         yield Blocker("not-ready", "it is not Ready")
-    if cycle.inventory.is_unseen(node, status.key):
+    if view.inventory.is_unseen(node, status.key):
         yield Blocker("unreadable", f"EC2 does not show its instance {node.instance_id}")
-    twin = kept_by_duplicate(cycle, node)
+    twin = kept_by_duplicate(view, node)
     if twin:
         yield Blocker("unreadable", twin)
 
 
-def first_blocker(cycle: Cycle, node: Node, status: FleetStatus) -> Blocker | None:
+def first_blocker(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
     """The first of `blockers`; None when nothing about the node itself keeps it."""
-    return next(blockers(cycle, node, status), None)
+    return next(blockers(view, node, status), None)
 
 
 def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:

@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 
 from reconciler.model.ids import FleetKey
 from reconciler.planner.calendar import after_schedule, in_window
-from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
 from reconciler.planner.settings import DisruptionBudget, DisruptionReason
 from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,16 +38,16 @@ class DisruptionBudgets:
     """What every budget still allows, given the nodes that are disrupted and all that is begun.
 
     Args:
-        cycle: The plan, after drains under way were dealt with.
+        view: The facts.
     """
 
-    def __init__(self, cycle: Cycle) -> None:
-        self._disrupted = {s.key: _disrupted(cycle, s) for s in cycle.inventory.fleets}
+    def __init__(self, view: ClusterView) -> None:
+        self._disrupted = {s.key: _disrupted(view, s) for s in view.inventory.fleets}
         self._in_force = [
             self._opened(budget, scope, statuses)
-            for scope, budgets, statuses in _scopes(cycle)
+            for scope, budgets, statuses in _scopes(view)
             for budget in budgets
-            if is_in_force(budget, cycle.at, cycle.settings.timezone)
+            if is_in_force(budget, view.at, view.settings.timezone)
         ]
 
     def _opened(
@@ -89,12 +89,12 @@ def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
 
 
 def _scopes(
-    cycle: Cycle,
+    view: ClusterView,
 ) -> Iterable[tuple[str, Sequence[DisruptionBudget], Sequence[FleetStatus]]]:
     """Each scope with its budgets and the fleets, in their regions, that it is about."""
-    statuses = cycle.inventory.fleets
-    yield "the cluster", cycle.settings.disruption_budgets, statuses
-    for sector in cycle.settings.sectors:
+    statuses = view.inventory.fleets
+    yield "the cluster", view.settings.disruption_budgets, statuses
+    for sector in view.settings.sectors:
         own = [status for status in statuses if status.settings.sector == sector.name]
         yield f"sector {sector.name}", sector.disruption_budgets, own
         for fleet in sector.fleets:
@@ -102,10 +102,10 @@ def _scopes(
             yield f"fleet {fleet.name}", fleet.disruption_budgets, of_fleet
 
 
-def _disrupted(cycle: Cycle, status: FleetStatus) -> int:
+def _disrupted(view: ClusterView, status: FleetStatus) -> int:
     """Nodes of a fleet that drain or are not Ready; one that still starts serves nothing yet."""
-    init = cycle.settings.instance_init_seconds
+    init = view.settings.instance_init_seconds
     return sum(
-        is_draining(node) or not (node.ready or is_joining(node, cycle.at, init))
+        is_draining(node) or not (node.ready or is_joining(node, view.at, init))
         for node in status.nodes
     )

@@ -8,7 +8,7 @@ import numpy as np
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.relocation import Relocation, waits_for_its_end
 from reconciler.planner.disruption.room_at_first import RoomAtFirst
 from reconciler.planner.fleets.inventory import is_draining, is_marked
@@ -40,7 +40,7 @@ class DrainSimulator:
 
     def __init__(
         self,
-        cycle: Cycle,
+        builder: PlanBuilder,
         leaving: Iterable[NodeName] = (),
         last: Sequence[NodeName] = (),
         begun: Iterable[Relocation] = (),
@@ -48,60 +48,61 @@ class DrainSimulator:
         """See the class.
 
         Args:
-            cycle: The plan's what-if cluster.
+            builder: The plan's what-if cluster.
             leaving: They are no destinations.
             last: The nodes to fill last, in this order.
             begun: Relocation of drains under way, whose pods are yet to come.
         """
-        self._cycle = cycle
-        self.staying: BoolArray = np.zeros(cycle.sim.rows, dtype=np.bool_)
-        self._rows_at_first = cycle.sim.rows
+        view = builder.view
+        self._builder = builder
+        self.staying: BoolArray = np.zeros(builder.sim.rows, dtype=np.bool_)
+        self._rows_at_first = builder.sim.rows
         self.receiving: set[int] = set()
         self._out: list[tuple[int, NodeName, set[int]]] = []
         self._begun = list(begun)
         """Relocation that stay: kube-scheduler will spread their pods too."""
-        gone = set(leaving) | cycle.inventory.leaving | cycle.inventory.orphans.nodes
-        gone |= cycle.inventory.departing | cycle.unequipped
-        for name, node in cycle.nodes.items():
+        gone = set(leaving) | view.inventory.leaving | view.inventory.orphans.nodes
+        gone |= view.inventory.departing | view.unequipped
+        for name, node in view.nodes.items():
             if not is_draining(node) and name not in gone:
-                self.staying[cycle.row_of[name]] = True
-        self._marked = [cycle.row_of[n] for n, node in cycle.nodes.items() if is_marked(node)]
-        self._order = self._filling_order([cycle.row_of[name] for name in last])
-        self.room_at_first = RoomAtFirst(cycle.sim, self.staying)
+                self.staying[view.row_of[name]] = True
+        self._marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
+        self._order = self._filling_order([view.row_of[name] for name in last])
+        self.room_at_first = RoomAtFirst(builder.sim, self.staying)
 
     def _filling_order(self, last: list[int]) -> IntArray:
         """The fullest first, so that few nodes fill up; those that may leave themselves last."""
-        late = np.zeros(self._cycle.sim.rows, dtype=np.bool_)
+        late = np.zeros(self._builder.sim.rows, dtype=np.bool_)
         late[last] = True
-        order = tightness(self._cycle.sim)
+        order = tightness(self._builder.sim)
         return np.concatenate([order[~late[order]], np.array(last, dtype=np.int64)])
 
     def mark(self) -> Mark:
         """Remember this moment."""
         return Mark(
-            journal=self._cycle.sim.fork(),
+            journal=self._builder.sim.fork(),
             out=tuple(self._out),
             staying=self.staying.copy(),
         )
 
     def undo(self, mark: Mark) -> None:
         """Put back every node that was moved since, with its pods."""
-        cycle = self._cycle
+        builder = self._builder
         for row, name, _ in reversed(self._out[len(mark.out) :]):
-            cycle.sim.set_schedulable(row, node_row(cycle.nodes[name]))
+            builder.sim.set_schedulable(row, node_row(builder.view.nodes[name]))
         self.staying = mark.staying.copy()
         self._out = list(mark.out)
         self.receiving = {row for _, _, rows in self._out for row in rows}
-        cycle.sim.revert(mark.journal)
+        builder.sim.revert(mark.journal)
 
     def staying_alone(self, node: Node) -> bool:
         """Whether the node stays so far, and no pods of nodes that leave come to it."""
-        row = self._cycle.row_of[node.name]
+        row = self._builder.view.row_of[node.name]
         return bool(self.staying[row]) and row not in self.receiving
 
     def add_row(self, spec: RowSpec) -> int:
         """A node that is asked for: it takes pods only where it is named."""
-        row = self._cycle.sim.add_row(spec)
+        row = self._builder.sim.add_row(spec)
         self.staying = np.append(self.staying, np.zeros(1, dtype=np.bool_))
         return row
 
@@ -118,21 +119,21 @@ class DrainSimulator:
             groups: Its pods that have to move.
             also: Further rows that may take them, after all others.
         """
-        cycle, row = self._cycle, self._cycle.row_of[node.name]
+        builder, row = self._builder, self._builder.view.row_of[node.name]
         if self._is_hopeless(row, groups, also):
             return None
         before = self.mark()
         for pod_class, pods in groups:
-            cycle.sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
+            builder.sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
         tainted = (*node.taints, _DRAINING)
-        cycle.sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
+        builder.sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
         self.staying[row] = False
         self._out.append((row, node.name, set()))
         among, order = self._open_to(also)
         taken: list[list[tuple[int, int]]] = []
         rows: set[int] = set()
         for pod_class, pods in groups:
-            found = fill(cycle.sim, pod_class, len(pods), among, order)
+            found = fill(builder.sim, pod_class, len(pods), among, order)
             if sum(amount for _, amount in found) < len(pods):
                 self.undo(before)
                 return None
@@ -191,7 +192,7 @@ class DrainSimulator:
 
     def _fit_spread(self, moved: Sequence[Relocation], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
-        sim = self._cycle.sim
+        sim = self._builder.sim
         mark = sim.fork()
         rows = self._spread(moved, classes, self._with([r for m in moved for r in m.rows]))
         sim.revert(mark)
@@ -208,7 +209,7 @@ class DrainSimulator:
         Returns:
             Where they went, up to the first that fits nowhere.
         """
-        sim = self._cycle.sim
+        sim = self._builder.sim
         for moves in moved:
             for pod_class, row, amount in moves.amounts():
                 sim.place(pod_class, np.array([row]), np.array([-amount]))
@@ -248,7 +249,7 @@ class DrainSimulator:
 
     def _with(self, also: Sequence[int]) -> BoolArray:
         """The rows that stay and these, which may have been added since."""
-        among = np.zeros(self._cycle.sim.rows, dtype=np.bool_)
+        among = np.zeros(self._builder.sim.rows, dtype=np.bool_)
         among[: len(self.staying)] = self.staying
         among[list(also)] = True
         return among
@@ -262,7 +263,7 @@ class DrainSimulator:
 
     def _lacks_resources(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
         """Whether the nodes that take any of the pods have less CPU or memory left than all ask."""
-        sim = self._cycle.sim
+        sim = self._builder.sim
         takes = np.zeros(sim.rows, dtype=np.bool_)
         for pod_class in {c.static: c for c, _ in groups}.values():
             takes |= sim.admitted(pod_class)

@@ -1,6 +1,6 @@
 """The words of a drain: what begins one, what ends one that failed, and how long it then rests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import (
@@ -20,14 +20,15 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Provider
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cool_off import cool_off
-from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.attempts import Attempts, read_attempts
 from reconciler.planner.disruption.idleness import parse_time
 from reconciler.planner.disruption.rounds import DrainProgress
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import rfc3339
+from reconciler.planner.view import ClusterView
 
 _FORGOTTEN_AFTER = timedelta(hours=6)
 """A failure this long ago no longer makes the next cool-off longer."""
@@ -67,7 +68,7 @@ def untaint(node: Node, policy: PolicyName, because: str) -> UntaintNode:
 
 def evictions(
     node: Node, pods: Iterable[Pod], grace_max_seconds: float, policy: PolicyName, because: str
-) -> list[AnyAction]:
+) -> list[EvictPod]:
     """One eviction per pod, with the smaller of its own grace period and the limit."""
     return [
         EvictPod(
@@ -82,16 +83,16 @@ def evictions(
 
 
 def begin_drain(
-    cycle: Cycle,
+    view: ClusterView,
     node: Node,
-    evicted: tuple[list[AnyAction], DrainProgress],
+    evicted: tuple[Sequence[EvictPod], DrainProgress],
     policy: PolicyName,
     because: str,
 ) -> tuple[AnyAction, ...]:
     """The actions that begin the drain of a node with pods, each safe to crash after.
 
     Args:
-        cycle: The plan.
+        view: The facts.
         node: The node.
         evicted: The evictions that budgets allow now, and what is to be noted of those to come.
         policy: Whose decision it is.
@@ -99,64 +100,66 @@ def begin_drain(
     """
     moved, progress = evicted
     noted: str | None = str(progress) if progress.rounds > 1 else None
-    marks = [annotate(node, DRAIN_STARTED, rfc3339(cycle.at), policy, because)]
+    marks = [annotate(node, DRAIN_STARTED, rfc3339(view.at), policy, because)]
     if noted is not None or DRAIN_PROGRESS in node.annotations:
         marks.insert(0, annotate(node, DRAIN_PROGRESS, noted, policy, because))
     return (taint(node, policy, because), *marks, *moved)
 
 
-def drain_started(cycle: Cycle, node: Node) -> datetime | None:
+def drain_started(view: ClusterView, node: Node) -> datetime | None:
     """When its drain began; a time in the future, or one that cannot be read, counts as now."""
     text = node.annotations.get(DRAIN_STARTED)
     if text is None:
         return None
-    return min(parse_time(text) or cycle.at, cycle.at)
+    return min(parse_time(text) or view.at, view.at)
 
 
-def last_failure(cycle: Cycle, node: Node) -> Attempts | None:
+def last_failure(view: ClusterView, node: Node) -> Attempts | None:
     """When its last drain failed, and how many failed in a row; None when none is remembered."""
-    return read_attempts(node.annotations.get(DRAIN_FAILED, ""), cycle.at, _FORGOTTEN_AFTER)
+    return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, _FORGOTTEN_AFTER)
 
 
-def attempts_noted_anew(cycle: Cycle, node: Node) -> list[AnyAction]:
+def attempts_noted_anew(view: ClusterView, node: Node) -> list[AnnotateNode]:
     """What a clock noted ahead of its time would hold until then: drains that failed, purchases."""
-    found: list[AnyAction] = []
+    found: list[AnnotateNode] = []
     for key in (DRAIN_FAILED, REPLACEMENT_ASKED):
         text = node.annotations.get(key, "")
         when = parse_time(text.partition("/")[0])
-        if when is not None and when > cycle.at:
-            noted = read_attempts(text, cycle.at, _FORGOTTEN_AFTER)
+        if when is not None and when > view.at:
+            noted = read_attempts(text, view.at, _FORGOTTEN_AFTER)
             found.append(annotate(node, key, str(noted), "scale-in", "it was noted in the future"))
     return found
 
 
-def rests_until(cycle: Cycle, node: Node) -> datetime | None:
+def rests_until(view: ClusterView, node: Node) -> datetime | None:
     """Until when its drain is not tried again; None when it may be."""
-    failure = last_failure(cycle, node)
+    failure = last_failure(view, node)
     if failure is None:
         return None
     until = failure.latest + cool_off(failure.count)
-    return until if until > cycle.at else None
+    return until if until > view.at else None
 
 
-def give_up(cycle: Cycle, node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:
+def give_up(
+    view: ClusterView, node: Node, policy: PolicyName, because: str
+) -> tuple[AnnotateNode | UntaintNode, ...]:
     """A drain that failed or that a pod forbids now: a cool-off begins, and the taint goes.
 
     In this order, each step safe to crash after: the failure is noted while the taint still says
     what failed, and a taint without a begun drain is taken off by the next plan. A failure that
     is noted already, for this very drain, is not counted twice.
     """
-    return (*end_of_drain(cycle, node, policy, because), untaint(node, policy, because))
+    return (*end_of_drain(view, node, policy, because), untaint(node, policy, because))
 
 
 def end_of_drain(
-    cycle: Cycle, node: Node, policy: PolicyName, because: str
-) -> tuple[AnyAction, ...]:
+    view: ClusterView, node: Node, policy: PolicyName, because: str
+) -> tuple[AnnotateNode, ...]:
     """The annotations of a drain that came to nothing: its failure, from which it rests."""
-    failure, started = last_failure(cycle, node), drain_started(cycle, node)
-    actions: list[AnyAction] = []
+    failure, started = last_failure(view, node), drain_started(view, node)
+    actions: list[AnnotateNode] = []
     if failure is None or started is None or failure.latest < started:
-        noted = Attempts(latest=cycle.at, count=1 if failure is None else failure.count + 1)
+        noted = Attempts(latest=view.at, count=1 if failure is None else failure.count + 1)
         actions.append(annotate(node, DRAIN_FAILED, str(noted), policy, because))
     # The start goes last: while it is there the next plan takes off what a crash has left.
     marks = [key for key in (DRAIN_PROGRESS, DRAIN_STARTED) if key in node.annotations]
@@ -164,7 +167,9 @@ def end_of_drain(
     return tuple(actions)
 
 
-def give_back(node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, ...]:
+def give_back(
+    node: Node, policy: PolicyName, because: str
+) -> tuple[AnnotateNode | UntaintNode, ...]:
     """An emptied node that is used again: the taint and the timers go."""
     marks = (DRAIN_PROGRESS, DRAIN_STARTED, UNNEEDED_SINCE)
     timers = [key for key in marks if key in node.annotations]
@@ -174,11 +179,11 @@ def give_back(node: Node, policy: PolicyName, because: str) -> tuple[AnyAction, 
     )
 
 
-def delete_when_terminated(cycle: Cycle, node: Node, provider: Provider) -> None:
+def delete_when_terminated(builder: PlanBuilder, node: Node, provider: Provider) -> None:
     """The last step: the object of a node goes when EC2 shows its instance as terminated."""
-    instance = cycle.inventory.instance_of_node[node.name]
+    instance = builder.view.inventory.instance_of_node[node.name]
     if instance.state == "terminated" and not node.deleting:
-        cycle.actions.append(
+        builder.delete_terminated(
             DeleteNode(
                 node=node.name,
                 uid=node.uid,

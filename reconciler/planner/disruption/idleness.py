@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.view import ClusterView
 
 
 def counted(pods: Iterable[Pod]) -> list[Pod]:
@@ -14,11 +15,12 @@ def counted(pods: Iterable[Pod]) -> list[Pod]:
     return [pod for pod in pods if counts(pod)]
 
 
-def is_empty(cycle: Cycle, node: Node) -> bool:
+def is_empty(builder: PlanBuilder, node: Node) -> bool:
     """Nothing counts on it and nothing was promised to it in this cycle."""
-    if cycle.row_of[node.name] in cycle.used_rows:
+    view = builder.view
+    if view.row_of[node.name] in builder.used_rows:
         return False
-    return not any(counts(pod) for pod in cycle.pods_on.get(node.name, ()))
+    return not any(counts(pod) for pod in view.pods_on.get(node.name, ()))
 
 
 def parse_time(text: str) -> datetime | None:
@@ -32,19 +34,19 @@ def parse_time(text: str) -> datetime | None:
     return parsed if parsed.tzinfo is not None else None
 
 
-def unneeded_since(cycle: Cycle, node: Node) -> datetime | None:
+def unneeded_since(view: ClusterView, node: Node) -> datetime | None:
     """The latest of the annotation and the Ready transition, never later than now.
 
     None without an annotation that can be read, or with one of the future, written by a clock
     that was ahead: the timer starts now, and is written again.
     """
     noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
-    if noted is None or noted > cycle.at:
+    if noted is None or noted > view.at:
         return None
-    return min(max(noted, node.ready_changed_at or noted), cycle.at)
+    return min(max(noted, node.ready_changed_at or noted), view.at)
 
 
-def idle_since(cycle: Cycle, node: Node) -> datetime | None:
+def idle_since(view: ClusterView, node: Node) -> datetime | None:
     """Since when the node has been empty; None when nothing tells and the timer starts now.
 
     The latest of the annotation (or, without it, the end of its last finished pod) and the Ready
@@ -52,29 +54,29 @@ def idle_since(cycle: Cycle, node: Node) -> datetime | None:
     """
     noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
     if noted is None:
-        ends = [p.finished_at for p in cycle.finished_on.get(node.name, ()) if p.finished_at]
+        ends = [p.finished_at for p in view.finished_on.get(node.name, ()) if p.finished_at]
         noted = max(ends, default=None)
-    if noted is None or noted > cycle.at:
+    if noted is None or noted > view.at:
         return None
     if node.ready_changed_at is not None:
         noted = max(noted, node.ready_changed_at)
-    return min(noted, cycle.at)
+    return min(noted, view.at)
 
 
-def kept_by_duplicate(cycle: Cycle, node: Node) -> str:
+def kept_by_duplicate(view: ClusterView, node: Node) -> str:
     """What runs on the node's instance under another name; empty when nothing does.
 
     A pod that is being deleted on a node that does not answer hangs there for good.
     """
-    for name in cycle.inventory.duplicate_nodes.get(node.name, ()):
-        answers = cycle.nodes[name].ready
-        for pod in counted(cycle.pods_on.get(name, ())):
+    for name in view.inventory.duplicate_nodes.get(node.name, ()):
+        answers = view.nodes[name].ready
+        for pod in counted(view.pods_on.get(name, ())):
             if answers or not pod.deleting:
                 return f"{pod.key} runs on {name}, which has the same instance"
     return ""
 
 
-def idle_for(cycle: Cycle, node: Node) -> timedelta | None:
+def idle_for(view: ClusterView, node: Node) -> timedelta | None:
     """How long the node has been empty; None when the timer starts now."""
-    since = idle_since(cycle, node)
-    return None if since is None else cycle.at - since
+    since = idle_since(view, node)
+    return None if since is None else view.at - since

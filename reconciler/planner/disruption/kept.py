@@ -2,15 +2,8 @@
 
 from collections.abc import Iterable
 
-from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
-from reconciler.planner.cycle import Cycle
-
-
-def keep(cycle: Cycle, node: Node, code: str, detail: str) -> None:
-    """Say why the node stays."""
-    cycle.kept.append(Kept(node=node.name, code=code, detail=detail))
 
 
 def one_reason_each(kept: Iterable[Kept]) -> list[Kept]:

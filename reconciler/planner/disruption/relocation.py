@@ -6,8 +6,9 @@ from itertools import islice
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.plan import Placement
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.placement.classes import Group, PodClass
+from reconciler.planner.view import ClusterView
 
 
 @dataclass(slots=True, eq=False)
@@ -34,10 +35,10 @@ class Relocation:
         return sorted(pods, key=lambda each: each[0].key)
 
 
-def placements_of(cycle: Cycle, moves: Relocation) -> list[Placement]:
+def placements_of(builder: PlanBuilder, moves: Relocation) -> list[Placement]:
     """Where each pod goes; asked for only when the moves are to be made, most are but tried."""
     return [
-        Placement(pod=pod.key, node=cycle.row_name(row), moved_from=moves.node.name)
+        Placement(pod=pod.key, node=builder.row_name(row), moved_from=moves.node.name)
         for row, pods in _dealt(moves)
         for pod in pods
     ]
@@ -59,9 +60,9 @@ def _dealt(moves: Relocation) -> Iterator[tuple[int, list[Pod]]]:
             yield row, list(islice(rest, amount))
 
 
-def grouped(cycle: Cycle, pods: Iterable[Pod]) -> list[Group]:
+def grouped(view: ClusterView, pods: Iterable[Pod]) -> list[Group]:
     """Pods by class, in the order in which they are hardest to place."""
-    return sorted(cycle.table.grouped(pods), key=_hardest_first)
+    return sorted(view.table.grouped(pods), key=_hardest_first)
 
 
 def waits_for_its_end(pod: Pod) -> bool:

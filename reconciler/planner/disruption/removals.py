@@ -1,14 +1,12 @@
 """What limits all removals together: min_capacity, demand that would come back, the safety stop."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from reconciler.model.actions import AnyAction, TerminateInstance, ends_drain
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.model.plan import Held
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.placement.arrays import BoolArray, IntArray
@@ -16,37 +14,27 @@ from reconciler.planner.placement.filters import resources
 from reconciler.planner.suspicion import is_suspicious
 
 
-def settle_removals(cycle: Cycle) -> None:
+def settle_removals(builder: PlanBuilder) -> None:
     """Begin all that policies want to remove, or nothing when that is suspiciously much.
 
     Everything looking empty is more often a broken list than an empty cluster: a second full
     list has to agree. Of instances that never joined it lifts nothing by itself: what proves the
     cluster and the limits of `stuck_ends` hold beside it, and those over the limits count here.
     """
-    ours = len(cycle.inventory.fleet_of_node)
-    over = [each for each in cycle.held if each.code == STUCK_CAP]
-    if is_suspicious(len(cycle.removals) + len(over), ours, cycle.snapshot):
-        cycle.held = [
-            replace(each, code="safety-stop") if each.code == STUCK_CAP else each
-            for each in cycle.held
-        ]
-        cycle.held += [
-            Held(node=r.node, code="safety-stop")
-            if r.node is not None
-            else Held(node=NodeName(""), code="safety-stop", instance=r.instance or "")
-            for r in cycle.removals
-        ]
-        return
-    for removal in cycle.removals:
-        cycle.actions += removal.actions
-        cycle.placements += removal.placements
+    view = builder.view
+    ours = len(view.inventory.fleet_of_node)
+    over = sum(each.code == STUCK_CAP for each in builder.held)
+    suspicious = is_suspicious(len(builder.removals) + over, ours, view.snapshot)
+    builder.settle_removals(suspicious=suspicious, also=STUCK_CAP)
 
 
-def still_draining(cycle: Cycle) -> frozenset[NodeName]:
+def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:
     """Nodes with our taint that this plan neither ends nor gives back."""
-    done = {name for name in map(_node_done_with, cycle.actions) if name is not None}
+    done = {name for name in map(_node_done_with, builder.actions) if name is not None}
     return frozenset(
-        node.name for node in cycle.nodes.values() if is_draining(node) and node.name not in done
+        node.name
+        for node in builder.view.nodes.values()
+        if is_draining(node) and node.name not in done
     )
 
 
@@ -66,16 +54,16 @@ class FleetRoom:
     EC2 ends none) can do without those too.
     """
 
-    def __init__(self, cycle: Cycle) -> None:
-        ended = {a.node for a in cycle.actions if isinstance(a, TerminateInstance)}
+    def __init__(self, builder: PlanBuilder) -> None:
+        ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
         self._left = {
             status.key: max(
-                cycle.targets[status.key],
+                builder.targets[status.key],
                 status.joined - sum(node.name in ended for node in status.nodes),
             )
             - sum(node.name not in ended for node in status.draining)
             - status.min
-            for status in cycle.inventory.fleets
+            for status in builder.view.inventory.fleets
         }
 
     def may_leave(self, key: FleetKey) -> bool:
@@ -100,18 +88,19 @@ class DemandReserve:
     stay free on the nodes of its sector, or the next burst would bring back what leaves now.
     """
 
-    def __init__(self, cycle: Cycle) -> None:
-        self._cycle = cycle
+    def __init__(self, builder: PlanBuilder) -> None:
+        view = builder.view
+        self._builder = builder
         self._reserve: dict[str, IntArray] = {}
-        over = {f.sector: f.over_subscription for f in cycle.settings.fleets()}
-        if not any(over.values()) or not cycle.reservations:
+        over = {f.sector: f.over_subscription for f in view.settings.fleets()}
+        if not any(over.values()) or not builder.reservations:
             return
-        shown = {status.settings.sector for status in cycle.inventory.fleets}
-        for waiting in cycle.waiting:
+        shown = {status.settings.sector for status in view.inventory.fleets}
+        for waiting in builder.waiting:
             sector = waiting.sectors[0]
             if sector not in shown:
                 continue  # no region of its fleets answers: nothing would be bought there now
-            count = cycle.reserved_on_nodes(waiting)
+            count = builder.reserved_on_nodes(waiting)
             share = round(over.get(sector, 0.0) * resources.WHOLE)
             if count and share:
                 extra = self._extra(waiting.pod_class.requests, sector, share) * count
@@ -119,11 +108,12 @@ class DemandReserve:
 
     def _extra(self, requests: IntArray, sector: str, share: int) -> IntArray:
         """CPU and memory that over-subscription adds to one pod, as the largest fleet caps it."""
-        cycle = self._cycle
+        builder = self._builder
+        view = builder.view
         offers = [
-            cycle.sim.dimensions.of_node(offer.row.allocatable, offer.row.volume_limits)
-            for key, offer in cycle.offers.items()
-            if cycle.statuses[key].settings.sector == sector
+            builder.sim.dimensions.of_node(offer.row.allocatable, offer.row.volume_limits)
+            for key, offer in view.offers.items()
+            if view.statuses[key].settings.sector == sector
         ]
         shares = np.full(len(offers), share, dtype=np.int64)
         added = resources.charged(requests, np.array(offers), shares) - requests
@@ -136,15 +126,16 @@ class DemandReserve:
         if reserve is None:
             return True
         rows = staying & self._rows_of(sector)[: len(staying)]
-        free = np.maximum(self._cycle.sim.free[: len(staying)][rows], 0)
+        free = np.maximum(self._builder.sim.free[: len(staying)][rows], 0)
         return bool((free[:, : resources.CPU_AND_MEMORY].sum(axis=0) >= reserve).all())
 
     def _rows_of(self, sector: str) -> BoolArray:
-        cycle = self._cycle
-        rows = np.zeros(cycle.sim.rows, dtype=np.bool_)
-        owners: Mapping[NodeName, FleetKey] = cycle.inventory.fleet_of_node
-        for name, row in cycle.row_of.items():
+        builder = self._builder
+        view = builder.view
+        rows = np.zeros(builder.sim.rows, dtype=np.bool_)
+        owners: Mapping[NodeName, FleetKey] = view.inventory.fleet_of_node
+        for name, row in view.row_of.items():
             key = owners.get(name)
-            if key is not None and cycle.statuses[key].settings.sector == sector:
+            if key is not None and view.statuses[key].settings.sector == sector:
                 rows[row] = True
         return rows

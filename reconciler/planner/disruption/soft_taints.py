@@ -14,7 +14,6 @@ from itertools import islice
 
 from reconciler.model.actions import (
     UNNEEDED_TAINT,
-    AnyAction,
     PolicyName,
     TaintNode,
     UntaintNode,
@@ -22,8 +21,9 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import is_draining, is_marked
+from reconciler.planner.view import ClusterView
 
 CHANGES_MAX = 10
 """Taints that one plan puts on and takes off, so that a large cluster is not patched all at once.
@@ -31,7 +31,7 @@ Source: Cluster Autoscaler's --max-bulk-soft-taint-count."""
 
 
 def mark_unneeded(
-    cycle: Cycle,
+    builder: PlanBuilder,
     unneeded: Mapping[NodeName, PolicyName],
     unknown: AbstractSet[NodeName],
     room: Mapping[FleetKey, int],
@@ -41,40 +41,41 @@ def mark_unneeded(
     Nodes that are being drained keep what they have: the hard taint says more.
 
     Args:
-        cycle: The plan; the drains that it begins are among its removals.
+        builder: The plan; the drains that it begins are among its removals.
         unneeded: Nodes that may go when their time comes, in that order, and for which policy.
         unknown: Nodes that this plan did not look at: nothing is changed about them.
         room: How many nodes each fleet can do without beside those that leave; of more nodes than
             that none is asked to stay empty.
     """
-    draining = {name for name, node in cycle.nodes.items() if is_draining(node)}
-    draining -= {each.node for each in cycle.actions if ends_drain(each)}
-    settled = draining | {each.node for each in cycle.removals if each.node is not None}
-    wanted = _within_room(cycle, [name for name in unneeded if name not in settled], room)
+    view = builder.view
+    draining = {name for name, node in view.nodes.items() if is_draining(node)}
+    draining -= {each.node for each in builder.actions if ends_drain(each)}
+    settled = draining | {each.node for each in builder.removals if each.node is not None}
+    wanted = _within_room(view, [name for name in unneeded if name not in settled], room)
     others = (
         node
-        for name, node in cycle.nodes.items()
+        for name, node in view.nodes.items()
         if name not in settled and name not in unknown and not node.deleting
     )
-    changes: list[AnyAction] = [
+    changes: list[TaintNode | UntaintNode] = [
         *_unmarked(node for node in others if node.name not in wanted),
         *(
             _mark(name, unneeded[name])
             for name in unneeded
-            if name in wanted and not is_marked(cycle.nodes[name])
+            if name in wanted and not is_marked(view.nodes[name])
         ),
     ]
-    cycle.actions += islice(changes, CHANGES_MAX)
+    builder.mark(*islice(changes, CHANGES_MAX))
 
 
 def _within_room(
-    cycle: Cycle, names: Iterable[NodeName], room: Mapping[FleetKey, int]
+    view: ClusterView, names: Iterable[NodeName], room: Mapping[FleetKey, int]
 ) -> frozenset[NodeName]:
     """As many nodes per fleet as it can do without; those that are marked already come first."""
     left = dict(room)
     found: list[NodeName] = []
-    for name in sorted(names, key=lambda each: not is_marked(cycle.nodes[each])):
-        key = cycle.inventory.fleet_of_node[name]
+    for name in sorted(names, key=lambda each: not is_marked(view.nodes[each])):
+        key = view.inventory.fleet_of_node[name]
         if left.get(key, 0) > 0:
             left[key] -= 1
             found.append(name)

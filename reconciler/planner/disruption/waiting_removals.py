@@ -5,22 +5,23 @@ from collections.abc import Iterable, Mapping
 from reconciler.model.cluster import PodSpec
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import FLEET, SECTOR, SIZE, SectorFinder, wanted_values
 from reconciler.planner.disruption.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits
 from reconciler.planner.settings import PlannerSettings
 from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
 
 _REASONS_MAX = 3
 
 
-def removal_of(cycle: Cycle, status: FleetStatus, kept: Mapping[NodeName, Kept]) -> str:
+def removal_of(view: ClusterView, status: FleetStatus, kept: Mapping[NodeName, Kept]) -> str:
     """What is left of a fleet whose removal was approved, and why; empty when nothing is.
 
     Args:
-        cycle: The finished cycle.
+        view: The facts.
         status: The fleet.
         kept: Why nodes stay.
     """
@@ -29,7 +30,7 @@ def removal_of(cycle: Cycle, status: FleetStatus, kept: Mapping[NodeName, Kept])
     names = sorted(node.name for node in status.nodes)
     if not names:
         return f"{status.current} instances of it have to end" if status.current else ""
-    pods = sum(len(counted(cycle.pods_on.get(name, ()))) for name in names)
+    pods = sum(len(counted(view.pods_on.get(name, ()))) for name in names)
     left = f"{counted_noun(len(names), 'node')} with {counted_noun(pods, 'pod')} left"
     staying = [kept[name] for name in names if name in kept]
     reasons = dict.fromkeys(f"{each.code}: {each.detail}" for each in staying)
@@ -50,13 +51,14 @@ def selects_only_what_goes(settings: PlannerSettings, specs: Iterable[PodSpec]) 
     return ""
 
 
-def why_nothing_is_bought(cycle: Cycle, specs: Iterable[PodSpec]) -> str:
+def why_nothing_is_bought(builder: PlanBuilder, specs: Iterable[PodSpec]) -> str:
     """Why no fleet that stays grows by a node for such pods, one reason for each fleet."""
-    finder = SectorFinder(cycle.settings)
+    view = builder.view
+    finder = SectorFinder(view.settings)
     served = {sector for spec in specs for sector in finder.served_by(spec)}
     reasons = [
-        f"{status.key.name} {_why_not(cycle, status)}"
-        for status in cycle.inventory.fleets
+        f"{status.key.name} {_why_not(builder, status)}"
+        for status in view.inventory.fleets
         if status.settings.sector in served and not status.settings.departing
     ]
     more = len(reasons) - _REASONS_MAX
@@ -64,12 +66,12 @@ def why_nothing_is_bought(cycle: Cycle, specs: Iterable[PodSpec]) -> str:
     return ", ".join(reasons[:_REASONS_MAX]) + rest or "no fleet of its sector stays"
 
 
-def _why_not(cycle: Cycle, status: FleetStatus) -> str:
+def _why_not(builder: PlanBuilder, status: FleetStatus) -> str:
     if status.unavailable:
         return f"cannot be asked for more: {status.unavailable}"
-    if status.max is not None and cycle.size_of(status.key) >= status.max:
+    if status.max is not None and builder.size_of(status.key) >= status.max:
         return f"is at its max_capacity of {status.max}"
-    price = cycle.offers[status.key].nano_usd_per_hour
-    if any(price > limit.left for limit in cost_limits(cycle, status.settings.sector)):
+    price = builder.view.offers[status.key].nano_usd_per_hour
+    if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):
         return "would cost more than the limit allows"
     return "has no node that takes all of them"

@@ -11,7 +11,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.explain.answers import Explanations
 from reconciler.planner.explain.nodes import explain_node
 from reconciler.planner.explain.pods import explain_pod, question, variants
-from reconciler.planner.opening import open_cycle
+from reconciler.planner.opening import open_builder
 from reconciler.planner.planner import decide
 from reconciler.planner.settings import PlannerSettings
 
@@ -38,12 +38,12 @@ def explain(
     """
     asked_pods = [_pod(snapshot, name) for name in pods]
     asked_nodes = [_node(snapshot, name) for name in nodes]
-    opened = open_cycle(snapshot, settings, asked_pods)
+    opened = open_builder(snapshot, settings, asked_pods).view
     questions = [question(opened, pod) for pod in asked_pods]
-    cycle = decide(snapshot, settings, variants(questions))
+    builder = decide(snapshot, settings, variants(questions))
     return Explanations(
-        pods=tuple(explain_pod(cycle, made, asked) for asked in questions),
-        nodes=tuple(explain_node(cycle, made, node) for node in asked_nodes),
+        pods=tuple(explain_pod(builder, made, asked) for asked in questions),
+        nodes=tuple(explain_node(builder, made, node) for node in asked_nodes),
     )
 
 

@@ -1,20 +1,21 @@
 """What stands between a fleet and one more node, beside the pod: limits, money, EC2."""
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.health import MISSING
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.money import cost_limits
 from reconciler.planner.policies.scale_up.fallback import blocking_spot_fleet
 from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.text import rfc3339
 
 Lifted = tuple[str, int]
 """A change in words, and how much it asks."""
 
 
-def limits_lifted(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted] | None:
+def limits_lifted(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted] | None:
     """The changes after which the fleet may have one more node for the pod.
 
     None when no setting would do: the fleet is of a region that is not its first choice.
@@ -22,42 +23,44 @@ def limits_lifted(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted] |
     if status.settings.regions.index(status.key.region) > 0:
         return None
     return [
-        *_quarantine(cycle, pod, status),
-        *_availability(cycle, pod, status),
-        *_maximum(cycle, status),
-        *_money(cycle, status),
-        *_raises(cycle, status),
+        *_quarantine(builder, pod, status),
+        *_availability(builder, pod, status),
+        *_maximum(builder, status),
+        *_money(builder, status),
+        *_raises(builder, status),
     ]
 
 
-def _quarantine(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:
+def _quarantine(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted]:
     """A change of the spec, or of what the fleet's nodes are made from, begins again."""
-    number = cycle.table.of(pod, bound=False).number
-    if number in cycle.awaiting_bind:
-        return [(f"wait: {cycle.awaiting_bind[number]}", 2)]
-    if number not in cycle.quarantined:
+    number = builder.view.table.of(pod, bound=False).number
+    if number in builder.purchases.awaiting_bind:
+        return [(f"wait: {builder.purchases.awaiting_bind[number]}", 2)]
+    if number not in builder.purchases.quarantined:
         return []
     return [(f"mend the pod's template or {status.key.name}'s nodes: they differ from plan", 3)]
 
 
-def _availability(cycle: Cycle, pod: Pod, status: FleetStatus) -> list[Lifted]:
+def _availability(builder: PlanBuilder, pod: Pod, status: FleetStatus) -> list[Lifted]:
     name = status.key.name
     if status.state == MISSING:
         return [(f"create {name}: the config has it, EC2 does not", 2)]
     if status.unavailable:
         return [(f"wait for {name}: {status.unavailable}", 2)]
     waiting = WaitingClass(
-        pod_class=cycle.table.of(pod, bound=False), sectors=(status.settings.sector,), pods=[pod]
+        pod_class=builder.view.table.of(pod, bound=False),
+        sectors=(status.settings.sector,),
+        pods=[pod],
     )
-    blocker = None if status.settings.spot else blocking_spot_fleet(cycle, waiting, status)
+    blocker = None if status.settings.spot else blocking_spot_fleet(builder, waiting, status)
     if blocker is None:
         return []
     return [(f"set `spot_fallback: on-demand` on {blocker.key.name}", 1)]
 
 
-def _maximum(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
+def _maximum(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
     """One more than what it will have, in whichever limit stands there."""
-    wanted = cycle.size_of(status.key) + 1
+    wanted = builder.size_of(status.key) + 1
     name, found = status.key.name, []
     if status.settings.max_capacity is not None and status.settings.max_capacity < wanted:
         found.append((f"raise max_capacity of {name} to {wanted}", 1))
@@ -67,21 +70,21 @@ def _maximum(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
     return found
 
 
-def _money(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
-    price = cycle.offers[status.key].nano_usd_per_hour
+def _money(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
+    price = builder.view.offers[status.key].nano_usd_per_hour
     found = []
-    for limit in cost_limits(cycle, status.settings.sector):
+    for limit in cost_limits(builder, status.settings.sector):
         if limit.left < price:
             of = f" of sector {limit.of_sector}" if limit.of_sector else ""
             found.append((f"raise max_hourly_usd{of} to {_rounded_up(limit.spent + price)}", 1))
     return found
 
 
-def _raises(cycle: Cycle, status: FleetStatus) -> list[Lifted]:
+def _raises(builder: PlanBuilder, status: FleetStatus) -> list[Lifted]:
     """Every limit on how far targets may rise that leaves no node of the fleet."""
-    price = cycle.offers[status.key].nano_usd_per_hour
+    price = builder.view.offers[status.key].nano_usd_per_hour
     found = []
-    for limit in raise_limits(cycle):
+    for limit in raise_limits(builder):
         more = price if limit.money else 1
         if limit.left < more:
             to = _rounded_up(limit.used + more) if limit.money else str(limit.used + more)

@@ -12,7 +12,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.idleness import counted
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.fleets.inventory import is_draining
@@ -27,11 +27,12 @@ HELD = {
 }
 
 
-def explain_node(cycle: Cycle, made: Plan, node: Node) -> NodeExplanation:
-    """The answer, from a finished cycle and its plan."""
-    key = cycle.inventory.fleet_of_node.get(node.name)
-    verdict, code, because = _verdict(cycle, made, node)
-    busy = counted(cycle.pods_on.get(node.name, ()))
+def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanation:
+    """The answer, from a finished plan."""
+    view = builder.view
+    key = view.inventory.fleet_of_node.get(node.name)
+    verdict, code, because = _verdict(builder, made, node)
+    busy = counted(view.pods_on.get(node.name, ()))
     return NodeExplanation(
         node=node.name,
         verdict=verdict,
@@ -47,12 +48,13 @@ def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
     return tuple(a for a in made.actions if not isinstance(a, SetCapacity) and a.node == name)
 
 
-def _verdict(cycle: Cycle, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
+def _verdict(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
+    view = builder.view
     name = node.name
-    ours = cycle.inventory.fleet_of_node.keys() | cycle.inventory.orphans.nodes
+    ours = view.inventory.fleet_of_node.keys() | view.inventory.orphans.nodes
     if name not in ours:
         return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
-    if name in cycle.inventory.leaving:
+    if name in view.inventory.leaving:
         return "leaves", "instance-gone", "its instance is shutting down or gone"
     leaving = [a for a in _actions(made, name) if _ends(a)]
     if leaving:
@@ -61,7 +63,7 @@ def _verdict(cycle: Cycle, made: Plan, node: Node) -> tuple[NodeVerdict, str, st
     if held is not None:
         return "held", held.code, HELD.get(held.code, held.code)
     kept = next((k for k in made.kept if k.node == name), None)
-    return _staying(cycle, node) if kept is None else ("kept", kept.code, kept.detail)
+    return _staying(builder, node) if kept is None else ("kept", kept.code, kept.detail)
 
 
 def _ends(action: AnyAction) -> bool:
@@ -70,15 +72,16 @@ def _ends(action: AnyAction) -> bool:
     return ends or begins_drain(action)
 
 
-def _staying(cycle: Cycle, node: Node) -> tuple[NodeVerdict, str, str]:
+def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
     """A node about which no policy has anything to say."""
-    busy = counted(cycle.pods_on.get(node.name, ()))
+    view = builder.view
+    busy = counted(view.pods_on.get(node.name, ()))
     if busy:
         names = [str(pod.key) for pod in sorted(busy, key=lambda pod: pod.key)]
         more = f" and {len(names) - SHOWN_PODS} more" if len(names) > SHOWN_PODS else ""
         shown = ", ".join(names[:SHOWN_PODS]) + more
         return "used", "has-pods", f"{counted_noun(len(busy), 'pod')} on it: {shown}"
-    if cycle.row_of[node.name] in cycle.used_rows:
+    if view.row_of[node.name] in builder.used_rows:
         return "used", "promised", "pending pods are promised to it"
     if is_draining(node):
         return "kept", "draining", "it is being emptied; the plan does nothing more to it now"

@@ -9,7 +9,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Placement, Plan, Reason, Unplaceable
 from reconciler.model.quantity import format_amount
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
-from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import SECTOR, SectorFinder, wanted_values
 from reconciler.planner.explain.answers import Changes, FleetAnswer, PodExplanation
 from reconciler.planner.explain.limits import limits_lifted
@@ -19,7 +19,9 @@ from reconciler.planner.explain.trial import complete, refusals_of_nodes, varian
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import usd
 from reconciler.planner.policies.scale_up.refusals import why
+from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
 
 IGNORED: Mapping[str, str] = {
     "daemonset": "a DaemonSet's pod: the DaemonSet controller places it, it asks for no capacity",
@@ -56,22 +58,22 @@ class Question:
     """Per fleet."""
 
 
-def question(cycle: Cycle, pod: Pod) -> Question:
-    """What is to be tried for a pod, from a cycle that has just been opened."""
-    finder = SectorFinder(cycle.settings)
+def question(view: ClusterView, pod: Pod) -> Question:
+    """What is to be tried for a pod, from the facts."""
+    finder = SectorFinder(view.settings)
     named = finder.sectors_of(pod.spec) or ()
     known = finder.known(named)
     fleets = tuple(
-        s for s in cycle.inventory.fleets if s.settings.sector in known or (named and not known)
+        s for s in view.inventory.fleets if s.settings.sector in known or (named and not known)
     )
     if pod.node_name is not None or pod.finished or pod.unreadable or pod.spec.too_complex:
         return Question(pod=pod, fleets=(), tries=())
     distances = _distances(named, {s.settings.sector for s in fleets}) if not known else {}
     tries = []
     for status in fleets:
-        row = cycle.offers[status.key].row
+        row = view.offers[status.key].row
         moved, change = _renamed(pod, status, known=bool(known))
-        found = repairs(moved, cycle.table.volumes_of, row, status.key.name)
+        found = repairs(moved, view.table.volumes_of, row, status.key.name)
         tries.append(
             tuple(
                 replace(
@@ -134,16 +136,16 @@ def variants(questions: Iterable[Question]) -> list[Pod]:
     ] + [asked.pod for asked in questions if asked.pod.node_name is None]
 
 
-def explain_pod(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
-    """The answer, from a finished cycle that knows the question's variants."""
-    found = _explained(cycle, made, asked)
+def explain_pod(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
+    """The answer, from a finished plan that knows the question's variants."""
+    found = _explained(builder, made, asked)
     if found.verdict not in {"placed", "unplaceable"}:
         return found
-    taken = cycle.places_taken.get(cycle.table.of(asked.pod, bound=False).number)
+    taken = builder.purchases.places_taken.get(builder.view.table.of(asked.pod, bound=False).number)
     return found if taken is None else replace(found, because=f"{found.because}; {taken.named}")
 
 
-def _explained(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
+def _explained(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanation:
     """The answer without who took the place of the pod."""
     pod = asked.pod
     if pod.node_name is not None and not pod.finished:
@@ -157,28 +159,28 @@ def _explained(cycle: Cycle, made: Plan, asked: Question) -> PodExplanation:
         because = f"it {refused.reasons[0].detail}: {NOT_ASKED[refused.reasons[0].code]}"
         return PodExplanation(pod=pod.key, verdict="unplaceable", because=because)
     if refused is not None:
-        return _unplaceable(cycle, asked, refused)
+        return _unplaceable(builder, asked, refused)
     placement = next((p for p in made.placements if p.pod == pod.key), None)
     if placement is not None:
-        return _placed(cycle, made, asked, placement)
+        return _placed(builder, made, asked, placement)
     name = (pod.key.namespace, pod.key.name)
     code = next((i.code for i in made.ignored if (i.namespace, i.pod or i.name) == name), "")
     return PodExplanation(pod=pod.key, verdict="ignored", because=IGNORED.get(code, code))
 
 
-def _refusing_nodes(cycle: Cycle, pod: Pod) -> FrozenMap[str, int]:
-    counted = refusals_of_nodes(cycle, cycle.table.of(pod, bound=False))
+def _refusing_nodes(builder: PlanBuilder, pod: Pod) -> FrozenMap[str, int]:
+    counted = refusals_of_nodes(builder, builder.view.table.of(pod, bound=False))
     return FrozenMap(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _unplaceable(cycle: Cycle, asked: Question, refused: Unplaceable) -> PodExplanation:
+def _unplaceable(builder: PlanBuilder, asked: Question, refused: Unplaceable) -> PodExplanation:
     reasons = {(r.fleet, r.region): r for r in refused.reasons}
     found: list[tuple[Burden, FleetAnswer]] = []
     for status, tries in zip(asked.fleets, asked.tries, strict=True):
         reason = reasons.get((status.key.name, status.key.region), refused.reasons[0])
-        found.append(_answer(cycle, asked.pod, status, tries, reason))
+        found.append(_answer(builder, asked.pod, status, tries, reason))
     best = min((f for f in found if f[1].ways), key=lambda f: f[0], default=None)
-    total = sum(_refusing_nodes(cycle, asked.pod).values())
+    total = sum(_refusing_nodes(builder, asked.pod).values())
     count = len(asked.fleets)
     because = (
         "its only fleet does not take it" if count == 1 else f"none of {count} fleets takes it"
@@ -194,19 +196,19 @@ def _unplaceable(cycle: Cycle, asked: Question, refused: Unplaceable) -> PodExpl
         verdict="unplaceable",
         because=because,
         fleets=tuple(answer for _, answer in found),
-        nodes=_refusing_nodes(cycle, asked.pod),
+        nodes=_refusing_nodes(builder, asked.pod),
         change=best[1].ways[0] if best else (),
     )
 
 
 def _answer(
-    cycle: Cycle, pod: Pod, status: FleetStatus, tries: Sequence[Repair], reason: Reason
+    builder: PlanBuilder, pod: Pod, status: FleetStatus, tries: Sequence[Repair], reason: Reason
 ) -> tuple[Burden, FleetAnswer]:
     """What a fleet says, the smallest way first; and how much that one asks."""
     ways: dict[Changes, Burden] = {}
     for repair in tries:
-        whole = complete(cycle, repair)
-        lifted = limits_lifted(cycle, pod, status)
+        whole = complete(builder, repair)
+        lifted = limits_lifted(builder, pod, status)
         if whole is not None and lifted is not None:
             weight = whole.weight + sum(w for _, w in lifted)
             changes = (*whole.changes, *(what for what, _ in lifted))
@@ -222,28 +224,30 @@ def _answer(
     )
 
 
-def _placed(cycle: Cycle, made: Plan, asked: Question, placement: Placement) -> PodExplanation:
+def _placed(
+    builder: PlanBuilder, made: Plan, asked: Question, placement: Placement
+) -> PodExplanation:
     return PodExplanation(
         pod=asked.pod.key,
         verdict="placed",
-        because=_why_there(cycle, made, asked.pod, placement),
+        because=_why_there(builder.view, made, asked.pod, placement),
         placement=placement,
         fleets=tuple(
-            _verdict(cycle, asked.pod, status, tries, placement)
+            _verdict(builder, asked.pod, status, tries, placement)
             for status, tries in zip(asked.fleets, asked.tries, strict=True)
         ),
-        nodes=FrozenMap() if placement.node else _refusing_nodes(cycle, asked.pod),
+        nodes=FrozenMap() if placement.node else _refusing_nodes(builder, asked.pod),
     )
 
 
-def _why_there(cycle: Cycle, made: Plan, pod: Pod, placement: Placement) -> str:
+def _why_there(view: ClusterView, made: Plan, pod: Pod, placement: Placement) -> str:
     asks = ", ".join(
         f"{n} {format_amount(n, a)}" for n, a in pod.spec.requests.items() if n != "pods"
     )
     if placement.node is not None:
-        node = cycle.nodes[placement.node]
+        node = view.nodes[placement.node]
         taken: dict[str, int] = {}
-        for other in cycle.pods_on.get(placement.node, ()):
+        for other in view.pods_on.get(placement.node, ()):
             for name, amount in other.spec.requests.items():
                 taken[name] = taken.get(name, 0) + amount
         free = ", ".join(
@@ -271,19 +275,24 @@ def _why_there(cycle: Cycle, made: Plan, pod: Pod, placement: Placement) -> str:
 
 
 def _verdict(
-    cycle: Cycle, pod: Pod, status: FleetStatus, tries: Sequence[Repair], placement: Placement
+    builder: PlanBuilder,
+    pod: Pod,
+    status: FleetStatus,
+    tries: Sequence[Repair],
+    placement: Placement,
 ) -> FleetAnswer:
-    price = f"{usd(cycle.offers[status.key].nano_usd_per_hour)} USD per hour and node"
+    view = builder.view
+    price = f"{usd(view.offers[status.key].nano_usd_per_hour)} USD per hour and node"
     code, detail = "fits", f"a new node would take it, at {price}"
     if (status.key.name, status.key.region) == (placement.fleet, placement.region):
         code, detail = "chosen", price
-    elif limits_lifted(cycle, pod, status) or not any(
-        not r.changes and complete(cycle, r) == r for r in tries
+    elif limits_lifted(builder, pod, status) or not any(
+        not r.changes and complete(builder, r) == r for r in tries
     ):
         waiting = WaitingClass(
-            pod_class=cycle.table.of(pod, bound=False),
+            pod_class=view.table.of(pod, bound=False),
             sectors=(status.settings.sector,),
             pods=[pod],
         )
-        code, detail = why(cycle, waiting, status, over_budget=True)
+        code, detail = why(builder, waiting, status, over_budget=True)
     return FleetAnswer(fleet=status.key.name, region=status.key.region, code=code, detail=detail)

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.explain.repair import Repair, spec_changed
 from reconciler.planner.explain.repairs import wanted_zones, zoned
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import inter_pod_affinity, topology_spread
 from reconciler.planner.placement.kinds import ZONE_KEYS
+from reconciler.planner.view import ClusterView
 
 _ANOTHER = "another zone"
 """Stands for a zone in which nothing runs yet; no zone is called that."""
@@ -46,56 +47,56 @@ def variants_of(repair: Repair) -> Iterator[Pod]:
         yield pod
 
 
-def complete(cycle: Cycle, repair: Repair) -> Repair | None:
+def complete(builder: PlanBuilder, repair: Repair) -> Repair | None:
     """The repair with what rules between pods ask in addition; None when nothing tried will do.
 
     Args:
-        cycle: A finished cycle that knows `variants_of(repair)`.
+        builder: A finished plan that knows `variants_of(repair)`.
         repair: What static filters and size ask.
     """
-    if fits(cycle, repair):
+    if fits(builder, repair):
         return repair
     name = repair.row.name.split("@", maxsplit=1)[0]
-    for zone in _zones_to_try(cycle, repair):
+    for zone in _zones_to_try(builder.view, repair):
         change = f"give a fleet like {name} `zone: {zone}`"
         fixed = repair.with_row(zoned(repair.row, zone), change, 2)
-        if fits(cycle, fixed):
+        if fits(builder, fixed):
             return fixed
     for pod, what, weight in loosened(repair.pod):
         changed = repair.with_pod(pod, what, weight)
-        if fits(cycle, changed):
+        if fits(builder, changed):
             return changed
     # Rules that other pods hold against this one: only a domain without them helps.
     elsewhere = zoned(repair.row, _ANOTHER)
     added = repair.with_row(elsewhere, f"add a fleet like {name} in another zone", 6)
-    return added if fits(cycle, added) else None
+    return added if fits(builder, added) else None
 
 
-def _zones_to_try(cycle: Cycle, repair: Repair) -> list[str]:
+def _zones_to_try(view: ClusterView, repair: Repair) -> list[str]:
     """Zones of the fleet, of its nodes and of the pod, when the fleet has several."""
     zones = {v.get(key, "") for v in repair.row.variants for key in ZONE_KEYS}
     if len(zones) <= 1:
         return []
-    needs = cycle.table.of(repair.pod, bound=False).volumes
-    there = {n.labels[key] for n in cycle.nodes.values() for key in ZONE_KEYS if key in n.labels}
+    needs = view.table.of(repair.pod, bound=False).volumes
+    there = {n.labels[key] for n in view.nodes.values() for key in ZONE_KEYS if key in n.labels}
     return list(dict.fromkeys([*wanted_zones(repair.pod.spec, needs, repair.row), *sorted(there)]))
 
 
-def fits(cycle: Cycle, repair: Repair) -> bool:
+def fits(builder: PlanBuilder, repair: Repair) -> bool:
     """Whether a new node of the changed fleet takes the changed pod, by every filter."""
-    mark = cycle.sim.fork()
+    mark = builder.sim.fork()
     try:
-        at = cycle.sim.add_row(replace(repair.row, imagined=True))
-        return bool(cycle.sim.room(cycle.table.of(repair.pod, bound=False))[at] > 0)
+        at = builder.sim.add_row(replace(repair.row, imagined=True))
+        return bool(builder.sim.room(builder.view.table.of(repair.pod, bound=False))[at] > 0)
     finally:
-        cycle.sim.revert(mark)
+        builder.sim.revert(mark)
 
 
-def refusals_of_nodes(cycle: Cycle, pod_class: PodClass) -> Counter[str]:
+def refusals_of_nodes(builder: PlanBuilder, pod_class: PodClass) -> Counter[str]:
     """Existing nodes that do not take the class, by the code of the first filter that refuses."""
-    sim = cycle.sim
+    sim = builder.sim
     found: Counter[str] = Counter()
-    rows = np.array(sorted(cycle.row_of.values()), dtype=np.int64)
+    rows = np.array(sorted(builder.view.row_of.values()), dtype=np.int64)
     if not len(rows):
         return found
     room = sim.room(pod_class)
@@ -103,21 +104,21 @@ def refusals_of_nodes(cycle: Cycle, pod_class: PodClass) -> Counter[str]:
     for row in rows[room[rows] <= 0].tolist():
         code = sim.refusal(pod_class, int(sim.kinds[row]))
         if not code and resource_room[row] <= 0:
-            code = _lacking(cycle, pod_class, row)
-        found[code or _rule(cycle, pod_class, row)] += 1
+            code = _lacking(builder, pod_class, row)
+        found[code or _rule(builder, pod_class, row)] += 1
     return found
 
 
-def _lacking(cycle: Cycle, pod_class: PodClass, row: int) -> str:
+def _lacking(builder: PlanBuilder, pod_class: PodClass, row: int) -> str:
     """The resource of which the row has least relative to what is asked."""
     columns = pod_class.columns
-    share = cycle.sim.free[row][columns] / pod_class.requests[columns]
+    share = builder.sim.free[row][columns] / pod_class.requests[columns]
     column = int(columns[int(np.argmin(share))])
-    return cycle.sim.dimensions.code(column, pod_class.spec.requests)
+    return builder.sim.dimensions.code(column, pod_class.spec.requests)
 
 
-def _rule(cycle: Cycle, pod_class: PodClass, row: int) -> str:
-    sim, links = cycle.sim, cycle.sim.links(pod_class)
+def _rule(builder: PlanBuilder, pod_class: PodClass, row: int) -> str:
+    sim, links = builder.sim, builder.sim.links(pod_class)
     ones = np.ones(sim.rows, dtype=np.int64)
     if inter_pod_affinity.anti_affinity_room(links, ones)[row] <= 0:
         return "pod-anti-affinity"

@@ -39,12 +39,13 @@ FLEET = make_fleet_settings(labels={"team": "data"}, scale_in=idle(600))
 def test_target_beyond_what_the_plan_names_is_refused() -> None:
     """A bug in arithmetic would be paid for by the hour."""
     snapshot = make_snapshot(*make_pods(3, cpu="3"), cloud=make_cloud(make_fleet(FLEET)))
-    cycle = decide(snapshot, make_settings(FLEET))
-    (status,) = cycle.inventory.fleets
-    check_target(cycle, status)
-    cycle.targets[status.key] += 1
+    builder = decide(snapshot, make_settings(FLEET))
+    (status,) = builder.view.inventory.fleets
+    check_target(builder, status)
+    more = builder.targets[status.key] + 1
+    builder.raise_target(status.key, more, "scale-up", "one more")
     with pytest.raises(InvariantViolated, match="3 new nodes"):
-        check_target(cycle, status)
+        check_target(builder, status)
 
 
 def test_minimum_of_a_failing_fleet_with_a_node_on_its_way_out_is_no_runaway() -> None:

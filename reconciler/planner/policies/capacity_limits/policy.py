@@ -3,7 +3,7 @@
 The minimum is bought before demand, so that demand can use it.
 """
 
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import (
     VOLUNTARY_DRAINS,
     FleetStatus,
@@ -12,35 +12,38 @@ from reconciler.planner.fleets.inventory import (
 from reconciler.planner.fleets.live import LIVE_STATES
 
 
-def propose(cycle: Cycle) -> None:
+def propose(builder: PlanBuilder) -> None:
     """Raise every fleet below its minimum; the new nodes take demand before more is bought.
 
     A target above the maximum that EC2 has not served yet is taken back, never below a group's own
     minimum. An instance that is on its way is served: it will join whatever the target says.
     """
-    for status in cycle.inventory.fleets:
+    for status in builder.view.inventory.fleets:
         if status.state not in LIVE_STATES:
             continue
         most = None if status.max is None else max(status.max, status.min)
         if most is not None and status.current > max(most, status.joined):
-            served = min(status.current, max(status.joined, _instances(cycle, status)))
-            cycle.targets[status.key] = max(most, served)
+            served = min(status.current, max(status.joined, _instances(builder, status)))
+            target = max(most, served)
+            because = f"max_capacity is {status.max}, {status.joined} nodes have joined"
+            if target < status.current:
+                builder.lower_target(status.key, target, "max-capacity", because)
         else:
-            _raise_to_minimum(cycle, status)
+            _raise_to_minimum(builder, status)
 
 
-def _instances(cycle: Cycle, status: FleetStatus) -> int:
+def _instances(builder: PlanBuilder, status: FleetStatus) -> int:
     """The fleet's instances that live and that this plan does not end as never joined."""
-    cloud = cycle.snapshot.cloud
+    cloud = builder.view.snapshot.cloud
     if cloud is None or status.live is None:
         return 0
     place = (status.key.region, status.live.id)
-    ended = {each.instance for each in cycle.removals if each.node is None}
+    ended = {each.instance for each in builder.removals if each.node is None}
     own = (i for i in cloud.instances if (i.region, i.fleet_id) == place)
     return sum(not i.gone and i.id not in ended for i in own)
 
 
-def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:
+def _raise_to_minimum(builder: PlanBuilder, status: FleetStatus) -> None:
     """Ask for what is missing beyond the nodes that EC2 holds or owes already.
 
     A node whose drain can be called off is not replaced: scale-in takes it back. One that leaves
@@ -51,8 +54,10 @@ def _raise_to_minimum(cycle: Cycle, status: FleetStatus) -> None:
     target = max(status.current, status.min, status.held + short if short > 0 else 0)
     if status.max is not None:
         target = min(target, max(status.max, status.min, status.current))
-    cycle.targets[status.key] = target
+    if target > status.current:
+        because = f"min_capacity is {status.min}"
+        builder.raise_target(status.key, target, "min-capacity", because)
     coming = target - status.held
     if coming > 0 and not status.unavailable:
-        first = cycle.sim.add_row(cycle.offers[status.key].row, coming)
-        cycle.plan_new_nodes(range(first, cycle.sim.rows), status.key)
+        first = builder.sim.add_row(builder.view.offers[status.key].row, coming)
+        builder.plan_new_nodes(status.key, range(first, builder.sim.rows))

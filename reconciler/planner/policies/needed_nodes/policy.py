@@ -7,7 +7,7 @@ and whoever modifies the fleet with EC2's usual policy would lose nodes at work.
 
 from reconciler.model.actions import TerminateInstance
 from reconciler.model.cluster import Node
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers import protection
 from reconciler.planner.disruption.idleness import is_empty
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -15,25 +15,25 @@ from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.planner.text import counted_noun
 
 
-def propose(cycle: Cycle) -> None:
+def propose(builder: PlanBuilder) -> None:
     """Raise what is too low, up to the maximum; launches nothing, as the nodes are there."""
-    ended = {a.node for a in cycle.actions if isinstance(a, TerminateInstance)}
-    for status in cycle.inventory.fleets:
+    ended = {a.node for a in builder.actions if isinstance(a, TerminateInstance)}
+    for status in builder.view.inventory.fleets:
         if status.live is None or status.state not in LIVE_STATES:
             continue
-        in_use = sum(node.name not in ended and _in_use(cycle, node) for node in status.nodes)
+        in_use = sum(node.name not in ended and _in_use(builder, node) for node in status.nodes)
         needed = in_use if status.max is None else min(in_use, max(status.max, status.current))
-        if needed > cycle.targets[status.key]:
-            cycle.targets[status.key] = needed
-            cycle.raises[status.key] = ("scale-up", _because(status, in_use))
+        if needed > builder.targets[status.key]:
+            builder.raise_target(status.key, needed, "scale-up", _because(status, in_use))
 
 
-def _in_use(cycle: Cycle, node: Node) -> bool:
+def _in_use(builder: PlanBuilder, node: Node) -> bool:
     """Whether a living node holds pods that count, gets some in this plan, or is to be kept."""
-    instance = cycle.inventory.instance_of_node.get(node.name)
+    view = builder.view
+    instance = view.inventory.instance_of_node.get(node.name)
     if instance is None or instance.gone:
         return False
-    return protection(cycle, node) is not None or (node.ready and not is_empty(cycle, node))
+    return protection(view, node) is not None or (node.ready and not is_empty(builder, node))
 
 
 def _because(status: FleetStatus, in_use: int) -> str:

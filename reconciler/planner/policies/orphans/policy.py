@@ -13,9 +13,8 @@ from reconciler.model.actions import (
     TerminateInstance,
 )
 from reconciler.model.cluster import Node
-from reconciler.model.ids import FleetKey, NodeName, PodKey
-from reconciler.model.plan import Held
-from reconciler.planner.cycle import Cycle, Removal
+from reconciler.model.ids import FleetKey, PodKey
+from reconciler.planner.builder import PlanBuilder, Removal
 from reconciler.planner.disruption.blockers import (
     instance_protection,
     irreplaceable_pod,
@@ -24,7 +23,6 @@ from reconciler.planner.disruption.blockers import (
 )
 from reconciler.planner.disruption.drains import delete_when_terminated, give_back, taint, terms_of
 from reconciler.planner.disruption.idleness import idle_for, is_empty, kept_by_duplicate
-from reconciler.planner.disruption.kept import keep
 from reconciler.planner.disruption.timers import start_timer, stop_timer
 from reconciler.planner.fleets.inventory import is_draining, is_draining_voluntarily
 from reconciler.planner.fleets.orphans import Orphan
@@ -32,89 +30,93 @@ from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.rules import judge_of
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import duration
+from reconciler.planner.view import ClusterView
 
 
-def propose(cycle: Cycle) -> None:
+def propose(builder: PlanBuilder) -> None:
     """End what certainly belongs to no fleet any more; say why the rest stays."""
-    for orphan in cycle.inventory.orphans.found:
+    view = builder.view
+    for orphan in view.inventory.orphans.found:
         if orphan.node is None:
-            _end_unjoined(cycle, orphan)
+            _end_unjoined(builder, orphan)
         else:
-            _tend(cycle, orphan, orphan.node)
-    for name in sorted(cycle.inventory.orphans.ended):
-        delete_when_terminated(cycle, cycle.nodes[name], "ec2-fleet")
+            _tend(builder, orphan, orphan.node)
+    for name in sorted(view.inventory.orphans.ended):
+        delete_when_terminated(builder, view.nodes[name], "ec2-fleet")
 
 
-def _end_unjoined(cycle: Cycle, orphan: Orphan) -> None:
-    if _wait(cycle, orphan):
+def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
+    if _wait(builder.view, orphan):
         return
-    if not cycle.stuck_ends.take(orphan.instance.id):
-        held = Held(node=NodeName(""), code=STUCK_CAP, instance=orphan.instance.id)
-        cycle.held.append(held)
+    if not builder.stuck_ends.take(orphan.instance.id):
+        builder.hold(STUCK_CAP, instance=orphan.instance.id)
         return
     because = f"its fleet {orphan.fleet_id} is gone and it is no node"
     action = _termination(orphan, "stuck-instance", because)
-    _remove(cycle, orphan, action)
+    _remove(builder, orphan, action)
 
 
-def _tend(cycle: Cycle, orphan: Orphan, node: Node) -> None:
+def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
     """The next step for a node."""
-    kept = _wait(cycle, orphan) or _bar(cycle, node)
+    view = builder.view
+    kept = _wait(view, orphan) or _bar(builder, node)
     draining = is_draining_voluntarily(node)
     if kept:
-        keep(cycle, node, "orphan", f"its fleet {orphan.fleet_id} is gone; {kept}")
+        builder.block(node, "orphan", f"its fleet {orphan.fleet_id} is gone; {kept}")
         if draining:
-            cycle.actions += give_back(node, "scale-in", kept)
-        elif not is_empty(cycle, node):
-            stop_timer(cycle, node)
+            builder.cancel_drain(give_back(node, "scale-in", kept))
+        elif not is_empty(builder, node):
+            stop_timer(builder, node)
     elif draining:
         because = f"its fleet {orphan.fleet_id} is gone, and it is still empty"
-        hanging = cycle.stuck_terminating(node.name)
-        cycle.actions.append(_termination(orphan, "scale-in", because, hanging))
+        hanging = view.stuck_terminating(node.name)
+        builder.finish_drain(_termination(orphan, "scale-in", because, hanging))
     elif not is_draining(node):
-        _begin(cycle, orphan, node)
+        _begin(builder, orphan, node)
 
 
-def _begin(cycle: Cycle, orphan: Orphan, node: Node) -> None:
+def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
     """Start the timer, or taint the node when it has run out."""
+    view = builder.view
     because = f"its fleet {orphan.fleet_id} is gone, and nothing counts on it"
-    idle = idle_for(cycle, node)
+    idle = idle_for(view, node)
     if idle is None:
-        start_timer(cycle, node, because)
+        start_timer(builder, node, because)
         idle = timedelta(0)
-    left = timedelta(seconds=cycle.settings.instance_init_seconds) - idle
+    left = timedelta(seconds=view.settings.instance_init_seconds) - idle
     if left > timedelta(0):
-        keep(cycle, node, "orphan", f"{because}; {duration(left)} to go")
+        builder.block(node, "orphan", f"{because}; {duration(left)} to go")
     else:
-        _remove(cycle, orphan, taint(node, "scale-in", because))
+        _remove(builder, orphan, taint(node, "scale-in", because))
 
 
-def _wait(cycle: Cycle, orphan: Orphan) -> str:
+def _wait(view: ClusterView, orphan: Orphan) -> str:
     """What time has still to show; empty when nothing."""
     launched = orphan.instance.launched_at
-    wait = timedelta(seconds=cycle.settings.instance_init_seconds)
+    wait = timedelta(seconds=view.settings.instance_init_seconds)
     if not orphan.certain:
         return "EC2 has not listed it for less than instance_init_time"
-    if launched is None or cycle.at - launched < wait:
+    if launched is None or view.at - launched < wait:
         return "it was launched less than instance_init_time ago"
     kept = instance_protection(orphan.instance)
     return kept.detail if kept else ""
 
 
-def _bar(cycle: Cycle, node: Node) -> str:
+def _bar(builder: PlanBuilder, node: Node) -> str:
     """What keeps the node; empty when nothing does."""
-    kept = protection(cycle, node)
+    view = builder.view
+    kept = protection(view, node)
     if kept:
         return kept.detail
     if unreadable(node) or not node.ready:
         return "it cannot be judged"
-    twin = kept_by_duplicate(cycle, node)
+    twin = kept_by_duplicate(view, node)
     if twin:
         return twin
-    if not is_empty(cycle, node):
+    if not is_empty(builder, node):
         return "pods keep it: drain it by hand, or let them move"
-    judge = judge_of(terms_of(ScaleInSettings()), cycle.budgets.coverage)
-    kept = irreplaceable_pod(judge, cycle.pods_on.get(node.name, ()))
+    judge = judge_of(terms_of(ScaleInSettings()), builder.budgets.coverage)
+    kept = irreplaceable_pod(judge, view.pods_on.get(node.name, ()))
     return kept.detail if kept else ""
 
 
@@ -137,9 +139,9 @@ def _termination(
     )
 
 
-def _remove(cycle: Cycle, orphan: Orphan, action: AnyAction) -> None:
+def _remove(builder: PlanBuilder, orphan: Orphan, action: AnyAction) -> None:
     """What newly begins is counted by the safety stop."""
     key = FleetKey(name=orphan.fleet, region=orphan.instance.region)
     name = orphan.node.name if orphan.node else None
     removal = Removal(key=key, node=name, instance=orphan.instance.id, actions=(action,))
-    cycle.removals.append(removal)
+    builder.begin_removal(removal)

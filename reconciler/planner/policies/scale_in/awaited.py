@@ -28,14 +28,14 @@ def find_awaited(
             take no pods.
     """
     removable = eligible.removable
-    wanted = context.cycle.settings.consolidation or any(map(is_departing, candidates))
+    wanted = context.view.settings.consolidation or any(map(is_departing, candidates))
     if not (wanted and candidates and removable):
         return {}
     open_to_pods = removable | eligible.spares
     seen = replace(context, spares={*context.spares, *open_to_pods})
     last = [c.node.name for c in reversed(candidates)]
     simulator = DrainSimulator(
-        context.cycle, context.closed | open_to_pods, last, context.under_way
+        context.builder, context.closed | open_to_pods, last, context.under_way
     )
     looked_at = examined(context, candidates)
     departures = Departures(seen, simulator, looked_at)
@@ -49,6 +49,6 @@ def find_awaited(
             moves = departures.leave(candidate, [*idle, *coming])
             if isinstance(moves, Relocation) and may_go_in_time(context, candidate):
                 for row in set(moves.rows).intersection(idle):
-                    found.setdefault(context.cycle.row_name(row), candidate.node.name)
+                    found.setdefault(context.builder.row_name(row), candidate.node.name)
     simulator.undo(begin)
     return found

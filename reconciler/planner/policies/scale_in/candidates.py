@@ -1,5 +1,6 @@
 """Which nodes with pods may be emptied, as far as use, annotations and pods say."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -7,12 +8,10 @@ from itertools import islice
 from reconciler.model.actions import DRAIN_STARTED, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
-from reconciler.planner.cycle import Cycle
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers import first_blocker
 from reconciler.planner.disruption.drains import attempts_noted_anew, rests_until
 from reconciler.planner.disruption.idleness import counted, is_empty, unneeded_since
-from reconciler.planner.disruption.kept import keep
 from reconciler.planner.disruption.move_cost import moves_rank, not_worth_moving
 from reconciler.planner.disruption.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.settling import settled_at
@@ -24,6 +23,7 @@ from reconciler.planner.policies.scale_in.context import ScaleInContext, open_no
 from reconciler.planner.policies.scale_in.utilisation import Utilisation
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.text import duration
+from reconciler.planner.view import ClusterView
 
 BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
@@ -94,22 +94,23 @@ class Candidate:
 
 def find_candidates(context: ScaleInContext) -> list[Candidate]:
     """Every node that its use, its annotations and its pods allow to empty, in order."""
-    cycle = context.cycle
-    utilisation = Utilisation(cycle)
+    builder = context.builder
+    view = builder.view
+    utilisation = Utilisation(builder)
     found: list[Candidate] = []
-    for node, key in open_nodes(cycle):
-        if is_empty(cycle, node):
+    for node, key in open_nodes(view):
+        if is_empty(builder, node):
             continue
         if DRAIN_STARTED in node.annotations:
             # Its taint came off; this plan notes the end of its drain, from which it rests.
-            keep(cycle, node, "drain-cool-off", "its last drain has just ended")
+            builder.block(node, "drain-cool-off", "its last drain has just ended")
             continue
         candidate = _candidate(context, utilisation, node, key)
         if candidate is None:
-            stop_timer(cycle, node)
+            stop_timer(builder, node)
         else:
             found.append(candidate)
-            cycle.actions += attempts_noted_anew(cycle, node)
+            builder.mark(*attempts_noted_anew(view, node))
     return sorted(found, key=Candidate.order)
 
 
@@ -121,20 +122,18 @@ def examined(context: ScaleInContext, candidates: list[Candidate]) -> list[Candi
     the rest have their turn.
     """
     at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in candidates)
-    most = max(EXAMINED_MIN, len(context.cycle.nodes) // EXAMINED_SHARE)
-    if context.cycle.pods_on_new:
+    most = max(EXAMINED_MIN, len(context.view.nodes) // EXAMINED_SHARE)
+    if context.builder.purchases.pods:
         most = EXAMINED_WHILE_BUYING
     most = max(most, at_once)
     if len(candidates) <= most:
         return candidates
-    eligible = (
-        c for c in candidates if c.eligible(context.cycle.at) and may_go_in_time(context, c)
-    )
+    eligible = (c for c in candidates if c.eligible(context.view.at) and may_go_in_time(context, c))
     able = list(islice(eligible, most))
-    others = [c for c in candidates if not c.eligible(context.cycle.at)]
+    others = [c for c in candidates if not c.eligible(context.view.at)]
     first = able[: max(most // 2, most - len(others))]
     places = most - len(first)
-    turn = int(context.cycle.at.timestamp() // 60) * places % max(1, len(others))
+    turn = int(context.view.at.timestamp() // 60) * places % max(1, len(others))
     in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(context, c))
     able = [*first, *islice(in_turn, places), *able[len(first) :]][:most]
     chosen = {c.node.name for c in able}
@@ -150,22 +149,22 @@ def may_go_in_time(context: ScaleInContext, candidate: Candidate) -> bool:
 
 def lasting_blocker(context: ScaleInContext, candidate: Candidate) -> Blocker | None:
     """What keeps the node from being emptied, and may do so for long."""
-    rests = rests_until(context.cycle, candidate.node)
+    rests = rests_until(context.view, candidate.node)
     if rests is not None:
         detail = f"its last drain failed: not again before {rests:%H:%M:%S}"
         return Blocker("drain-cool-off", detail)
     if not context.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
-    refusal = context.cycle.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
+    refusal = context.builder.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
     if refusal:
         return Blocker("budget", refusal)
     found = context.blast_radius.blocker(candidate.moving)
-    return found or _not_worth_moving(context.cycle, candidate)
+    return found or _not_worth_moving(context.view, candidate)
 
 
-def _not_worth_moving(cycle: Cycle, candidate: Candidate) -> Blocker | None:
+def _not_worth_moving(view: ClusterView, candidate: Candidate) -> Blocker | None:
     """That the moves cost more than the node; None for a fleet that goes at any price."""
-    offer, settings = cycle.offers[candidate.status.key], candidate.status.settings
+    offer, settings = view.offers[candidate.status.key], candidate.status.settings
     if settings.departing or not offer.priced:
         return None
     price = offer.nano_usd_per_hour
@@ -175,22 +174,23 @@ def _not_worth_moving(cycle: Cycle, candidate: Candidate) -> Blocker | None:
 def _candidate(
     context: ScaleInContext, utilisation: Utilisation, node: Node, key: FleetKey
 ) -> Candidate | None:
-    cycle, status = context.cycle, context.cycle.statuses[key]
-    if cycle.row_of[node.name] in cycle.used_rows:
+    builder, status = context.builder, context.view.statuses[key]
+    view = builder.view
+    if view.row_of[node.name] in builder.used_rows:
         return None
     share, threshold = utilisation.highest(node.name), status.settings.scale_in
-    pods = cycle.pods_on.get(node.name, [])
-    bounces = status.settings.bounce_deployment_pods and _bounce(cycle, pods)
+    pods = view.pods_on.get(node.name, [])
+    bounces = status.settings.bounce_deployment_pods and _bounce(view, pods)
     little_used = share < threshold.utilization_threshold
-    if not (little_used or bounces or cycle.settings.consolidation):
+    if not (little_used or bounces or view.settings.consolidation):
         return None
     moving: list[Pod] = []
     again: list[Pod] = []
-    blocked: Blocker | None = first_blocker(cycle, node, status) or _too_young(cycle, node, status)
+    blocked: Blocker | None = first_blocker(view, node, status) or _too_young(view, node, status)
     if blocked is None:
         moving, again, blocked = movable(context.judge(status.settings), pods)
     if blocked is not None or not moving:
-        keep(cycle, node, *(blocked or ("deleting", "its last pods are being deleted")))
+        builder.block(node, *(blocked or ("deleting", "its last pods are being deleted")))
         return None
     policy: PolicyName = "scale-in" if little_used or bounces else "consolidation"
     departing = status.settings.departing
@@ -204,31 +204,31 @@ def _candidate(
         placed=[*moving, *again],
         share=share,
         bounces=bounces,
-        since=unneeded_since(cycle, node),
+        since=unneeded_since(view, node),
         settled_at=None if departing else settled_at(pods, policy, status.settings.scale_in),
-        failures_rank=int(rests_until(cycle, node) is not None),
+        failures_rank=int(rests_until(view, node) is not None),
         policy=policy,
         because=because,
     )
 
 
-def _bounce(cycle: Cycle, pods: list[Pod]) -> bool:
+def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:
     """Whether all pods that count belong to ReplicaSets and have run for long enough."""
     return all(
         pod.owner is not None
         and pod.owner.kind == "ReplicaSet"
         and pod.started_at is not None
-        and cycle.at - pod.started_at >= BOUNCE_AFTER
+        and view.at - pod.started_at >= BOUNCE_AFTER
         for pod in counted(pods)
     )
 
 
-def _too_young(cycle: Cycle, node: Node, status: FleetStatus) -> Blocker | None:
+def _too_young(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
     """A blocker while the node is no older than the grace period in force; None after."""
-    grace = grace_seconds(status.settings.grace_periods, cycle.at, cycle.settings.timezone)
+    grace = grace_seconds(status.settings.grace_periods, view.at, view.settings.timezone)
     if grace is None or node.created_at is None:
         return None
-    age = cycle.at - node.created_at
+    age = view.at - node.created_at
     if age >= timedelta(seconds=grace):
         return None
     return Blocker("grace-period", f"it is {duration(age)} old, its grace period is {grace:g} s")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reconciler.model.actions import REPLACEMENT_ASKED, AnyAction
+from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.attempts import Attempts, read_attempts
@@ -58,26 +58,26 @@ class Consolidator:
     def __init__(self, context: ScaleInContext, simulator: DrainSimulator) -> None:
         self._context = context
         self._simulator = simulator
-        self._on = context.cycle.settings.consolidation
-        self._finder = SectorFinder(context.cycle.settings)
+        self._on = context.view.settings.consolidation
+        self._finder = SectorFinder(context.view.settings)
         self._sectors: dict[NodeName, frozenset[str]] = {}
 
     def cheaper_rows(self, candidate: Candidate, idle: Iterable[NodeName]) -> list[int]:
         """Those of the idle nodes that may take its pods: the cheaper ones, of a removal any."""
         if not self._is_replaced(candidate):
             return []
-        cycle = self._context.cycle
+        view = self._context.view
         return [
-            cycle.row_of[name]
+            view.row_of[name]
             for name in sorted(idle)
-            if name not in cycle.unequipped
-            and self._may_stay(cycle.inventory.fleet_of_node[name])
-            and self._is_better(candidate, cycle.inventory.fleet_of_node[name])
+            if name not in view.unequipped
+            and self._may_stay(view.inventory.fleet_of_node[name])
+            and self._is_better(candidate, view.inventory.fleet_of_node[name])
         ]
 
     def _may_stay(self, key: FleetKey) -> bool:
         """Whether the fleet may keep all its nodes: one that departs is no place for anything."""
-        status = self._context.cycle.statuses[key]
+        status = self._context.view.statuses[key]
         return status.max is None or status.joined <= status.max
 
     def move(
@@ -100,14 +100,15 @@ class Consolidator:
         """Capacity that may replace it, launching or not complete yet, and reserved for no pod."""
         if not self._is_replaced(candidate):
             return []
-        cycle = self._context.cycle
-        owners = cycle.inventory.fleet_of_node
-        coming = {row: planned.key for row, planned in cycle.planned_nodes.items()}
-        coming |= {cycle.row_of[n]: owners[n] for n in sorted(cycle.unequipped) if n in owners}
+        builder = self._context.builder
+        view = builder.view
+        owners = view.inventory.fleet_of_node
+        coming = {row: planned.key for row, planned in builder.planned_nodes.items()}
+        coming |= {view.row_of[n]: owners[n] for n in sorted(view.unequipped) if n in owners}
         return [
             row
             for row, key in coming.items()
-            if row not in cycle.used_rows
+            if row not in builder.used_rows
             and self._is_better(candidate, key)
             and self._may_stay(key)
         ]
@@ -116,9 +117,9 @@ class Consolidator:
         """Fleets of its region that may grow by a node in its place, the cheapest first."""
         if not self._is_replaced(candidate):
             return []
-        cycle = self._context.cycle
-        cheaper = [s.key for s in cycle.inventory.fleets if self._is_open(candidate, s)]
-        return sorted(cheaper, key=lambda key: (cycle.offers[key].nano_usd_per_hour, key))
+        view = self._context.view
+        cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
+        return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
 
     def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether consolidation would rather have a node of the fleet than the candidate."""
@@ -126,15 +127,15 @@ class Consolidator:
 
     def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
         """Whether one more node of the fleet would do in its place, and might be asked for."""
-        cycle = self._context.cycle
-        if not self._is_open(candidate, cycle.statuses[key]) or self.asked_in_vain(candidate, key):
+        view = self._context.view
+        if not self._is_open(candidate, view.statuses[key]) or self.asked_in_vain(candidate, key):
             return False
-        spec = cycle.offers[key].row
+        spec = view.offers[key].row
         return all(self._fits_with(candidate, groups, row) for row in [*in_each_zone(spec), spec])
 
     def _fits_with(self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec) -> bool:
         """Whether its pods would find places beside the new node; nothing is changed."""
-        sim = self._context.cycle.sim
+        sim = self._context.builder.sim
         mark = sim.fork()
         row = sim.add_row(spec)
         fits = self._simulator.fits(candidate.node, groups, [row], spread=True)
@@ -145,24 +146,24 @@ class Consolidator:
         """How many new nodes of the fleet may come for the candidate."""
         if not is_departing(candidate):
             return 1
-        status, cycle = self._context.cycle.statuses[key], self._context.cycle
-        room = NEW_NODES_MAX if status.max is None else status.max - cycle.size_of(key)
-        price = cycle.offers[key].nano_usd_per_hour
-        left = [limit.left for limit in cost_limits(cycle, status.settings.sector)]
+        status, builder = self._context.view.statuses[key], self._context.builder
+        room = NEW_NODES_MAX if status.max is None else status.max - builder.size_of(key)
+        price = builder.view.offers[key].nano_usd_per_hour
+        left = [limit.left for limit in cost_limits(builder, status.settings.sector)]
         paid = [amount // price for amount in left] if price else []
         return max(0, min(NEW_NODES_MAX, room, *paid))
 
     def ask_for(self, candidate: Candidate, new: NewNodes) -> None:
         """Raise the fleet's target; the candidate counts as one that leaves."""
-        cycle, key = self._context.cycle, new.key
-        cycle.targets[key] = cycle.size_of(key) + new.count
-        cycle.replacements[key] = cycle.replacements.get(key, 0) + new.count
-        old, price = (usd(cycle.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key))
+        builder, key = self._context.builder, new.key
+        old, price = (
+            usd(builder.view.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key)
+        )
         because = f"a node at {price} USD/h can take the pods of {candidate.node.name} at {old}"
         if is_departing(candidate):
             because = f"{candidate.status.key.name} is to go, and its pods need places"
-        cycle.raises[key] = ("consolidation", because)
-        cycle.actions += self._noted(candidate, key)
+        builder.ask_for_replacements(key, new.count, "consolidation", because)
+        builder.mark(*self._noted(candidate, key))
         self._context.non_empty_begun += 1
         self._context.budgets.take(candidate.status.key)
 
@@ -175,7 +176,7 @@ class Consolidator:
         return is_departing(candidate) or self._saves(candidate, key)
 
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
-        offers = self._context.cycle.offers
+        offers = self._context.view.offers
         old, new = offers[candidate.status.key], offers[key]
         if not (old.priced and new.priced):
             return False
@@ -197,19 +198,19 @@ class Consolidator:
 
     def _asked(self, candidate: Candidate) -> Attempts | None:
         noted = candidate.node.annotations.get(REPLACEMENT_ASKED, "")
-        return read_attempts(noted, self._context.cycle.at, _FORGOTTEN_AFTER)
+        return read_attempts(noted, self._context.view.at, _FORGOTTEN_AFTER)
 
     def _is_over(self, asked: Attempts, key: FleetKey) -> bool:
         """Whether a node has come since, or should have: until then it is the same purchase."""
-        cycle = self._context.cycle
-        nodes = cycle.statuses[key].nodes
+        view = self._context.view
+        nodes = view.statuses[key].nodes
         came = any(n.created_at is not None and n.created_at > asked.latest for n in nodes)
-        wait = timedelta(seconds=cycle.settings.instance_init_seconds)
-        return came or cycle.at - asked.latest > wait
+        wait = timedelta(seconds=view.settings.instance_init_seconds)
+        return came or view.at - asked.latest > wait
 
-    def _noted(self, candidate: Candidate, key: FleetKey) -> list[AnyAction]:
+    def _noted(self, candidate: Candidate, key: FleetKey) -> list[AnnotateNode]:
         """How often it was asked for, on the node that is to go: a restart forgets nothing."""
-        at, asked = self._context.cycle.at, self._asked(candidate)
+        at, asked = self._context.view.at, self._asked(candidate)
         if asked is not None and not self._is_over(asked, key):
             return []
         noted = Attempts(latest=at, count=1 if asked is None else asked.count + 1)
@@ -223,7 +224,7 @@ class Consolidator:
             and not status.unavailable
             and not status.settings.departing
             and self._is_better(candidate, status.key)
-            and (status.max is None or self._context.cycle.size_of(status.key) < status.max)
+            and (status.max is None or self._context.builder.size_of(status.key) < status.max)
             and status.settings.sector in self._sectors_of(candidate)
             and self._affordable(status)
         )
@@ -238,8 +239,8 @@ class Consolidator:
 
     def _affordable(self, status: FleetStatus) -> bool:
         """Both nodes run for a while: no cost limit may be broken meanwhile."""
-        price = self._context.cycle.offers[status.key].nano_usd_per_hour
-        limits = cost_limits(self._context.cycle, status.settings.sector)
+        price = self._context.view.offers[status.key].nano_usd_per_hour
+        limits = cost_limits(self._context.builder, status.settings.sector)
         return all(price <= limit.left for limit in limits)
 
 

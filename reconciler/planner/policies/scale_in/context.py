@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blast_radius import BlastRadiusLimits
 from reconciler.planner.disruption.budgets import DisruptionBudgets
 from reconciler.planner.disruption.drains import terms_of
@@ -16,13 +16,14 @@ from reconciler.planner.disruption.removals import DemandReserve, FleetRoom, sti
 from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
+from reconciler.planner.view import ClusterView
 
 
 @dataclass(slots=True, eq=False)
 class ScaleInContext:
     """One run of scale-in; drains that were begun earlier have been dealt with."""
 
-    cycle: Cycle
+    builder: PlanBuilder
     under_way: Sequence[Relocation]
     room: FleetRoom
     reserve: DemandReserve
@@ -49,7 +50,12 @@ class ScaleInContext:
     non_empty_begun: int = 0
     """Nodes with pods that this plan begins to drain."""
     _judges: dict[int, Judge] = field(default_factory=dict)
-    """By identity of a fleet's settings, which the cycle keeps alive."""
+    """By identity of a fleet's settings, which the view keeps alive."""
+
+    @property
+    def view(self) -> ClusterView:
+        """The facts."""
+        return self.builder.view
 
     @property
     def idle(self) -> set[NodeName]:
@@ -72,32 +78,33 @@ class ScaleInContext:
         """Return the rules on moving pods as the fleet's settings have them."""
         known = self._judges.get(id(fleet))
         if known is None:
-            known = judge_of(terms_of(fleet.scale_in), self.cycle.budgets.coverage)
+            known = judge_of(terms_of(fleet.scale_in), self.builder.budgets.coverage)
             self._judges[id(fleet)] = known
         return known
 
 
-def open_nodes(cycle: Cycle) -> Iterator[tuple[Node, FleetKey]]:
+def open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
     """Yield the nodes of our fleets that are neither draining nor leaving, with their fleets."""
-    for node in cycle.nodes.values():
-        key = cycle.inventory.fleet_of_node.get(node.name)
-        if key is not None and not is_draining(node) and node.name not in cycle.inventory.leaving:
+    for node in view.nodes.values():
+        key = view.inventory.fleet_of_node.get(node.name)
+        if key is not None and not is_draining(node) and node.name not in view.inventory.leaving:
             yield node, key
 
 
-def make_context(cycle: Cycle, under_way: Sequence[Relocation]) -> ScaleInContext:
+def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> ScaleInContext:
     """Return the context of a run: actions planned so far and drains under way are counted in."""
-    draining, ours = still_draining(cycle), cycle.inventory.fleet_of_node
+    view = builder.view
+    draining, ours = still_draining(builder), view.inventory.fleet_of_node
     return ScaleInContext(
-        cycle=cycle,
+        builder=builder,
         under_way=under_way,
-        room=FleetRoom(cycle),
-        reserve=DemandReserve(cycle),
-        budgets=DisruptionBudgets(cycle),
-        blast_radius=BlastRadiusLimits(cycle, cycle.settings.blast_radius),
+        room=FleetRoom(builder),
+        reserve=DemandReserve(builder),
+        budgets=DisruptionBudgets(view),
+        blast_radius=BlastRadiusLimits(view, view.settings.blast_radius),
         draining=draining,
-        draining_before=sum(map(is_draining, cycle.nodes.values())),
+        draining_before=sum(map(is_draining, view.nodes.values())),
         non_empty_draining=sum(
-            name in ours and bool(counted(cycle.pods_on.get(name, ()))) for name in draining
+            name in ours and bool(counted(view.pods_on.get(name, ()))) for name in draining
         ),
     )

@@ -46,7 +46,7 @@ class Departures:
         """Its pods by class: a candidate is asked about more than once."""
         name = candidate.node.name
         if name not in self._groups:
-            self._groups[name] = grouped(self._context.cycle, candidate.placed)
+            self._groups[name] = grouped(self._context.view, candidate.placed)
         return self._groups[name]
 
     def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Relocation | Blocker | None:
@@ -76,7 +76,7 @@ class Departures:
             are where they would go then. Or what speaks against it, or None when none would do:
             nothing is changed then.
         """
-        groups, offers = self.grouped(candidate), self._context.cycle.offers
+        groups, offers = self.grouped(candidate), self._context.view.offers
         blocker: Blocker | None = None
         for key in self.consolidator.cheaper_fleets(candidate):
             if self.consolidator.asked_in_vain(candidate, key):

@@ -8,11 +8,10 @@ import numpy as np
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
-from reconciler.planner.cycle import Removal
+from reconciler.planner.builder import Removal
 from reconciler.planner.disruption.blockers import first_blocker, irreplaceable_pod
 from reconciler.planner.disruption.drains import taint
 from reconciler.planner.disruption.idleness import idle_for, is_empty
-from reconciler.planner.disruption.kept import keep
 from reconciler.planner.disruption.timers import start_timer
 from reconciler.planner.fleets.inventory import FleetStatus, is_joining
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
@@ -42,13 +41,14 @@ class EligibleNodes:
 
 def find_eligible(context: ScaleInContext) -> EligibleNodes:
     """Start timers of empty nodes, and tell which have been empty long enough."""
-    cycle = context.cycle
+    builder = context.builder
+    view = builder.view
     eligible: list[Eligible] = []
-    for node, key in open_nodes(cycle):
-        if is_empty(cycle, node):
-            found = _eligible(context, node, cycle.statuses[key])
+    for node, key in open_nodes(view):
+        if is_empty(builder, node):
+            found = _eligible(context, node, view.statuses[key])
             if found is not None:
-                eligible.append((found, node, cycle.statuses[key]))
+                eligible.append((found, node, view.statuses[key]))
     eligible.sort(key=lambda each: (-each[0], each[1].name))
     return EligibleNodes(nodes=tuple(eligible), spares=_spares(eligible))
 
@@ -63,15 +63,17 @@ def remove_empty(
         eligible: What may go.
         awaited: Those of them that stay for the pods of another node, which is named.
     """
-    cycle = context.cycle
+    builder = context.builder
     for idle, node, status in eligible.nodes:
         if node.name in eligible.spares:
-            keep(cycle, node, "type-spares", "kept as a spare of its instance type")
+            builder.block(node, "type-spares", "kept as a spare of its instance type")
             context.closed.add(node.name)  # no destination either: a spare is kept idle
             context.spares.add(node.name)
         elif node.name in awaited and context.room.may_leave(status.key):
             source = awaited[node.name]
-            keep(cycle, node, "consolidation", f"it costs less than {source}, whose pods can come")
+            builder.block(
+                node, "consolidation", f"it costs less than {source}, whose pods can come"
+            )
             context.wait(node.name)
         else:
             _remove(context, idle, node, status)
@@ -79,26 +81,27 @@ def remove_empty(
 
 def _eligible(context: ScaleInContext, node: Node, status: FleetStatus) -> timedelta | None:
     """How long the node has been empty, when that is long enough and nothing forbids its end."""
-    cycle = context.cycle
-    found = first_blocker(cycle, node, status) or irreplaceable_pod(
-        context.judge(status.settings), cycle.pods_on.get(node.name, [])
+    builder = context.builder
+    view = builder.view
+    found = first_blocker(view, node, status) or irreplaceable_pod(
+        context.judge(status.settings), view.pods_on.get(node.name, [])
     )
     if found is not None:
-        keep(cycle, node, *found)
+        builder.block(node, *found)
         return None
-    if is_joining(node, cycle.at, cycle.settings.instance_init_seconds):
-        keep(cycle, node, "not-ready", "it is still starting: pods that wait count on it")
+    if is_joining(node, view.at, view.settings.instance_init_seconds):
+        builder.block(node, "not-ready", "it is still starting: pods that wait count on it")
         return None
-    noted = idle_for(cycle, node)
+    noted = idle_for(view, node)
     if noted is None:
-        start_timer(cycle, node, "the node is empty: its idle time counts from now")
+        start_timer(builder, node, "the node is empty: its idle time counts from now")
     idle = noted or timedelta(0)
     required = timedelta(
-        seconds=idle_seconds_required(status.settings, cycle.at, cycle.settings.timezone)
+        seconds=idle_seconds_required(status.settings, view.at, view.settings.timezone)
     )
     if idle < required:
         waits = duration(required - idle)
-        keep(cycle, node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
+        builder.block(node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
         if context.room.may_leave(status.key):
             context.wait(node.name, mark=noted is not None)
         return None
@@ -121,17 +124,17 @@ def _spares(eligible: Sequence[Eligible]) -> frozenset[NodeName]:
 
 def _remove(context: ScaleInContext, idle: timedelta, node: Node, status: FleetStatus) -> None:
     """As far as the limits allow."""
-    cycle, most = context.cycle, status.settings.scale_in.empty_at_once_max
+    builder, most = context.builder, status.settings.scale_in.empty_at_once_max
     if not context.room.may_leave(status.key):
-        keep(cycle, node, *at_minimum(status))
+        builder.block(node, *at_minimum(status))
     elif context.draining_before + context.empty_begun >= most:
-        keep(cycle, node, "max-empty-at-once", "enough nodes are leaving at once")
+        builder.block(node, "max-empty-at-once", "enough nodes are leaving at once")
         context.wait(node.name)
     elif budget := context.budgets.blocker(status.key, _reason(status)):
-        keep(cycle, node, *budget)
+        builder.block(node, *budget)
         context.wait(node.name)
     elif not _spare(context, node, status):
-        keep(cycle, node, *NEEDED_BACK)
+        builder.block(node, *NEEDED_BACK)
     else:
         context.room.leave(status.key)
         context.budgets.take(status.key)
@@ -139,7 +142,7 @@ def _remove(context: ScaleInContext, idle: timedelta, node: Node, status: FleetS
         context.closed.add(node.name)
         because = f"empty for {duration(idle)}"
         actions = (taint(node, "scale-in", because),)
-        cycle.removals.append(Removal(key=status.key, node=node.name, actions=actions))
+        builder.begin_removal(Removal(key=status.key, node=node.name, actions=actions))
 
 
 def _reason(status: FleetStatus) -> DisruptionReason:
@@ -149,7 +152,7 @@ def _reason(status: FleetStatus) -> DisruptionReason:
 
 def _spare(context: ScaleInContext, node: Node, status: FleetStatus) -> bool:
     """Whether demand of this plan could do without the node."""
-    staying = np.zeros(context.cycle.sim.rows, dtype=np.bool_)
+    staying = np.zeros(context.builder.sim.rows, dtype=np.bool_)
     gone = context.closed | context.draining | {node.name}
-    staying[[row for name, row in context.cycle.row_of.items() if name not in gone]] = True
+    staying[[row for name, row in context.view.row_of.items() if name not in gone]] = True
     return context.reserve.holds(status.settings.sector, staying)

@@ -1,6 +1,6 @@
 """The order of scale-in (docs/scale-in.md)."""
 
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.soft_taints import mark_unneeded
 from reconciler.planner.policies.scale_in.awaited import find_awaited
 from reconciler.planner.policies.scale_in.candidates import find_candidates
@@ -10,13 +10,13 @@ from reconciler.planner.policies.scale_in.under_used import remove_under_used
 from reconciler.planner.policies.scale_in.under_way import finish_leaving
 
 
-def propose(cycle: Cycle) -> None:
+def propose(builder: PlanBuilder) -> None:
     """End what was being emptied, then begin with nodes that are empty, then with under-used."""
-    cycle.sim.lends = False  # whoever moves must not push headroom out, which would buy it again
-    context = make_context(cycle, finish_leaving(cycle))
+    builder.sim.lends = False  # whoever moves must not push headroom out, which would buy it again
+    context = make_context(builder, finish_leaving(builder))
     eligible = find_eligible(context)
     candidates = find_candidates(context)
     remove_empty(context, eligible, find_awaited(context, candidates, eligible))
     remove_under_used(context, candidates)
-    mark_unneeded(cycle, context.unneeded, context.not_looked_at, context.room.left)
-    cycle.sim.lends = True
+    mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)
+    builder.sim.lends = True

@@ -60,7 +60,7 @@ class ReplacementConflict:
         found = next((c for c in others if self._does(c, candidate, arrived)), None)
         self._simulator.undo(mark)
         if found is None:
-            idle = [self._context.cycle.row_of[name] for name in sorted(self._context.idle)]
+            idle = [self._context.view.row_of[name] for name in sorted(self._context.idle)]
             self._simulator.spread(moves, idle)
             found = next((c for c in others if self._does(c, candidate, {})), None)
             self._simulator.undo(mark)
@@ -73,12 +73,12 @@ class ReplacementConflict:
 
         With those that have just come to it; nodes to which others come as well stay.
         """
-        cycle = self._context.cycle
-        come = arrived.get(cycle.row_of[other.node.name], [])
+        view = self._context.view
+        come = arrived.get(view.row_of[other.node.name], [])
         alone = bool(come) or self._simulator.staying_alone(other.node)
         if not (alone and may_go_in_time(self._context, other)):
             return False
-        groups = grouped(cycle, [*other.placed, *come]) if come else self._grouped(other)
+        groups = grouped(view, [*other.placed, *come]) if come else self._grouped(other)
         return self._consolidator.move(other, groups) is None and self._consolidator.would_buy(
             other, groups, candidate.status.key
         )

@@ -3,11 +3,10 @@
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
-from reconciler.planner.cycle import Cycle, Removal
+from reconciler.planner.builder import PlanBuilder, Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.drains import begin_drain, evictions
-from reconciler.planner.disruption.kept import keep
 from reconciler.planner.disruption.move_cost import moves_and_saving
 from reconciler.planner.disruption.relocation import Relocation, placements_of
 from reconciler.planner.disruption.rounds import DrainProgress
@@ -37,14 +36,14 @@ class _Emptier:
         self._context = context
         self._examined = examined(context, candidates)
         last = [c.node.name for c in reversed(candidates)]
-        self._simulator = DrainSimulator(context.cycle, context.closed, last, context.under_way)
+        self._simulator = DrainSimulator(context.builder, context.closed, last, context.under_way)
         self._departures = Departures(context, self._simulator, self._examined)
         context.not_looked_at |= {c.node.name for c in candidates}
         context.not_looked_at -= {c.node.name for c in self._examined}
 
     def run(self) -> None:
         """Begin what may begin; what is only simulated for the timers is undone at the end."""
-        row_of = self._context.cycle.row_of
+        row_of = self._context.view.row_of
         leaving = [(row_of[c.node.name], self._departures.grouped(c)) for c in self._examined]
         self._simulator.room_at_first.expect(leaving)
         rest = [c for c in self._examined if not self._begin(c)]
@@ -56,20 +55,20 @@ class _Emptier:
     def _begin(self, candidate: Candidate) -> bool:
         """Begin the drain if everything allows it now; why not is noted."""
         context, simulator, node = self._context, self._simulator, candidate.node
-        cycle = context.cycle
+        builder = context.builder
         why = _limit(context, simulator, candidate)
         if why is not None:
-            keep(cycle, node, *why)
+            builder.block(node, *why)
             return False
         moves = self._departures.leave(candidate)
         if moves is None:
             return self._replace(candidate)
         if not isinstance(moves, Relocation):
-            keep(cycle, node, *moves)
+            builder.block(node, *moves)
             return False
         simulator.begin(moves)
-        cycle.used_rows.update(moves.rows)
-        taken = {cycle.row_name(row) for row in moves.rows}
+        builder.reserve_moves(moves.rows)
+        taken = {builder.row_name(row) for row in moves.rows}
         for name in taken:
             context.unneeded.pop(name, None)
         context.closed -= taken
@@ -79,7 +78,7 @@ class _Emptier:
         context.budgets.take(candidate.status.key)
         context.blast_radius.take(candidate.moving)
         context.non_empty_begun += 1
-        cycle.removals.append(_removal(cycle, candidate, moves))
+        builder.begin_removal(_removal(builder, candidate, moves))
         return True
 
     def _replace(self, candidate: Candidate) -> bool:
@@ -88,41 +87,41 @@ class _Emptier:
         Its pods keep their places until the node has come: given to others meanwhile, they would
         make the purchase vain.
         """
-        cycle, node, departures = self._context.cycle, candidate.node, self._departures
+        builder, node, departures = self._context.builder, candidate.node, self._departures
         answer = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
         code = "removal" if is_departing(candidate) else "consolidation"
         match answer:
             case Relocation():
                 self._context.non_empty_begun += 1
                 self._context.budgets.take(candidate.status.key)
-                keep(cycle, node, code, "nodes that take its pods are launching")
+                builder.block(node, code, "nodes that take its pods are launching")
             case NewNodes(text=text):
                 departures.consolidator.ask_for(candidate, answer)
-                keep(cycle, node, code, f"it goes when {text} came for its pods")
+                builder.block(node, code, f"it goes when {text} came for its pods")
             case None:
                 return False
             case why, detail:
-                keep(cycle, node, why, detail)
+                builder.block(node, why, detail)
                 return False
         return True
 
     def _tend_timer(self, candidate: Candidate) -> None:
         """A node is unneeded while its pods fit elsewhere, with those of the ones before it."""
-        cycle, node = self._context.cycle, candidate.node
+        builder, node = self._context.builder, candidate.node
         needed = self._needed(candidate)
         if needed is not None:
-            keep(cycle, node, *needed)
-            stop_timer(cycle, node, needed[1])
+            builder.block(node, *needed)
+            stop_timer(builder, node, needed[1])
             return
         if UNNEEDED_SINCE not in node.annotations or candidate.since is None:
-            start_timer(cycle, node, f"unneeded from now: {candidate.because}")
+            start_timer(builder, node, f"unneeded from now: {candidate.because}")
         else:
             self._context.unneeded[node.name] = candidate.policy
 
     def _needed(self, candidate: Candidate) -> Blocker | None:
         """Why the node is needed after all; None when it is not, or only in this very plan."""
-        cycle, status, departures = self._context.cycle, candidate.status, self._departures
-        if cycle.row_of[candidate.node.name] in self._simulator.receiving:
+        builder, status, departures = self._context.builder, candidate.status, self._departures
+        if builder.view.row_of[candidate.node.name] in self._simulator.receiving:
             return IN_USE
         if not self._context.room.may_leave(status.key):
             return at_minimum(status)
@@ -132,39 +131,39 @@ class _Emptier:
             found = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
             self._simulator.undo(mark)
         if found is None:
-            return _no_destination(cycle, candidate)
+            return _no_destination(builder, candidate)
         if isinstance(found, Relocation | NewNodes):
             return None
         # What demand needs back it needs for as long as this burst: its time need not begin again.
         return None if found == NEEDED_BACK else found
 
 
-def _no_destination(cycle: Cycle, candidate: Candidate) -> Blocker:
+def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
     """That its pods fit nowhere; of a fleet that is to go also what would have to change."""
     nowhere = "its pods fit on no other node"
     if not is_departing(candidate):
         return Blocker("no-destination", nowhere)
     specs = [pod.spec for pod in candidate.placed]
-    label = selects_only_what_goes(cycle.settings, specs)
+    label = selects_only_what_goes(builder.view.settings, specs)
     if label:
         owner = f"pods there select {label}, which only fleets that are to go have"
         return Blocker(
             "no-destination", f"{owner}: it stays until their owner changes the selector"
         )
-    return Blocker("no-destination", f"{nowhere}: {why_nothing_is_bought(cycle, specs)}")
+    return Blocker("no-destination", f"{nowhere}: {why_nothing_is_bought(builder, specs)}")
 
 
 def _limit(
     context: ScaleInContext, simulator: DrainSimulator, candidate: Candidate
 ) -> Blocker | None:
     """What keeps a candidate from being drained in this plan, for now."""
-    cycle, settings = context.cycle, candidate.status.settings.scale_in
-    if cycle.row_of[candidate.node.name] in simulator.receiving:
+    view, settings = context.view, candidate.status.settings.scale_in
+    if view.row_of[candidate.node.name] in simulator.receiving:
         return IN_USE
-    settles = candidate.settles_for(cycle.at)
-    if not candidate.unneeded_long_enough(cycle.at):
+    settles = candidate.settles_for(view.at)
+    if not candidate.unneeded_long_enough(view.at):
         waits = timedelta(seconds=settings.unneeded_seconds)
-        waits -= cycle.at - (candidate.since or cycle.at)
+        waits -= view.at - (candidate.since or view.at)
         return Blocker("unneeded-time", f"{candidate.because}; {duration(waits)} to go")
     if settles is not None:
         return Blocker(
@@ -178,27 +177,28 @@ def _limit(
     return context.budgets.blocker(candidate.status.key, candidate.reason)
 
 
-def _removal(cycle: Cycle, candidate: Candidate, moves: Relocation) -> Removal:
+def _removal(builder: PlanBuilder, candidate: Candidate, moves: Relocation) -> Removal:
     """The removal with the evictions that budgets allow now; they are used up with it."""
+    view = builder.view
     node, settings = candidate.node, candidate.status.settings.scale_in
-    rounds = cycle.budgets.rounds(candidate.moving)
-    now = cycle.budgets.take_now(candidate.moving)
+    rounds = builder.budgets.rounds(candidate.moving)
+    now = builder.budgets.take_now(candidate.moving)
     evicted = {pod.key for pod in now}
     fit = "fits" if len(candidate.moving) == 1 else "fit"
     pods = counted_noun(len(candidate.moving), "pod")
     because = f"{candidate.because}; {pods} {fit} elsewhere"
-    offer = cycle.offers[candidate.status.key]
+    offer = view.offers[candidate.status.key]
     if offer.priced and not candidate.status.settings.departing:
         price, cost = offer.nano_usd_per_hour, settings.move_cost_usd
         because += f"; {moves_and_saving(candidate.moving, price, cost)}"
     if rounds > 1:
         because += f"; budgets let them go in {rounds} rounds, {len(now)} now"
     policy, grace = candidate.policy, settings.graceful_termination_max_seconds
-    progress = DrainProgress(at=cycle.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
+    progress = DrainProgress(at=view.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
     moved = evictions(node, now, grace, policy, because)
     return Removal(
         key=candidate.status.key,
         node=node.name,
-        actions=begin_drain(cycle, node, (moved, progress), policy, because),
-        placements=tuple(p for p in placements_of(cycle, moves) if p.pod in evicted),
+        actions=begin_drain(view, node, (moved, progress), policy, because),
+        placements=tuple(p for p in placements_of(builder, moves) if p.pod in evicted),
     )

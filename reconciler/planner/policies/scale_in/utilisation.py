@@ -3,7 +3,7 @@
 import numpy as np
 
 from reconciler.model.ids import NodeName
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 from reconciler.planner.placement.dimensions import BASIC
 
@@ -11,26 +11,28 @@ from reconciler.planner.placement.dimensions import BASIC
 class Utilisation:
     """Requested over what daemons leave, per node and resource."""
 
-    def __init__(self, cycle: Cycle) -> None:
-        names = cycle.sim.dimensions.names
+    def __init__(self, builder: PlanBuilder) -> None:
+        view = builder.view
+        names = builder.sim.dimensions.names
         extended = [i for i, n in enumerate(names) if _is_extended(n)]
         self._columns = [0, 1, *extended]
-        rows = np.array(list(cycle.row_of.values()), dtype=np.int64)
-        self._at = {name: i for i, name in enumerate(cycle.row_of)}
-        offers = cycle.sim.offers[rows][:, self._columns]
-        used = offers - cycle.sim.free[rows][:, self._columns]
-        daemons = self._daemons(cycle)
+        rows = np.array(list(view.row_of.values()), dtype=np.int64)
+        self._at = {name: i for i, name in enumerate(view.row_of)}
+        offers = builder.sim.offers[rows][:, self._columns]
+        used = offers - builder.sim.free[rows][:, self._columns]
+        daemons = self._daemons(builder)
         share = _share(used - daemons, offers - daemons)
         share[:, 2:][offers[:, 2:] <= 0] = 0.0
         self._share: list[list[float]] = share.tolist()
         self._names = [names[column] for column in self._columns]
 
-    def _daemons(self, cycle: Cycle) -> IntArray:
+    def _daemons(self, builder: PlanBuilder) -> IntArray:
+        view = builder.view
         total = np.zeros((len(self._at), len(self._columns)), dtype=np.int64)
-        for group in cycle.running:
+        for group in view.running:
             if group.traits.mirror or group.traits.daemon:
-                for pods in cycle.table.parted(group.pods):
-                    requests = cycle.table.of(pods[0], bound=True).requests[self._columns]
+                for pods in view.table.parted(group.pods):
+                    requests = view.table.of(pods[0], bound=True).requests[self._columns]
                     at = [self._at[p.node_name] for p in pods if p.node_name in self._at]
                     np.add.at(total, np.array(at, dtype=np.int64), requests)
         return total

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.assignment import Existing, assignment_bound
 from reconciler.planner.capacity.bound import FairPrices, fair_prices, lower_bound, round_up
 from reconciler.planner.capacity.bound_proof import proven_bound
@@ -14,11 +15,11 @@ from reconciler.planner.capacity.items import OfferTable
 from reconciler.planner.capacity.knapsack import PAIRS_MAX
 from reconciler.planner.capacity.problem import Item, Problem, state_problem
 from reconciler.planner.capacity.purchase import Purchase
-from reconciler.planner.cycle import Cycle, WaitingClass
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.placement.kinds import HOSTNAME
+from reconciler.planner.reservations import WaitingClass
 
 PROOF = 0.25
 """What a proof may take, as a share of the search's budget."""
@@ -51,7 +52,7 @@ class Offered:
 
 
 def least_cost(
-    cycle: Cycle,
+    builder: PlanBuilder,
     members: list[WaitingClass],
     offered: Offered,
     free_before: IntArray,
@@ -64,11 +65,11 @@ def least_cost(
     """
     served = [(w.pod_class, w.done) for w in members if w.done]
     offers = [offer for table in offered.tables for offer in table.offers]
-    table = offered.tables[0] if len(offered.tables) == 1 else OfferTable(cycle.sim, offers)
-    open_rows = _open_rows(cycle, [pod_class for pod_class, _ in served], free_before)
+    table = offered.tables[0] if len(offered.tables) == 1 else OfferTable(builder.sim, offers)
+    open_rows = _open_rows(builder, [pod_class for pod_class, _ in served], free_before)
     if offered.optimal and len(offered.tables) == 1 and not open_rows.any():
         return spent_nano_usd
-    shapes = _shapes(cycle, served, table, open_rows)
+    shapes = _shapes(builder, served, table, open_rows)
     caps = [1] * (1 + max((g for shape in shapes for g in shape.item.groups), default=-1))
     problem = state_problem(offers, [shape.item for shape in shapes], caps)
     fair = fair_prices(problem)
@@ -89,7 +90,7 @@ def least_cost(
     if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
         worth = np.array([shape.worth(offered.worth) for shape in shapes])
         steady = np.array([shape.worth(offered.steady) for shape in shapes])
-        effort = Effort(PROOF * cycle.settings.search_budget_seconds)
+        effort = Effort(PROOF * builder.view.settings.search_budget_seconds)
         proven = proven_bound(problem, worth, bound, effort, steady if offered.steady else None)
         bound = max(bound, round_up(proven, prices))
     return min(bound, spent_nano_usd)
@@ -111,7 +112,7 @@ class _Shape:
 
 
 def _shapes(
-    cycle: Cycle,
+    builder: PlanBuilder,
     served: Sequence[tuple[PodClass, int]],
     table: OfferTable,
     open_rows: BoolArray,
@@ -124,8 +125,8 @@ def _shapes(
         slots = table.slots(pod_class)
         if not slots.any():
             continue
-        admitted = cycle.sim.admitted(pod_class)[rows]
-        apart = tuple(groups.setdefault(rule, len(groups)) for rule in _apart(cycle, pod_class))
+        admitted = builder.sim.admitted(pod_class)[rows]
+        apart = tuple(groups.setdefault(rule, len(groups)) for rule in _apart(builder, pod_class))
         key = (pod_class.requests.tobytes(), slots.tobytes(), admitted.tobytes(), apart)
         known = found.get(key)
         if known is not None:
@@ -136,7 +137,7 @@ def _shapes(
     return list(found.values())
 
 
-def _apart(cycle: Cycle, pod_class: PodClass) -> list[int]:
+def _apart(builder: PlanBuilder, pod_class: PodClass) -> list[int]:
     """The rules by which a pod of the class shares a node with no other that obeys them.
 
     Of the hostname rules only these hold whatever else is bought: a spread allows a second pod on
@@ -144,7 +145,7 @@ def _apart(cycle: Cycle, pod_class: PodClass) -> list[int]:
     """
     return [
         id(counter)
-        for counter, itself in cycle.sim.links(pod_class).anti
+        for counter, itself in builder.sim.links(pod_class).anti
         if itself and counter.topology.key == HOSTNAME
     ]
 
@@ -169,13 +170,13 @@ def _existing(shapes: Sequence[_Shape], open_rows: BoolArray, free: IntArray) ->
     return Existing(room=room, slots=slots, needs=needs)
 
 
-def _open_rows(cycle: Cycle, classes: list[PodClass], free: IntArray) -> BoolArray:
+def _open_rows(builder: PlanBuilder, classes: list[PodClass], free: IntArray) -> BoolArray:
     """Rows on which at least one pod of the classes would have fitted."""
     open_rows = np.zeros(len(free), dtype=np.bool_)
     none = np.zeros(len(free), dtype=np.int64)
     for pod_class in classes:
         room = resources.room(free, free, none, pod_class.requests, pod_class.columns)
-        open_rows |= (room > 0) & cycle.sim.admitted(pod_class)[: len(free)]
+        open_rows |= (room > 0) & builder.sim.admitted(pod_class)[: len(free)]
     return open_rows
 
 

@@ -3,63 +3,68 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.reservations import WaitingClass
+from reconciler.planner.view import ClusterView
 
 
-def could_serve(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> bool:
+def could_serve(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
     """Whether a node of the fleet would suit the class, were the fleet available."""
-    node = cycle.offers[status.key]
-    if cycle.sim.refusal(waiting.pod_class, cycle.sim.kind_of(node.row)):
+    node = builder.view.offers[status.key]
+    if builder.sim.refusal(waiting.pod_class, builder.sim.kind_of(node.row)):
         return False
-    offered = cycle.sim.offer_of(node.row)
+    offered = builder.sim.offer_of(node.row)
     return bool((waiting.pod_class.requests <= offered).all())
 
 
-def any_spot_without_fallback(cycle: Cycle) -> bool:
+def any_spot_without_fallback(view: ClusterView) -> bool:
     """Whether an unavailable spot fleet keeps its demand to itself at all."""
     return any(
         s.unavailable and s.settings.spot and not s.settings.spot_fallback
-        for s in cycle.inventory.fleets
+        for s in view.inventory.fleets
     )
 
 
-def may_use(cycle: Cycle, waiting: WaitingClass, status: FleetStatus) -> bool:
+def may_use(builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus) -> bool:
     """On-demand fleets are closed to demand of an unavailable spot fleet without a fallback."""
-    return status.settings.spot or blocking_spot_fleet(cycle, waiting, status) is None
+    return status.settings.spot or blocking_spot_fleet(builder, waiting, status) is None
 
 
 def blocking_spot_fleet(
-    cycle: Cycle, waiting: WaitingClass, status: FleetStatus
+    builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus
 ) -> FleetStatus | None:
     """The unavailable spot fleet that keeps the class off this on-demand fleet."""
-    for other in cycle.inventory.fleets:
+    for other in builder.view.inventory.fleets:
         if (
             other.unavailable
             and other.settings.spot
             and not (other.settings.spot_fallback or other.settings.departing)
             and other.settings.sector in waiting.sectors
             and other.key.region == status.key.region
-            and could_serve(cycle, waiting, other)
+            and could_serve(builder, waiting, other)
         ):
             return other
     return None
 
 
-def moves_on(cycle: Cycle, waiting: WaitingClass, fleets: Sequence[FleetStatus], tier: int) -> bool:
+def moves_on(
+    builder: PlanBuilder, waiting: WaitingClass, fleets: Sequence[FleetStatus], tier: int
+) -> bool:
     """Whether a fleet of an earlier region would have served the class but is unavailable.
 
     A fleet at its maximum, or over a cost limit, is not unavailable: no overflow. Nor is one whose
     region has not answered for a moment: one lost answer must not fill another region.
     """
-    patience = timedelta(seconds=cycle.settings.instance_init_seconds)
+    view = builder.view
+    patience = timedelta(seconds=view.settings.instance_init_seconds)
     earlier = [
         status
         for status in fleets
         if status.unavailable
         and not status.settings.departing
         and status.settings.regions.index(status.key.region) < tier
-        and could_serve(cycle, waiting, status)
+        and could_serve(builder, waiting, status)
     ]
-    silences = [cycle.at - s.silent_since for s in earlier if s.silent_since is not None]
+    silences = [view.at - s.silent_since for s in earlier if s.silent_since is not None]
     return bool(earlier) and all(silence >= patience for silence in silences)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.preferences import Preferences
+from reconciler.planner.reservations import WaitingClass
 
 CHAIN_MAX = 16
 """Pods that must be near others that must be near others: so many links one plan follows at most,
@@ -17,88 +18,89 @@ Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
 """Class, and its rows and amounts."""
 
 
-def place_on_nominated(cycle: Cycle) -> None:
+def place_on_nominated(builder: PlanBuilder) -> None:
     """A pod with a nominated node has preempted its room there: the room is taken already.
 
     A node that has turned unready or is leaving since takes no pod: such a nomination is void.
     """
     one = np.ones(1, dtype=np.int64)
-    for waiting in cycle.waiting:
+    for waiting in builder.waiting:
         if not waiting.nominated:
             continue
         named = {
             pod.key: row
             for pod in waiting.pods
             if pod.nominated_node_name is not None
-            and (row := cycle.row_of.get(pod.nominated_node_name)) is not None
+            and (row := builder.view.row_of.get(pod.nominated_node_name)) is not None
         }
         if not named:
             continue
-        admitted = cycle.sim.admitted(waiting.pod_class)
+        admitted = builder.sim.admitted(waiting.pod_class)
         rows = {key: row for key, row in named.items() if admitted[row]}
         waiting.pods = [
             *(p for p in waiting.pods if p.key in rows),
             *(p for p in waiting.pods if p.key not in rows),
         ]
         for row in [rows[pod.key] for pod in waiting.pods[: len(rows)]]:
-            cycle.sim.place(waiting.pod_class, np.array([row], dtype=np.int64), one)
-            cycle.reserve(waiting, [row], [1])
+            builder.sim.place(waiting.pod_class, np.array([row], dtype=np.int64), one)
+            builder.reserve(waiting, [row], [1])
 
 
-def place_on_existing(cycle: Cycle) -> None:
+def place_on_existing(builder: PlanBuilder) -> None:
     """Nodes first, then launching capacity, each class in order of priority and size.
 
     Soft terms say which of several nodes, as long as that leaves the same pods waiting.
     When that leaves some waiting, the classes with the fewest rows to choose from go first within
     a priority: capacity that was bought for them must not be lost to pods that fit elsewhere too.
     """
-    seated = np.zeros(cycle.sim.rows, dtype=np.bool_)
-    seated[list(cycle.planned_nodes)] = True
-    order = tightness(cycle.sim)
-    mark = cycle.sim.fork()
-    preferences = Preferences(cycle.sim, [cycle.nodes[name] for name in cycle.row_of])
-    placed = _attempt(cycle, cycle.waiting, seated, order, preferences)
-    if any(_left(cycle.waiting, placed)):
-        if preferences.matter([w.pod_class for w in cycle.waiting]):
-            cycle.sim.revert(mark)
-            placed = _cheaper(cycle, placed, _attempt(cycle, cycle.waiting, seated, order))
-        placed = _better(cycle, placed, mark, seated, order)
+    view = builder.view
+    seated = np.zeros(builder.sim.rows, dtype=np.bool_)
+    seated[list(builder.planned_nodes)] = True
+    order = tightness(builder.sim)
+    mark = builder.sim.fork()
+    preferences = Preferences(builder.sim, [view.nodes[name] for name in view.row_of])
+    placed = _attempt(builder, builder.waiting, seated, order, preferences)
+    if any(_left(builder.waiting, placed)):
+        if preferences.matter([w.pod_class for w in builder.waiting]):
+            builder.sim.revert(mark)
+            placed = _cheaper(builder, placed, _attempt(builder, builder.waiting, seated, order))
+        placed = _better(builder, placed, mark, seated, order)
     for waiting, taken in placed:
-        _reserve(cycle, waiting, taken)
+        _reserve(builder, waiting, taken)
 
 
-def _cheaper(cycle: Cycle, liked: Placed, plain: Placed) -> Placed:
+def _cheaper(builder: PlanBuilder, liked: Placed, plain: Placed) -> Placed:
     """What was placed by preference, unless that leaves others waiting, or more."""
-    same = _waiting_still(cycle, liked) == _waiting_still(cycle, plain)
-    return liked if same or _left(cycle.waiting, liked) < _left(cycle.waiting, plain) else plain
+    same = _waiting_still(builder, liked) == _waiting_still(builder, plain)
+    return liked if same or _left(builder.waiting, liked) < _left(builder.waiting, plain) else plain
 
 
-def _waiting_still(cycle: Cycle, placed: Placed) -> dict[int, int]:
+def _waiting_still(builder: PlanBuilder, placed: Placed) -> dict[int, int]:
     """How many pods of each class find no place."""
-    left = {id(waiting): waiting.left for waiting in cycle.waiting}
+    left = {id(waiting): waiting.left for waiting in builder.waiting}
     for waiting, taken in placed:
         left[id(waiting)] -= _total(taken)
     return left
 
 
 def _better(
-    cycle: Cycle, placed: Placed, mark: tuple[int, int], seated: BoolArray, order: IntArray
+    builder: PlanBuilder, placed: Placed, mark: tuple[int, int], seated: BoolArray, order: IntArray
 ) -> Placed:
     """The choosiest classes first instead, where that leaves fewer pods waiting."""
-    cycle.sim.revert(mark)
-    choice = {w.pod_class.number: _choice(cycle, w) for w in cycle.waiting}
-    before = _left(cycle.waiting, placed)
-    if any(choice[w.pod_class.number] for w in _unserved(cycle.waiting, placed)):
+    builder.sim.revert(mark)
+    choice = {w.pod_class.number: _choice(builder, w) for w in builder.waiting}
+    before = _left(builder.waiting, placed)
+    if any(choice[w.pod_class.number] for w in _unserved(builder.waiting, placed)):
         choosy = sorted(
-            cycle.waiting, key=lambda w: (-w.pod_class.spec.priority, choice[w.pod_class.number])
+            builder.waiting, key=lambda w: (-w.pod_class.spec.priority, choice[w.pod_class.number])
         )
-        other = _attempt(cycle, choosy, seated, order)
-        if _left(cycle.waiting, other) < before:
+        other = _attempt(builder, choosy, seated, order)
+        if _left(builder.waiting, other) < before:
             return other
-        cycle.sim.revert(mark)
+        builder.sim.revert(mark)
     for waiting, taken in placed:
         for row, amount in taken:
-            cycle.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
+            builder.sim.place(waiting.pod_class, np.array([row]), np.array([amount]))
     return placed
 
 
@@ -115,7 +117,7 @@ def _total(taken: list[tuple[int, int]]) -> int:
 
 
 def _attempt(
-    cycle: Cycle,
+    builder: PlanBuilder,
     classes: Sequence[WaitingClass],
     seated: BoolArray,
     order: IntArray,
@@ -136,26 +138,26 @@ def _attempt(
                 count = left[id(waiting)]
                 if count and among.any():
                     ask = (waiting.pod_class, count, among, order)
-                    taken = preferences.fill(*ask) if preferences else fill(cycle.sim, *ask)
+                    taken = preferences.fill(*ask) if preferences else fill(builder.sim, *ask)
                     placed.append((waiting, taken))
                     left[id(waiting)] -= _total(taken)
                     found += _total(taken)
-        asked = [w for w in asked if left[id(w)] and _follows_others(cycle, w)]
+        asked = [w for w in asked if left[id(w)] and _follows_others(builder, w)]
         if not (asked and found):
             break
     return placed
 
 
-def _follows_others(cycle: Cycle, waiting: WaitingClass) -> bool:
+def _follows_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
     """Whether its pods must be near pods that are none of its own."""
-    links = cycle.sim.links(waiting.pod_class)
+    links = builder.sim.links(waiting.pod_class)
     return bool(links.affinity) and not links.affinity_itself
 
 
-def _choice(cycle: Cycle, waiting: WaitingClass) -> int:
+def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:
     """How many rows could take a pod of the class, the rules between pods aside."""
-    room = cycle.sim.resource_room(waiting.pod_class) > 0
-    return int((room & cycle.sim.admitted(waiting.pod_class)).sum())
+    room = builder.sim.resource_room(waiting.pod_class) > 0
+    return int((room & builder.sim.admitted(waiting.pod_class)).sum())
 
 
 def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
@@ -169,11 +171,13 @@ def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
     return [left[priority] for priority in sorted(left, reverse=True)]
 
 
-def fill_class(cycle: Cycle, waiting: WaitingClass, among: BoolArray, order: IntArray) -> None:
+def fill_class(
+    builder: PlanBuilder, waiting: WaitingClass, among: BoolArray, order: IntArray
+) -> None:
     """Reservation as many of the class's pods as rows of `among` take."""
     if waiting.left and among.any():
-        _reserve(cycle, waiting, fill(cycle.sim, waiting.pod_class, waiting.left, among, order))
+        _reserve(builder, waiting, fill(builder.sim, waiting.pod_class, waiting.left, among, order))
 
 
-def _reserve(cycle: Cycle, waiting: WaitingClass, taken: list[tuple[int, int]]) -> None:
-    cycle.reserve(waiting, [row for row, _ in taken], [amount for _, amount in taken])
+def _reserve(builder: PlanBuilder, waiting: WaitingClass, taken: list[tuple[int, int]]) -> None:
+    builder.reserve(waiting, [row for row, _ in taken], [amount for _, amount in taken])

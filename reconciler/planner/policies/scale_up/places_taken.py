@@ -10,8 +10,10 @@ from datetime import datetime, timedelta
 
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetKey
-from reconciler.planner.cycle import Cycle, PlacesTaken, WaitingClass
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import SectorFinder
+from reconciler.planner.purchases import PlacesTaken
+from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.text import counted_noun, rfc3339
 
 SHOWN_PODS = 3
@@ -32,42 +34,46 @@ class Taken:
 
 
 def note_places_taken(
-    cycle: Cycle, waiting: Iterable[WaitingClass], taken: Sequence[Taken], bought_at: datetime
+    builder: PlanBuilder,
+    waiting: Iterable[WaitingClass],
+    taken: Sequence[Taken],
+    bought_at: datetime,
 ) -> None:
     """Record who fills the nodes that were asked for, and pause when other sectors keep on.
 
     Pods of other sectors may have no fleet of their own that can grow. Without a pause each of
     them would bring one more node of a fleet that serves none of its own pods.
     """
-    finder = SectorFinder(cycle.settings)
+    view = builder.view
+    finder = SectorFinder(view.settings)
     found = _described(finder, taken)
     for each in waiting:
         if not each.left:
             continue
         number = each.pod_class.number
-        cycle.places_taken[number] = found
+        builder.purchases.places_taken[number] = found
         foreign = [t.joined_at for t in taken if _has_foreign(finder, t.pods, each.sectors)]
         if foreign:
             until = _pause_until(max(foreign), bought_at)
-            if cycle.at < until:
-                cycle.awaiting_bind[number] = (
+            if view.at < until:
+                builder.purchases.awaiting_bind[number] = (
                     f"{found.short} since {rfc3339(bought_at)}: more nodes are asked for from "
                     f"{rfc3339(until)} on"
                 )
 
 
-def places_taken_of(cycle: Cycle, key: FleetKey) -> PlacesTaken | None:
+def places_taken_of(builder: PlanBuilder, key: FleetKey) -> PlacesTaken | None:
     """Return who took the places of pods that this plan asks the fleet for new nodes for.
 
     Of several kinds of pods the first answers, and the others are counted.
     """
     numbers = {
         reservation.waiting.pod_class.number
-        for reservation in cycle.reservations
-        if reservation.waiting.pod_class.number in cycle.places_taken
-        and any(_is_new(cycle, row, key) for row in reservation.rows)
+        for reservation in builder.reservations
+        if reservation.waiting.pod_class.number in builder.purchases.places_taken
+        and any(_is_new(builder, row, key) for row in reservation.rows)
     }
-    found = [cycle.places_taken[number] for number in sorted(numbers)]
+    found = [builder.purchases.places_taken[number] for number in sorted(numbers)]
     if len(found) <= 1:
         return found[0] if found else None
     more = f"; the same for {counted_noun(len(found) - 1, 'other kind')} of pods"
@@ -75,9 +81,9 @@ def places_taken_of(cycle: Cycle, key: FleetKey) -> PlacesTaken | None:
     return PlacesTaken(short=first.short + more, named=first.named + more)
 
 
-def _is_new(cycle: Cycle, row: int, key: FleetKey) -> bool:
+def _is_new(builder: PlanBuilder, row: int, key: FleetKey) -> bool:
     """Whether the row is a node that this plan asks the fleet for."""
-    planned = cycle.planned_nodes.get(row)
+    planned = builder.planned_nodes.get(row)
     return planned is not None and not planned.launching and planned.key == key
 
 

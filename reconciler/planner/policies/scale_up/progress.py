@@ -16,7 +16,7 @@ import numpy as np
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import DemandMemory
-from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.digests import digest_of
 from reconciler.planner.disruption.idleness import counted, is_empty
 from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
@@ -25,7 +25,9 @@ from reconciler.planner.placement.fill import tightness
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.places_taken import Taken, note_places_taken
+from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.text import counted_noun, rfc3339
+from reconciler.planner.view import ClusterView
 
 STRIKES_MAX = 2
 """So many purchases may bring nodes that none of the pods binds to."""
@@ -73,75 +75,76 @@ def _kind_digest(namespace: str, spec: PodSpec) -> str:
     return digest_of(namespace, spec)
 
 
-def judge_demand(cycle: Cycle) -> None:
+def judge_demand(builder: PlanBuilder) -> None:
     """Count purchases whose nodes joined without any of the pods binding; quarantine after two.
 
     To be asked when demand has found its places on what is there, before anything is bought.
     """
-    known = cycle.snapshot.cluster.demands
+    view = builder.view
+    known = view.snapshot.cluster.demands
     if not known:
         return
     kinds = _Kinds()
     waiting: dict[str, list[WaitingClass]] = {}
-    for each in cycle.waiting:
+    for each in builder.waiting:
         waiting.setdefault(kinds.of_class(each), []).append(each)
-    bound = _Bound(cycle, kinds)
+    bound = _Bound(view, kinds)
     of_kind: dict[str, list[DemandMemory]] = {}
     for memory in known:
         of_kind.setdefault(memory.demand, []).append(memory)
     for demand, memories in of_kind.items():
-        for after in _judged(cycle, memories, waiting.get(demand, []), bound):
-            cycle.demands[after.demand, after.fleet, after.region] = after
-    _quarantine(cycle, waiting)
+        for after in _judged(builder, memories, waiting.get(demand, []), bound):
+            builder.purchases.remembered[after.demand, after.fleet, after.region] = after
+    _quarantine(builder, waiting)
 
 
-def wait_for_hoped(cycle: Cycle) -> None:
+def wait_for_hoped(builder: PlanBuilder) -> None:
     """Reservation pods the launching nodes that were bought for them in the hope for their zone.
 
     What becomes of such a node is known when it has come; until then no other one is bought.
     """
     fleets: dict[str, set[FleetKey]] = {}
-    for memory in cycle.snapshot.cluster.demands:
+    for memory in builder.view.snapshot.cluster.demands:
         key = FleetKey(name=memory.fleet, region=memory.region)
         fleets.setdefault(memory.demand, set()).add(key)
     launching = {
-        row: planned.key for row, planned in cycle.planned_nodes.items() if planned.launching
+        row: planned.key for row, planned in builder.planned_nodes.items() if planned.launching
     }
     if not (fleets and launching):
         return
-    kinds, order = _Kinds(), tightness(cycle.sim)
-    cycle.sim.hopeful = True
-    for waiting in cycle.waiting:
-        if waiting.left and needs_a_zone(cycle, waiting):
+    kinds, order = _Kinds(), tightness(builder.sim)
+    builder.sim.hopeful = True
+    for waiting in builder.waiting:
+        if waiting.left and needs_a_zone(builder, waiting):
             bought_from = fleets.get(kinds.of_class(waiting), set())
-            among = np.zeros(cycle.sim.rows, dtype=np.bool_)
+            among = np.zeros(builder.sim.rows, dtype=np.bool_)
             among[[row for row, key in launching.items() if key in bought_from]] = True
-            fill_class(cycle, waiting, among, order)
-    cycle.sim.hopeful = False
+            fill_class(builder, waiting, among, order)
+    builder.sim.hopeful = False
 
 
-def needs_a_zone(cycle: Cycle, waiting: WaitingClass) -> bool:
+def needs_a_zone(builder: PlanBuilder, waiting: WaitingClass) -> bool:
     """Whether rules about other pods bind the class to zones."""
-    obeyed = cycle.sim.links(waiting.pod_class).obeyed()
+    obeyed = builder.sim.links(waiting.pod_class).obeyed()
     return any(counter.topology.key in ZONE_KEYS for counter in obeyed)
 
 
-def _has_zones(cycle: Cycle, memory: DemandMemory) -> bool:
+def _has_zones(view: ClusterView, memory: DemandMemory) -> bool:
     """Whether EC2 chooses among several zones for the nodes that were asked for."""
-    offer = cycle.offers.get(FleetKey(name=memory.fleet, region=memory.region))
+    offer = view.offers.get(FleetKey(name=memory.fleet, region=memory.region))
     return offer is not None and len({v.get(ZONE, "") for v in offer.row.variants}) > 1
 
 
 class _Bound:
     """Which kinds of pods run on which nodes; looked up where it matters only."""
 
-    def __init__(self, cycle: Cycle, kinds: _Kinds) -> None:
-        self._cycle = cycle
+    def __init__(self, view: ClusterView, kinds: _Kinds) -> None:
+        self._view = view
         self._kinds = kinds
 
     def any_of(self, demand: str, nodes: Iterable[Node]) -> bool:
         """Whether a pod of the kind runs on one of the nodes."""
-        pods_on = self._cycle.pods_on
+        pods_on = self._view.pods_on
         return any(
             self._kinds.of_pod(pod) == demand
             for node in nodes
@@ -151,53 +154,58 @@ class _Bound:
 
 
 def _judged(
-    cycle: Cycle, memories: Sequence[DemandMemory], waiting: list[WaitingClass], bound: _Bound
+    builder: PlanBuilder,
+    memories: Sequence[DemandMemory],
+    waiting: list[WaitingClass],
+    bound: _Bound,
 ) -> list[DemandMemory]:
     """What is still to be remembered of one kind of pods after this snapshot.
 
     Fleets that were asked in one plan, for two zones say, are one try: it counts as failed once.
     When one of the fleets changes, all tries so far are forgotten.
     """
-    unchanged = [m for m in memories if not _has_changed(cycle, m)]
+    view = builder.view
+    unchanged = [m for m in memories if not _has_changed(view, m)]
     if len(unchanged) < len(memories):
-        unchanged = [replace(m, strikes=0, judged_at=cycle.at) for m in unchanged]
-    memories = [m for m in unchanged if _status_of(cycle, m) is not None]
-    reachable = [m for m in memories if not _is_out_of_reach(cycle, m)]
-    unknown = [m for m in memories if _is_out_of_reach(cycle, m)]
+        unchanged = [replace(m, strikes=0, judged_at=view.at) for m in unchanged]
+    memories = [m for m in unchanged if _status_of(view, m) is not None]
+    reachable = [m for m in memories if not _is_out_of_reach(view, m)]
+    unknown = [m for m in memories if _is_out_of_reach(view, m)]
     if not waiting:
-        gone = (_gone(cycle, memory) for memory in reachable)
+        gone = (_gone(view, memory) for memory in reachable)
         return [*unknown, *(memory for memory in gone if memory is not None)]
-    current = [_dated(cycle, memory) for memory in reachable]
-    current = [m for m in current if not bound.any_of(m.demand, _came_for(cycle, m))]
-    return [*unknown, *_struck(cycle, current, waiting)]
+    current = [_dated(view, memory) for memory in reachable]
+    current = [m for m in current if not bound.any_of(m.demand, _came_for(view, m))]
+    return [*unknown, *_struck(builder, current, waiting)]
 
 
 def _struck(
-    cycle: Cycle, memories: Sequence[DemandMemory], waiting: list[WaitingClass]
+    builder: PlanBuilder, memories: Sequence[DemandMemory], waiting: list[WaitingClass]
 ) -> list[DemandMemory]:
     """The same, with one strike more where the nodes of the last purchase refuse the pods."""
+    view = builder.view
     floor = max((m.judged_at for m in memories if m.judged_at), default=None)
-    found = {m: _told_apart(cycle, m, floor, waiting) for m in memories}
+    found = {m: _told_apart(builder, m, floor, waiting) for m in memories}
     refusing = {m: nodes for m, (nodes, _) in found.items()}
     taken = [each for _, others in found.values() for each in others]
     if taken:
-        note_places_taken(cycle, waiting, taken, min(m.bought_at for m in memories))
+        note_places_taken(builder, waiting, taken, min(m.bought_at for m in memories))
     nodes = [node for of_one in refusing.values() for node in of_one]
     if not nodes:
         return list(memories)
-    wait = max(_bind_until(cycle, node) for node in nodes)
-    if cycle.at < wait:
-        _wait_for_binding(cycle, waiting, refusing, wait)
+    wait = max(_bind_until(view, node) for node in nodes)
+    if view.at < wait:
+        _wait_for_binding(builder, waiting, refusing, wait)
         return list(memories)
     strikes = max(m.strikes for m in memories) + 1
     return [
-        replace(m, strikes=strikes if refusing[m] else m.strikes, judged_at=cycle.at)
+        replace(m, strikes=strikes if refusing[m] else m.strikes, judged_at=view.at)
         for m in memories
     ]
 
 
 def _wait_for_binding(
-    cycle: Cycle,
+    builder: PlanBuilder,
     waiting: Iterable[WaitingClass],
     refusing: Mapping[DemandMemory, Sequence[Node]],
     until: datetime,
@@ -209,116 +217,125 @@ def _wait_for_binding(
         f"{rfc3339(until)} to bind them before more are asked for"
     )
     for each in waiting:
-        cycle.awaiting_bind[each.pod_class.number] = why
+        builder.purchases.awaiting_bind[each.pod_class.number] = why
 
 
-def _status_of(cycle: Cycle, memory: DemandMemory) -> FleetStatus | None:
-    return cycle.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
+def _status_of(view: ClusterView, memory: DemandMemory) -> FleetStatus | None:
+    return view.statuses.get(FleetKey(name=memory.fleet, region=memory.region))
 
 
-def _is_out_of_reach(cycle: Cycle, memory: DemandMemory) -> bool:
+def _is_out_of_reach(view: ClusterView, memory: DemandMemory) -> bool:
     """Whether it is unknown what the fleet is now, because EC2 did not answer about it."""
-    status = _status_of(cycle, memory)
+    status = _status_of(view, memory)
     return status is not None and status.out_of_reach
 
 
-def _has_changed(cycle: Cycle, memory: DemandMemory) -> bool:
+def _has_changed(view: ClusterView, memory: DemandMemory) -> bool:
     """Whether the fleet launches other nodes now than when they were asked for."""
-    status = _status_of(cycle, memory)
+    status = _status_of(view, memory)
     if status is None or status.out_of_reach:
         return False
     return version_of(status) != memory.version
 
 
-def _dated(cycle: Cycle, memory: DemandMemory) -> DemandMemory:
+def _dated(view: ClusterView, memory: DemandMemory) -> DemandMemory:
     """The memory of pods that wait, with no time in the future.
 
     Noted by a clock that was ahead, no node would ever have come for it.
     """
-    judged_at = None if memory.judged_at is None else min(memory.judged_at, cycle.at)
+    judged_at = None if memory.judged_at is None else min(memory.judged_at, view.at)
     return replace(
-        memory, gone_at=None, bought_at=min(memory.bought_at, cycle.at), judged_at=judged_at
+        memory, gone_at=None, bought_at=min(memory.bought_at, view.at), judged_at=judged_at
     )
 
 
-def _came_for(cycle: Cycle, memory: DemandMemory) -> list[Node]:
+def _came_for(view: ClusterView, memory: DemandMemory) -> list[Node]:
     """The fleet's nodes that were made since it was first asked for them."""
-    status = _status_of(cycle, memory)
+    status = _status_of(view, memory)
     nodes = status.nodes if status is not None else ()
     return [n for n in nodes if n.created_at and n.created_at > memory.bought_at]
 
 
 def _told_apart(
-    cycle: Cycle, memory: DemandMemory, floor: datetime | None, waiting: Sequence[WaitingClass]
+    builder: PlanBuilder,
+    memory: DemandMemory,
+    floor: datetime | None,
+    waiting: Sequence[WaitingClass],
 ) -> tuple[list[Node], list[Taken]]:
     """The nodes of the last purchase that should take one of the pods that have no place.
 
     And those that had room for one of the pods until other pods came.
     """
-    status, left = _status_of(cycle, memory), [w for w in waiting if w.left]
+    view = builder.view
+    status, left = _status_of(view, memory), [w for w in waiting if w.left]
     refusing: list[Node] = []
     taken: list[Taken] = []
     if status is None or not left:
         return refusing, taken
-    promised = cycle.sim.offer_of(cycle.offers[status.key].row)
+    promised = builder.sim.offer_of(view.offers[status.key].row)
     fits_alone = any(bool((promised >= w.pod_class.requests).all()) for w in left)
-    for node in _came_for(cycle, memory):
-        made = node.created_at or cycle.at
-        if (floor is not None and made <= floor) or not _serves(cycle, node):
+    for node in _came_for(view, memory):
+        made = node.created_at or view.at
+        if (floor is not None and made <= floor) or not _serves(view, node):
             continue
-        if any(_should_take(cycle, w, node, status) for w in left):
+        if any(_should_take(builder, w, node, status) for w in left):
             refusing.append(node)
-        elif fits_alone and (pods := counted(cycle.pods_on.get(node.name, ()))):
+        elif fits_alone and (pods := counted(view.pods_on.get(node.name, ()))):
             taken.append(Taken(fleet=memory.fleet, joined_at=made, pods=pods))
     return refusing, taken
 
 
-def _bind_until(cycle: Cycle, node: Node) -> datetime:
+def _bind_until(view: ClusterView, node: Node) -> datetime:
     """Until when kube-scheduler may still bind pods to a node that has turned Ready.
 
     One that turns Ready again and again is waited for no longer than a node may take to start.
     """
-    made = node.created_at or cycle.at
+    made = node.created_at or view.at
     ready_at = max(made, node.ready_changed_at or made)
-    latest = made + timedelta(seconds=cycle.settings.instance_init_seconds)
+    latest = made + timedelta(seconds=view.settings.instance_init_seconds)
     return min(ready_at + BIND_GRACE, latest)
 
 
-def _gone(cycle: Cycle, memory: DemandMemory) -> DemandMemory | None:
+def _gone(view: ClusterView, memory: DemandMemory) -> DemandMemory | None:
     """No such pod waits: what ran into trouble is remembered for a while."""
-    gone_at = min(memory.gone_at or cycle.at, cycle.at)
-    if not memory.strikes or cycle.at - gone_at > FORGOTTEN_AFTER:
+    gone_at = min(memory.gone_at or view.at, view.at)
+    if not memory.strikes or view.at - gone_at > FORGOTTEN_AFTER:
         return None
     return replace(memory, gone_at=gone_at)
 
 
-def _serves(cycle: Cycle, node: Node) -> bool:
+def _serves(view: ClusterView, node: Node) -> bool:
     """Whether the node is Ready, stays, and has not been taken out of service."""
-    joining = is_joining(node, cycle.at, cycle.settings.instance_init_seconds)
+    joining = is_joining(node, view.at, view.settings.instance_init_seconds)
     out = node.unschedulable or node.deleting or node.unreadable or is_draining(node)
     return not (joining or out)
 
 
-def _should_take(cycle: Cycle, waiting: WaitingClass, node: Node, status: FleetStatus) -> bool:
+def _should_take(
+    builder: PlanBuilder, waiting: WaitingClass, node: Node, status: FleetStatus
+) -> bool:
     """Whether the node would have room for the pod had it come as it was promised.
 
     A node that other pods fill proves nothing; one on which nothing counts always does.
     """
-    if is_empty(cycle, node):
+    view = builder.view
+    if is_empty(builder, node):
         return True
-    row = cycle.row_of[node.name]
-    promised = cycle.sim.offer_of(cycle.offers[status.key].row)
-    used = cycle.sim.offers[row] - cycle.sim.free[row]
+    row = view.row_of[node.name]
+    promised = builder.sim.offer_of(view.offers[status.key].row)
+    used = builder.sim.offers[row] - builder.sim.free[row]
     return bool((promised - used >= waiting.pod_class.requests).all())
 
 
-def _quarantine(cycle: Cycle, waiting: Mapping[str, list[WaitingClass]]) -> None:
+def _quarantine(builder: PlanBuilder, waiting: Mapping[str, list[WaitingClass]]) -> None:
     """Every class of a kind that has had its chances, with the reason."""
     for demand, classes in waiting.items():
-        found = [m for m in cycle.demands.values() if m.demand == demand and m.strikes]
+        found = [
+            m for m in builder.purchases.remembered.values() if m.demand == demand and m.strikes
+        ]
         strikes = max((memory.strikes for memory in found), default=0)
-        hoping = any(_has_zones(cycle, memory) for memory in found) and any(
-            needs_a_zone(cycle, each) for each in classes
+        hoping = any(_has_zones(builder.view, memory) for memory in found) and any(
+            needs_a_zone(builder, each) for each in classes
         )
         if strikes < (ZONE_TRIES_MAX if hoping else STRIKES_MAX):
             continue
@@ -328,31 +345,32 @@ def _quarantine(cycle: Cycle, waiting: Mapping[str, list[WaitingClass]]) -> None
             "them bound: no more are asked for until the pods' spec or the fleet changes"
         )
         for each in classes:
-            cycle.quarantined[each.pod_class.number] = why
+            builder.purchases.quarantined[each.pod_class.number] = why
 
 
-def note_purchases(cycle: Cycle) -> None:
+def note_purchases(builder: PlanBuilder) -> None:
     """Remember for which kinds of pods this plan asks for nodes, and from which fleets.
 
     A purchase that was asked for before and came to nothing yet is the same purchase still: one
     that EC2 refuses with every cycle must not be written down with every cycle.
     """
+    view = builder.view
     kinds = _Kinds()
     versions: dict[FleetKey, str] = {}
-    for reservation in cycle.reservations:
-        planned_nodes = (cycle.planned_nodes.get(row) for row in reservation.rows)
+    for reservation in builder.reservations:
+        planned_nodes = (builder.planned_nodes.get(row) for row in reservation.rows)
         # By identity first: a fleet's planned_nodes share one key, and hashing it takes longer.
         keys = {id(s.key): s.key for s in planned_nodes if s is not None and not s.launching}
         for key in keys.values():
             demand = kinds.of_class(reservation.waiting)
             purchase = (demand, key.name, key.region)
-            if purchase not in cycle.demands:
+            if purchase not in builder.purchases.remembered:
                 if key not in versions:
-                    versions[key] = version_of(cycle.statuses[key])
-                cycle.demands[purchase] = DemandMemory(
+                    versions[key] = version_of(view.statuses[key])
+                builder.purchases.remembered[purchase] = DemandMemory(
                     demand=demand,
                     fleet=key.name,
                     region=key.region,
-                    bought_at=cycle.at,
+                    bought_at=view.at,
                     version=versions[key],
                 )

@@ -7,7 +7,7 @@ import numpy as np
 from reconciler.model.frozen import Labels
 from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import exact_amount, format_amount
-from reconciler.planner.cycle import Cycle, WaitingClass
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits, usd
 from reconciler.planner.placement.classes import PodClass
@@ -25,59 +25,60 @@ from reconciler.planner.policies.scale_up.wording import (
     volume_detail,
 )
 from reconciler.planner.raise_limits import exhausted, raise_limits
+from reconciler.planner.reservations import WaitingClass
 from reconciler.planner.text import counted_noun, rfc3339
 
 
 def explain(
-    cycle: Cycle, waiting: WaitingClass, fleets: Sequence[FleetStatus], *, over_budget: bool
+    builder: PlanBuilder, waiting: WaitingClass, fleets: Sequence[FleetStatus], *, over_budget: bool
 ) -> None:
     """Record why each fleet of its sectors cannot take the class's remaining pods."""
     reasons = tuple(
         Reason(fleet=s.key.name, region=s.key.region, code=code, detail=detail)
         for s in fleets
-        for code, detail in [why(cycle, waiting, s, over_budget=over_budget)]
+        for code, detail in [why(builder, waiting, s, over_budget=over_budget)]
     )
     for pod in waiting.pods[waiting.done :]:
-        cycle.unplaceable.append(Unplaceable(pod=pod.key, reasons=reasons))
+        builder.refuse(Unplaceable(pod=pod.key, reasons=reasons))
 
 
 def why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
-    cycle: Cycle, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
+    builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
 ) -> tuple[str, str]:
     """The code and the numbers of what keeps the class off the fleet's new nodes."""
-    node = cycle.offers[status.key]
+    node = builder.view.offers[status.key]
     pod_class = waiting.pod_class
-    found = static_reason(cycle, pod_class, node.row) or _too_large(cycle, pod_class, node.row)
+    found = static_reason(builder, pod_class, node.row) or _too_large(builder, pod_class, node.row)
     if found:
         return found
-    if pod_class.number in cycle.quarantined:
-        return "no-progress", cycle.quarantined[pod_class.number]
-    if pod_class.number in cycle.awaiting_bind:
-        return "no-progress", cycle.awaiting_bind[pod_class.number]
+    if pod_class.number in builder.purchases.quarantined:
+        return "no-progress", builder.purchases.quarantined[pod_class.number]
+    if pod_class.number in builder.purchases.awaiting_bind:
+        return "no-progress", builder.purchases.awaiting_bind[pod_class.number]
     if status.unavailable:
         return "fleet-unavailable", status.unavailable
-    blocker = None if status.settings.spot else blocking_spot_fleet(cycle, waiting, status)
+    blocker = None if status.settings.spot else blocking_spot_fleet(builder, waiting, status)
     if blocker is not None:
         return "fleet-unavailable", (
             f"{blocker.key.name} is unavailable ({blocker.unavailable}) and its spot_fallback "
             "keeps its demand off on-demand"
         )
-    target = cycle.size_of(status.key)
+    target = builder.size_of(status.key)
     if status.max is not None and target >= status.max:
         return "max-capacity", f"the fleet is at its max_capacity of {status.max}"
-    found, certain = _by_topology(cycle, pod_class, node.row)
+    found, certain = _by_topology(builder, pod_class, node.row)
     if found and (certain or not over_budget):
         return found
     if over_budget:
-        return _over_budget(cycle, status)
+        return _over_budget(builder, status)
     return "fleet-unavailable", "demand moves to this region only when the preferred one fails"
 
 
-def _over_budget(cycle: Cycle, status: FleetStatus) -> tuple[str, str]:
+def _over_budget(builder: PlanBuilder, status: FleetStatus) -> tuple[str, str]:
     """Which limit does not allow one more node of the fleet."""
-    price = cycle.offers[status.key].nano_usd_per_hour
-    limits = raise_limits(cycle)
-    costs = cost_limits(cycle, status.settings.sector)
+    price = builder.view.offers[status.key].nano_usd_per_hour
+    limits = raise_limits(builder)
+    costs = cost_limits(builder, status.settings.sector)
     limit = exhausted(limits, price)
     if limit is None or any(cost.left < price for cost in costs):
         shown = usd(price)
@@ -92,9 +93,11 @@ def _over_budget(cycle: Cycle, status: FleetStatus) -> tuple[str, str]:
     )
 
 
-def static_reason(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
+def static_reason(
+    builder: PlanBuilder, pod_class: PodClass, row: RowSpec
+) -> tuple[str, str] | None:
     """The static filter that refuses, with what it looked at."""
-    code = cycle.sim.refusal(pod_class, cycle.sim.kind_of(row))
+    code = builder.sim.refusal(pod_class, builder.sim.kind_of(row))
     if not code:
         return None
     spec = pod_class.spec
@@ -132,10 +135,10 @@ def _selector_detail(selector: Labels, row: RowSpec) -> str:
     return "the node selector matches no new node"
 
 
-def _too_large(cycle: Cycle, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
+def _too_large(builder: PlanBuilder, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
     """The resource of which a new node offers least relative to what is asked."""
-    dimensions = cycle.sim.dimensions
-    offered = cycle.sim.offer_of(row)
+    dimensions = builder.sim.dimensions
+    offered = builder.sim.offer_of(row)
     short = (pod_class.requests > offered).nonzero()[0]
     if not len(short):
         return None
@@ -172,13 +175,13 @@ def _stated(
 
 
 def _by_topology(
-    cycle: Cycle, pod_class: PodClass, row: RowSpec
+    builder: PlanBuilder, pod_class: PodClass, row: RowSpec
 ) -> tuple[tuple[str, str] | None, bool]:
     """The rule between pods that refuses a fresh node of the fleet, and whether it certainly does.
 
     Where none refuses one it is the rule that must have limited how the pods were dealt.
     """
-    sim = cycle.sim
+    sim = builder.sim
     links = sim.links(pod_class)
     if links.plain:
         return None, False

@@ -7,51 +7,53 @@ import numpy as np
 from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
-from reconciler.planner.cycle import Cycle
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains import end_of_drain, untaint
 from reconciler.planner.fleets.inventory import is_draining_voluntarily
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_class
+from reconciler.planner.view import ClusterView
 
 
-def take_back_draining(cycle: Cycle) -> None:
+def take_back_draining(builder: PlanBuilder) -> None:
     """Offer the draining nodes to what still waits; keep those that help."""
-    departing = cycle.inventory.departing
-    draining = [n for n in cycle.nodes.values() if _may_return(cycle, n, departing)]
-    if not draining or not any(w.left for w in cycle.waiting):
+    view = builder.view
+    departing = view.inventory.departing
+    draining = [n for n in view.nodes.values() if _may_return(view, n, departing)]
+    if not draining or not any(w.left for w in builder.waiting):
         return
-    before = set(cycle.used_rows)
-    among = np.zeros(cycle.sim.rows, dtype=np.bool_)
+    before = set(builder.used_rows)
+    among = np.zeros(builder.sim.rows, dtype=np.bool_)
     for node in draining:
-        row = cycle.row_of[node.name]
+        row = view.row_of[node.name]
         without = [t for t in node.taints if t.key != DRAINING_TAINT]
-        cycle.sim.set_schedulable(row, node_row(node, taints=without))
+        builder.sim.set_schedulable(row, node_row(node, taints=without))
         among[row] = True
-    order = tightness(cycle.sim)
-    for waiting in cycle.waiting:
-        fill_class(cycle, waiting, among, order)
+    order = tightness(builder.sim)
+    for waiting in builder.waiting:
+        fill_class(builder, waiting, among, order)
     for node in draining:
-        row = cycle.row_of[node.name]
-        if row in cycle.used_rows and row not in before:
-            _take_back(cycle, node)
+        row = view.row_of[node.name]
+        if row in builder.used_rows and row not in before:
+            _take_back(builder, node)
         else:
-            cycle.sim.set_schedulable(row, node_row(node))
+            builder.sim.set_schedulable(row, node_row(node))
 
 
-def _may_return(cycle: Cycle, node: Node, departing: Container[NodeName]) -> bool:
+def _may_return(view: ClusterView, node: Node, departing: Container[NodeName]) -> bool:
     return (
         is_draining_voluntarily(node)
         and node.ready
         and not node.deleting
-        and node.name in cycle.inventory.fleet_of_node
-        and node.name not in cycle.inventory.leaving
+        and node.name in view.inventory.fleet_of_node
+        and node.name not in view.inventory.leaving
         and node.name not in departing
     )
 
 
-def _take_back(cycle: Cycle, node: Node) -> None:
+def _take_back(builder: PlanBuilder, node: Node) -> None:
     because = "pending pods fit on this node: taken back before anything is launched"
-    cycle.actions.append(untaint(node, "scale-up", because))
+    builder.cancel_drain([untaint(node, "scale-up", because)])
     if DRAIN_STARTED in node.annotations:
-        cycle.actions += end_of_drain(cycle, node, "scale-up", because)
+        builder.cancel_drain(end_of_drain(builder.view, node, "scale-up", because))

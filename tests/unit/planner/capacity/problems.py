@@ -7,7 +7,7 @@ from random import Random  # noqa: TID251 - problems are named by their seed
 import numpy as np
 
 from reconciler.planner.capacity.problem import Item, Offer, Problem, state_problem
-from reconciler.planner.opening import open_cycle
+from reconciler.planner.opening import open_builder
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 from tests.builders import make_fleet_settings, make_pod, make_settings, make_snapshot
 
@@ -27,20 +27,20 @@ def random_problem(seed: int) -> Problem:
         )
         for n in range(draw.randint(3, 4))
     ]
-    cycle = open_cycle(make_snapshot(*shapes), make_settings(*fleets))
+    builder = open_builder(make_snapshot(*shapes), make_settings(*fleets))
     offers = [
         Offer(
             node=node,
             most=UNLIMITED,
-            vector=cycle.sim.offer_of(node.row),
+            vector=builder.sim.offer_of(node.row),
             over_subscription=0,
             priority=0,
         )
-        for node in cycle.offers.values()
+        for node in builder.view.offers.values()
     ]
     capped = draw.random() < 0.4
     items = []
-    for number, waiting in enumerate(cycle.waiting):
+    for number, waiting in enumerate(builder.waiting):
         asked = waiting.pod_class.requests
         columns = list(waiting.pod_class.columns)
         fits = [int((o.vector[columns] // asked[columns]).min()) for o in offers]

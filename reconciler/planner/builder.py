@@ -1,0 +1,326 @@
+"""PlanBuilder: the only way into a plan.
+
+Policies run one after another. Each reads the ClusterView and what is decided so far, and writes
+through the methods here: every target and action carries the reason of its caller, and whatever
+newly begins to remove a node goes through `begin_removal`, which the safety stop checks.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from reconciler.model.actions import (
+    AnnotateNode,
+    AnyAction,
+    DeleteNode,
+    EvictPod,
+    PolicyName,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+    begins_drain,
+)
+from reconciler.model.cluster import Node
+from reconciler.model.errors import InvariantViolated
+from reconciler.model.ids import FleetKey, InstanceId, NodeName
+from reconciler.model.placements import Destination
+from reconciler.model.plan import Held, Kept, Placement, Unplaceable
+from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.fleets.stuck_ends import StuckEndLedger
+from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.purchases import Purchases
+from reconciler.planner.reservations import PlannedNode, Reservation, WaitingClass
+from reconciler.planner.view import ClusterView
+
+SAFETY_STOP = "safety-stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """One node, or one instance that never joined, that a plan newly begins to remove."""
+
+    key: FleetKey
+    node: NodeName | None
+    """None where the instance never joined."""
+    instance: InstanceId | None = None
+    actions: tuple[AnyAction, ...]
+    placements: tuple[Placement, ...] = ()
+    """Where its pods go."""
+
+
+class TargetReason(NamedTuple):
+    """Why a target changes, by the policy that changes it."""
+
+    policy: PolicyName
+    because: str
+
+
+class PlanBuilder:
+    """A plan in progress.
+
+    Args:
+        view: The facts.
+        sim: The what-if cluster as things are now.
+        waiting: The demand, by priority, then largest first.
+        budgets: What PodDisruptionBudgets still allow to all policies together.
+        stuck_ends: How many instances that never joined may still be ended.
+    """
+
+    def __init__(
+        self,
+        view: ClusterView,
+        sim: Simulation,
+        waiting: Sequence[WaitingClass],
+        budgets: BudgetLedger,
+        stuck_ends: StuckEndLedger,
+    ) -> None:
+        self.view = view
+        self.sim = sim
+        self.waiting = waiting
+        self.budgets = budgets
+        self.stuck_ends = stuck_ends
+        self.purchases = Purchases()
+        self._targets = {key: status.current for key, status in view.statuses.items()}
+        self._target_reasons: dict[FleetKey, list[TargetReason]] = {}
+        self._new_nodes: dict[FleetKey, int] = {}
+        self._replacements: dict[FleetKey, int] = {}
+        self._planned_nodes: dict[int, PlannedNode] = {}
+        self._reservations: list[Reservation] = []
+        self._used_rows: set[int] = set()
+        self._actions: list[AnyAction] = []
+        self._removals: list[Removal] = []
+        self._placements: list[Placement] = []
+        self._unplaceable: list[Unplaceable] = []
+        self._held: list[Held] = []
+        self._kept: list[Kept] = []
+
+    # ---- what is decided so far -----------------------------------------------------------
+
+    @property
+    def targets(self) -> Mapping[FleetKey, int]:
+        """Target capacities as planned so far; they start as they are."""
+        return MappingProxyType(self._targets)
+
+    @property
+    def planned_nodes(self) -> Mapping[int, PlannedNode]:
+        """What the rows without nodes are."""
+        return self._planned_nodes
+
+    @property
+    def reservations(self) -> Sequence[Reservation]:
+        """Where demand goes."""
+        return self._reservations
+
+    @property
+    def used_rows(self) -> AbstractSet[int]:
+        """Rows on which this plan reserved something."""
+        return self._used_rows
+
+    @property
+    def actions(self) -> Sequence[AnyAction]:
+        """What is to be done, but for the changes of targets and for new removals."""
+        return self._actions
+
+    @property
+    def removals(self) -> Sequence[Removal]:
+        """What policies want to begin to remove; the safety stop settles it at the end."""
+        return self._removals
+
+    @property
+    def placements(self) -> Sequence[Placement]:
+        """Where pods go that policies move."""
+        return self._placements
+
+    @property
+    def unplaceable(self) -> Sequence[Unplaceable]:
+        """Pods that get no place, and why."""
+        return self._unplaceable
+
+    @property
+    def held(self) -> Sequence[Held]:
+        """What would be removed and is held by a safety measure."""
+        return self._held
+
+    @property
+    def kept(self) -> Sequence[Kept]:
+        """Why nodes stay, in the order in which it was said."""
+        return self._kept
+
+    def size_of(self, key: FleetKey) -> int:
+        """Return the nodes that a fleet will have: one more comes on top of that.
+
+        A target that somebody lowered ends none: those that have joined count all the same.
+        """
+        return max(self._targets[key], self.view.statuses[key].joined)
+
+    def new_nodes(self, key: FleetKey) -> int:
+        """Return how many nodes the plan asks the fleet for."""
+        return self._new_nodes.get(key, 0) + self._replacements.get(key, 0)
+
+    def target_reason(self, key: FleetKey) -> TargetReason:
+        """Return the policy that first changed the target, and what all that changed it say.
+
+        Raises:
+            InvariantViolated: Nothing changed it.
+        """
+        found = self._target_reasons.get(key)
+        if not found:
+            raise InvariantViolated(
+                f"fleet {key}",
+                "its target changes and no policy says why",
+                "nothing was done; please report it with a snapshot",
+            )
+        return TargetReason(found[0].policy, "; ".join(each.because for each in found))
+
+    def reserved_on_nodes(self, waiting: WaitingClass) -> int:
+        """Return how many pods of the class have a place reserved on nodes that are there."""
+        return sum(
+            amount
+            for reservation in self._reservations
+            if reservation.waiting is waiting
+            for row, amount in zip(reservation.rows, reservation.amounts, strict=True)
+            if row not in self._planned_nodes
+        )
+
+    def row_name(self, row: int) -> NodeName:
+        """Return the node of a row."""
+        return NodeName(self.sim.names[row])
+
+    def destination(self, row: int) -> Destination:
+        """Return a row as placements name it."""
+        planned = self._planned_nodes.get(row)
+        if planned is None:
+            return Destination(node=self.row_name(row))
+        return Destination(
+            fleet=planned.key.name,
+            region=planned.key.region,
+            launching=planned.number if planned.launching else None,
+            new_node=None if planned.launching else planned.number,
+        )
+
+    # ---- targets --------------------------------------------------------------------------
+
+    def raise_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:
+        """Set a target that is not lower than before.
+
+        A policy that speaks again, or that asks for nodes beyond the minimum, replaces the reason
+        that was given before; the reasons of different policies are joined.
+        """
+        self._targets[key] = to
+        said = self._target_reasons.setdefault(key, [])
+        said[:] = [each for each in said if each.policy not in {policy, "min-capacity"}]
+        said.append(TargetReason(policy, because))
+
+    def lower_target(self, key: FleetKey, to: int, policy: PolicyName, because: str) -> None:
+        """Take back nodes that were asked for and have not been launched."""
+        self._targets[key] = to
+        self._target_reasons[key] = [TargetReason(policy, because)]
+
+    def ask_for_replacements(
+        self, key: FleetKey, count: int, policy: PolicyName, because: str
+    ) -> None:
+        """Ask for nodes in the place of others, which leave when they have come."""
+        self._replacements[key] = self._replacements.get(key, 0) + count
+        self.raise_target(key, self.size_of(key) + count, policy, because)
+
+    # ---- places ---------------------------------------------------------------------------
+
+    def plan_launching(self, key: FleetKey, rows: Sequence[int]) -> None:
+        """Note that these rows are nodes that EC2 owes the fleet."""
+        for number, row in enumerate(rows):
+            self._planned_nodes[row] = PlannedNode(key=key, number=number, launching=True)
+
+    def plan_new_nodes(self, key: FleetKey, rows: Sequence[int]) -> None:
+        """Note that these rows are the next nodes that the plan asks the fleet for."""
+        first = self._new_nodes.get(key, 0)
+        self._new_nodes[key] = first + len(rows)
+        for number, row in enumerate(rows, first):
+            self._planned_nodes[row] = PlannedNode(key=key, number=number, launching=False)
+
+    def reserve(self, waiting: WaitingClass, rows: Sequence[int], amounts: Sequence[int]) -> None:
+        """Give the next pods of the class places on these rows, so many on each."""
+        if not rows:
+            return
+        self._used_rows.update(rows)
+        taken = waiting.take(sum(amounts))
+        self._reservations.append(
+            Reservation(waiting=waiting, pods=taken, rows=rows, amounts=amounts)
+        )
+
+    def reserve_moves(self, rows: Iterable[int]) -> None:
+        """Note that pods of nodes that are emptied come to these rows."""
+        self._used_rows.update(rows)
+
+    def refuse(self, pod: Unplaceable) -> None:
+        """Note a pod that gets no place, and why."""
+        self._unplaceable.append(pod)
+
+    # ---- nodes ----------------------------------------------------------------------------
+
+    def block(self, node: Node, code: str, detail: str) -> None:
+        """Say why the node stays."""
+        self._kept.append(Kept(node=node.name, code=code, detail=detail))
+
+    def hold(self, code: str, node: NodeName | None = None, instance: str = "") -> None:
+        """Say which safety measure keeps a node, or an instance that never joined."""
+        self._held.append(Held(node=node or NodeName(""), code=code, instance=instance))
+
+    def mark(self, *actions: AnnotateNode | TaintNode | UntaintNode) -> None:
+        """Annotate nodes and set or take off soft taints: it begins no drain.
+
+        Raises:
+            InvariantViolated: One of the actions would begin a drain past the safety stop.
+        """
+        if any(map(begins_drain, actions)):
+            raise InvariantViolated(
+                "the planner",
+                "a drain would begin past the safety stop",
+                "nothing was done; please report it with a snapshot",
+            )
+        self._actions += actions
+
+    def begin_removal(self, removal: Removal) -> None:
+        """Begin to remove a node or an instance, if the safety stop agrees at the end."""
+        self._removals.append(removal)
+
+    def continue_drain(self, evictions: Iterable[EvictPod], places: Iterable[Placement]) -> None:
+        """Evict pods of a node whose drain was begun by an earlier plan."""
+        self._actions += evictions
+        self._placements += places
+
+    def cancel_drain(self, actions: Iterable[AnnotateNode | UntaintNode]) -> None:
+        """Give a node back: its taint, its timers and the marks of its drain go."""
+        self._actions += actions
+
+    def finish_drain(self, action: TerminateInstance) -> None:
+        """End the instance of a node whose drain is done; its target goes down with it if asked."""
+        if action.decrement:
+            self._targets[FleetKey(name=action.fleet, region=action.region)] -= 1
+        self._actions.append(action)
+
+    def delete_terminated(self, action: DeleteNode) -> None:
+        """Delete the Node object of an instance that is terminated."""
+        self._actions.append(action)
+
+    # ---- the safety stop ------------------------------------------------------------------
+
+    def settle_removals(self, *, suspicious: bool, also: str) -> None:
+        """Begin all removals, or hold every one of them.
+
+        Args:
+            suspicious: Whether it is so much that a second full list has to agree first.
+            also: The code under which instances are held that count as removals too.
+        """
+        if not suspicious:
+            for removal in self._removals:
+                self._actions += removal.actions
+                self._placements += removal.placements
+            return
+        self._held = [
+            replace(each, code=SAFETY_STOP) if each.code == also else each for each in self._held
+        ]
+        for removal in self._removals:
+            instance = "" if removal.node is not None else removal.instance or ""
+            self.hold(SAFETY_STOP, removal.node, instance)

@@ -1,0 +1,60 @@
+"""What scale-up buys in a plan, and the kinds of pods for which it buys nothing more."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from reconciler.model.ids import FleetKey, Region
+from reconciler.model.memory import DemandMemory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacesTaken:
+    """Who filled the nodes that were asked for other pods."""
+
+    short: str
+    """By number and sector, for Events, which tenants read."""
+    named: str
+    """With the pods' names, for operators."""
+
+
+@dataclass(slots=True, eq=False)
+class Purchases:
+    """Written by scale-up alone; everything else reads it."""
+
+    nodes: dict[FleetKey, int] = field(default_factory=dict)
+    """New nodes per fleet that demand asked for, and no minimum."""
+    pods: dict[FleetKey, int] = field(default_factory=dict)
+    """Pods that asked for them."""
+    nano_usd_per_hour: int = 0
+    remembered: dict[tuple[str, str, Region], DemandMemory] = field(default_factory=dict)
+    """Purchases to be remembered, by kind of pods, fleet and region."""
+    quarantined: dict[int, str] = field(default_factory=dict)
+    """Numbers of classes for which nothing is bought any more, and why."""
+    awaiting_bind: dict[int, str] = field(default_factory=dict)
+    """Numbers of classes for which nothing more is bought for now, and the sentence that says why:
+    kube-scheduler has yet to bind them, or pods of other sectors keep taking their places."""
+    places_taken: dict[int, PlacesTaken] = field(default_factory=dict)
+    """Numbers of classes whose new nodes other pods have filled, and who they are."""
+    bounds: list[tuple[frozenset[str], int]] = field(default_factory=list)
+    """Lower bounds on what had to be bought, per set of sectors that have nothing in common."""
+
+    def add(self, key: FleetKey, nodes: int, pods: int, nano_usd_per_hour: int) -> None:
+        """Note nodes of a fleet that are bought, and how many pods get places on them."""
+        self.nodes[key] = self.nodes.get(key, 0) + nodes
+        self.pods[key] = self.pods.get(key, 0) + pods
+        self.nano_usd_per_hour += nano_usd_per_hour
+
+    def note_bound(self, sectors: Iterable[str], nano_usd: int) -> None:
+        """Note that what these sectors need must cost at least so much.
+
+        Bounds add up only where no node can serve both: of purchases that share a sector the
+        larger bound counts.
+        """
+        merged, most = frozenset(sectors), nano_usd
+        apart: list[tuple[frozenset[str], int]] = []
+        for known, bound in self.bounds:
+            if known & merged:
+                merged, most = known | merged, max(most, bound)
+            else:
+                apart.append((known, bound))
+        self.bounds = [*apart, (merged, most)]

@@ -1,0 +1,52 @@
+"""ClusterView: the facts of one snapshot, joined and sorted, as every policy reads them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.ids import FleetKey, NodeName, PodKey
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.census import PodGroup
+from reconciler.planner.demand import Demand
+from reconciler.planner.fleets.inventory import FleetStatus, Inventory
+from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.placement.classes import ClassTable
+from reconciler.planner.settings import PlannerSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterView:
+    """The facts of one snapshot. Policies only read it: decisions go to the PlanBuilder."""
+
+    snapshot: Snapshot
+    settings: PlannerSettings
+    inventory: Inventory
+    table: ClassTable
+    """The classes of all pods. It only remembers answers, and gives the same ones without."""
+    demand: Demand
+    nodes: Mapping[NodeName, Node]
+    """In name order."""
+    row_of: Mapping[NodeName, int]
+    """The row of each node in the what-if cluster."""
+    offers: Mapping[FleetKey, NewNode]
+    """What a new node of each fleet is."""
+    running: Sequence[PodGroup]
+    """Bound pods that are not finished, in groups."""
+    pods_on: Mapping[NodeName, Sequence[Pod]]
+    """The same by node, without those that are stuck terminating: they keep no node."""
+    stuck_terminating_on: Mapping[NodeName, Sequence[Pod]]
+    """The pods by node that are stuck terminating (see `disruption.stuck_terminating`)."""
+    finished_on: Mapping[NodeName, Sequence[Pod]]
+    statuses: Mapping[FleetKey, FleetStatus]
+    unequipped: frozenset[NodeName] = frozenset()
+    """Nodes whose devices have not come yet: pods wait for them, none is moved there."""
+
+    @property
+    def at(self) -> datetime:
+        """The clock."""
+        return self.snapshot.at
+
+    def stuck_terminating(self, node: NodeName) -> tuple[PodKey, ...]:
+        """Return the pods on a node that are stuck terminating, by name."""
+        return tuple(sorted(pod.key for pod in self.stuck_terminating_on.get(node, ())))

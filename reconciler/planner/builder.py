@@ -145,8 +145,15 @@ class PlanBuilder:
 
     @property
     def kept(self) -> Sequence[Kept]:
-        """Why nodes stay, in the order in which it was said."""
-        return self._kept
+        """Why nodes stay, by name: the last word on each node.
+
+        That a node is not Ready is said only where nothing else was.
+        """
+        found: dict[NodeName, Kept] = {}
+        for each in self._kept:
+            if each.code != "not-ready" or each.node not in found:
+                found[each.node] = each
+        return sorted(found.values())
 
     def size_of(self, key: FleetKey) -> int:
         """Return the nodes that a fleet will have: one more comes on top of that.

@@ -15,7 +15,6 @@ from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceab
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
-from reconciler.planner.disruption.kept import one_reason_each
 from reconciler.planner.disruption.removals import settle_removals
 from reconciler.planner.disruption.unproven import (
     check_removals,
@@ -108,7 +107,7 @@ def _finish(builder: PlanBuilder) -> Plan:
     check_removals(builder)
     snapshot, settings = view.snapshot, view.settings
     foreign = snapshot.cloud.ignored if snapshot.cloud else ()
-    kept = tuple(one_reason_each(builder.kept))
+    kept = tuple(builder.kept)
     kept_by_name = {each.node: each for each in kept}
     return Plan(
         at=snapshot.at,

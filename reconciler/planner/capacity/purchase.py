@@ -31,7 +31,7 @@ from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import shared_keys
 from reconciler.planner.placement.fill import fill, local_room, rules_room, tightness
 from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS
-from reconciler.planner.placement.simulation import RowSpec, Simulation
+from reconciler.planner.placement.simulation import DEMAND, IN_HOPE, RowSpec, Simulation, Terms
 from reconciler.planner.settings import Expander
 
 
@@ -298,10 +298,7 @@ class _Singles:
             return 0
         if not any(c.topology.key in ZONE_KEYS for c in links.obeyed()):
             return 0
-        self._sim.hopeful = True
-        placed = self._on_another(pod_class, left)
-        self._sim.hopeful = False
-        return placed
+        return self._on_another(pod_class, left, IN_HOPE)
 
     def _on_bought(self, pod_class: PodClass, count: int) -> int:
         """Use room on nodes bought already; how many pods are left."""
@@ -319,7 +316,7 @@ class _Singles:
         self._purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
         return int(amounts.sum())
 
-    def _on_another(self, pod_class: PodClass, count: int) -> int:
+    def _on_another(self, pod_class: PodClass, count: int, terms: Terms = DEMAND) -> int:
         """Buy one more node for the class, the cheapest that its rules accept."""
         prices = [o.node.nano_usd_per_hour for o in self._table.offers]
         places = self._table.places_of(shared_keys(self._sim.links(pod_class)))
@@ -328,12 +325,12 @@ class _Singles:
             # An empty node that is large enough is refused by rules alone, which read its place.
             if self._left[index] <= 0 or places[index] in refused:
                 continue
-            if self._sim.hopeful and not self._has_zones(index):
+            if terms.hopeful and not self._has_zones(index):
                 continue
             if not self._budget.allows(prices[index]):
                 self._purchase.over_budget = True
                 continue
-            placed = self._try(pod_class, self._table.offers[index], count)
+            placed = self._try(pod_class, self._table.offers[index], count, terms)
             if placed:
                 self._left[index] -= 1
                 self._budget = self._budget.less(prices[index], 1)
@@ -380,12 +377,12 @@ class _Singles:
         variants = self._table.offers[index].node.row.variants
         return len({labels.get(ZONE, "") for labels in variants}) > 1
 
-    def _try(self, pod_class: PodClass, offer: Offer, count: int) -> int:
+    def _try(self, pod_class: PodClass, offer: Offer, count: int, terms: Terms = DEMAND) -> int:
         mark = self._sim.fork()
         row = self._sim.add_row(priced_row(offer))
         among = np.zeros(self._sim.rows, dtype=np.bool_)
         among[row] = True
-        taken = fill(self._sim, pod_class, count, among, np.array([row]))
+        taken = fill(self._sim, pod_class, count, among, np.array([row]), terms)
         if not taken:
             self._sim.revert(mark)
             return 0

@@ -17,7 +17,7 @@ from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
-from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.placement.simulation import MOVES, RowSpec
 
 SPREAD_PODS_MAX = 200
 """Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
@@ -133,7 +133,7 @@ class DrainSimulator:
         taken: list[list[tuple[int, int]]] = []
         rows: set[int] = set()
         for pod_class, pods in groups:
-            found = fill(builder.sim, pod_class, len(pods), among, order)
+            found = fill(builder.sim, pod_class, len(pods), among, order, MOVES)
             if sum(amount for _, amount in found) < len(pods):
                 self.undo(before)
                 return None
@@ -219,7 +219,7 @@ class DrainSimulator:
         disliked[self._marked] = _LAST
         share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
         for pod_class in classes:
-            takes = among & (sim.room(pod_class) > 0)
+            takes = among & (sim.room(pod_class, MOVES) > 0)
             chosen = int(np.where(takes, share, -np.inf).argmax())
             if not takes[chosen]:
                 break
@@ -269,7 +269,7 @@ class DrainSimulator:
             takes |= sim.admitted(pod_class)
         open_rows = self._with(also)
         open_rows[row] = False
-        free = sim.available()[open_rows & takes, :CPU_AND_MEMORY]
+        free = sim.free[open_rows & takes, :CPU_AND_MEMORY]
         left = np.maximum(free, 0).sum(axis=0)
         asked = sum(c.requests[:CPU_AND_MEMORY] * len(pods) for c, pods in groups)
         return bool((left < asked).any())

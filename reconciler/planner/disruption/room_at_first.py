@@ -31,7 +31,7 @@ class RoomAtFirst:
     def __init__(self, sim: Simulation, may_stay: BoolArray) -> None:
         self._sim = sim
         self._may_stay = may_stay.copy()
-        self._free = sim.available().copy()
+        self._free = sim.free.copy()
         self._kinds = sim.kinds.copy()
         self._expected: Sequence[Leaving] = ()
         self._lacking: dict[int, tuple[Sequence[Group], bool]] = {}

@@ -16,7 +16,7 @@ from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links, SpreadRule
 from reconciler.planner.placement.filters import topology_spread
 from reconciler.planner.placement.kinds import HOSTNAME
-from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.placement.simulation import DEMAND, Simulation, Terms
 from reconciler.planner.placement.topology import Counter, Topology
 
 _UNCERTAIN = -2
@@ -75,12 +75,17 @@ class SharedRules:
     """The shared rules of one class, with tallies that follow an assignment."""
 
     def __init__(
-        self, sim: Simulation, pod_class: PodClass, keys: Sequence[str], tallies: dict[int, _Tally]
+        self,
+        sim: Simulation,
+        pod_class: PodClass,
+        keys: Sequence[str],
+        tallies: dict[int, _Tally],
+        terms: Terms = DEMAND,
     ) -> None:
         """`tallies` (by counter identity) outlives one class while a purchase is being planned."""
         self._axis = {key: i for i, key in enumerate(keys)}
         self._tallies = tallies
-        self._hopeful = sim.hopeful
+        self._hopeful = terms.hopeful
         links = sim.links(pod_class)
         self._anti = [(c, itself) for c, itself in links.anti if c.topology.key in self._axis]
         self._held = [c for c in links.held_against if c.topology.key in self._axis]

@@ -12,7 +12,7 @@ from reconciler.planner.placement.domains import (
 )
 from reconciler.planner.placement.filters import inter_pod_affinity
 from reconciler.planner.placement.kinds import HOSTNAME
-from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.placement.simulation import DEMAND, Simulation, Terms
 from reconciler.planner.placement.topology import uncertain_rows
 
 _ROUNDS_MAX = 64
@@ -39,7 +39,12 @@ def take_in_order(room: IntArray, order: IntArray, count: int) -> tuple[IntArray
 
 
 def fill(
-    sim: Simulation, pod_class: PodClass, count: int, among: BoolArray, order: IntArray
+    sim: Simulation,
+    pod_class: PodClass,
+    count: int,
+    among: BoolArray,
+    order: IntArray,
+    terms: Terms = DEMAND,
 ) -> list[tuple[int, int]]:
     """Place up to `count` pods on rows of `among`; (row, amount) in the order they were taken."""
     links = sim.links(pod_class)
@@ -47,12 +52,12 @@ def fill(
         return []
     keys = shared_keys(links)
     if keys and links.affinity:
-        return _fill_near(sim, pod_class, count, among, order, keys)
+        return _fill_near(sim, pod_class, count, among, order, keys, terms)
     if keys:
-        return _fill_places(sim, pod_class, count, among, order, keys)
+        return _fill_places(sim, pod_class, count, among, order, keys, terms)
     taken: list[tuple[int, int]] = []
     for _ in range(1 if links.plain else _ROUNDS_MAX):
-        room = np.where(among, sim.room(pod_class), 0)
+        room = np.where(among, sim.room(pod_class, terms), 0)
         if links.affinity and not _group_exists(sim, pod_class):
             room = np.minimum(room, 1)
             count_now = 1
@@ -74,9 +79,9 @@ def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
     return any(counter.counts.any() for counter in sim.links(pod_class).affinity)
 
 
-def local_room(sim: Simulation, pod_class: PodClass) -> IntArray:
+def local_room(sim: Simulation, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
     """`Simulation.room` without the rules on how domains that rows share are filled."""
-    room = np.where(sim.admitted(pod_class), sim.resource_room(pod_class), 0)
+    room = np.where(sim.admitted(pod_class), sim.resource_room(pod_class, terms), 0)
     return rules_room(sim, pod_class, room)
 
 
@@ -99,6 +104,7 @@ def _fill_near(
     among: BoolArray,
     order: IntArray,
     keys: tuple[str, ...],
+    terms: Terms,
 ) -> list[tuple[int, int]]:
     """Rows whose zone is known together; then the others one by one, as each is its own zone.
 
@@ -106,21 +112,21 @@ def _fill_near(
     """
     shares_node = any(c.topology.key == HOSTNAME for c in sim.links(pod_class).affinity)
     if count > 1 and shares_node and not _group_exists(sim, pod_class):
-        first = _fill_near(sim, pod_class, 1, among, order, keys)
+        first = _fill_near(sim, pod_class, 1, among, order, keys, terms)
         if not first:
             return []
-        return first + _fill_near(sim, pod_class, count - 1, among, order, keys)
+        return first + _fill_near(sim, pod_class, count - 1, among, order, keys, terms)
     unknown = np.zeros(sim.rows, dtype=np.bool_)
     for counter in sim.links(pod_class).affinity:
         unknown |= uncertain_rows(counter.topology)
-    taken = _fill_places(sim, pod_class, count, among & ~unknown, order, keys)
+    taken = _fill_places(sim, pod_class, count, among & ~unknown, order, keys, terms)
     count -= sum(amount for _, amount in taken)
     for row in order[(among & unknown)[order]].tolist():
         if count <= 0:
             break
         alone = np.zeros(sim.rows, dtype=np.bool_)
         alone[row] = True
-        parts = _fill_places(sim, pod_class, count, alone, order, keys)
+        parts = _fill_places(sim, pod_class, count, alone, order, keys, terms)
         taken += parts
         count -= sum(amount for _, amount in parts)
     return taken
@@ -133,9 +139,10 @@ def _fill_places(
     among: BoolArray,
     order: IntArray,
     keys: tuple[str, ...],
+    terms: Terms,
 ) -> list[tuple[int, int]]:
     """Decide per place first, then fill the rows of each."""
-    room = np.where(among, local_room(sim, pod_class), 0)
+    room = np.where(among, local_room(sim, pod_class, terms), 0)
     fitting = room.nonzero()[0]
     if not len(fitting):
         return []
@@ -144,7 +151,7 @@ def _fill_places(
     membership = membership.reshape(-1)
     capacities = np.zeros(len(places), dtype=np.int64)
     np.add.at(capacities, membership, np.minimum(room[fitting], UNLIMITED))
-    rules = SharedRules(sim, pod_class, keys, {})
+    rules = SharedRules(sim, pod_class, keys, {}, terms)
     tuples = [tuple(int(x) for x in place) for place in places]
     amounts = assign(rules, tuples, [int(c) for c in capacities], count)
     taken: list[tuple[int, int]] = []

@@ -45,6 +45,25 @@ class RowSpec:
     """Ten-thousandths added to CPU and memory of each pod placed here; new capacity only."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a question about room is asked."""
+
+    borrows: bool = True
+    """Whether pods of higher priority may take the room of balloon pods."""
+    hopeful: bool = False
+    """Whether a node whose zone EC2 has yet to choose counts as coming where it is needed:
+    not in every zone that it may come up in, but in one of them."""
+
+
+DEMAND = Terms()
+"""For pods that wait."""
+MOVES = Terms(borrows=False)
+"""For pods that are moved: they must not push balloon pods out, which would be bought for again."""
+IN_HOPE = Terms(hopeful=True)
+"""For pods that wait for a zone that EC2 chooses."""
+
+
 class Simulation:
     """The what-if cluster. Mutable, with `fork` and `revert`; never copied."""
 
@@ -74,11 +93,6 @@ class Simulation:
         self._placed: dict[int, list[tuple[IntArray, IntArray]]] = {}
         """The same of the journal."""
         self._rows = 0
-        self.lends = True
-        """Whether higher priorities may take the room of balloon pods."""
-        self.hopeful = False
-        """Whether a node whose zone EC2 has yet to choose counts as coming where it is needed:
-        not in every zone that it may come up in, but in one of them."""
         self.version = 0
         """Changes whenever rows come, go or change kind."""
 
@@ -175,7 +189,7 @@ class Simulation:
 
     def available(self) -> IntArray:
         """`free`, with the room of balloon pods, which higher priorities may take."""
-        if self._lendable is None or not self.lends:
+        if self._lendable is None:
             return self.free
         self._lendable = grown(self._lendable, self._rows)
         return np.asarray(self.free + self._lendable[: self._rows])
@@ -228,21 +242,21 @@ class Simulation:
             )
         return np.array(known, dtype=np.bool_)
 
-    def resource_room(self, pod_class: PodClass) -> IntArray:
+    def resource_room(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
         """How many pods of the class each row's countable dimensions still hold."""
-        borrows = pod_class.spec.priority >= 0 and pod_class.spec.preempts
+        borrows = terms.borrows and pod_class.spec.priority >= 0 and pod_class.spec.preempts
         free = self.available() if borrows else self.free
         room = resources.room(
             free, self.offers, self._over[: self._rows], pod_class.requests, pod_class.columns
         )
         return self._shared.limited(pod_class, free, room)
 
-    def room(self, pod_class: PodClass) -> IntArray:
+    def room(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
         """How many more pods of the class each row could take, filling that row alone.
 
         Rows that share a topology domain share its room: fill such domains one pod at a time.
         """
-        room = np.where(self.admitted(pod_class), self.resource_room(pod_class), 0)
+        room = np.where(self.admitted(pod_class), self.resource_room(pod_class, terms), 0)
         links = self.links(pod_class)
         if links.plain:
             return room

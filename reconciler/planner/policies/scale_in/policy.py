@@ -12,11 +12,9 @@ from reconciler.planner.policies.scale_in.under_way import finish_leaving
 
 def propose(builder: PlanBuilder) -> None:
     """End what was being emptied, then begin with nodes that are empty, then with under-used."""
-    builder.sim.lends = False  # whoever moves must not push headroom out, which would buy it again
     context = make_context(builder, finish_leaving(builder))
     eligible = find_eligible(context)
     candidates = find_candidates(context)
     remove_empty(context, eligible, find_awaited(context, candidates, eligible))
     remove_under_used(context, candidates)
     mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)
-    builder.sim.lends = True

@@ -8,6 +8,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.preferences import Preferences
+from reconciler.planner.placement.simulation import DEMAND, Terms
 from reconciler.planner.reservations import WaitingClass
 
 CHAIN_MAX = 16
@@ -172,11 +173,16 @@ def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:
 
 
 def fill_class(
-    builder: PlanBuilder, waiting: WaitingClass, among: BoolArray, order: IntArray
+    builder: PlanBuilder,
+    waiting: WaitingClass,
+    among: BoolArray,
+    order: IntArray,
+    terms: Terms = DEMAND,
 ) -> None:
-    """Reservation as many of the class's pods as rows of `among` take."""
+    """Reserve places for as many of the class's pods as rows of `among` take."""
     if waiting.left and among.any():
-        _reserve(builder, waiting, fill(builder.sim, waiting.pod_class, waiting.left, among, order))
+        taken = fill(builder.sim, waiting.pod_class, waiting.left, among, order, terms)
+        _reserve(builder, waiting, taken)
 
 
 def _reserve(builder: PlanBuilder, waiting: WaitingClass, taken: list[tuple[int, int]]) -> None:

@@ -23,6 +23,7 @@ from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joi
 from reconciler.planner.fleets.version import version_of
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.placement.kinds import ZONE, ZONE_KEYS
+from reconciler.planner.placement.simulation import IN_HOPE
 from reconciler.planner.policies.scale_up.place import fill_class
 from reconciler.planner.policies.scale_up.places_taken import Taken, note_places_taken
 from reconciler.planner.reservations import WaitingClass
@@ -99,7 +100,7 @@ def judge_demand(builder: PlanBuilder) -> None:
 
 
 def wait_for_hoped(builder: PlanBuilder) -> None:
-    """Reservation pods the launching nodes that were bought for them in the hope for their zone.
+    """Reserve for pods the launching nodes that were bought for them in the hope for their zone.
 
     What becomes of such a node is known when it has come; until then no other one is bought.
     """
@@ -113,14 +114,12 @@ def wait_for_hoped(builder: PlanBuilder) -> None:
     if not (fleets and launching):
         return
     kinds, order = _Kinds(), tightness(builder.sim)
-    builder.sim.hopeful = True
     for waiting in builder.waiting:
         if waiting.left and needs_a_zone(builder, waiting):
             bought_from = fleets.get(kinds.of_class(waiting), set())
             among = np.zeros(builder.sim.rows, dtype=np.bool_)
             among[[row for row, key in launching.items() if key in bought_from]] = True
-            fill_class(builder, waiting, among, order)
-    builder.sim.hopeful = False
+            fill_class(builder, waiting, among, order, IN_HOPE)
 
 
 def needs_a_zone(builder: PlanBuilder, waiting: WaitingClass) -> bool:

@@ -13,7 +13,7 @@ from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.demand import UnschedulablePods, find_demand
-from reconciler.planner.disruption.stuck_terminating import parted_by_stuck_terminating
+from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
 from reconciler.planner.fleets.new_nodes import NewNode, daemon_specs, new_node

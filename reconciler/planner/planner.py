@@ -15,7 +15,8 @@ from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceab
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
-from reconciler.planner.disruption.removals import settle_removals
+from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
+from reconciler.planner.disruption.limits.removals import settle_removals
 from reconciler.planner.disruption.unproven import (
     check_removals,
     hold_for_skew,
@@ -29,15 +30,7 @@ from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_builder
-from reconciler.planner.policies import (
-    capacity_limits,
-    needed_nodes,
-    orphans,
-    scale_in,
-    scale_up,
-    stuck_instances,
-    unready_nodes,
-)
+from reconciler.planner.policies import capacity_limits, needed_nodes, scale_up
 from reconciler.planner.policies.scale_up.places_taken import places_taken_of
 from reconciler.planner.policy import PolicySpec
 from reconciler.planner.raise_limits import (
@@ -50,12 +43,10 @@ from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
 
 ORDER = (
-    stuck_instances.SPEC,
-    unready_nodes.SPEC,
+    PolicySpec(name="forced_disruption", propose=propose_forced),
     capacity_limits.SPEC,
     scale_up.SPEC,
-    scale_in.SPEC,
-    orphans.SPEC,
+    PolicySpec(name="voluntary_disruption", propose=propose_voluntary),
     needed_nodes.SPEC,
 )
 """Each policy sees what earlier ones reserved: broken nodes first, then demand, then what saves

@@ -1,1 +1,1 @@
-"""Taking pods off nodes, and nodes out of the cluster, whatever the reason."""
+"""One engine for everything that takes a pod off a node; `engine` says in which order it works."""

@@ -7,7 +7,7 @@ from reconciler.model.ids import NodeName
 from reconciler.model.plan import Kept
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.demand import FLEET, SECTOR, SIZE, SectorFinder, wanted_values
-from reconciler.planner.disruption.idleness import counted
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits
 from reconciler.planner.settings import PlannerSettings

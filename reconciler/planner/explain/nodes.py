@@ -13,7 +13,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.idleness import counted
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.text import counted_noun

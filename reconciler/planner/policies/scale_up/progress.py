@@ -18,7 +18,7 @@ from reconciler.model.ids import FleetKey, Region
 from reconciler.model.memory import DemandMemory
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.digests import digest_of
-from reconciler.planner.disruption.idleness import counted, is_empty
+from reconciler.planner.disruption.drains.idleness import counted, is_empty
 from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
 from reconciler.planner.fleets.version import version_of
 from reconciler.planner.placement.fill import tightness

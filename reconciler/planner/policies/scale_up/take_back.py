@@ -8,7 +8,7 @@ from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.drains import end_of_drain, untaint
+from reconciler.planner.disruption.drains.actions import end_of_drain, untaint
 from reconciler.planner.fleets.inventory import is_draining_voluntarily
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.fill import tightness

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.model.actions import SetCapacity, TaintNode
 from reconciler.model.plan import Plan
-from reconciler.planner.disruption.budgets import is_in_force
+from reconciler.planner.disruption.limits.budgets import is_in_force
 from reconciler.planner.settings import DisruptionBudget, FleetSettings, ScaleInSettings
 from tests.builders import ago, make_fleet_settings, make_node, make_settings
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL

@@ -4,7 +4,10 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from reconciler.planner.policies.scale_in.calendar import grace_seconds, idle_seconds_required
+from reconciler.planner.disruption.blockers.grace_periods import (
+    grace_seconds,
+    idle_seconds_required,
+)
 from reconciler.planner.settings import GracePeriod, ScaleInSettings
 from tests.builders import make_fleet_settings
 

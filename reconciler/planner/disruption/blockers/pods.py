@@ -1,0 +1,55 @@
+"""Blockers that lie outside the node: its fleet's minimum, other nodes' pods, its own pods."""
+
+from collections.abc import Iterable
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.disruption.simulator.relocation import waits_for_its_end
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.rules import Judge, Ruling, Verdict
+
+IN_USE = Blocker("in-use", "pods of nodes that leave come here")
+NEEDED_BACK = Blocker("demand", "demand with its over-subscription would need it back")
+
+
+def at_minimum(status: FleetStatus) -> Blocker:
+    """Return the blocker of a fleet that cannot do without one more node."""
+    return Blocker("min-capacity", f"the fleet is at its min_capacity of {status.min}")
+
+
+def blocking_pod(rulings: Iterable[tuple[Pod, Ruling]]) -> Blocker | None:
+    """The blocker of the first pod that may not be moved; None when all may."""
+    for pod, ruling in rulings:
+        if ruling.verdict is Verdict.BLOCK:
+            return _pod_blocker(pod, ruling)
+    return None
+
+
+def movable(judge: Judge, pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod], Blocker | None]:
+    """The pods that have to move, and those that come again; or none, and the first that may not.
+
+    A node is asked about with every plan, so the first answer that blocks it is the last one.
+    """
+    moving: list[Pod] = []
+    again: list[Pod] = []
+    for pod in pods:
+        ruling = judge.ruling(pod)
+        if ruling.verdict is Verdict.BLOCK:
+            return [], [], _pod_blocker(pod, ruling)
+        if ruling.verdict is Verdict.OK:
+            moving.append(pod)
+        elif comes_again(pod, ruling):
+            again.append(pod)
+    return moving, again, None
+
+
+def comes_again(pod: Pod, ruling: Ruling) -> bool:
+    """Whether it is stopping and its successor comes when it is gone, as a StatefulSet's does.
+
+    Without a place kept for it another node would be ended, and one bought for it.
+    """
+    return ruling.verdict is Verdict.WAIT and waits_for_its_end(pod)
+
+
+def _pod_blocker(pod: Pod, ruling: Ruling) -> Blocker:
+    return Blocker(ruling.code, f"{pod.key}: {ruling.reason}")

@@ -1,0 +1,110 @@
+"""What all methods share: limits, rules, and which nodes are being emptied."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.model.actions import PolicyName
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.limits.blast_radius import BlastRadiusLimits
+from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
+from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
+from reconciler.planner.disruption.simulator.relocation import Relocation
+from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.rules import Judge, judge_of
+from reconciler.planner.settings import FleetSettings
+from reconciler.planner.view import ClusterView
+
+
+@dataclass(slots=True, eq=False)
+class DisruptionContext:
+    """The limits of one plan; drains that were begun earlier have been dealt with."""
+
+    builder: PlanBuilder
+    under_way: Sequence[Relocation]
+    room: FleetRoom
+    reserve: DemandReserve
+    budgets: DisruptionBudgets
+    blast_radius: BlastRadiusLimits
+    draining: frozenset[NodeName]
+    """Nodes that are being emptied, by whatever policy."""
+    draining_before: int
+    """How many nodes carried our taint when the plan was made, those that it ends included."""
+    non_empty_draining: int
+    """How many of our draining nodes still have pods."""
+    closed: set[NodeName] = field(default_factory=set)
+    """Empty nodes that are no destinations: about to go, waiting, or kept as spares."""
+    waiting: set[NodeName] = field(default_factory=set)
+    """Empty nodes that wait for their time, for their turn, or for the pods of a dearer node."""
+    spares: set[NodeName] = field(default_factory=set)
+    """Empty nodes that stay as spares of their instance type."""
+    unneeded: dict[NodeName, PolicyName] = field(default_factory=dict)
+    """Nodes that may go when their time comes, in that order, and for which policy."""
+    not_looked_at: set[NodeName] = field(default_factory=set)
+    """Candidates whose turn did not come in this plan."""
+    empty_begun: int = 0
+    """Empty nodes that this plan begins to remove."""
+    non_empty_begun: int = 0
+    """Nodes with pods that this plan begins to drain."""
+    _judges: dict[int, Judge] = field(default_factory=dict)
+    """By identity of a fleet's settings, which the view keeps alive."""
+
+    @property
+    def view(self) -> ClusterView:
+        """The facts."""
+        return self.builder.view
+
+    @property
+    def idle(self) -> set[NodeName]:
+        """Empty nodes that are open to pods: kube-scheduler knows nothing of what they wait for."""
+        return self.waiting | self.spares
+
+    def wait(self, name: NodeName, *, mark: bool = True) -> None:
+        """An empty node stays for now, and takes no pods.
+
+        Args:
+            name: The node.
+            mark: Whether it gets the soft taint; not in the plan that starts its timer.
+        """
+        self.closed.add(name)
+        self.waiting.add(name)
+        if mark:
+            self.unneeded[name] = "scale-in"
+
+    def judge(self, fleet: FleetSettings) -> Judge:
+        """Return the rules on moving pods as the fleet's settings have them."""
+        known = self._judges.get(id(fleet))
+        if known is None:
+            known = judge_of(terms_of(fleet.scale_in), self.builder.budgets.coverage)
+            self._judges[id(fleet)] = known
+        return known
+
+
+def open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
+    """Yield the nodes of our fleets that are neither draining nor leaving, with their fleets."""
+    for node in view.nodes.values():
+        key = view.inventory.fleet_of_node.get(node.name)
+        if key is not None and not is_draining(node) and node.name not in view.inventory.leaving:
+            yield node, key
+
+
+def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> DisruptionContext:
+    """Return the context of a run: actions planned so far and drains under way are counted in."""
+    view = builder.view
+    draining, ours = still_draining(builder), view.inventory.fleet_of_node
+    return DisruptionContext(
+        builder=builder,
+        under_way=under_way,
+        room=FleetRoom(builder),
+        reserve=DemandReserve(builder),
+        budgets=DisruptionBudgets(view),
+        blast_radius=BlastRadiusLimits(view, view.settings.blast_radius),
+        draining=draining,
+        draining_before=sum(map(is_draining, view.nodes.values())),
+        non_empty_draining=sum(
+            name in ours and bool(counted(view.pods_on.get(name, ()))) for name in draining
+        ),
+    )

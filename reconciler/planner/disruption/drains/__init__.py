@@ -1,0 +1,1 @@
+"""What is written on nodes: drains, their progress, timers and soft taints."""

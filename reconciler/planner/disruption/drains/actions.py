@@ -1,0 +1,196 @@
+"""The words of a drain: what begins one, what ends one that failed, and how long it then rests."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import (
+    DRAIN_FAILED,
+    DRAIN_PROGRESS,
+    DRAIN_STARTED,
+    DRAINING_TAINT,
+    REPLACEMENT_ASKED,
+    UNNEEDED_SINCE,
+    AnnotateNode,
+    AnyAction,
+    DeleteNode,
+    EvictPod,
+    PolicyName,
+    TaintNode,
+    UntaintNode,
+)
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.fleet import Provider
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.cool_off import cool_off
+from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
+from reconciler.planner.disruption.drains.idleness import parse_time
+from reconciler.planner.disruption.drains.rounds import DrainProgress
+from reconciler.planner.rules import Terms
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import rfc3339
+from reconciler.planner.view import ClusterView
+
+_FORGOTTEN_AFTER = timedelta(hours=6)
+"""A failure this long ago no longer makes the next cool-off longer."""
+
+
+def terms_of(settings: ScaleInSettings) -> Terms:
+    """What a fleet's scale-in may do with pods."""
+    return Terms(
+        move_bare_pods=settings.move_bare_pods,
+        move_local_storage=settings.move_local_storage,
+        move_system_pods=settings.move_system_pods,
+        graceful_termination_max_seconds=settings.graceful_termination_max_seconds,
+    )
+
+
+def annotate(
+    node: Node, key: str, value: str | None, policy: PolicyName, because: str
+) -> AnnotateNode:
+    """One annotation of a node."""
+    return AnnotateNode(node=node.name, key=key, value=value, policy=policy, because=because)
+
+
+def taint(node: Node, policy: PolicyName, because: str) -> TaintNode:
+    """Our draining taint."""
+    return TaintNode(
+        node=node.name,
+        taint=Taint(key=DRAINING_TAINT, value=policy, effect="NoSchedule"),
+        policy=policy,
+        because=because,
+    )
+
+
+def untaint(node: Node, policy: PolicyName, because: str) -> UntaintNode:
+    """Takes it off again."""
+    return UntaintNode(node=node.name, key=DRAINING_TAINT, policy=policy, because=because)
+
+
+def evictions(
+    node: Node, pods: Iterable[Pod], grace_max_seconds: float, policy: PolicyName, because: str
+) -> list[EvictPod]:
+    """One eviction per pod, with the smaller of its own grace period and the limit."""
+    return [
+        EvictPod(
+            pod=pod.key,
+            node=node.name,
+            grace_seconds=int(min(pod.spec.termination_grace_seconds, grace_max_seconds)),
+            policy=policy,
+            because=because,
+        )
+        for pod in sorted(pods, key=lambda pod: pod.key)
+    ]
+
+
+def begin_drain(
+    view: ClusterView,
+    node: Node,
+    evicted: tuple[Sequence[EvictPod], DrainProgress],
+    policy: PolicyName,
+    because: str,
+) -> tuple[AnyAction, ...]:
+    """The actions that begin the drain of a node with pods, each safe to crash after.
+
+    Args:
+        view: The facts.
+        node: The node.
+        evicted: The evictions that budgets allow now, and what is to be noted of those to come.
+        policy: Whose decision it is.
+        because: Why.
+    """
+    moved, progress = evicted
+    noted: str | None = str(progress) if progress.rounds > 1 else None
+    marks = [annotate(node, DRAIN_STARTED, rfc3339(view.at), policy, because)]
+    if noted is not None or DRAIN_PROGRESS in node.annotations:
+        marks.insert(0, annotate(node, DRAIN_PROGRESS, noted, policy, because))
+    return (taint(node, policy, because), *marks, *moved)
+
+
+def drain_started(view: ClusterView, node: Node) -> datetime | None:
+    """When its drain began; a time in the future, or one that cannot be read, counts as now."""
+    text = node.annotations.get(DRAIN_STARTED)
+    if text is None:
+        return None
+    return min(parse_time(text) or view.at, view.at)
+
+
+def last_failure(view: ClusterView, node: Node) -> Attempts | None:
+    """When its last drain failed, and how many failed in a row; None when none is remembered."""
+    return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, _FORGOTTEN_AFTER)
+
+
+def attempts_noted_anew(view: ClusterView, node: Node) -> list[AnnotateNode]:
+    """What a clock noted ahead of its time would hold until then: drains that failed, purchases."""
+    found: list[AnnotateNode] = []
+    for key in (DRAIN_FAILED, REPLACEMENT_ASKED):
+        text = node.annotations.get(key, "")
+        when = parse_time(text.partition("/")[0])
+        if when is not None and when > view.at:
+            noted = read_attempts(text, view.at, _FORGOTTEN_AFTER)
+            found.append(annotate(node, key, str(noted), "scale-in", "it was noted in the future"))
+    return found
+
+
+def rests_until(view: ClusterView, node: Node) -> datetime | None:
+    """Until when its drain is not tried again; None when it may be."""
+    failure = last_failure(view, node)
+    if failure is None:
+        return None
+    until = failure.latest + cool_off(failure.count)
+    return until if until > view.at else None
+
+
+def give_up(
+    view: ClusterView, node: Node, policy: PolicyName, because: str
+) -> tuple[AnnotateNode | UntaintNode, ...]:
+    """A drain that failed or that a pod forbids now: a cool-off begins, and the taint goes.
+
+    In this order, each step safe to crash after: the failure is noted while the taint still says
+    what failed, and a taint without a begun drain is taken off by the next plan. A failure that
+    is noted already, for this very drain, is not counted twice.
+    """
+    return (*end_of_drain(view, node, policy, because), untaint(node, policy, because))
+
+
+def end_of_drain(
+    view: ClusterView, node: Node, policy: PolicyName, because: str
+) -> tuple[AnnotateNode, ...]:
+    """The annotations of a drain that came to nothing: its failure, from which it rests."""
+    failure, started = last_failure(view, node), drain_started(view, node)
+    actions: list[AnnotateNode] = []
+    if failure is None or started is None or failure.latest < started:
+        noted = Attempts(latest=view.at, count=1 if failure is None else failure.count + 1)
+        actions.append(annotate(node, DRAIN_FAILED, str(noted), policy, because))
+    # The start goes last: while it is there the next plan takes off what a crash has left.
+    marks = [key for key in (DRAIN_PROGRESS, DRAIN_STARTED) if key in node.annotations]
+    actions += [annotate(node, key, None, policy, because) for key in marks]
+    return tuple(actions)
+
+
+def give_back(
+    node: Node, policy: PolicyName, because: str
+) -> tuple[AnnotateNode | UntaintNode, ...]:
+    """An emptied node that is used again: the taint and the timers go."""
+    marks = (DRAIN_PROGRESS, DRAIN_STARTED, UNNEEDED_SINCE)
+    timers = [key for key in marks if key in node.annotations]
+    return (
+        untaint(node, policy, because),
+        *(annotate(node, key, None, policy, because) for key in timers),
+    )
+
+
+def delete_when_terminated(builder: PlanBuilder, node: Node, provider: Provider) -> None:
+    """The last step: the object of a node goes when EC2 shows its instance as terminated."""
+    instance = builder.view.inventory.instance_of_node[node.name]
+    if instance.state == "terminated" and not node.deleting:
+        builder.delete_terminated(
+            DeleteNode(
+                node=node.name,
+                uid=node.uid,
+                instance=instance.id,
+                provider=provider,
+                region=instance.region,
+                policy="scale-in",
+                because="its instance is terminated",
+            )
+        )

@@ -1,0 +1,19 @@
+"""The timer `unneeded-since`: started when a node is first unneeded, removed when it is needed."""
+
+from reconciler.model.actions import UNNEEDED_SINCE
+from reconciler.model.cluster import Node
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.actions import annotate
+from reconciler.planner.text import rfc3339
+
+
+def start_timer(builder: PlanBuilder, node: Node, because: str) -> None:
+    """Its idle time counts from now."""
+    noted = rfc3339(builder.view.at)
+    builder.mark(annotate(node, UNNEEDED_SINCE, noted, "scale-in", because))
+
+
+def stop_timer(builder: PlanBuilder, node: Node, because: str = "the node is used again") -> None:
+    """The node is needed; nothing to do where no timer runs."""
+    if UNNEEDED_SINCE in node.annotations:
+        builder.mark(annotate(node, UNNEEDED_SINCE, None, "scale-in", because))

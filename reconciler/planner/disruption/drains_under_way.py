@@ -1,0 +1,272 @@
+"""Nodes on their way out: ended when empty, drained on while not, given back when needed."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from reconciler.model.actions import (
+    DRAIN_PROGRESS,
+    DRAIN_STARTED,
+    AnnotateNode,
+    TerminateInstance,
+    ends_drain,
+)
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.counted import counts
+from reconciler.model.ids import FleetId, FleetKey
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import irreplaceable_pod, protection
+from reconciler.planner.disruption.blockers.pods import (
+    at_minimum,
+    blocking_pod,
+    comes_again,
+)
+from reconciler.planner.disruption.drains.actions import (
+    annotate,
+    delete_when_terminated,
+    drain_started,
+    end_of_drain,
+    evictions,
+    give_back,
+    give_up,
+    terms_of,
+)
+from reconciler.planner.disruption.drains.idleness import counted, kept_by_duplicate
+from reconciler.planner.disruption.drains.rounds import drain_progress, overdue
+from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
+from reconciler.planner.disruption.drains.timers import stop_timer
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
+from reconciler.planner.fleets.inventory import (
+    is_draining,
+    is_draining_voluntarily,
+)
+from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.rules import Judge, Verdict, judge_of
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import counted_noun, duration, rfc3339
+from reconciler.planner.view import ClusterView
+
+
+def finish_leaving(builder: PlanBuilder) -> list[Relocation]:
+    """Delete Node objects of ended instances; end, drain on or give back draining nodes.
+
+    Returns:
+        Where the pods of nodes that drain on go.
+    """
+    view = builder.view
+    taken_back = {action.node for action in builder.actions if ends_drain(action)}
+    under_way: list[tuple[Node, FleetKey]] = []
+    for node in view.nodes.values():
+        key = view.inventory.fleet_of_node.get(node.name)
+        if key is None:
+            _let_alone(builder, node)
+        elif node.name in view.inventory.leaving:
+            delete_when_terminated(builder, node, view.statuses[key].settings.provider)
+        elif node.name in taken_back:
+            stop_timer(builder, node, "demand came back")
+        elif is_draining(node):
+            under_way.append((node, key))
+        elif DRAIN_STARTED in node.annotations:
+            # The taint came off, and then the program was killed or its call failed.
+            ended = end_of_drain(view, node, "scale-in", "its drain is over")
+            builder.cancel_drain(ended)
+    if not under_way:
+        return []
+    leaver = _Leaver(builder)
+    for node, key in under_way:
+        if is_draining_voluntarily(node):
+            leaver.finish(node, key)
+    return leaver.begun
+
+
+def _let_alone(builder: PlanBuilder, node: Node) -> None:
+    """Give a node back whose fleet lives, but is not, or no more, to be emptied."""
+    view = builder.view
+    begun = is_draining_voluntarily(node)
+    if not (begun or DRAIN_STARTED in node.annotations) or not _is_of_unnamed_fleet(view, node):
+        return
+    because = "allow_destroy does not list its fleet any more"
+    if begun:
+        builder.cancel_drain(give_back(node, "scale-in", because))
+    else:
+        builder.cancel_drain(end_of_drain(view, node, "scale-in", because))
+
+
+def _is_of_unnamed_fleet(view: ClusterView, node: Node) -> bool:
+    """Whether its instance runs in a fleet that lives and that the config does not name."""
+    instance, cloud = view.inventory.instance_of_node.get(node.name), view.snapshot.cloud
+    if instance is None or instance.gone or cloud is None:
+        return False
+    known = {fleet.name for fleet in view.settings.fleets()}
+    return any(
+        (fleet.region, fleet.id) == (instance.region, instance.fleet_id)
+        and fleet.state in LIVE_STATES
+        and fleet.name not in known
+        for fleet in cloud.fleets
+    )
+
+
+class _Leaver:
+    """Goes on with drains, one node after the other."""
+
+    def __init__(self, builder: PlanBuilder) -> None:
+        self._builder = builder
+        self._simulator = DrainSimulator(builder)
+        self.begun: list[Relocation] = []
+        """The moves of the nodes that drain on."""
+        self._going_on: dict[FleetKey, int] = {}
+        """Nodes per fleet that drain on: they will lower its target too."""
+
+    def finish(self, node: Node, key: FleetKey) -> None:
+        """Whatever comes next for the node."""
+        builder, status = self._builder, self._builder.view.statuses[key]
+        view = builder.view
+        pods = view.pods_on.get(node.name, [])
+        judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage)
+        begun = DRAIN_STARTED in node.annotations
+        remaining = builder.targets[key] - 1 - self._going_on.get(key, 0)
+        beside = [pod for pod in pods if not counts(pod)]
+        kept = protection(view, node) or irreplaceable_pod(judge, beside)
+        because = kept_by_duplicate(view, node)
+        if kept is not None:
+            because = f"{kept.detail}: it may not be removed"
+        elif not _already_lowered(builder, key) and remaining < status.min:
+            because = at_minimum(status)[1]
+        elif view.row_of[node.name] in builder.used_rows or (counted(pods) and not begun):
+            because = "it is used again"
+        if because:
+            builder.cancel_drain(give_back(node, "scale-in", because))
+        elif status.out_of_reach or view.inventory.is_unseen(node, key):
+            return  # no answer, a late one, or it is gone: no pod is evicted, nothing is ended
+        elif counted(pods):
+            self._drain_on(node, key, pods, judge)
+        elif _evicted_lately(view, node):
+            return
+        elif node.instance_id is not None:
+            _end(builder, node, key)
+
+    def _drain_on(self, node: Node, key: FleetKey, pods: Sequence[Pod], judge: Judge) -> None:
+        """Evict what is still there, unless time is up or the end is no longer in sight."""
+        builder = self._builder
+        view = builder.view
+        settings = view.statuses[key].settings.scale_in
+        rulings = list(judge.rulings(pods))
+        left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
+        moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
+        ending = sum(ruling.verdict is Verdict.WAIT for _, ruling in rulings)
+        moves = None
+        barred = blocking_pod(rulings)
+        why = barred[1] if barred else _too_long(view, node, settings, len(left), ending)
+        if not why:
+            moves = self._simulator.move(node, grouped(view, moving))
+            why = "" if moves else "its pods fit nowhere else any more"
+        if moves is None:
+            builder.cancel_drain(give_up(view, node, "scale-in", why))
+            return
+        self.begun.append(moves)
+        self._going_on[key] = self._going_on.get(key, 0) + 1
+        builder.reserve_moves(moves.rows)
+        builder.mark(*_noted(view, node, len(left), ending))
+        # A budget may allow some now and the rest later: as after a 429, those are asked again.
+        refused = builder.budgets.refusal(left)
+        now = builder.budgets.take_now(left)
+        allowed = {pod.key for pod in now}
+        because = "its drain goes on"
+        if len(now) < len(left):
+            because += f": {len(now)} of {counted_noun(len(left), 'pod')} now, as {refused}"
+            builder.block(node, "budget", because)
+        grace = settings.graceful_termination_max_seconds
+        builder.continue_drain(
+            evictions(node, now, grace, "scale-in", because),
+            [move for move in placements_of(builder, moves) if move.pod in allowed],
+        )
+
+
+def _evicted_lately(view: ClusterView, node: Node) -> bool:
+    """Whether pods that seem stuck have not had their time by our clock.
+
+    Their deletion is dated by the API server's, which may be far behind ours.
+    """
+    graces = [
+        p.spec.termination_grace_seconds for p in view.stuck_terminating_on.get(node.name, ())
+    ]
+    started = drain_started(view, node)
+    if not graces or started is None:
+        return False
+    return view.at - started <= timedelta(seconds=max(graces)) + STUCK_AFTER
+
+
+def _too_long(
+    view: ClusterView, node: Node, settings: ScaleInSettings, to_evict: int, ending: int
+) -> str:
+    """Why the drain has failed by the clock; empty when there is time left."""
+    started = drain_started(view, node) or view.at
+    progress = drain_progress(node, view.at)
+    if progress is not None:
+        return overdue(progress.after(view.at, to_evict, ending), started, view.at, settings)
+    limit_seconds = settings.pod_eviction_timeout_seconds
+    if not to_evict:
+        limit_seconds += settings.graceful_termination_max_seconds
+    spent = view.at - started
+    if spent <= timedelta(seconds=limit_seconds):
+        return ""
+    return f"not empty {duration(spent)} after its drain began"
+
+
+def _noted(view: ClusterView, node: Node, to_evict: int, ending: int) -> list[AnnotateNode]:
+    """What has changed of the drain's marks: how far it is, or a start that cannot be read.
+
+    Such a start is written again, so that the drain can time out.
+    """
+    marks: list[tuple[str, str, str]] = []
+    text = node.annotations.get(DRAIN_STARTED, "")
+    started = drain_started(view, node)
+    if started is None or (started >= view.at and text != rfc3339(view.at)):
+        marks.append((DRAIN_STARTED, rfc3339(view.at), "the start of its drain is not readable"))
+    progress = drain_progress(node, view.at)
+    if progress is not None:
+        now = str(progress.after(view.at, to_evict, ending))
+        if now != node.annotations[DRAIN_PROGRESS]:
+            marks.append((DRAIN_PROGRESS, now, "its drain in rounds has come further"))
+    return [annotate(node, key, value, "scale-in", because) for key, value, because in marks]
+
+
+def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
+    view = builder.view
+    status = view.statuses[key]
+    lowered = _already_lowered(builder, key)
+    if node.instance_id is not None:
+        builder.finish_drain(
+            TerminateInstance(
+                instance=node.instance_id,
+                node=node.name,
+                fleet=key.name,
+                fleet_id=status.live.id if status.live else FleetId(""),
+                provider=status.settings.provider,
+                region=key.region,
+                decrement=not lowered,
+                precondition="empty",
+                from_capacity=status.current,
+                stuck_terminating=view.stuck_terminating(node.name),
+                policy="scale-in",
+                because="drained and still empty",
+            )
+        )
+
+
+def _already_lowered(builder: PlanBuilder, key: FleetKey) -> bool:
+    """Whether the target was lowered for this node before, but the node was not ended.
+
+    More nodes than the target asks for, when all that this plan ends are gone, say so: after a
+    crash between the two steps the target must not go down twice. A target that this plan raises
+    for nodes to come asks for them on top of all that have joined. Nodes and instances that are
+    replaced do not count: the target still asks for them.
+    """
+    ending = sum(
+        1
+        for action in builder.actions
+        if isinstance(action, TerminateInstance)
+        and action.precondition == "empty"
+        and (action.fleet, action.region) == (key.name, key.region)
+    )
+    return builder.view.statuses[key].joined - ending > builder.targets[key]

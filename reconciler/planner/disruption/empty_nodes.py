@@ -1,0 +1,90 @@
+"""Which nodes without pods may go: their timers, and the spares that stay."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
+from reconciler.planner.disruption.blockers.grace_periods import idle_seconds_required
+from reconciler.planner.disruption.blockers.nodes import first_blocker, irreplaceable_pod
+from reconciler.planner.disruption.context import DisruptionContext, open_nodes
+from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
+from reconciler.planner.disruption.drains.timers import start_timer
+from reconciler.planner.fleets.inventory import FleetStatus, is_joining
+from reconciler.planner.placement.kinds import INSTANCE_TYPE
+from reconciler.planner.text import duration
+
+Eligible = tuple[timedelta, Node, FleetStatus]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EligibleNodes:
+    """Nodes that have been empty long enough."""
+
+    nodes: tuple[Eligible, ...]
+    """Empty longest first."""
+    spares: frozenset[NodeName]
+    """Those of them that are kept all the same."""
+
+    @property
+    def removable(self) -> frozenset[NodeName]:
+        """Those that may go."""
+        return frozenset(node.name for _, node, _ in self.nodes) - self.spares
+
+
+def find_eligible(context: DisruptionContext) -> EligibleNodes:
+    """Start timers of empty nodes, and tell which have been empty long enough."""
+    builder = context.builder
+    view = builder.view
+    eligible: list[Eligible] = []
+    for node, key in open_nodes(view):
+        if is_empty(builder, node):
+            found = _eligible(context, node, view.statuses[key])
+            if found is not None:
+                eligible.append((found, node, view.statuses[key]))
+    eligible.sort(key=lambda each: (-each[0], each[1].name))
+    return EligibleNodes(nodes=tuple(eligible), spares=_spares(eligible))
+
+
+def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> timedelta | None:
+    """How long the node has been empty, when that is long enough and nothing forbids its end."""
+    builder = context.builder
+    view = builder.view
+    found = first_blocker(view, node, status) or irreplaceable_pod(
+        context.judge(status.settings), view.pods_on.get(node.name, [])
+    )
+    if found is not None:
+        builder.block(node, *found)
+        return None
+    if is_joining(node, view.at, view.settings.instance_init_seconds):
+        builder.block(node, "not-ready", "it is still starting: pods that wait count on it")
+        return None
+    noted = idle_for(view, node)
+    if noted is None:
+        start_timer(builder, node, "the node is empty: its idle time counts from now")
+    idle = noted or timedelta(0)
+    required = timedelta(
+        seconds=idle_seconds_required(status.settings, view.at, view.settings.timezone)
+    )
+    if idle < required:
+        waits = duration(required - idle)
+        builder.block(node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
+        if context.room.may_leave(status.key):
+            context.wait(node.name, mark=noted is not None)
+        return None
+    return idle
+
+
+def _spares(eligible: Sequence[Eligible]) -> frozenset[NodeName]:
+    """Per fleet and instance type as many as are asked for, idle below `type_idle_threshold`."""
+    counts: dict[tuple[object, str], int] = {}
+    kept: set[NodeName] = set()
+    for idle, node, status in eligible:
+        settings = status.settings.scale_in
+        kind = (status.key, node.labels.get(INSTANCE_TYPE, ""))
+        young = idle.total_seconds() < settings.type_idle_threshold_seconds
+        if young and counts.get(kind, 0) < settings.type_spares:
+            counts[kind] = counts.get(kind, 0) + 1
+            kept.add(node.name)
+    return frozenset(kept)

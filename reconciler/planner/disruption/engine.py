@@ -1,0 +1,53 @@
+"""The order of disruptions (docs/scale-in.md).
+
+Forced methods run before demand is placed: what they take away demand cannot use. Voluntary ones
+run after it, on what demand leaves.
+"""
+
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.context import make_context
+from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
+from reconciler.planner.disruption.drains_under_way import finish_leaving
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.methods import (
+    consolidation,
+    departing,
+    empty,
+    orphaned,
+    stuck,
+    underutilized,
+    unhealthy,
+)
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+
+FORCED: tuple[Method[PlanBuilder], ...] = (stuck.METHOD, unhealthy.METHOD)
+"""Held by no disruption budget; what they take away counts against them."""
+
+VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
+    empty.METHOD,
+    departing.METHOD,
+    underutilized.METHOD,
+    consolidation.METHOD,
+)
+"""Empty nodes first: they leave without a move, and what is about to go takes no pods of others."""
+
+AFTERWARDS: tuple[Method[PlanBuilder], ...] = (orphaned.METHOD,)
+"""For nodes without a fleet, which no limit of a fleet knows."""
+
+
+def propose_forced(builder: PlanBuilder) -> None:
+    """Remove what is broken."""
+    for method in FORCED:
+        method.propose(builder)
+
+
+def propose_voluntary(builder: PlanBuilder) -> None:
+    """Go on with the drains of earlier plans, then begin to remove what nothing needs."""
+    context = make_context(builder, finish_leaving(builder))
+    run = VoluntaryRun(context)
+    for method in VOLUNTARY:
+        method.propose(run)
+    run.tend_timers()
+    mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)
+    for each in AFTERWARDS:
+        each.propose(builder)

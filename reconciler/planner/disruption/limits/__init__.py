@@ -1,0 +1,1 @@
+"""What limits all disruptions together: budgets, blast radius, minima, the safety stop."""

@@ -1,0 +1,88 @@
+"""Blast radius: how many pods of one Deployment or StatefulSet are moved within a time.
+
+Nothing is remembered for it. A pod that was placed within that time, that is being deleted or that
+waits for a node counts as moved, whoever moved it: a rollout or a crash uses the limit up as well.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import timedelta
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.settings import BlastRadius
+from reconciler.planner.text import counted_noun, duration
+from reconciler.planner.view import ClusterView
+
+_Controller = tuple[str, str, str]
+"""Namespace, kind and name."""
+
+
+class BlastRadiusLimits:
+    """What may still be moved of each controller's pods.
+
+    Args:
+        view: The facts.
+        limit: What the config allows; None for everything.
+    """
+
+    def __init__(self, view: ClusterView, limit: BlastRadius | None) -> None:
+        self._limit = limit
+        self._pods: Counter[_Controller] = Counter()
+        self._moved: Counter[_Controller] = Counter()
+        if limit is None:
+            return
+        young = view.at - timedelta(seconds=limit.per_seconds)
+        for pod in view.snapshot.cluster.pods:
+            controller = _controller_of(pod)
+            if controller is None or pod.finished:
+                continue
+            self._pods[controller] += 1
+            placed = pod.started_at or pod.created_at
+            recent = placed is not None and placed > young
+            self._moved[controller] += recent or pod.deleting or pod.node_name is None
+
+    def blocker(self, pods: Iterable[Pod]) -> Blocker | None:
+        """The first controller of which too many pods would be moved; None when all allow it."""
+        if self._limit is None:
+            return None
+        for controller, count in sorted(_counted(pods).items()):
+            total = self._pods[controller]
+            allowed = self._limit.allowed(total)
+            if self._moved[controller] + count > allowed:
+                namespace, kind, name = controller
+                return Blocker(
+                    "blast-radius",
+                    f"{counted_noun(count, 'pod')} of {kind} {namespace}/{name} would be moved and "
+                    f"{self._moved[controller]} were within {self._period()}: "
+                    f"blast_radius allows {allowed} of {total}",
+                )
+        return None
+
+    def take(self, pods: Iterable[Pod]) -> None:
+        """The pods are moved by this plan."""
+        if self._limit is not None:
+            self._moved.update(_counted(pods))
+
+    def _period(self) -> str:
+        assert self._limit is not None
+        return duration(timedelta(seconds=self._limit.per_seconds))
+
+
+def _controller_of(pod: Pod) -> _Controller | None:
+    """The controller that makes such pods; None for a pod without one.
+
+    A Deployment's ReplicaSets are one controller: each is named after the Deployment and the hash
+    of its template, which is a label of its pods.
+    """
+    if pod.owner is None:
+        return None
+    kind, name = pod.owner.kind, pod.owner.name
+    template = pod.labels.get("pod-template-hash")
+    if kind == "ReplicaSet" and template and name.endswith(f"-{template}"):
+        kind, name = "Deployment", name.removesuffix(f"-{template}")
+    return pod.key.namespace, kind, name
+
+
+def _counted(pods: Iterable[Pod]) -> Counter[_Controller]:
+    return Counter(filter(None, map(_controller_of, pods)))

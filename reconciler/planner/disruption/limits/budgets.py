@@ -1,0 +1,111 @@
+"""Disruption budgets: how many nodes may be disrupted at the same time, by reason and by window.
+
+A budget belongs to the cluster, a sector or a fleet. All that match a node hold; the strictest
+wins. Nodes that drain, are not Ready or wait for their replacement use a budget up, whatever the
+reason. Model: Karpenter's NodePool budgets (`spec.disruption.budgets`, v1).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from reconciler.model.ids import FleetKey
+from reconciler.planner.calendar import after_schedule, in_window
+from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.fleets.inventory import FleetStatus, is_draining, is_joining
+from reconciler.planner.settings import DisruptionBudget, DisruptionReason
+from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
+
+
+@dataclass(slots=True, kw_only=True)
+class _InForce:
+    """A budget that holds now, over the fleets of its scope."""
+
+    budget: DisruptionBudget
+    scope: str
+    """For people: `the cluster`, `sector primary`, `fleet primary-small`."""
+    fleets: frozenset[FleetKey]
+    allowed: int
+    used: int
+
+    def limits(self, key: FleetKey, reason: DisruptionReason) -> bool:
+        return key in self.fleets and reason in self.budget.reasons
+
+
+class DisruptionBudgets:
+    """What every budget still allows, given the nodes that are disrupted and all that is begun.
+
+    Args:
+        view: The facts.
+    """
+
+    def __init__(self, view: ClusterView) -> None:
+        self._disrupted = {s.key: _disrupted(view, s) for s in view.inventory.fleets}
+        self._in_force = [
+            self._opened(budget, scope, statuses)
+            for scope, budgets, statuses in _scopes(view)
+            for budget in budgets
+            if is_in_force(budget, view.at, view.settings.timezone)
+        ]
+
+    def _opened(
+        self, budget: DisruptionBudget, scope: str, statuses: Sequence[FleetStatus]
+    ) -> _InForce:
+        return _InForce(
+            budget=budget,
+            scope=scope,
+            fleets=frozenset(status.key for status in statuses),
+            allowed=budget.allowed(sum(len(status.nodes) for status in statuses)),
+            used=sum(self._disrupted[status.key] for status in statuses),
+        )
+
+    def blocker(self, key: FleetKey, reason: DisruptionReason) -> Blocker | None:
+        """The budget that keeps one more node of the fleet; None when all allow it."""
+        for each in self._in_force:
+            if each.limits(key, reason) and each.used >= each.allowed:
+                nodes = counted_noun(each.allowed, "node")
+                detail = (
+                    f"the disruption budget of {each.scope} ({each.budget}) allows {nodes} at a "
+                    f"time, and {each.used} of them are disrupted"
+                )
+                return Blocker("disruption-budget", detail)
+        return None
+
+    def take(self, key: FleetKey) -> None:
+        """One more node of the fleet is disrupted by this plan."""
+        for each in self._in_force:
+            if key in each.fleets:
+                each.used += 1
+
+
+def is_in_force(budget: DisruptionBudget, at: datetime, timezone: str) -> bool:
+    """Whether the budget holds at a moment, by its window or its schedule, or always."""
+    local = at.astimezone(ZoneInfo(timezone))
+    if budget.schedule is not None:
+        return after_schedule(local, budget.schedule, budget.duration_seconds)
+    return in_window(local, budget.starts, budget.ends, budget.weekdays)
+
+
+def _scopes(
+    view: ClusterView,
+) -> Iterable[tuple[str, Sequence[DisruptionBudget], Sequence[FleetStatus]]]:
+    """Each scope with its budgets and the fleets, in their regions, that it is about."""
+    statuses = view.inventory.fleets
+    yield "the cluster", view.settings.disruption_budgets, statuses
+    for sector in view.settings.sectors:
+        own = [status for status in statuses if status.settings.sector == sector.name]
+        yield f"sector {sector.name}", sector.disruption_budgets, own
+        for fleet in sector.fleets:
+            of_fleet = [status for status in own if status.key.name == fleet.name]
+            yield f"fleet {fleet.name}", fleet.disruption_budgets, of_fleet
+
+
+def _disrupted(view: ClusterView, status: FleetStatus) -> int:
+    """Nodes of a fleet that drain or are not Ready; one that still starts serves nothing yet."""
+    init = view.settings.instance_init_seconds
+    return sum(
+        is_draining(node) or not (node.ready or is_joining(node, view.at, init))
+        for node in status.nodes
+    )

@@ -1,0 +1,22 @@
+"""Nodes that are well used and not worth their price: drained when that saves enough.
+
+Their pods go to nodes that stay, or to one cheaper node that is asked for first
+(`disruption.replacement`).
+"""
+
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+
+
+def selects(candidate: Candidate) -> bool:
+    """Whether it is a candidate only because the config asks for consolidation."""
+    return candidate.reason == "consolidation"
+
+
+def propose(run: VoluntaryRun) -> None:
+    """Drain such nodes as far as the limits allow."""
+    run.drain(selects)
+
+
+METHOD = Method(name="consolidation", policy="consolidation", propose=propose)

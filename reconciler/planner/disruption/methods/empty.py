@@ -1,0 +1,74 @@
+"""Nodes that have been empty long enough: the limits, the taint."""
+
+from datetime import timedelta
+
+import numpy as np
+
+from reconciler.model.cluster import Node
+from reconciler.planner.builder import Removal
+from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.drains.actions import taint
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.replacement.awaited import find_awaited
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.settings import DisruptionReason
+from reconciler.planner.text import duration
+
+
+def propose(run: VoluntaryRun) -> None:
+    """Taint what has been empty long enough, but for nodes that take the pods of a dearer one."""
+    context, eligible = run.context, run.empty
+    builder, awaited = context.builder, find_awaited(context, run.candidates, eligible)
+    for idle, node, status in eligible.nodes:
+        if node.name in eligible.spares:
+            builder.block(node, "type-spares", "kept as a spare of its instance type")
+            context.closed.add(node.name)  # no destination either: a spare is kept idle
+            context.spares.add(node.name)
+        elif node.name in awaited and context.room.may_leave(status.key):
+            source = awaited[node.name]
+            why = f"it costs less than {source}, whose pods can come"
+            builder.block(node, "consolidation", why)
+            context.wait(node.name)
+        else:
+            _remove(context, idle, node, status)
+
+
+def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: FleetStatus) -> None:
+    """As far as the limits allow."""
+    builder, most = context.builder, status.settings.scale_in.empty_at_once_max
+    if not context.room.may_leave(status.key):
+        builder.block(node, *at_minimum(status))
+    elif context.draining_before + context.empty_begun >= most:
+        builder.block(node, "max-empty-at-once", "enough nodes are leaving at once")
+        context.wait(node.name)
+    elif budget := context.budgets.blocker(status.key, _reason(status)):
+        builder.block(node, *budget)
+        context.wait(node.name)
+    elif not _spare(context, node, status):
+        builder.block(node, *NEEDED_BACK)
+    else:
+        context.room.leave(status.key)
+        context.budgets.take(status.key)
+        context.empty_begun += 1
+        context.closed.add(node.name)
+        because = f"empty for {duration(idle)}"
+        actions = (taint(node, "scale-in", because),)
+        builder.begin_removal(Removal(key=status.key, node=node.name, actions=actions))
+
+
+def _reason(status: FleetStatus) -> DisruptionReason:
+    """An empty node of a fleet that is to go differs from what the config asks for."""
+    return "drifted" if status.settings.departing else "empty"
+
+
+def _spare(context: DisruptionContext, node: Node, status: FleetStatus) -> bool:
+    """Whether demand of this plan could do without the node."""
+    staying = np.zeros(context.builder.sim.rows, dtype=np.bool_)
+    gone = context.closed | context.draining | {node.name}
+    staying[[row for name, row in context.view.row_of.items() if name not in gone]] = True
+    return context.reserve.holds(status.settings.sector, staying)
+
+
+METHOD = Method(name="empty", policy="scale-in", propose=propose)

@@ -1,0 +1,156 @@
+"""Sweeps what a deleted fleet left behind (docs/failures.md).
+
+An instance that never joined is ended; a node is ended when it has been empty for
+`instance_init_time`, by the steps of scale-in: timer, taint, a last check. A node with pods that
+count is never ended here, nor emptied.
+"""
+
+from datetime import timedelta
+
+from reconciler.model.actions import (
+    AnyAction,
+    PolicyName,
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey, PodKey
+from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.disruption.blockers.nodes import (
+    instance_protection,
+    irreplaceable_pod,
+    protection,
+    unreadable,
+)
+from reconciler.planner.disruption.drains.actions import (
+    delete_when_terminated,
+    give_back,
+    taint,
+    terms_of,
+)
+from reconciler.planner.disruption.drains.idleness import idle_for, is_empty, kept_by_duplicate
+from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.fleets.inventory import is_draining, is_draining_voluntarily
+from reconciler.planner.fleets.orphans import Orphan
+from reconciler.planner.fleets.stuck_ends import STUCK_CAP
+from reconciler.planner.rules import judge_of
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import duration
+from reconciler.planner.view import ClusterView
+
+
+def propose(builder: PlanBuilder) -> None:
+    """End what certainly belongs to no fleet any more; say why the rest stays."""
+    view = builder.view
+    for orphan in view.inventory.orphans.found:
+        if orphan.node is None:
+            _end_unjoined(builder, orphan)
+        else:
+            _tend(builder, orphan, orphan.node)
+    for name in sorted(view.inventory.orphans.ended):
+        delete_when_terminated(builder, view.nodes[name], "ec2-fleet")
+
+
+def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
+    if _wait(builder.view, orphan):
+        return
+    if not builder.stuck_ends.take(orphan.instance.id):
+        builder.hold(STUCK_CAP, instance=orphan.instance.id)
+        return
+    because = f"its fleet {orphan.fleet_id} is gone and it is no node"
+    action = _termination(orphan, "stuck-instance", because)
+    _remove(builder, orphan, action)
+
+
+def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
+    """The next step for a node."""
+    view = builder.view
+    kept = _wait(view, orphan) or _bar(builder, node)
+    draining = is_draining_voluntarily(node)
+    if kept:
+        builder.block(node, "orphan", f"its fleet {orphan.fleet_id} is gone; {kept}")
+        if draining:
+            builder.cancel_drain(give_back(node, "scale-in", kept))
+        elif not is_empty(builder, node):
+            stop_timer(builder, node)
+    elif draining:
+        because = f"its fleet {orphan.fleet_id} is gone, and it is still empty"
+        hanging = view.stuck_terminating(node.name)
+        builder.finish_drain(_termination(orphan, "scale-in", because, hanging))
+    elif not is_draining(node):
+        _begin(builder, orphan, node)
+
+
+def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
+    """Start the timer, or taint the node when it has run out."""
+    view = builder.view
+    because = f"its fleet {orphan.fleet_id} is gone, and nothing counts on it"
+    idle = idle_for(view, node)
+    if idle is None:
+        start_timer(builder, node, because)
+        idle = timedelta(0)
+    left = timedelta(seconds=view.settings.instance_init_seconds) - idle
+    if left > timedelta(0):
+        builder.block(node, "orphan", f"{because}; {duration(left)} to go")
+    else:
+        _remove(builder, orphan, taint(node, "scale-in", because))
+
+
+def _wait(view: ClusterView, orphan: Orphan) -> str:
+    """What time has still to show; empty when nothing."""
+    launched = orphan.instance.launched_at
+    wait = timedelta(seconds=view.settings.instance_init_seconds)
+    if not orphan.certain:
+        return "EC2 has not listed it for less than instance_init_time"
+    if launched is None or view.at - launched < wait:
+        return "it was launched less than instance_init_time ago"
+    kept = instance_protection(orphan.instance)
+    return kept.detail if kept else ""
+
+
+def _bar(builder: PlanBuilder, node: Node) -> str:
+    """What keeps the node; empty when nothing does."""
+    view = builder.view
+    kept = protection(view, node)
+    if kept:
+        return kept.detail
+    if unreadable(node) or not node.ready:
+        return "it cannot be judged"
+    twin = kept_by_duplicate(view, node)
+    if twin:
+        return twin
+    if not is_empty(builder, node):
+        return "pods keep it: drain it by hand, or let them move"
+    judge = judge_of(terms_of(ScaleInSettings()), builder.budgets.coverage)
+    kept = irreplaceable_pod(judge, view.pods_on.get(node.name, ()))
+    return kept.detail if kept else ""
+
+
+def _termination(
+    orphan: Orphan, policy: PolicyName, because: str, hanging: tuple[PodKey, ...] = ()
+) -> TerminateInstance:
+    """Without lowering any target: there is none."""
+    return TerminateInstance(
+        instance=orphan.instance.id,
+        node=orphan.node.name if orphan.node else None,
+        fleet=orphan.fleet,
+        fleet_id=orphan.fleet_id,
+        provider="ec2-fleet",
+        region=orphan.instance.region,
+        decrement=False,
+        precondition="orphan",
+        stuck_terminating=hanging,
+        policy=policy,
+        because=because,
+    )
+
+
+def _remove(builder: PlanBuilder, orphan: Orphan, action: AnyAction) -> None:
+    """What newly begins is counted by the safety stop."""
+    key = FleetKey(name=orphan.fleet, region=orphan.instance.region)
+    name = orphan.node.name if orphan.node else None
+    removal = Removal(key=key, node=name, instance=orphan.instance.id, actions=(action,))
+    builder.begin_removal(removal)
+
+
+METHOD = Method(name="orphaned", policy="scale-in", propose=propose)

@@ -1,0 +1,39 @@
+"""Ends stuck instances without lowering their fleets' targets (docs/scale-in.md)."""
+
+from reconciler.model.actions import TerminateInstance
+from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.fleets.stuck_ends import STUCK_CAP
+from reconciler.planner.text import duration
+
+
+def propose(builder: PlanBuilder) -> None:
+    """End each stuck instance, the oldest first, as far as the limits allow."""
+    view = builder.view
+    for stuck in view.inventory.stuck:
+        status, instance = view.statuses.get(stuck.key), stuck.instance
+        if status is None or status.live is None or instance.launched_at is None:
+            continue
+        if not builder.stuck_ends.take(instance.id):
+            builder.hold(STUCK_CAP, instance=instance.id)
+            continue
+        age = duration(view.at - instance.launched_at)
+        action = TerminateInstance(
+            instance=instance.id,
+            node=None,
+            fleet=stuck.key.name,
+            fleet_id=instance.fleet_id or status.live.id,
+            provider=status.settings.provider,
+            region=stuck.key.region,
+            decrement=False,
+            precondition="never-joined",
+            policy="stuck-instance",
+            because=f"launched {age} ago and still no node: "
+            "its fleet launches another, unless its target falls",
+        )
+        builder.begin_removal(
+            Removal(key=stuck.key, node=None, instance=instance.id, actions=(action,))
+        )
+
+
+METHOD = Method(name="stuck", policy="stuck-instance", propose=propose)

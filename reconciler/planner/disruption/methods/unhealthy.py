@@ -1,0 +1,151 @@
+"""Nodes that have not been Ready for `unready_time` (docs/scale-in.md)."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetId, FleetKey, Region
+from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.demand import FLEET
+from reconciler.planner.disruption.blockers.nodes import protection
+from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.fleets.inventory import is_draining, is_joining
+from reconciler.planner.rules import first_irreplaceable, judge_of
+from reconciler.planner.suspicion import is_outage
+from reconciler.planner.text import duration
+from reconciler.planner.view import ClusterView
+
+
+def propose(builder: PlanBuilder) -> None:
+    """Delete what is only a name; replace what runs but does not answer."""
+    view = builder.view
+    inventory = view.inventory
+    outages = _outages(view)
+    for node in view.nodes.values():
+        key = inventory.fleet_of_node.get(node.name)
+        if key is None or node.unreadable or node.deleting or node.instance_id is None:
+            continue
+        if node.name in inventory.leaving:
+            continue
+        if is_draining(node) and not inventory.is_unseen(node, key):
+            continue  # its drain ends it
+        since = _unready_since(view, node)
+        if since is not None and key.region in outages and node.name in inventory.instance_of_node:
+            builder.block(node, "not-ready", outages[key.region])
+        elif since is not None:
+            _resolve(builder, node, key, duration(view.at - since))
+    for machine, aliases in inventory.duplicate_nodes.items():
+        for name in aliases:
+            if FLEET in view.nodes[name].labels and name not in inventory.fleet_of_node:
+                why = f"its instance is the node {machine}: this is but a name, for you to delete"
+                builder.block(view.nodes[name], "unreadable", why)
+
+
+def _outages(view: ClusterView) -> dict[Region, str]:
+    """Regions where so many nodes are silent that none of them is ended, and why.
+
+    Before a second full list agrees the safety stop holds them all.
+    """
+    if view.snapshot.cluster.relists < 2:
+        return {}
+    ours: Counter[Region] = Counter()
+    silent: Counter[Region] = Counter()
+    init = view.settings.instance_init_seconds
+    for name, key in view.inventory.fleet_of_node.items():
+        if name not in view.inventory.leaving:
+            node = view.nodes[name]
+            ours[key.region] += 1
+            silent[key.region] += not (node.ready or is_joining(node, view.at, init))
+    return {
+        region: f"{silent[region]} of {count} nodes are not Ready: their network is to blame, or "
+        "the API server's, and none is ended for it"
+        for region, count in ours.items()
+        if is_outage(silent[region], count)
+    }
+
+
+def _unready_since(view: ClusterView, node: Node) -> datetime | None:
+    """Since when, if for longer than `unready_time`; a node still on its way is not unready."""
+    if node.ready or is_joining(node, view.at, view.settings.instance_init_seconds):
+        return None
+    since = node.ready_changed_at or node.created_at
+    if since is None or view.at - since < timedelta(seconds=view.settings.unready_seconds):
+        return None
+    return since
+
+
+def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> None:
+    """An instance is gone only where others of its region, and its fleet, were answered."""
+    view = builder.view
+    instance = view.inventory.instance_of_node.get(node.name)
+    if instance is None:
+        if view.inventory.is_unseen(node, key) and not view.statuses[key].out_of_reach:
+            because = f"not Ready for {spent}, and its instance is gone"
+            _remove(
+                builder,
+                node,
+                key,
+                DeleteNode(
+                    node=node.name,
+                    uid=node.uid,
+                    instance=node.instance_id,
+                    provider=view.statuses[key].settings.provider,
+                    region=key.region,
+                    policy="stuck-instance",
+                    because=because,
+                ),
+            )
+        return
+    if view.statuses[key].out_of_reach:
+        return  # no fleet would launch another
+    barred = _bar(builder, node, key)
+    if barred:
+        builder.block(node, "may-still-run", f"not Ready for {spent}, but {barred}")
+        return
+    status = view.statuses[key]
+    _remove(
+        builder,
+        node,
+        key,
+        TerminateInstance(
+            instance=instance.id,
+            node=node.name,
+            fleet=key.name,
+            fleet_id=instance.fleet_id or (status.live.id if status.live else FleetId("")),
+            provider=status.settings.provider,
+            region=key.region,
+            decrement=False,
+            precondition="not-ready",
+            policy="stuck-instance",
+            because=f"not Ready for {spent} while its instance is {instance.state}: its fleet "
+            "launches another, unless its target falls",
+        ),
+    )
+
+
+def _bar(builder: PlanBuilder, node: Node, key: FleetKey) -> str:
+    """What an operator would wait for; empty when the node may be replaced.
+
+    Work may go on where a kubelet has only lost its connection. Pods that Kubernetes
+    has begun to delete (as it does five minutes after the kubelet fell silent) no longer hold it.
+    """
+    view = builder.view
+    protected = protection(view, node)
+    if protected:
+        return protected.detail
+    status = view.statuses[key]
+    judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage)
+    names = (node.name, *view.inventory.duplicate_nodes.get(node.name, ()))
+    pods = [pod for name in names for pod in view.pods_on.get(name, ())]
+    kept = first_irreplaceable(judge, pods)
+    return f"{kept[0].key} may still run there: {kept[1].reason}" if kept else ""
+
+
+def _remove(builder: PlanBuilder, node: Node, key: FleetKey, action: AnyAction) -> None:
+    removal = Removal(key=key, node=node.name, instance=node.instance_id, actions=(action,))
+    builder.begin_removal(removal)
+
+
+METHOD = Method(name="unhealthy", policy="stuck-instance", propose=propose)

@@ -1,0 +1,54 @@
+"""Idle nodes that wait for the pods of a dearer node: ended now, they would be bought again."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reconciler.model.ids import NodeName
+from reconciler.planner.disruption.candidates import Candidate, examined, may_go_in_time
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.empty_nodes import EligibleNodes
+from reconciler.planner.disruption.replacement.consolidator import is_departing
+from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation
+
+
+def find_awaited(
+    context: DisruptionContext, candidates: list[Candidate], eligible: EligibleNodes
+) -> Mapping[NodeName, NodeName]:
+    """The idle nodes that should wait for the pods of a dearer node, and that node.
+
+    They wait as long as it is only time, or its turn, that keeps the dearer node from being
+    emptied: a budget, a rest after a failed drain or min_capacity may last.
+
+    Args:
+        context: The run, before empty nodes are removed.
+        candidates: Every node that may be emptied.
+        eligible: The nodes that have been empty long enough to go, and the spares among them, which
+            take no pods.
+    """
+    removable = eligible.removable
+    wanted = context.view.settings.consolidation or any(map(is_departing, candidates))
+    if not (wanted and candidates and removable):
+        return {}
+    open_to_pods = removable | eligible.spares
+    seen = replace(context, spares={*context.spares, *open_to_pods})
+    last = [c.node.name for c in reversed(candidates)]
+    simulator = DrainSimulator(
+        context.builder, context.closed | open_to_pods, last, context.under_way
+    )
+    looked_at = examined(context, candidates)
+    departures = Departures(seen, simulator, looked_at)
+    found: dict[NodeName, NodeName] = {}
+    begin = simulator.mark()
+    for candidate in looked_at:
+        # As with the timers: pods of a fleet at its minimum keep their places.
+        if simulator.staying_alone(candidate.node) and context.room.may_leave(candidate.status.key):
+            coming = departures.consolidator.coming_rows(candidate)
+            idle = departures.consolidator.cheaper_rows(candidate, removable)
+            moves = departures.leave(candidate, [*idle, *coming])
+            if isinstance(moves, Relocation) and may_go_in_time(context, candidate):
+                for row in set(moves.rows).intersection(idle):
+                    found.setdefault(context.builder.row_name(row), candidate.node.name)
+    simulator.undo(begin)
+    return found

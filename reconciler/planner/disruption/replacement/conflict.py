@@ -1,0 +1,84 @@
+"""Nodes that may not go now: the pods of a dearer node would need a new node like them."""
+
+from collections.abc import Callable, Container, Mapping, Sequence
+
+from reconciler.model.cluster import Pod
+from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.replacement.consolidator import Consolidator
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation, arrivals_of, grouped
+from reconciler.planner.placement.classes import Group
+
+
+class ReplacementConflict:
+    """Tells whether the end of one candidate would make the replacement of another one dearer.
+
+    Args:
+        context: The run.
+        simulator: Its state counts.
+        consolidator: What may replace a node.
+        candidates: All that are looked at.
+        grouped_of: The pods of a candidate, by class.
+    """
+
+    def __init__(
+        self,
+        context: DisruptionContext,
+        simulator: DrainSimulator,
+        consolidator: Consolidator,
+        candidates: Sequence[Candidate],
+        grouped_of: Callable[[Candidate], list[Group]],
+    ) -> None:
+        self._context = context
+        self._simulator = simulator
+        self._consolidator = consolidator
+        self._candidates = candidates
+        self._grouped = grouped_of
+
+    def conflicting_candidate(
+        self, candidate: Candidate, moves: Relocation, receiving: Container[int]
+    ) -> Candidate | None:
+        """A node that is to go, and for whose pods the like of the candidate would be bought then.
+
+        The candidate's pods have been moved, it is gone as far as the simulation knows. The others
+        take their places one after the other: beside where its pods are best kept, with those of
+        them that come to the other node, and beside where kube-scheduler will put them, which knows
+        nothing of what an idle node waits for.
+
+        Args:
+            candidate: The node that would go.
+            moves: Where its pods go.
+            receiving: Rows to which pods of nodes before it come.
+        """
+        key = candidate.status.key
+        others = [c for c in self._candidates if c is not candidate]
+        if not any(self._consolidator.is_dearer(c, key) for c in others):
+            return None
+        mark = self._simulator.mark()
+        arrived = {r: pods for r, pods in arrivals_of(moves).items() if r not in receiving}
+        found = next((c for c in others if self._does(c, candidate, arrived)), None)
+        self._simulator.undo(mark)
+        if found is None:
+            idle = [self._context.view.row_of[name] for name in sorted(self._context.idle)]
+            self._simulator.spread(moves, idle)
+            found = next((c for c in others if self._does(c, candidate, {})), None)
+            self._simulator.undo(mark)
+        return found
+
+    def _does(
+        self, other: Candidate, candidate: Candidate, arrived: Mapping[int, list[Pod]]
+    ) -> bool:
+        """Whether its pods have no place, and would have one on a cheaper node of that fleet.
+
+        With those that have just come to it; nodes to which others come as well stay.
+        """
+        view = self._context.view
+        come = arrived.get(view.row_of[other.node.name], [])
+        alone = bool(come) or self._simulator.staying_alone(other.node)
+        if not (alone and may_go_in_time(self._context, other)):
+            return False
+        groups = grouped(view, [*other.placed, *come]) if come else self._grouped(other)
+        return self._consolidator.move(other, groups) is None and self._consolidator.would_buy(
+            other, groups, candidate.status.key
+        )

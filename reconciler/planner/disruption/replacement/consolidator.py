@@ -1,0 +1,249 @@
+"""New nodes in the place of others: a cheaper one when that saves 5 %, or room for a removal.
+
+The first is consolidation, which asks for one node at most. The second is for the pods of fleets
+whose removal was approved, at whatever price. The new nodes are asked for first. The drain begins
+in a later plan, when they are there: a drain is only begun with its end in sight
+(docs/scale-in.md).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.demand import SectorFinder
+from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.drains.actions import annotate
+from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.money import cost_limits, usd
+from reconciler.planner.node_rows import in_each_zone
+from reconciler.planner.placement.classes import Group
+from reconciler.planner.placement.simulation import RowSpec
+from reconciler.planner.text import counted_noun
+
+SAVING_PERCENT_MIN = 5
+NEW_NODES_MAX = 8
+"""So many nodes may come for one of a fleet that is to go: the sizes that are left may be small."""
+ASKED_MAX = 2
+"""So many nodes may come for one and not take its pods; then no more are asked for."""
+_FORGOTTEN_AFTER = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNodes:
+    """New nodes of one fleet that could take the pods of a node."""
+
+    key: FleetKey
+    count: int = 1
+
+    @property
+    def text(self) -> str:
+        """In a few words, for people."""
+        return f"{counted_noun(self.count, 'node')} of {self.key.name}"
+
+
+class Consolidator:
+    """What could replace a node.
+
+    Nodes of a fleet whose removal was approved may be replaced at any price; all others only when
+    the config asks for consolidation.
+    """
+
+    def __init__(self, context: DisruptionContext, simulator: DrainSimulator) -> None:
+        self._context = context
+        self._simulator = simulator
+        self._on = context.view.settings.consolidation
+        self._finder = SectorFinder(context.view.settings)
+        self._sectors: dict[NodeName, frozenset[str]] = {}
+
+    def cheaper_rows(self, candidate: Candidate, idle: Iterable[NodeName]) -> list[int]:
+        """Those of the idle nodes that may take its pods: the cheaper ones, of a removal any."""
+        if not self._is_replaced(candidate):
+            return []
+        view = self._context.view
+        return [
+            view.row_of[name]
+            for name in sorted(idle)
+            if name not in view.unequipped
+            and self._may_stay(view.inventory.fleet_of_node[name])
+            and self._is_better(candidate, view.inventory.fleet_of_node[name])
+        ]
+
+    def _may_stay(self, key: FleetKey) -> bool:
+        """Whether the fleet may keep all its nodes: one that departs is no place for anything."""
+        status = self._context.view.statuses[key]
+        return status.max is None or status.joined <= status.max
+
+    def move(
+        self, candidate: Candidate, groups: Sequence[Group], more: Sequence[int] = ()
+    ) -> Relocation | None:
+        """To nodes that stay; else, in a consolidation, to idle ones that cost less as well.
+
+        Args:
+            candidate: The node that leaves.
+            groups: Its pods.
+            more: Further rows that may take them, after all others.
+        """
+        found = self._simulator.move(candidate.node, groups)
+        if found is None:
+            rows = [*self.cheaper_rows(candidate, self._context.waiting), *more]
+            found = self._simulator.move(candidate.node, groups, rows) if rows else None
+        return found
+
+    def coming_rows(self, candidate: Candidate) -> list[int]:
+        """Capacity that may replace it, launching or not complete yet, and reserved for no pod."""
+        if not self._is_replaced(candidate):
+            return []
+        builder = self._context.builder
+        view = builder.view
+        owners = view.inventory.fleet_of_node
+        coming = {row: planned.key for row, planned in builder.planned_nodes.items()}
+        coming |= {view.row_of[n]: owners[n] for n in sorted(view.unequipped) if n in owners}
+        return [
+            row
+            for row, key in coming.items()
+            if row not in builder.used_rows
+            and self._is_better(candidate, key)
+            and self._may_stay(key)
+        ]
+
+    def cheaper_fleets(self, candidate: Candidate) -> list[FleetKey]:
+        """Fleets of its region that may grow by a node in its place, the cheapest first."""
+        if not self._is_replaced(candidate):
+            return []
+        view = self._context.view
+        cheaper = [s.key for s in view.inventory.fleets if self._is_open(candidate, s)]
+        return sorted(cheaper, key=lambda key: (view.offers[key].nano_usd_per_hour, key))
+
+    def is_dearer(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether consolidation would rather have a node of the fleet than the candidate."""
+        return self._on and self._saves(candidate, key)
+
+    def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
+        """Whether one more node of the fleet would do in its place, and might be asked for."""
+        view = self._context.view
+        if not self._is_open(candidate, view.statuses[key]) or self.asked_in_vain(candidate, key):
+            return False
+        spec = view.offers[key].row
+        return all(self._fits_with(candidate, groups, row) for row in [*in_each_zone(spec), spec])
+
+    def _fits_with(self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec) -> bool:
+        """Whether its pods would find places beside the new node; nothing is changed."""
+        sim = self._context.builder.sim
+        mark = sim.fork()
+        row = sim.add_row(spec)
+        fits = self._simulator.fits(candidate.node, groups, [row], spread=True)
+        sim.revert(mark)
+        return fits
+
+    def most(self, candidate: Candidate, key: FleetKey) -> int:
+        """How many new nodes of the fleet may come for the candidate."""
+        if not is_departing(candidate):
+            return 1
+        status, builder = self._context.view.statuses[key], self._context.builder
+        room = NEW_NODES_MAX if status.max is None else status.max - builder.size_of(key)
+        price = builder.view.offers[key].nano_usd_per_hour
+        left = [limit.left for limit in cost_limits(builder, status.settings.sector)]
+        paid = [amount // price for amount in left] if price else []
+        return max(0, min(NEW_NODES_MAX, room, *paid))
+
+    def ask_for(self, candidate: Candidate, new: NewNodes) -> None:
+        """Raise the fleet's target; the candidate counts as one that leaves."""
+        builder, key = self._context.builder, new.key
+        old, price = (
+            usd(builder.view.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key)
+        )
+        because = f"a node at {price} USD/h can take the pods of {candidate.node.name} at {old}"
+        if is_departing(candidate):
+            because = f"{candidate.status.key.name} is to go, and its pods need places"
+        builder.ask_for_replacements(key, new.count, "consolidation", because)
+        builder.mark(*self._noted(candidate, key))
+        self._context.non_empty_begun += 1
+        self._context.budgets.take(candidate.status.key)
+
+    def _is_replaced(self, candidate: Candidate) -> bool:
+        """Whether other nodes may be kept or bought for its pods at all."""
+        return self._on or is_departing(candidate)
+
+    def _is_better(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether a node of the fleet should have its pods rather than the candidate."""
+        return is_departing(candidate) or self._saves(candidate, key)
+
+    def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
+        offers = self._context.view.offers
+        old, new = offers[candidate.status.key], offers[key]
+        if not (old.priced and new.priced):
+            return False
+        most = old.nano_usd_per_hour * (100 - SAVING_PERCENT_MIN)
+        if most <= 0 or new.nano_usd_per_hour * 100 > most:
+            return False
+        saved = old.nano_usd_per_hour - new.nano_usd_per_hour
+        move_cost_usd = candidate.status.settings.scale_in.move_cost_usd
+        return not_worth_moving(candidate.moving, saved, move_cost_usd) is None
+
+    def asked_in_vain(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether nodes have come for it, this fleet's too, and it could not go all the same.
+
+        Such nodes differ from plan (a taint that the config does not know, say): after
+        `ASKED_MAX` of them no more are asked for within a day.
+        """
+        asked = self._asked(candidate)
+        return asked is not None and asked.count >= ASKED_MAX and self._is_over(asked, key)
+
+    def _asked(self, candidate: Candidate) -> Attempts | None:
+        noted = candidate.node.annotations.get(REPLACEMENT_ASKED, "")
+        return read_attempts(noted, self._context.view.at, _FORGOTTEN_AFTER)
+
+    def _is_over(self, asked: Attempts, key: FleetKey) -> bool:
+        """Whether a node has come since, or should have: until then it is the same purchase."""
+        view = self._context.view
+        nodes = view.statuses[key].nodes
+        came = any(n.created_at is not None and n.created_at > asked.latest for n in nodes)
+        wait = timedelta(seconds=view.settings.instance_init_seconds)
+        return came or view.at - asked.latest > wait
+
+    def _noted(self, candidate: Candidate, key: FleetKey) -> list[AnnotateNode]:
+        """How often it was asked for, on the node that is to go: a restart forgets nothing."""
+        at, asked = self._context.view.at, self._asked(candidate)
+        if asked is not None and not self._is_over(asked, key):
+            return []
+        noted = Attempts(latest=at, count=1 if asked is None else asked.count + 1)
+        because = f"a node of {key.name} is asked for in its place"
+        return [annotate(candidate.node, REPLACEMENT_ASKED, str(noted), "consolidation", because)]
+
+    def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
+        """Whether the fleet may have one more node, near enough and cheaper, for such pods."""
+        return (
+            status.key.region == candidate.status.key.region
+            and not status.unavailable
+            and not status.settings.departing
+            and self._is_better(candidate, status.key)
+            and (status.max is None or self._context.builder.size_of(status.key) < status.max)
+            and status.settings.sector in self._sectors_of(candidate)
+            and self._affordable(status)
+        )
+
+    def _sectors_of(self, candidate: Candidate) -> frozenset[str]:
+        """The sectors whose fleets are asked for nodes for its pods, as when they wait."""
+        name = candidate.node.name
+        if name not in self._sectors:
+            served = [frozenset(self._finder.served_by(pod.spec)) for pod in candidate.placed]
+            self._sectors[name] = served[0].intersection(*served[1:])
+        return self._sectors[name]
+
+    def _affordable(self, status: FleetStatus) -> bool:
+        """Both nodes run for a while: no cost limit may be broken meanwhile."""
+        price = self._context.view.offers[status.key].nano_usd_per_hour
+        limits = cost_limits(self._context.builder, status.settings.sector)
+        return all(price <= limit.left for limit in limits)
+
+
+def is_departing(candidate: Candidate) -> bool:
+    """Whether it is a node of a fleet whose removal or replacement was approved."""
+    return candidate.status.settings.departing

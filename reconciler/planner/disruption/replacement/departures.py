@@ -1,0 +1,139 @@
+"""Whether a node could be emptied if its time and its turn had come.
+
+One answer for three who ask: what begins a drain or asks for a cheaper node, the timer, and idle
+nodes that wait for the pods of a dearer one. Answers that differ would let one wait for another
+without an end, or buy nodes that are not used.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from reconciler.model.ids import NodeName
+from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.disruption.blockers.pods import NEEDED_BACK
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
+from reconciler.planner.disruption.replacement.consolidator import Consolidator, NewNodes
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
+from reconciler.planner.node_rows import in_each_zone
+from reconciler.planner.placement.classes import Group
+from reconciler.planner.placement.simulation import RowSpec
+
+
+class Departures:
+    """Takes candidates out of the what-if cluster, each seeing what the ones before it took.
+
+    Args:
+        context: The run.
+        simulator: The what-if cluster.
+        candidates: All that are looked at.
+    """
+
+    def __init__(
+        self, context: DisruptionContext, simulator: DrainSimulator, candidates: Sequence[Candidate]
+    ) -> None:
+        self._context = context
+        self._simulator = simulator
+        self.consolidator = Consolidator(context, simulator)
+        self._conflict = ReplacementConflict(
+            context, simulator, self.consolidator, candidates, self.grouped
+        )
+        self._groups: dict[NodeName, list[Group]] = {}
+
+    def grouped(self, candidate: Candidate) -> list[Group]:
+        """Its pods by class: a candidate is asked about more than once."""
+        name = candidate.node.name
+        if name not in self._groups:
+            self._groups[name] = grouped(self._context.view, candidate.placed)
+        return self._groups[name]
+
+    def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Relocation | Blocker | None:
+        """Take the candidate out, with its pods to nodes that stay or to cheaper idle ones.
+
+        Args:
+            candidate: The node that leaves.
+            more: Further rows that may take its pods, after all others.
+
+        Returns:
+            Where its pods go. Or why it stays though they fit, or None when they do not fit:
+            nothing is changed then.
+        """
+        groups = self.grouped(candidate)
+        return self._checked(candidate, partial(self.consolidator.move, candidate, groups, more))
+
+    def leave_in_time(self, candidate: Candidate) -> Relocation | Blocker | None:
+        """As `leave`, with cheaper capacity that is launching and reserved for no pod."""
+        coming = self.consolidator.coming_rows(candidate)
+        return self.leave(candidate, coming) if coming else None
+
+    def leave_for_new(self, candidate: Candidate) -> NewNodes | Blocker | None:
+        """As `leave`, with new nodes, which take pods after all others.
+
+        Returns:
+            The fewest nodes of the cheapest fleet that will do: the candidate is out, and its pods
+            are where they would go then. Or what speaks against it, or None when none would do:
+            nothing is changed then.
+        """
+        groups, offers = self.grouped(candidate), self._context.view.offers
+        blocker: Blocker | None = None
+        for key in self.consolidator.cheaper_fleets(candidate):
+            if self.consolidator.asked_in_vain(candidate, key):
+                blocker = Blocker(
+                    "consolidation",
+                    f"nodes of {key.name} came for it and did not take its pods",
+                )
+                continue
+            for count in range(1, self.consolidator.most(candidate, key) + 1):
+                found = self._leave_for(candidate, groups, offers[key].row, count)
+                if isinstance(found, Relocation):
+                    return NewNodes(key=key, count=count)
+                blocker = blocker or found
+        return blocker
+
+    def _leave_for(
+        self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec, count: int
+    ) -> Relocation | Blocker | None:
+        """As `leave`, with new nodes, whichever zone they come up in."""
+        mark, found = self._simulator.mark(), None
+        for each in [*in_each_zone(spec), spec]:
+            self._simulator.undo(mark)
+            rows = [self._simulator.add_row(each) for _ in range(count)]
+            move = partial(self._simulator.move, candidate.node, groups, rows)
+            found = self._checked(candidate, move)
+            if not isinstance(found, Relocation):
+                self._simulator.undo(mark)
+                return found
+        return found
+
+    def _checked(
+        self, candidate: Candidate, move: Callable[[], Relocation | None]
+    ) -> Relocation | Blocker | None:
+        """The moves, unless something speaks against them: they are undone then."""
+        mark, receiving = self._simulator.mark(), frozenset(self._simulator.receiving)
+        moves = move()
+        if moves is None:
+            return None
+        why = self._objection(candidate, moves, receiving)
+        if why is None:
+            return moves
+        self._simulator.undo(mark)
+        return why
+
+    def _objection(
+        self, candidate: Candidate, moves: Relocation, receiving: frozenset[int]
+    ) -> Blocker | None:
+        """What speaks against the moves that were just made."""
+        if not self._simulator.survives_spreading(moves):
+            tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
+            return Blocker("no-destination", tight)
+        if not self._context.reserve.holds(
+            candidate.status.settings.sector, self._simulator.staying
+        ):
+            return NEEDED_BACK
+        dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)
+        if dearer is not None:
+            because = f"the pods of {dearer.node.name}, which costs more, would need one like it"
+            return Blocker("consolidation", because)
+        return None

@@ -1,0 +1,1 @@
+"""The what-if cluster without some nodes: whether and where their pods fit elsewhere."""

@@ -1,0 +1,292 @@
+"""The drain simulator: the what-if cluster without nodes that leave, their pods on other nodes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reconciler.model.actions import DRAINING_TAINT
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.ids import NodeName
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
+from reconciler.planner.disruption.simulator.room_at_first import RoomAtFirst
+from reconciler.planner.fleets.inventory import is_draining, is_marked
+from reconciler.planner.node_rows import node_row
+from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.classes import Group, PodClass
+from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
+from reconciler.planner.placement.simulation import MOVES, RowSpec
+
+SPREAD_PODS_MAX = 200
+"""Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
+_LAST = 2.0
+"""Taken off the share of room, so that a node with a soft taint comes after all others."""
+_DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
+
+
+@dataclass(slots=True, eq=False)
+class Mark:
+    """A moment to go back to."""
+
+    journal: tuple[int, int]
+    out: tuple[tuple[int, NodeName, set[int]], ...]
+    staying: BoolArray
+
+
+class DrainSimulator:
+    """Takes nodes out of the what-if cluster and places their pods on nodes that stay."""
+
+    def __init__(
+        self,
+        builder: PlanBuilder,
+        leaving: Iterable[NodeName] = (),
+        last: Sequence[NodeName] = (),
+        begun: Iterable[Relocation] = (),
+    ) -> None:
+        """See the class.
+
+        Args:
+            builder: The plan's what-if cluster.
+            leaving: They are no destinations.
+            last: The nodes to fill last, in this order.
+            begun: Relocation of drains under way, whose pods are yet to come.
+        """
+        view = builder.view
+        self._builder = builder
+        self.staying: BoolArray = np.zeros(builder.sim.rows, dtype=np.bool_)
+        self._rows_at_first = builder.sim.rows
+        self.receiving: set[int] = set()
+        self._out: list[tuple[int, NodeName, set[int]]] = []
+        self._begun = list(begun)
+        """Relocation that stay: kube-scheduler will spread their pods too."""
+        gone = set(leaving) | view.inventory.leaving | view.inventory.orphans.nodes
+        gone |= view.inventory.departing | view.unequipped
+        for name, node in view.nodes.items():
+            if not is_draining(node) and name not in gone:
+                self.staying[view.row_of[name]] = True
+        self._marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
+        self._order = self._filling_order([view.row_of[name] for name in last])
+        self.room_at_first = RoomAtFirst(builder.sim, self.staying)
+
+    def _filling_order(self, last: list[int]) -> IntArray:
+        """The fullest first, so that few nodes fill up; those that may leave themselves last."""
+        late = np.zeros(self._builder.sim.rows, dtype=np.bool_)
+        late[last] = True
+        order = tightness(self._builder.sim)
+        return np.concatenate([order[~late[order]], np.array(last, dtype=np.int64)])
+
+    def mark(self) -> Mark:
+        """Remember this moment."""
+        return Mark(
+            journal=self._builder.sim.fork(),
+            out=tuple(self._out),
+            staying=self.staying.copy(),
+        )
+
+    def undo(self, mark: Mark) -> None:
+        """Put back every node that was moved since, with its pods."""
+        builder = self._builder
+        for row, name, _ in reversed(self._out[len(mark.out) :]):
+            builder.sim.set_schedulable(row, node_row(builder.view.nodes[name]))
+        self.staying = mark.staying.copy()
+        self._out = list(mark.out)
+        self.receiving = {row for _, _, rows in self._out for row in rows}
+        builder.sim.revert(mark.journal)
+
+    def staying_alone(self, node: Node) -> bool:
+        """Whether the node stays so far, and no pods of nodes that leave come to it."""
+        row = self._builder.view.row_of[node.name]
+        return bool(self.staying[row]) and row not in self.receiving
+
+    def add_row(self, spec: RowSpec) -> int:
+        """A node that is asked for: it takes pods only where it is named."""
+        row = self._builder.sim.add_row(spec)
+        self.staying = np.append(self.staying, np.zeros(1, dtype=np.bool_))
+        return row
+
+    def move(
+        self, node: Node, groups: Sequence[Group], also: Sequence[int] = ()
+    ) -> Relocation | None:
+        """Find every pod a place among the nodes that stay; None, and nothing changed, if not.
+
+        The node counts as tainted meanwhile, for rules on how pods spread. Its pods are taken off
+        before it is, and put back after, so that counters see the same node both times.
+
+        Args:
+            node: The node that leaves.
+            groups: Its pods that have to move.
+            also: Further rows that may take them, after all others.
+        """
+        builder, row = self._builder, self._builder.view.row_of[node.name]
+        if self._is_hopeless(row, groups, also):
+            return None
+        before = self.mark()
+        for pod_class, pods in groups:
+            builder.sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
+        tainted = (*node.taints, _DRAINING)
+        builder.sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
+        self.staying[row] = False
+        self._out.append((row, node.name, set()))
+        among, order = self._open_to(also)
+        taken: list[list[tuple[int, int]]] = []
+        rows: set[int] = set()
+        for pod_class, pods in groups:
+            found = fill(builder.sim, pod_class, len(pods), among, order, MOVES)
+            if sum(amount for _, amount in found) < len(pods):
+                self.undo(before)
+                return None
+            taken.append(found)
+            rows.update(at for at, _ in found)
+        self._out[-1] = (row, node.name, rows)
+        self.receiving |= rows
+        return Relocation(node=node, groups=groups, taken=taken, rows=sorted(rows))
+
+    def begin(self, moves: Relocation) -> None:
+        """The moves stay: whatever moves after them has to find room beside them.
+
+        An idle node among the destinations stays for good, with the room that is left on it.
+        """
+        self._begun.append(moves)
+        self._stay(moves.rows)
+
+    def _stay(self, rows: Sequence[int]) -> None:
+        """Idle nodes among these stay as well."""
+        self.staying[rows] = True
+        self.room_at_first.stays([row for row in rows if row < self._rows_at_first])
+
+    def survives_spreading(self, moves: Relocation) -> bool:
+        """Whether the pods that were just moved would all fit where kube-scheduler puts them.
+
+        It takes each for the node with the most room left (LeastAllocated), not for the fullest
+        that will do, as they come: in the order in which they are evicted, those of StatefulSets
+        after the others, or by priority when several wait. What fits packed tightly may then not
+        fit. Pods of one class always do: each node takes as many of them in any order. Pods of
+        moves that were begun before are spread along with them, up to some hundreds.
+        """
+        every = [*_latest(self._begun), moves]
+        if len({c.number for each in every for c, _ in each.groups}) < 2:
+            return True
+        evicted = [pod for each in every for pod in each.as_evicted()]
+        at_once = [c for pod, c in evicted if not waits_for_its_end(pod)]
+        in_time = [*at_once, *(c for pod, c in evicted if waits_for_its_end(pod))]
+        orders = [[c for _, c in evicted], in_time, sorted(in_time, key=_lowest_last)]
+        distinct = [order for n, order in enumerate(orders) if order not in orders[:n]]
+        return all(self._fit_spread(every, order) for order in distinct)
+
+    def spread(self, moves: Relocation, also: Sequence[int]) -> None:
+        """Have the pods that were just moved go where kube-scheduler puts them, as far as they fit.
+
+        Undone with a mark from before.
+
+        Args:
+            moves: The last moves.
+            also: Idle rows, to which the plan would not move them: kube-scheduler does.
+        """
+        self._stay([*moves.rows, *also])
+        rows = self._spread([moves], [c for _, c in moves.as_evicted()], self.staying)
+        row, name, _ = self._out[-1]
+        self._out[-1] = (row, name, set(rows))
+        self.receiving = {row for _, _, rows in self._out for row in rows}
+
+    def _fit_spread(self, moved: Sequence[Relocation], classes: Sequence[PodClass]) -> bool:
+        """Whether pods of these classes all find room one after the other; nothing is changed."""
+        sim = self._builder.sim
+        mark = sim.fork()
+        rows = self._spread(moved, classes, self._with([r for m in moved for r in m.rows]))
+        sim.revert(mark)
+        return len(rows) == len(classes)
+
+    def _spread(
+        self, moved: Sequence[Relocation], classes: Sequence[PodClass], among: BoolArray
+    ) -> list[int]:
+        """Take what was moved off again, and place pods of these classes one after the other.
+
+        Each goes to the row that takes it and has the largest share of CPU and memory left, to one
+        with our soft taint only where no other takes it.
+
+        Returns:
+            Where they went, up to the first that fits nowhere.
+        """
+        sim = self._builder.sim
+        for moves in moved:
+            for pod_class, row, amount in moves.amounts():
+                sim.place(pod_class, np.array([row]), np.array([-amount]))
+        rows: list[int] = []
+        offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
+        disliked = np.zeros(sim.rows)
+        disliked[self._marked] = _LAST
+        share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
+        for pod_class in classes:
+            takes = among & (sim.room(pod_class, MOVES) > 0)
+            chosen = int(np.where(takes, share, -np.inf).argmax())
+            if not takes[chosen]:
+                break
+            sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
+            share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
+            share[chosen] -= disliked[chosen]
+            rows.append(chosen)
+        return rows
+
+    def fits(
+        self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False
+    ) -> bool:
+        """Whether `move` would succeed, and survive spreading if asked; nothing is changed."""
+        mark = self.mark()
+        found = self.move(node, groups, also)
+        fits = found is not None and not (spread and not self.survives_spreading(found))
+        self.undo(mark)
+        return fits
+
+    def _open_to(self, also: Sequence[int]) -> tuple[BoolArray, IntArray]:
+        """The rows that may take pods, and the order in which they do."""
+        if not also:
+            return self.staying, self._order
+        more = np.array(also, dtype=np.int64)
+        others = self._order[~np.isin(self._order, more)]
+        return self._with(also), np.concatenate([others, more])
+
+    def _with(self, also: Sequence[int]) -> BoolArray:
+        """The rows that stay and these, which may have been added since."""
+        among = np.zeros(self._builder.sim.rows, dtype=np.bool_)
+        among[: len(self.staying)] = self.staying
+        among[list(also)] = True
+        return among
+
+    def _is_hopeless(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
+        """Whether resources alone say that the pods find no place, which is so for most nodes."""
+        as_at_first = not (also or self.staying[self._rows_at_first :].any())
+        if as_at_first and self.room_at_first.lacks(row, groups):
+            return True
+        return self._lacks_resources(row, groups, also)
+
+    def _lacks_resources(self, row: int, groups: Sequence[Group], also: Sequence[int]) -> bool:
+        """Whether the nodes that take any of the pods have less CPU or memory left than all ask."""
+        sim = self._builder.sim
+        takes = np.zeros(sim.rows, dtype=np.bool_)
+        for pod_class in {c.static: c for c, _ in groups}.values():
+            takes |= sim.admitted(pod_class)
+        open_rows = self._with(also)
+        open_rows[row] = False
+        free = sim.free[open_rows & takes, :CPU_AND_MEMORY]
+        left = np.maximum(free, 0).sum(axis=0)
+        asked = sum(c.requests[:CPU_AND_MEMORY] * len(pods) for c, pods in groups)
+        return bool((left < asked).any())
+
+
+def _latest(begun: Sequence[Relocation]) -> list[Relocation]:
+    """The last moves begun, as many as can be spread again in a short time, in their order."""
+    found: list[Relocation] = []
+    pods = 0
+    for moves in reversed(begun):
+        pods += sum(len(members) for _, members in moves.groups)
+        if pods > SPREAD_PODS_MAX:
+            break
+        found.append(moves)
+    return found[::-1]
+
+
+def _lowest_last(pod_class: PodClass) -> int:
+    """The order in which kube-scheduler takes what waits."""
+    return -pod_class.spec.priority

@@ -1,0 +1,234 @@
+"""Candidates with pods: drained when every pod fits elsewhere, or when other nodes take them."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from reconciler.model.actions import UNNEEDED_SINCE
+from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
+from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_minimum
+from reconciler.planner.disruption.candidates import (
+    Candidate,
+    examined,
+    find_candidates,
+    lasting_blocker,
+)
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.drains.actions import begin_drain, evictions
+from reconciler.planner.disruption.drains.rounds import DrainProgress
+from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
+from reconciler.planner.disruption.empty_nodes import find_eligible
+from reconciler.planner.disruption.replacement.consolidator import NewNodes, is_departing
+from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
+from reconciler.planner.disruption.waiting_removals import (
+    selects_only_what_goes,
+    why_nothing_is_bought,
+)
+from reconciler.planner.text import counted_noun, duration
+
+
+class VoluntaryRun:
+    """What voluntary methods share: candidates, the what-if cluster, the limits.
+
+    Each method begins drains of the candidates that it selects; each candidate sees what those
+    before it took.
+
+    Args:
+        context: The limits of this plan; drains under way are dealt with.
+    """
+
+    def __init__(self, context: DisruptionContext) -> None:
+        self.context = context
+        self.empty = find_eligible(context)
+        self.candidates = find_candidates(context)
+        self._examined: list[Candidate] = []
+        self._rest: list[Candidate] = []
+        """Candidates that no method has begun to drain."""
+        self._opened = False
+
+    def _open(self) -> None:
+        """Take the what-if cluster as it is when empty nodes have been dealt with."""
+        if self._opened:
+            return
+        self._opened = True
+        context, candidates = self.context, self.candidates
+        self._examined = examined(context, candidates) if candidates else []
+        self._rest = self._examined
+        last = [c.node.name for c in reversed(candidates)]
+        self._simulator = DrainSimulator(context.builder, context.closed, last, context.under_way)
+        self._departures = Departures(context, self._simulator, self._examined)
+        context.not_looked_at |= {c.node.name for c in candidates}
+        context.not_looked_at -= {c.node.name for c in self._examined}
+        row_of = context.view.row_of
+        leaving = [(row_of[c.node.name], self._departures.grouped(c)) for c in self._examined]
+        self._simulator.room_at_first.expect(leaving)
+
+    def drain(self, selects: Callable[[Candidate], bool]) -> None:
+        """Begin the drains of the selected candidates as far as the limits allow."""
+        if not self.candidates:
+            return
+        self._open()
+        self._rest = [c for c in self._rest if not (selects(c) and self._begin(c))]
+
+    def tend_timers(self) -> None:
+        """Keep the timers of all candidates that stay right; what is simulated is undone."""
+        if not self._rest:
+            return
+        mark = self._simulator.mark()
+        for candidate in self._rest:
+            self._tend_timer(candidate)
+        self._simulator.undo(mark)
+
+    def _begin(self, candidate: Candidate) -> bool:
+        """Begin the drain if everything allows it now; why not is noted."""
+        context, simulator, node = self.context, self._simulator, candidate.node
+        builder = context.builder
+        why = _limit(context, simulator, candidate)
+        if why is not None:
+            builder.block(node, *why)
+            return False
+        moves = self._departures.leave(candidate)
+        if moves is None:
+            return self._replace(candidate)
+        if not isinstance(moves, Relocation):
+            builder.block(node, *moves)
+            return False
+        simulator.begin(moves)
+        builder.reserve_moves(moves.rows)
+        taken = {builder.row_name(row) for row in moves.rows}
+        for name in taken:
+            context.unneeded.pop(name, None)
+        context.closed -= taken
+        context.waiting -= taken
+        context.spares -= taken
+        context.room.leave(candidate.status.key)
+        context.budgets.take(candidate.status.key)
+        context.blast_radius.take(candidate.moving)
+        context.non_empty_begun += 1
+        builder.begin_removal(_removal(builder, candidate, moves))
+        return True
+
+    def _replace(self, candidate: Candidate) -> bool:
+        """Ask for the cheaper node that could take its pods, once; whether one is to be had.
+
+        Its pods keep their places until the node has come: given to others meanwhile, they would
+        make the purchase vain.
+        """
+        builder, node, departures = self.context.builder, candidate.node, self._departures
+        answer = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+        code = "removal" if is_departing(candidate) else "consolidation"
+        match answer:
+            case Relocation():
+                self.context.non_empty_begun += 1
+                self.context.budgets.take(candidate.status.key)
+                builder.block(node, code, "nodes that take its pods are launching")
+            case NewNodes(text=text):
+                departures.consolidator.ask_for(candidate, answer)
+                builder.block(node, code, f"it goes when {text} came for its pods")
+            case None:
+                return False
+            case why, detail:
+                builder.block(node, why, detail)
+                return False
+        return True
+
+    def _tend_timer(self, candidate: Candidate) -> None:
+        """A node is unneeded while its pods fit elsewhere, with those of the ones before it."""
+        builder, node = self.context.builder, candidate.node
+        needed = self._needed(candidate)
+        if needed is not None:
+            builder.block(node, *needed)
+            stop_timer(builder, node, needed[1])
+            return
+        if UNNEEDED_SINCE not in node.annotations or candidate.since is None:
+            start_timer(builder, node, f"unneeded from now: {candidate.because}")
+        else:
+            self.context.unneeded[node.name] = candidate.policy
+
+    def _needed(self, candidate: Candidate) -> Blocker | None:
+        """Why the node is needed after all; None when it is not, or only in this very plan."""
+        builder, status, departures = self.context.builder, candidate.status, self._departures
+        if builder.view.row_of[candidate.node.name] in self._simulator.receiving:
+            return IN_USE
+        if not self.context.room.may_leave(status.key):
+            return at_minimum(status)
+        found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
+        if found is None:
+            mark = self._simulator.mark()
+            found = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+            self._simulator.undo(mark)
+        if found is None:
+            return _no_destination(builder, candidate)
+        if isinstance(found, Relocation | NewNodes):
+            return None
+        # What demand needs back it needs for as long as this burst: its time need not begin again.
+        return None if found == NEEDED_BACK else found
+
+
+def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
+    """That its pods fit nowhere; of a fleet that is to go also what would have to change."""
+    nowhere = "its pods fit on no other node"
+    if not is_departing(candidate):
+        return Blocker("no-destination", nowhere)
+    specs = [pod.spec for pod in candidate.placed]
+    label = selects_only_what_goes(builder.view.settings, specs)
+    if label:
+        owner = f"pods there select {label}, which only fleets that are to go have"
+        return Blocker(
+            "no-destination", f"{owner}: it stays until their owner changes the selector"
+        )
+    return Blocker("no-destination", f"{nowhere}: {why_nothing_is_bought(builder, specs)}")
+
+
+def _limit(
+    context: DisruptionContext, simulator: DrainSimulator, candidate: Candidate
+) -> Blocker | None:
+    """What keeps a candidate from being drained in this plan, for now."""
+    view, settings = context.view, candidate.status.settings.scale_in
+    if view.row_of[candidate.node.name] in simulator.receiving:
+        return IN_USE
+    settles = candidate.settles_for(view.at)
+    if not candidate.unneeded_long_enough(view.at):
+        waits = timedelta(seconds=settings.unneeded_seconds)
+        waits -= view.at - (candidate.since or view.at)
+        return Blocker("unneeded-time", f"{candidate.because}; {duration(waits)} to go")
+    if settles is not None:
+        return Blocker(
+            "settling", f"a pod was placed there a short time ago; {duration(settles)} to go"
+        )
+    found = lasting_blocker(context, candidate)
+    if found is not None:
+        return found
+    if context.non_empty_draining + context.non_empty_begun >= settings.non_empty_at_once_max:
+        return Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
+    return context.budgets.blocker(candidate.status.key, candidate.reason)
+
+
+def _removal(builder: PlanBuilder, candidate: Candidate, moves: Relocation) -> Removal:
+    """The removal with the evictions that budgets allow now; they are used up with it."""
+    view = builder.view
+    node, settings = candidate.node, candidate.status.settings.scale_in
+    rounds = builder.budgets.rounds(candidate.moving)
+    now = builder.budgets.take_now(candidate.moving)
+    evicted = {pod.key for pod in now}
+    fit = "fits" if len(candidate.moving) == 1 else "fit"
+    pods = counted_noun(len(candidate.moving), "pod")
+    because = f"{candidate.because}; {pods} {fit} elsewhere"
+    offer = view.offers[candidate.status.key]
+    if offer.priced and not candidate.status.settings.departing:
+        price, cost = offer.nano_usd_per_hour, settings.move_cost_usd
+        because += f"; {moves_and_saving(candidate.moving, price, cost)}"
+    if rounds > 1:
+        because += f"; budgets let them go in {rounds} rounds, {len(now)} now"
+    policy, grace = candidate.policy, settings.graceful_termination_max_seconds
+    progress = DrainProgress(at=view.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
+    moved = evictions(node, now, grace, policy, because)
+    return Removal(
+        key=candidate.status.key,
+        node=node.name,
+        actions=begin_drain(view, node, (moved, progress), policy, because),
+        placements=tuple(p for p in placements_of(builder, moves) if p.pod in evicted),
+    )

@@ -14,7 +14,12 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.blockers.nodes import irreplaceable_pod, protection
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.nodes import (
+    irreplaceable_pod,
+    kept_by_duplicate,
+    protection,
+)
 from reconciler.planner.disruption.blockers.pods import (
     at_minimum,
     blocking_pod,
@@ -30,7 +35,7 @@ from reconciler.planner.disruption.drains.actions import (
     give_up,
     terms_of,
 )
-from reconciler.planner.disruption.drains.idleness import counted, kept_by_duplicate
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.drains.rounds import drain_progress, overdue
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
@@ -127,15 +132,16 @@ class _Leaver:
         remaining = builder.targets[key] - 1 - self._going_on.get(key, 0)
         beside = [pod for pod in pods if not counts(pod)]
         kept = protection(view, node) or irreplaceable_pod(judge, beside)
-        because = kept_by_duplicate(view, node)
         if kept is not None:
-            because = f"{kept.detail}: it may not be removed"
+            kept = Blocker(kept.code, f"{kept.detail}: it may not be removed")
         elif not _already_lowered(builder, key) and remaining < status.min:
-            because = at_minimum(status)[1]
+            kept = at_minimum(status)
         elif view.row_of[node.name] in builder.used_rows or (counted(pods) and not begun):
-            because = "it is used again"
-        if because:
-            builder.cancel_drain(give_back(node, "scale-in", because))
+            kept = Blocker("in-use", "it is used again")
+        else:
+            kept = kept_by_duplicate(view, node)
+        if kept is not None:
+            builder.cancel_drain(give_back(node, "scale-in", kept.detail))
         elif status.out_of_reach or view.inventory.is_unseen(node, key):
             return  # no answer, a late one, or it is gone: no pod is evicted, nothing is ended
         elif counted(pods):
@@ -154,13 +160,12 @@ class _Leaver:
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         ending = sum(ruling.verdict is Verdict.WAIT for _, ruling in rulings)
+        blocker = blocking_pod(rulings) or _too_long(view, node, settings, len(left), ending)
         moves = None
-        barred = blocking_pod(rulings)
-        why = barred[1] if barred else _too_long(view, node, settings, len(left), ending)
-        if not why:
+        if blocker is None:
             moves = self._simulator.move(node, grouped(view, moving))
-            why = "" if moves else "its pods fit nowhere else any more"
         if moves is None:
+            why = blocker.detail if blocker else "its pods fit nowhere else any more"
             builder.cancel_drain(give_up(view, node, "scale-in", why))
             return
         self.begun.append(moves)
@@ -198,8 +203,8 @@ def _evicted_lately(view: ClusterView, node: Node) -> bool:
 
 def _too_long(
     view: ClusterView, node: Node, settings: ScaleInSettings, to_evict: int, ending: int
-) -> str:
-    """Why the drain has failed by the clock; empty when there is time left."""
+) -> Blocker | None:
+    """A blocker when the drain has failed by the clock; None while there is time left."""
     started = drain_started(view, node) or view.at
     progress = drain_progress(node, view.at)
     if progress is not None:
@@ -209,8 +214,8 @@ def _too_long(
         limit_seconds += settings.graceful_termination_max_seconds
     spent = view.at - started
     if spent <= timedelta(seconds=limit_seconds):
-        return ""
-    return f"not empty {duration(spent)} after its drain began"
+        return None
+    return Blocker("drain-timeout", f"not empty {duration(spent)} after its drain began")
 
 
 def _noted(view: ClusterView, node: Node, to_evict: int, ending: int) -> list[AnnotateNode]:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from decimal import Decimal
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.text import counted_noun
 

@@ -4,12 +4,13 @@ What a node's pods say about being moved is in `planner.rules`; limits over seve
 minima, how many at once) are asked by the policy that has them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
-from reconciler.planner.disruption.blockers.blocker import Blocker
-from reconciler.planner.disruption.drains.idleness import kept_by_duplicate
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.rules import Judge, first_irreplaceable, forbidding
 from reconciler.planner.view import ClusterView
@@ -43,30 +44,69 @@ def unreadable(node: Node) -> Blocker | None:
     return None
 
 
-def blockers(view: ClusterView, node: Node, status: FleetStatus) -> Iterator[Blocker]:
-    """Everything about the node itself that keeps it, the first of them counts."""
-    found = protection(view, node)
-    if found is not None:
-        yield found
-    found = unreadable(node)
-    if found is not None:
-        yield found
-    if status.out_of_reach:
-        what = "have" if status.silent_since is None else "tell of"
-        detail = f"EC2 does not {what} its fleet: its target cannot be lowered"
-        yield Blocker("fleet-missing", detail)
-    if not node.ready:
-        yield Blocker("not-ready", "it is not Ready")
-    if view.inventory.is_unseen(node, status.key):
-        yield Blocker("unreadable", f"EC2 does not show its instance {node.instance_id}")
-    twin = kept_by_duplicate(view, node)
-    if twin:
-        yield Blocker("unreadable", twin)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The node that is asked about."""
+
+    view: ClusterView
+    node: Node
+    status: FleetStatus
+
+
+def _protected(asked: _Asked) -> Blocker | None:
+    return protection(asked.view, asked.node)
+
+
+def _unreadable(asked: _Asked) -> Blocker | None:
+    return unreadable(asked.node)
+
+
+def _fleet_missing(asked: _Asked) -> Blocker | None:
+    """A blocker while EC2 does not show the node's fleet."""
+    if not asked.status.out_of_reach:
+        return None
+    what = "have" if asked.status.silent_since is None else "tell of"
+    why = f"EC2 does not {what} its fleet: its target cannot be lowered"
+    return Blocker("fleet-missing", why)
+
+
+def _not_ready(asked: _Asked) -> Blocker | None:
+    return None if asked.node.ready else Blocker("not-ready", "it is not Ready")
+
+
+def _unseen(asked: _Asked) -> Blocker | None:
+    """A blocker while EC2 does not show the node's instance."""
+    if not asked.view.inventory.is_unseen(asked.node, asked.status.key):
+        return None
+    return Blocker("unreadable", f"EC2 does not show its instance {asked.node.instance_id}")
+
+
+def _duplicate(asked: _Asked) -> Blocker | None:
+    return kept_by_duplicate(asked.view, asked.node)
+
+
+BLOCKERS = (_protected, _unreadable, _fleet_missing, _not_ready, _unseen, _duplicate)
+"""Everything about the node itself that keeps it; the first that holds is shown."""
 
 
 def first_blocker(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
-    """The first of `blockers`; None when nothing about the node itself keeps it."""
-    return next(blockers(view, node, status), None)
+    """Return the first of `BLOCKERS` that holds; None when nothing about the node keeps it."""
+    asked = _Asked(view, node, status)
+    return next((found for blocker in BLOCKERS if (found := blocker(asked)) is not None), None)
+
+
+def kept_by_duplicate(view: ClusterView, node: Node) -> Blocker | None:
+    """A blocker while pods run on the node's instance under another name; None when none do.
+
+    A pod that is being deleted on a node that does not answer stays there without an end.
+    """
+    for name in view.inventory.duplicate_nodes.get(node.name, ()):
+        answers = view.nodes[name].ready
+        for pod in counted(view.pods_on.get(name, ())):
+            if answers or not pod.deleting:
+                why = f"{pod.key} runs on {name}, which has the same instance"
+                return Blocker("unreadable", why)
+    return None
 
 
 def irreplaceable_pod(judge: Judge, pods: Iterable[Pod]) -> Blocker | None:

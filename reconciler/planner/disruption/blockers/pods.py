@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.simulator.relocation import waits_for_its_end
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.rules import Judge, Ruling, Verdict

@@ -63,19 +63,6 @@ def idle_since(view: ClusterView, node: Node) -> datetime | None:
     return min(noted, view.at)
 
 
-def kept_by_duplicate(view: ClusterView, node: Node) -> str:
-    """What runs on the node's instance under another name; empty when nothing does.
-
-    A pod that is being deleted on a node that does not answer hangs there for good.
-    """
-    for name in view.inventory.duplicate_nodes.get(node.name, ()):
-        answers = view.nodes[name].ready
-        for pod in counted(view.pods_on.get(name, ())):
-            if answers or not pod.deleting:
-                return f"{pod.key} runs on {name}, which has the same instance"
-    return ""
-
-
 def idle_for(view: ClusterView, node: Node) -> timedelta | None:
     """How long the node has been empty; None when the timer starts now."""
     since = idle_since(view, node)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from reconciler.model.actions import DRAIN_PROGRESS
 from reconciler.model.cluster import Node
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.idleness import parse_time
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import counted_noun, duration, rfc3339
@@ -63,15 +64,16 @@ def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
 
 def overdue(
     progress: DrainProgress, started: datetime, at: datetime, settings: ScaleInSettings
-) -> str:
-    """Why a drain in rounds has failed by the clock; empty when there is time left."""
+) -> Blocker | None:
+    """A blocker when a drain in rounds has failed by the clock; None while there is time left."""
     timeout = timedelta(seconds=settings.pod_eviction_timeout_seconds)
     grace = timedelta(seconds=settings.graceful_termination_max_seconds)
     still = at - progress.at
     if still > (timeout + grace if progress.ending else timeout):
-        return f"none of its pods has left for {duration(still)}"
+        return Blocker("drain-timeout", f"none of its pods has left for {duration(still)}")
     spent = at - started
     if spent > progress.rounds * (grace + timeout):
         rounds = counted_noun(progress.rounds, "round")
-        return f"not empty {duration(spent)} after its drain in {rounds} began"
-    return ""
+        why = f"not empty {duration(spent)} after its drain in {rounds} began"
+        return Blocker("drain-timeout", why)
+    return None

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from reconciler.model.cluster import Pod
-from reconciler.planner.disruption.blockers.blocker import Blocker
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.settings import BlastRadius
 from reconciler.planner.text import counted_noun, duration
 from reconciler.planner.view import ClusterView

@@ -15,9 +15,11 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, PodKey
 from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
     instance_protection,
     irreplaceable_pod,
+    kept_by_duplicate,
     protection,
     unreadable,
 )
@@ -27,7 +29,7 @@ from reconciler.planner.disruption.drains.actions import (
     taint,
     terms_of,
 )
-from reconciler.planner.disruption.drains.idleness import idle_for, is_empty, kept_by_duplicate
+from reconciler.planner.disruption.drains.idleness import idle_for, is_empty
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.inventory import is_draining, is_draining_voluntarily
@@ -52,7 +54,7 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
-    if _wait(builder.view, orphan):
+    if _wait(builder.view, orphan) is not None:
         return
     if not builder.stuck_ends.take(orphan.instance.id):
         builder.hold(STUCK_CAP, instance=orphan.instance.id)
@@ -65,12 +67,13 @@ def _end_unjoined(builder: PlanBuilder, orphan: Orphan) -> None:
 def _tend(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
     """The next step for a node."""
     view = builder.view
-    kept = _wait(view, orphan) or _bar(builder, node)
+    kept = _wait(view, orphan) or _blocker(builder, node)
     draining = is_draining_voluntarily(node)
-    if kept:
-        builder.block(node, "orphan", f"its fleet {orphan.fleet_id} is gone; {kept}")
+    if kept is not None:
+        why = f"its fleet {orphan.fleet_id} is gone; {kept.detail}"
+        builder.block(node, "orphan", why)
         if draining:
-            builder.cancel_drain(give_back(node, "scale-in", kept))
+            builder.cancel_drain(give_back(node, "scale-in", kept.detail))
         elif not is_empty(builder, node):
             stop_timer(builder, node)
     elif draining:
@@ -96,34 +99,30 @@ def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
         _remove(builder, orphan, taint(node, "scale-in", because))
 
 
-def _wait(view: ClusterView, orphan: Orphan) -> str:
-    """What time has still to show; empty when nothing."""
+def _wait(view: ClusterView, orphan: Orphan) -> Blocker | None:
+    """A blocker while time has still to show that the instance belongs to no fleet, or for good."""
     launched = orphan.instance.launched_at
     wait = timedelta(seconds=view.settings.instance_init_seconds)
     if not orphan.certain:
-        return "EC2 has not listed it for less than instance_init_time"
+        return Blocker("orphan", "EC2 has not listed it for less than instance_init_time")
     if launched is None or view.at - launched < wait:
-        return "it was launched less than instance_init_time ago"
-    kept = instance_protection(orphan.instance)
-    return kept.detail if kept else ""
+        return Blocker("orphan", "it was launched less than instance_init_time ago")
+    return instance_protection(orphan.instance)
 
 
-def _bar(builder: PlanBuilder, node: Node) -> str:
-    """What keeps the node; empty when nothing does."""
+def _blocker(builder: PlanBuilder, node: Node) -> Blocker | None:
+    """The first blocker of a node without a fleet; None when nothing keeps it."""
     view = builder.view
     kept = protection(view, node)
-    if kept:
-        return kept.detail
-    if unreadable(node) or not node.ready:
-        return "it cannot be judged"
-    twin = kept_by_duplicate(view, node)
-    if twin:
-        return twin
-    if not is_empty(builder, node):
-        return "pods keep it: drain it by hand, or let them move"
+    if kept is None and (unreadable(node) or not node.ready):
+        kept = Blocker("unreadable", "it cannot be judged")
+    kept = kept or kept_by_duplicate(view, node)
+    if kept is None and not is_empty(builder, node):
+        kept = Blocker("has-pods", "pods keep it: drain it by hand, or let them move")
+    if kept is not None:
+        return kept
     judge = judge_of(terms_of(ScaleInSettings()), builder.budgets.coverage)
-    kept = irreplaceable_pod(judge, view.pods_on.get(node.name, ()))
-    return kept.detail if kept else ""
+    return irreplaceable_pod(judge, view.pods_on.get(node.name, ()))
 
 
 def _termination(

@@ -8,6 +8,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey, Region
 from reconciler.planner.builder import PlanBuilder, Removal
 from reconciler.planner.demand import FLEET
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import protection
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.method import Method
@@ -100,9 +101,9 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
         return
     if view.statuses[key].out_of_reach:
         return  # no fleet would launch another
-    barred = _bar(builder, node, key)
-    if barred:
-        builder.block(node, "may-still-run", f"not Ready for {spent}, but {barred}")
+    kept = _blocker(builder, node, key)
+    if kept is not None:
+        builder.block(node, "may-still-run", f"not Ready for {spent}, but {kept.detail}")
         return
     status = view.statuses[key]
     _remove(
@@ -125,22 +126,23 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
     )
 
 
-def _bar(builder: PlanBuilder, node: Node, key: FleetKey) -> str:
-    """What an operator would wait for; empty when the node may be replaced.
+def _blocker(builder: PlanBuilder, node: Node, key: FleetKey) -> Blocker | None:
+    """What an operator would wait for; None when the node may be replaced.
 
     Work may go on where a kubelet has only lost its connection. Pods that Kubernetes
     has begun to delete (as it does five minutes after the kubelet fell silent) no longer hold it.
     """
     view = builder.view
     protected = protection(view, node)
-    if protected:
-        return protected.detail
-    status = view.statuses[key]
-    judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage)
+    if protected is not None:
+        return protected
+    judge = judge_of(terms_of(view.statuses[key].settings.scale_in), builder.budgets.coverage)
     names = (node.name, *view.inventory.duplicate_nodes.get(node.name, ()))
     pods = [pod for name in names for pod in view.pods_on.get(name, ())]
     kept = first_irreplaceable(judge, pods)
-    return f"{kept[0].key} may still run there: {kept[1].reason}" if kept else ""
+    if kept is None:
+        return None
+    return Blocker("may-still-run", f"{kept[0].key} may still run there: {kept[1].reason}")
 
 
 def _remove(builder: PlanBuilder, node: Node, key: FleetKey, action: AnyAction) -> None:

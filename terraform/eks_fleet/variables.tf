@@ -287,8 +287,8 @@ variable "ebs_iops" {
   default     = null
 
   validation {
-    condition     = var.ebs_iops == null ? !startswith(var.ebs_type, "io") : var.ebs_iops >= 100 && var.ebs_type != "gp2"
-    error_message = "ebs_iops must be at least 100; io1 and io2 need it, gp2 must leave it out."
+    condition     = var.ebs_iops == null ? !startswith(var.ebs_type, "io") : var.ebs_iops >= 100 && floor(var.ebs_iops) == var.ebs_iops && var.ebs_type != "gp2"
+    error_message = "ebs_iops must be a whole number, at least 100; io1 and io2 need it, gp2 must leave it out."
   }
 
   validation {
@@ -303,8 +303,8 @@ variable "ebs_throughput" {
   default     = null
 
   validation {
-    condition     = var.ebs_throughput == null ? true : var.ebs_throughput >= 125 && var.ebs_throughput <= 1000 && var.ebs_type == "gp3"
-    error_message = "ebs_throughput must be 125 to 1000 MiB/s and is for gp3 only."
+    condition     = var.ebs_throughput == null ? true : var.ebs_throughput >= 125 && var.ebs_throughput <= 1000 && floor(var.ebs_throughput) == var.ebs_throughput && var.ebs_type == "gp3"
+    error_message = "ebs_throughput must be a whole number from 125 to 1000 MiB/s and is for gp3 only."
   }
 }
 

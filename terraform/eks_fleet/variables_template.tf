@@ -288,8 +288,9 @@ variable "metadata_options" {
     condition = (
       try(var.metadata_options.http_put_response_hop_limit, null) == null ? true
       : var.metadata_options.http_put_response_hop_limit >= 1 && var.metadata_options.http_put_response_hop_limit <= 64
+      && floor(var.metadata_options.http_put_response_hop_limit) == var.metadata_options.http_put_response_hop_limit
     )
-    error_message = "metadata_options must have an http_put_response_hop_limit from 1 to 64."
+    error_message = "metadata_options must have an http_put_response_hop_limit that is a whole number from 1 to 64, or none."
   }
 }
 

@@ -28,11 +28,11 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "ssh_key_name": ("", "key", "a key ${x}"),
     "instance_profile_name": ("", "node"),
-    "metadata_hop_limit": (1, 64, 0, 65),
-    "ebs_size": (1, 50, 65_536, 0, 65_537),
+    "metadata_hop_limit": (1, 64, 0, 65, 1.5),
+    "ebs_size": (1, 50, 65_536, 0, 65_537, 1.5),
     "ebs_type": ("gp3", "gp2", "io1", "io2", "st1"),
-    "ebs_iops": (100, 2999, 3000, 64_000, 99),
-    "ebs_throughput": (125, 1000, 124, 1001),
+    "ebs_iops": (100, 2999, 3000, 64_000, 99, 3000.5),
+    "ebs_throughput": (125, 1000, 124, 1001, 125.5),
     "ebs_encrypted": (True, False),
     "ebs_kms_key_id": ("", f"{ARN}key/a-b", f"{ARN}alias/a", "alias/a", "arn:aws:s3:::x"),
     "cluster_endpoint": (
@@ -44,7 +44,7 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
     ),
     "cluster_ca": ("", "YQ==", "YWJj", "not base64!"),
     "service_cidr": ("", "10.0.0.0/16", "10.0.0.1/16", "fd00::/108", "10.0.0.0", "10.0.0.0/40"),
-    "max_pods": (0, 110, 737, -1, 738),
+    "max_pods": (0, 110, 737, -1, 738, 1.5),
     "kube_reserved": ({}, {"cpu": "100m", "memory": "1Gi"}, {"cpus": "1"}, {"memory": "1GB"}),
     "system_reserved": ({}, {"ephemeral-storage": "1Gi"}, {"pid": "100"}, {"cpu": "-1"}),
     "eviction_hard": (
@@ -122,6 +122,7 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
         [],
         [{"device_index": 0, "security_groups": ["default"]}],
         [{"device_index": -1}],
+        [{"device_index": 0.5}],
         [{"device_index": 0, "subnet_id": "vpc-0a"}],
     ),
     "volumes": (
@@ -129,6 +130,7 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
         [],
         [{"device_name": "/dev/xvda"}, {"device_name": "/dev/xvda"}],
         [{"device_name": "/dev/xvda", "size": 0}],
+        [{"device_name": "/dev/xvda", "size": 20.5}],
         [{"device_name": "/dev/xvda", "type": "floppy"}],
         [{"device_name": "/dev/xvda", "type": "gp2", "iops": 3000}],
         [{"device_name": "/dev/xvda", "type": "io2"}],
@@ -138,6 +140,7 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
         {"http_protocol_ipv6": "enabled"},
         {"http_protocol_ipv6": "on"},
         {"http_put_response_hop_limit": 65},
+        {"http_put_response_hop_limit": 1.5},
         {"http_tokens": "never"},
     ),
     "monitoring": (True, False),
@@ -152,7 +155,7 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
 OWN_KEYS: Final[dict[str, tuple[Any, ...]]] = {
     "spot": (True, False),
     "zone": ("us-west-2a", "us-west-2c"),
-    "initial_node_count": (0, 10_000, -1, 10_001),
+    "initial_node_count": (0, 10_000, -1, 10_001, 1.5),
     "instance_types": (
         ["m5.xlarge"],
         list(TYPES),

@@ -197,6 +197,26 @@ run "rejects_throughput_up_to_1000" {
   expect_failures = [var.ebs_throughput]
 }
 
+run "rejects_iops_with_a_fraction" {
+  command = plan
+
+  variables {
+    ebs_iops = 3000.5
+  }
+
+  expect_failures = [var.ebs_iops]
+}
+
+run "rejects_throughput_with_a_fraction" {
+  command = plan
+
+  variables {
+    ebs_throughput = 125.5
+  }
+
+  expect_failures = [var.ebs_throughput]
+}
+
 run "accepts_throughput_of_gp3_only" {
   command = plan
 

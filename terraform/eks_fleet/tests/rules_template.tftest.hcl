@@ -379,6 +379,16 @@ run "rejects_metadata_options_hop_limit" {
   expect_failures = [var.metadata_options]
 }
 
+run "rejects_metadata_options_hop_limit_with_a_fraction" {
+  command = plan
+
+  variables {
+    metadata_options = { http_put_response_hop_limit = 1.5 }
+  }
+
+  expect_failures = [var.metadata_options]
+}
+
 run "accepts_cpu_credits" {
   command = plan
 

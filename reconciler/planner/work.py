@@ -19,7 +19,7 @@ from reconciler.planner.placement.label_keys import selector_keys, terms_of
 
 STEPS_MAX = 400_000_000
 """Of one plan; a step is about 5 ns on a 2.x GHz core. The largest case of docs/benchmarks.md,
-150,000 pending pods of 1,500 kinds on 5,000 nodes, is a third of it."""
+150,000 pending pods of 1,500 kinds on 5,000 nodes, needs half of it."""
 PER_KIND = 20_000
 """Whatever a kind of pods is compared with."""
 PER_RULED_KIND = 80_000
@@ -34,7 +34,7 @@ PER_PAIR = 8_000
 """A rule, and a kind of pods that it may mean: counted as often as pods are placed."""
 PER_PAIR_AND_ROW = 10
 PER_NAMESPACE = 400
-"""A namespace that a rule's namespaceSelector is compared with."""
+"""A namespace that a rule's namespaceSelector may choose: what it chooses is kept as a set."""
 
 Shown = frozenset[tuple[str, str]]
 

@@ -273,8 +273,11 @@ class _Singles:
 
     def _serve(self, pod_class: PodClass, count: int) -> int:
         """How many of the pods are left when the class has what it may have."""
+        links = self._sim.links(pod_class)
+        if links.hopeless or links.lacks_neighbour:
+            return count
         left = self._on_bought(pod_class, count)
-        while left > 0 and not self._sim.links(pod_class).hopeless:
+        while left > 0:
             placed = self._on_another(pod_class, left)
             if not placed:
                 break
@@ -349,7 +352,7 @@ class _Singles:
         numbers: list[int] = self._table.feasible(pod_class).nonzero()[0].tolist()
         prices = [o.node.nano_usd_per_hour for o in self._table.offers]
         links = self._sim.links(pod_class)
-        begun = any(counter.counts.any() for counter in links.affinity)
+        begun = any(counter.total for counter in links.affinity)
         if not links.affinity or begun or count < 2:
             return sorted(numbers, key=lambda i: (prices[i], i))
         slots = self._table.slots(pod_class)

@@ -26,6 +26,7 @@ from reconciler.planner.placement.label_keys import (
     terms_of,
     topology_keys,
 )
+from reconciler.planner.placement.namespaces import NamespaceIndex
 from reconciler.planner.placement.volumes import NO_VOLUMES, VolumeNeeds, VolumeResolver
 
 
@@ -69,14 +70,26 @@ class StaticConstraints:
     tolerations: tuple[Toleration, ...]
     volumes: VolumeNeeds
 
-    def reads(self) -> tuple[tuple[str, ...], tuple[Requirement, ...]]:
-        """The labels of a node that they read, and the lines about its name."""
-        selectors = [*self.volumes.selectors]
-        if self.node_affinity is not None:
-            selectors.append(self.node_affinity)
-        lines = {r: None for s in selectors for term in s.terms for r in term.fields}
-        keys = set(self.node_selector).union(*map(node_selector_keys, selectors))
-        return tuple(sorted(keys)), tuple(lines)
+    def label_keys(self) -> tuple[str, ...]:
+        """The keys of the node labels that they read, in order."""
+        keys = set(self.node_selector).union(*map(node_selector_keys, self._selectors()))
+        return tuple(sorted(keys))
+
+    def names(self) -> frozenset[str] | None:
+        """The node names that they mention: all other names are alike to them.
+
+        None where a line compares names in another way, so that no two are alike.
+        """
+        terms = [term for selector in self._selectors() for term in selector.terms]
+        lines = [line for term in terms for line in term.fields]
+        if any(line.operator in {"Gt", "Lt"} for line in lines):
+            return None
+        return frozenset([value for line in lines for value in line.values])
+
+    def _selectors(self) -> Sequence[NodeSelector]:
+        if self.node_affinity is None:
+            return self.volumes.selectors
+        return (*self.volumes.selectors, self.node_affinity)
 
 
 _NEAR_NOWHERE = (PodAffinityTerm(topology_key=NOWHERE, selector=None),)
@@ -99,8 +112,6 @@ class ClassTable:
         """`offered` is what nodes have, and new ones would; None: whatever pods ask for."""
         self._resolver = resolver
         self._namespaces = {n.name: n.labels for n in namespaces}
-        self._chosen: dict[LabelSelector, frozenset[str]] = {}
-        """Namespaces by the selector that chooses them."""
         self._specs: dict[int, PodSpec] = {}
         self._canonical: dict[PodSpec, PodSpec] = {}
         self._volumes: dict[VolumeNeeds, VolumeNeeds] = {NO_VOLUMES: NO_VOLUMES}
@@ -114,10 +125,7 @@ class ClassTable:
                 needs = resolver.needs(pod)
                 self._volumes.setdefault(needs, needs)
             self._namespaces.setdefault(pod.key.namespace, NO_LABELS)
-        self._named = [
-            (name, {"kubernetes.io/metadata.name": name, **labels})
-            for name, labels in self._namespaces.items()
-        ]
+        self._named = NamespaceIndex(self._namespaces)
         specs = list(self._canonical)
         asked = topology_keys(specs)
         self._everywhere = asked if offered is None else asked & offered.label_keys
@@ -308,12 +316,8 @@ class ClassTable:
         """Source: an unset selector and an empty list mean the pod's own namespace."""
         if term.namespace_selector is None:
             return term.namespaces or frozenset({namespace})
-        chosen = self._chosen.get(term.namespace_selector)
-        if chosen is None:
-            matches = term.namespace_selector.matches
-            chosen = frozenset([name for name, labels in self._named if matches(labels)])
-            self._chosen[term.namespace_selector] = chosen
-        return chosen | term.namespaces
+        chosen = self._named.chosen_by(term.namespace_selector)
+        return chosen | term.namespaces if term.namespaces else chosen
 
 
 def _with_label_keys(

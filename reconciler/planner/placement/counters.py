@@ -74,9 +74,24 @@ class Links:
 
     @property
     def hopeless(self) -> bool:
-        """Whether a rule asks for a label that no node has and no new one will have."""
+        """Whether no node, and no new one either, takes a pod of the class as things are.
+
+        A rule asks for a label that no node has and no new one will have, or for a neighbour that
+        is nowhere. Beside spread constraints that one is found row by row, which tells the rule
+        that refuses.
+        """
+        if self.affinity and not self.spread and self.lacks_neighbour:
+            return True
         asked = [*self.affinity, *(rule.counter for rule in self.spread)]
         return any(counter.topology.key == NOWHERE for counter in asked)
+
+    @property
+    def lacks_neighbour(self) -> bool:
+        """Whether no node can take a pod of the class before another class has a pod somewhere.
+
+        Its affinity asks for pods of which none runs or has a place, and its own are none of them.
+        """
+        return not self.affinity_itself and any(not c.total for c in self.affinity)
 
     def only(self, key: str) -> "Links":
         """The same rules, those of one topology key only."""

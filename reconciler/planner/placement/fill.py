@@ -48,7 +48,7 @@ def fill(
 ) -> list[tuple[int, int]]:
     """Place up to `count` pods on rows of `among`; (row, amount) in the order they were taken."""
     links = sim.links(pod_class)
-    if links.hopeless:
+    if links.hopeless or links.lacks_neighbour:
         return []
     keys = shared_keys(links)
     if keys and links.affinity:
@@ -76,7 +76,7 @@ def fill(
 
 def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
     """Whether any pod of the class's affinity group runs yet; the first decides for the rest."""
-    return any(counter.counts.any() for counter in sim.links(pod_class).affinity)
+    return any(counter.total for counter in sim.links(pod_class).affinity)
 
 
 def local_room(sim: Simulation, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:

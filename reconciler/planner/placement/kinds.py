@@ -22,6 +22,8 @@ ZONE_KEYS = frozenset(
 """Labels that all carry the zone; the EBS CSI driver's one may be missing on a node."""
 _ZONE_KEYS = tuple(sorted(ZONE_KEYS, reverse=True))
 """In the order in which they are believed."""
+_GROUPINGS_MAX = 64
+"""Tenants choose how many sets of label keys are read; each costs a number per kind."""
 _OPEN = "?"
 """Ends the region's name where nothing says in which of its zones a new node comes up."""
 
@@ -84,6 +86,26 @@ def hard_taints(taints: Sequence[Taint]) -> tuple[Taint, ...]:
     return tuple(sorted(t for t in taints if t.effect != "PreferNoSchedule"))
 
 
+class _Grouping:
+    """Numbers the groups of kinds that cannot be told apart by some labels, taints and cordons."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._group_of: dict[object, int] = {}
+        self.groups: list[int] = []
+        """By the kind's number."""
+
+    def extend(self, kinds: Sequence[NodeKind]) -> None:
+        """Number the groups of the kinds that were added since the last call."""
+        for number in range(len(self.groups), len(kinds)):
+            kind = kinds[number]
+            alike: object = number
+            if len(kind.variants) == 1:
+                values = tuple(map(kind.variants[0].get, self._keys))
+                alike = (kind.taints, kind.schedulable, values)
+            self.groups.append(self._group_of.setdefault(alike, number))
+
+
 class KindTable:
     """Interns kinds: equal kinds get one number."""
 
@@ -96,6 +118,9 @@ class KindTable:
         self._seen: dict[tuple[object, ...], int] = {}
         """The same by what kinds are made from."""
         self.kinds: list[NodeKind] = []
+        self._with_name: dict[str, list[int]] = {}
+        self._groupings: dict[tuple[str, ...], _Grouping] = {}
+        """By label keys; no more than `_GROUPINGS_MAX`."""
 
     def number(
         self, variants: Sequence[Labels], name: str, taints: Sequence[Taint], *, schedulable: bool
@@ -107,6 +132,20 @@ class KindTable:
         if known is None:
             known = self._seen[key] = self._find(shown, name, taints, schedulable=schedulable)
         return known
+
+    def with_name(self, name: str) -> Sequence[int]:
+        """The numbers of the kinds of nodes with that name."""
+        return self._with_name.get(name, ())
+
+    def alike(self, label_keys: tuple[str, ...]) -> list[int]:
+        """For each kind a number; kinds have the same that differ in names or other labels only."""
+        grouping = self._groupings.get(label_keys)
+        if grouping is None:
+            if len(self._groupings) == _GROUPINGS_MAX:
+                del self._groupings[next(iter(self._groupings))]
+            grouping = self._groupings[label_keys] = _Grouping(label_keys)
+        grouping.extend(self.kinds)
+        return grouping.groups
 
     def _shown(self, labels: Labels) -> tuple[tuple[str, str], ...]:
         """The labels that anything reads, by key.
@@ -141,5 +180,6 @@ class KindTable:
         )
         if kind not in self._index:
             self._index[kind] = len(self.kinds)
+            self._with_name.setdefault(kind.name, []).append(len(self.kinds))
             self.kinds.append(kind)
         return self._index[kind]

@@ -93,6 +93,10 @@ class Simulation:
         self._placed: dict[int, list[tuple[IntArray, IntArray]]] = {}
         """The same of the journal."""
         self._rows = 0
+        self._offer_of: dict[int, tuple[RowSpec, IntArray]] = {}
+        """By identity of the row's spec, which the values keep alive."""
+        self._kind_of: dict[int, tuple[RowSpec, int]] = {}
+        """The same for kinds: a fleet's next node is asked about once per class."""
         self.version = 0
         """Changes whenever rows come, go or change kind."""
 
@@ -173,14 +177,25 @@ class Simulation:
         self.version += 1
 
     def offer_of(self, spec: RowSpec) -> IntArray:
-        """What a row that may or may not exist has of every dimension when it is empty."""
-        return self.dimensions.of_node(spec.allocatable, spec.volume_limits, spec.taken_ports)
+        """What a row that may or may not exist has of every dimension when it is empty.
+
+        Not to be changed.
+        """
+        known = self._offer_of.get(id(spec))
+        if known is None:
+            offer = self.dimensions.of_node(spec.allocatable, spec.volume_limits, spec.taken_ports)
+            known = self._offer_of[id(spec)] = (spec, offer)
+        return known[1]
 
     def kind_of(self, spec: RowSpec) -> int:
         """The node kind of a row that may or may not exist."""
-        return self.kind_table.number(
-            spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
-        )
+        known = self._kind_of.get(id(spec))
+        if known is None:
+            number = self.kind_table.number(
+                spec.variants, spec.name, spec.taints, schedulable=spec.schedulable
+            )
+            known = self._kind_of[id(spec)] = (spec, number)
+        return known[1]
 
     def set_schedulable(self, row: int, spec: RowSpec) -> None:
         """Give a row another kind: cordoned, uncordoned, or with other taints."""
@@ -216,7 +231,7 @@ class Simulation:
         verdicts = self._static_verdicts.setdefault(pod_class.static, [])
         if len(verdicts) < len(self.kind_table.kinds):
             constraints = self.table.statics[pod_class.static]
-            verdicts += static.verdicts(constraints, self.kind_table.kinds[len(verdicts) :])
+            verdicts += static.verdicts(constraints, self.kind_table, len(verdicts))
         return verdicts[kind]
 
     def admitted(self, pod_class: PodClass, kinds: IntArray | None = None) -> BoolArray:

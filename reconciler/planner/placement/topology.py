@@ -87,6 +87,8 @@ class Counter:
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self._counts = np.zeros(0, dtype=np.int64)
+        self.total = 0
+        """Pods in all domains together."""
 
     @property
     def counts(self) -> IntArray:
@@ -98,7 +100,9 @@ class Counter:
         """Count `amounts` more pods (or fewer) on these rows; a row may occur more than once."""
         domains = self.topology.domain[rows]
         held = domains >= 0
-        np.add.at(self.counts, domains[held], amounts[held])
+        counted = amounts[held]
+        np.add.at(self.counts, domains[held], counted)
+        self.total += int(counted.sum())
 
     def at_rows(self) -> IntArray:
         """For each row the count of its domain; 0 where it has none."""

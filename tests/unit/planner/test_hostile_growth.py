@@ -23,21 +23,23 @@ from tests.builders import (
 )
 
 EXPONENT_MAX = 1.2
+CALLS_PER_LINK_MAX = 2000
+"""Fifteen fleets are told of, each with its reason."""
 FEW, MANY = 50, 200
 NODES = 20
-CUT = ("anti-everything", "namespaces")
-"""Each object means each other one; the plan's budget bounds them, and who may make namespaces."""
+CUT = ("anti-everything",)
+"""Each object means each other one; the plan's budget bounds them."""
 NOTHING_OFFERED = ("node-selectors", "topology-keys", "extended-resources")
 """Shapes whose pods go nowhere, so that they take no room from others."""
 
 
-def planned(shape: str, count: int) -> tuple[Plan, int]:
+def planned(shape: str, count: int, nodes: int = NODES) -> tuple[Plan, int]:
     """The plan beside so many hostile objects, and how many calls it took."""
     made = hostile.SHAPES[shape].make(count) if shape else []
     objects = [hostile.raw(each) for each in [*made, *hostile.peaceful()]]
     profile = cProfile.Profile()
     profile.enable()
-    found = plan(*hostile.world(objects, NODES))
+    found = plan(*hostile.world(objects, nodes))
     profile.disable()
     return found, pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 
@@ -61,6 +63,21 @@ def test_calls_grow_no_faster_than_the_objects(shape: str, calls_without: int) -
     few, many = (calls(shape, count) - calls_without for count in (FEW, MANY))
     few = max(few, FEW)
     assert log(max(many, 1) / few) / log(MANY / FEW) <= EXPONENT_MAX, (few, many)
+
+
+def test_node_names_cost_the_same_on_any_number_of_nodes() -> None:
+    """Each pod that excludes a node by its name would be compared with every node."""
+    few, many = (
+        planned("node-names", MANY, nodes)[1] - planned("", 0, nodes)[1] for nodes in (20, 200)
+    )
+    assert many < 1.5 * few
+
+
+def test_pods_that_wait_for_a_neighbour_cost_no_trial(calls_without: int) -> None:
+    """A chain of pods that each want the next one would be tried on a node of every fleet."""
+    found, made = planned("affinity-chain", MANY)
+    assert {u.reasons[0].code for u in found.unplaceable} == {"pod-affinity"}
+    assert (made - calls_without) / MANY < CALLS_PER_LINK_MAX
 
 
 @pytest.mark.parametrize("shape", ["one-pod-spread", "one-pod-extended-resources"])

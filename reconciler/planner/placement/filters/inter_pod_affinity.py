@@ -27,7 +27,9 @@ def affinity_room(links: Links, room: IntArray) -> IntArray:
     """`room` limited to domains that hold a pod of the group, or to any for the first one."""
     if not links.affinity:
         return room
-    first = links.affinity_itself and not any(c.counts.any() for c in links.affinity)
+    if links.lacks_neighbour:
+        return np.zeros_like(room)
+    first = links.affinity_itself and not any(c.total for c in links.affinity)
     for counter in links.affinity:
         labelled = counter.topology.domain >= 0
         if first:

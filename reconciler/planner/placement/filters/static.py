@@ -1,10 +1,8 @@
 """All filters that only read a pod's own constraints and a node kind, in kube-scheduler's order."""
 
-from collections.abc import Sequence
-
 from reconciler.planner.placement.classes import StaticConstraints
 from reconciler.planner.placement.filters import node_affinity, taints, unschedulable, volumes
-from reconciler.planner.placement.kinds import NodeKind
+from reconciler.planner.placement.kinds import KindTable, NodeKind
 
 ALIKE_MIN = 8
 """Fewer kinds are asked one by one."""
@@ -20,28 +18,24 @@ def refuses(constraints: StaticConstraints, kind: NodeKind) -> str:
     return code or volumes.refuses(constraints.volumes, kind)
 
 
-def verdicts(constraints: StaticConstraints, kinds: Sequence[NodeKind]) -> list[str]:
-    """What `refuses` says of each kind; asked once for kinds alike to these constraints.
+def verdicts(constraints: StaticConstraints, table: KindTable, first: int) -> list[str]:
+    """What `refuses` says of each kind from number `first` on; asked once for kinds alike.
 
     One pod that selects a node by its name makes every node a kind of its own, for all others.
     """
-    if len(kinds) < ALIKE_MIN:
-        return [refuses(constraints, kind) for kind in kinds]
-    keys, lines = constraints.reads()
-    known: dict[object, str] = {}
-    found: list[str] = []
-    for kind in kinds:
-        alike: object = kind
-        if len(kind.variants) == 1:
-            values = tuple(map(kind.variants[0].get, keys))
-            name = {"metadata.name": kind.name}
-            named = tuple([line.matches(name) for line in lines]) if lines else ()
-            alike = (kind.taints, kind.schedulable, values, named)
-        code = known.get(alike)
-        if code is None:
-            code = known[alike] = refuses(constraints, kind)
-        found.append(code)
-    return found
+    kinds = table.kinds
+    names = constraints.names()
+    if len(kinds) - first < ALIKE_MIN or names is None:
+        return [refuses(constraints, kind) for kind in kinds[first:]]
+    numbers = range(first, len(kinds))
+    alike = table.alike(constraints.label_keys())
+    apart = {number for name in names for number in table.with_name(name)}
+    one_of = {alike[number]: number for number in numbers if number not in apart}
+    codes = {group: refuses(constraints, kinds[number]) for group, number in one_of.items()}
+    return [
+        refuses(constraints, kinds[number]) if number in apart else codes[alike[number]]
+        for number in numbers
+    ]
 
 
 def eligible_for_spread(

@@ -2,7 +2,8 @@
 
 import os
 import platform
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from math import ceil, log
 from pathlib import Path
 from statistics import median
@@ -131,9 +132,29 @@ def write_page(tables: str) -> None:
     Raises:
         ValueError: The page has lost its marks.
     """
-    text = PAGE.read_text(encoding="utf-8")
-    head, _, rest = text.partition(BEGIN)
-    _, mark, tail = rest.partition(END)
+    head, _, tail = _parts()
+    PAGE.write_text(f"{head}{BEGIN}\n\n{tables}\n{END}{tail}", encoding="utf-8")
+
+
+def write_sections(sections: Mapping[str, str]) -> None:
+    """Replace these cases' sections of the page, and leave the others; a new one comes last.
+
+    Raises:
+        ValueError: The page has lost its marks.
+    """
+    head, tables, tail = _parts()
+    for name, text in sections.items():
+        heading = rf"^### [^\n]*\(`{re.escape(name)}`\)\n"
+        found = re.search(rf"{heading}.*?(?=^### |\Z)", tables, re.MULTILINE | re.DOTALL)
+        begin, end = found.span() if found else (len(tables), len(tables))
+        tables = f"{tables[:begin]}{text.rstrip()}\n\n{tables[end:]}"
+    PAGE.write_text(f"{head}{BEGIN}\n\n{tables.strip()}\n\n{END}{tail}", encoding="utf-8")
+
+
+def _parts() -> tuple[str, str, str]:
+    """The page before its tables, the tables, and what comes after them."""
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    tables, mark, tail = rest.partition(END)
     if not mark:
         raise ValueError(f"{PAGE.name} has no marks around its tables")
-    PAGE.write_text(f"{head}{BEGIN}\n\n{tables}\n{END}{tail}", encoding="utf-8")
+    return head, f"{tables.strip()}\n\n", tail

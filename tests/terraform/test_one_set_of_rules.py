@@ -24,7 +24,7 @@ CASES = rounds(24, 60)
 """Planned with the AWS provider, which also shows their user data."""
 TOGETHER = 30
 """Cases of one root: a provider takes seconds to start, and a plan more than its share of each."""
-COMPARED = rounds(12, 700)
+COMPARED = rounds(12, 800)
 """Judged by the modules alone, at about a second each."""
 JUDGED_TOGETHER = 100
 """Cases of one `terraform test`, which has to end within the time that a program is given."""
@@ -84,7 +84,7 @@ def _user_data(terraform: TerraformProgram, folder: Path) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for change in shown["resource_changes"]:
         if change["type"] == "aws_launch_template":
-            text = change["change"]["after"]["user_data"]
+            text = change["change"]["after"]["user_data"] or ""
             found = _CASE.search(change["address"])
             assert found is not None
             sizes[int(found[1])] = len(text) // 4 * 3 - text.count("=")

@@ -20,7 +20,7 @@ from tests.terraform.program import TerraformProgram, find_terraform
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(3600)]
 
-CASES = rounds(24, 60)
+CASES = rounds(24, 490)
 """Planned with the AWS provider, which also shows their user data."""
 TOGETHER = 30
 """Cases of one root: a provider takes seconds to start, and a plan more than its share of each."""

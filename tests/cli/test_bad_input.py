@@ -1,11 +1,11 @@
 """Every command meets every kind of bad input with one clear line and the right exit code."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.command import reconciler
 
 CONFIG = """cluster: analytics
 regions: [us-west-2]
@@ -83,15 +83,7 @@ def test_bad_input_is_one_line_and_an_exit_code(
     (tmp_path / "cluster.json").write_text(CLUSTER)
     (tmp_path / "terraform").mkdir()
     bad(tmp_path / "BAD")
-    done = subprocess.run(
-        [sys.executable, "-m", "reconciler", *COMMANDS[command]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-        stdin=subprocess.DEVNULL,
-    )
+    done = reconciler(*COMMANDS[command], cwd=tmp_path)
     assert done.returncode in {1, 2}, (done.returncode, done.stdout[-500:], done.stderr[-500:])
     assert "Traceback" not in done.stderr
     if command != "validate":
@@ -107,12 +99,5 @@ def test_bad_config_exits_2(command: str, tmp_path: Path) -> None:
     (tmp_path / "BAD").write_text(
         "cluster: analytics\nsectors: {primary: {fleets: [{size: huge}]}}\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "reconciler", *COMMANDS[command]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
+    done = reconciler(*COMMANDS[command], cwd=tmp_path)
     assert done.returncode == 2, done.stderr

@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,8 +12,8 @@ import pytest
 
 from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
-from reconciler.model.errors import Unavailable
-from tests.git_remote import GIT_TIMEOUT_SECONDS
+from reconciler.model.errors import Unavailable, UsageError
+from tests.git_remote import GIT_TIMEOUT_SECONDS, make_remote
 
 
 @contextmanager
@@ -62,3 +63,23 @@ def test_remote_that_never_ends_is_given_up_with_all_that_git_began(
         assert cut.wait(GIT_TIMEOUT_SECONDS)
         assert not gave_up.is_set()
         port.close()
+
+
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_file_as_a_remote_is_refused_before_git_reads_it(tmp_path: Path, prefix: str) -> None:
+    """Git takes it for a bundle and reads to its end: a large one used up the whole time limit."""
+    with (tmp_path / "file").open("wb") as stream:
+        stream.truncate(3 << 30)
+    began = time.monotonic()
+    with pytest.raises(UsageError, match="file is a file"):
+        GitRepository(GitSettings(url=f"{prefix}{tmp_path / 'file'}"))
+    assert time.monotonic() - began < GIT_TIMEOUT_SECONDS
+
+
+def test_file_that_names_a_repository_is_followed(tmp_path: Path) -> None:
+    """A work tree of `git worktree` or a submodule has a file `.git`."""
+    make_remote(tmp_path, {"README.md": "fleets\n"})
+    (tmp_path / "pointer").write_text(f"gitdir: {tmp_path / 'remote.git'}\n")
+    port = GitRepository(GitSettings(url=str(tmp_path / "pointer")))
+    assert port.fetch().id
+    port.close()

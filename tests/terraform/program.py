@@ -11,7 +11,7 @@ import pytest
 from reconciler.adapters.terraform.mirror import VARIABLE, provider_sources
 
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - tests start the program that is installed here
-_PASSED_ON = ("PATH", "HOME", "TF_CLI_CONFIG_FILE", VARIABLE)
+_PASSED_ON = ("PATH", "HOME", "TF_CLI_CONFIG_FILE", "GOGC", VARIABLE)
 
 
 def _environment() -> dict[str, str]:

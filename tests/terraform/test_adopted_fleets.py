@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ from reconciler.records.aws import decode_cloud
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
+from tests import command
 from tests.terraform.others import OTHER_TERRAFORM, make_by_hand
 from tests.terraform.program import TerraformProgram, find_terraform
 
@@ -29,7 +28,6 @@ pytestmark = [pytest.mark.terraform, pytest.mark.sandbox, pytest.mark.timeout(36
 
 CLUSTER = "analytics"
 REGION = "us-west-2"
-PROGRAM = [sys.executable, "-m", "reconciler"]
 TIMEOUT_SECONDS = 120
 _LEFT = "stays out of Terraform (managed: false), as it is"
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - the process needs PATH and HOME
@@ -77,13 +75,11 @@ class World:
 
     def reconciler(self, *arguments: str) -> dict[str, Any]:
         """The program as a process; what it answers."""
-        done = subprocess.run(
-            [*PROGRAM, *arguments, "--output", "json"],
+        done = command.reconciler(
+            *arguments,
+            *("--output", "json"),
             env=_ENVIRONMENT | self.settings,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
+            timeout_seconds=TIMEOUT_SECONDS,
         )
         assert done.returncode == 0, done.stderr
         answer: dict[str, Any] = json.loads(done.stdout)

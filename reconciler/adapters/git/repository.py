@@ -41,6 +41,7 @@ class GitRepository:
     """One branch of one remote. Not for several threads at a time."""
 
     def __init__(self, settings: GitSettings) -> None:
+        settings.assert_not_a_file()
         self._settings = settings
         self._private = Path(tempfile.mkdtemp(prefix="fleet-reconciler-git-"))
         directory = settings.directory or self._private / "copy.git"

@@ -3,12 +3,14 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from reconciler.model.errors import UsageError
 from reconciler.telemetry.scrubbing import Scrubber
 
 _BRANCH = re.compile(r"^(?!-)(?!.*(?:\.\.|//|@\{|\.lock$|/$|\.$))[A-Za-z0-9][\w./-]{0,199}$")
+_GITFILE = b"gitdir: "
+"""Begins the file `.git` of a work tree whose repository lies elsewhere."""
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -62,11 +64,31 @@ class GitSettings:
         if has_token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
             raise UsageError("repository", "a token is never sent over plain http", "use https")
 
+    def assert_not_a_file(self) -> None:
+        """Raise UsageError for a remote that is a file: git would read all of it as a bundle."""
+        path = self.local_path
+        try:
+            if path is None or not path.is_file():
+                return
+            with path.open("rb") as stream:
+                if stream.read(len(_GITFILE)) == _GITFILE:
+                    return
+        except OSError:
+            return  # git says what is wrong with it
+        raise UsageError("repository", f"{self.shown} is a file", "name a git repository")
+
     @property
     def address(self) -> str:
         """What git is told: it runs in a directory of its own."""
         is_path = ":" not in self.url.split("/", 1)[0]
         return str(Path(self.url).absolute()) if is_path else self.url
+
+    @property
+    def local_path(self) -> Path | None:
+        """Where the remote lies on this machine; None for one that is reached over a network."""
+        if self.address.startswith("file://"):
+            return Path(unquote(urlsplit(self.address).path))
+        return Path(self.address) if self.address.startswith("/") else None
 
     @property
     def host(self) -> str:

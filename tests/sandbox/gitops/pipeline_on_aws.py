@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import boto3
 
 from reconciler.sandbox.aws.bootstrap import AccountIds
+from tests import command
 from tests.git_remote import git, make_remote, write_and_push
 
 TIMEOUT_SECONDS = 600
@@ -105,14 +105,11 @@ class Pipeline:
 
     def reconciler(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """The program in the person's clone."""
-        return subprocess.run(
-            [sys.executable, "-c", "from reconciler.cli.main import main; main()", *arguments],
+        return command.reconciler(
+            *arguments,
             cwd=self.work,
             env=self.account.environment,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
+            timeout_seconds=TIMEOUT_SECONDS,
         )
 
     def plan(self) -> subprocess.CompletedProcess[str]:

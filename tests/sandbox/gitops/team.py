@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +17,7 @@ from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
+from tests import command
 from tests.git_remote import git, make_remote, write_and_push
 from tests.sandbox.capacity.world import Program, World
 
@@ -97,14 +96,12 @@ class Ci:
 
     def _stage(self, stage: str, *options: str) -> str | None:
         """What a stage printed; None: it failed."""
-        done = subprocess.run(
-            [*(sys.executable, "-m", "reconciler", "ci", stage), "--dir", "terraform", *options],
+        done = command.reconciler(
+            *("ci", stage, "--dir", "terraform"),
+            *options,
             cwd=self.work,
             env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
+            timeout_seconds=COMMAND_SECONDS,
         )
         if done.returncode:
             self.said.append(f"{stage}: {done.stderr.strip()}")

@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import command
 from tests.forge_server import PROJECT, TOKEN, forge_server
 from tests.git_remote import git
 from tests.terraform.needs import needs_terraform
@@ -39,14 +39,11 @@ def reconciler(
     """The program as a pipeline calls it."""
     if arguments[1] in {"plan", "apply", "drift"}:
         arguments += tuple(f"--allow-file={each}" for each in WRITTEN_BY_HAND)
-    return subprocess.run(
-        [sys.executable, "-c", "from reconciler.cli.main import main; main()", *arguments],
+    return command.reconciler(
+        *arguments,
         cwd=cwd,
         env={**os.environ, **(environment or {})},  # noqa: TID251 - the process inherits it
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
+        timeout_seconds=TIMEOUT_SECONDS,
     )
 
 

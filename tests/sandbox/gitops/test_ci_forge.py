@@ -4,11 +4,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.forge_server import PROJECT, TOKEN, forge_server
 from tests.git_remote import git
 
@@ -24,14 +24,12 @@ _ENVIRONMENT = {
 
 def ci(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """`reconciler ci` as a pipeline calls it."""
-    return subprocess.run(
-        [sys.executable, "-m", "reconciler", "ci", *arguments],
+    return command.reconciler(
+        "ci",
+        *arguments,
         cwd=cwd,
         env=_ENVIRONMENT | variables,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
+        timeout_seconds=TIMEOUT_SECONDS,
     )
 
 

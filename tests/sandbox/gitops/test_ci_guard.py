@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from reconciler.gitops.render import MANIFEST, TFVARS, render
 from reconciler.gitops.root_module import RootModule
 from reconciler.gitops.write import write_rendered
+from tests import command
 from tests.git_remote import git
 from tests.terraform.needs import needs_provider, needs_terraform
 from tests.terraform.offline_root import make_fleet
@@ -33,8 +33,8 @@ def reconciler(
 ) -> subprocess.CompletedProcess[str]:
     """The program as a pipeline calls it, with credentials in its environment."""
     users = os.environ  # noqa: TID251 - the process inherits it
-    return subprocess.run(
-        [sys.executable, "-c", "from reconciler.cli.main import main; main()", *arguments],
+    return command.reconciler(
+        *arguments,
         cwd=cwd,
         env={
             **{name: value for name, value in users.items() if not name.startswith("AWS_")},
@@ -44,10 +44,7 @@ def reconciler(
             "AWS_REGION": "us-west-2",
             **environment,
         },
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
+        timeout_seconds=TIMEOUT_SECONDS,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.git_remote import git, make_remote, write_and_push
 
 pytestmark = pytest.mark.sandbox
@@ -27,13 +28,10 @@ def work(tmp_path: Path) -> Path:
 
 def gitops(repository: str, *more: str) -> subprocess.CompletedProcess[str]:
     """One turn of the second loop."""
-    return subprocess.run(
-        [*PROGRAM, "--once", "--repository", repository, *more],
-        env=_ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
+    return command.reconciler(
+        *("gitops", "--once", "--repository", repository),
+        *more,
+        timeout_seconds=TIMEOUT_SECONDS,
     )
 
 

@@ -3,11 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import command
 from tests.forge_server import TOKEN, forge_server
 from tests.git_http import git_over_http
 from tests.git_remote import git, make_remote, write_and_push
@@ -15,7 +15,6 @@ from tests.git_remote import git, make_remote, write_and_push
 pytestmark = pytest.mark.sandbox
 
 TIMEOUT_SECONDS = 120
-PROGRAM = [sys.executable, "-c", "from reconciler.cli.main import main; main()", "gitops"]
 CONFIG = "cluster: one\nsectors: {primary: {kind: memory, fleets: [{size: small}]}}\n"
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - the process needs PATH and HOME
 
@@ -28,13 +27,11 @@ def work(tmp_path: Path) -> Path:
 
 def gitops(*arguments: str, token: str = TOKEN) -> subprocess.CompletedProcess[str]:
     """One turn; the token is in the environment only."""
-    return subprocess.run(
-        [*PROGRAM, "--once", "--output", "json", *arguments],
+    return command.reconciler(
+        *("gitops", "--once", "--output", "json"),
+        *arguments,
         env={**_ENVIRONMENT, "RECONCILER_GIT_TOKEN": token},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
+        timeout_seconds=TIMEOUT_SECONDS,
     )
 
 

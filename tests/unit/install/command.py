@@ -1,8 +1,9 @@
 """`reconciler manifest` as a user calls it."""
 
 import subprocess
-import sys
 from pathlib import Path
+
+from tests import command
 
 ROLE = "arn:aws:iam::123456789012:role/analytics-reconciler"
 CONFIG = """\
@@ -24,11 +25,4 @@ sectors:
 def run(folder: Path, *arguments: str, config: str = CONFIG) -> subprocess.CompletedProcess[str]:
     """The command as a user calls it."""
     (folder / "sectors.yaml").write_text(config)
-    return subprocess.run(
-        [sys.executable, "-m", "reconciler", "manifest", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return command.reconciler("manifest", *arguments, cwd=folder)

@@ -1,0 +1,109 @@
+"""Runs `reconciler` as a process, without paying for the start of Python each time.
+
+One server process imports the program once and forks for every call (`multiprocessing`'s fork
+server). A call has a process of its own: its environment, directory, signals, limits and exit code
+are those of a program that was started from a shell. What only a real start shows (the entry
+points, the time until the first line, signals to the process) is tested with `sys.executable`.
+"""
+
+import multiprocessing
+import os
+import pkgutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+_HEAVY = (
+    *(f"reconciler.bootstrap.{each}" for each in ("gitops", "planning", "snapshot", "capacity")),
+    "reconciler.demo.story",
+)
+"""Modules that commands import only when they are called."""
+
+
+def reconciler(
+    *arguments: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_seconds: float = 120,
+) -> subprocess.CompletedProcess[str]:
+    """The ended process of `reconciler ARGUMENTS`, with its output.
+
+    Args:
+        arguments: What follows the program's name.
+        cwd: Its working directory; the caller's by default.
+        env: Its whole environment; the caller's by default.
+        timeout_seconds: After this long it is killed.
+
+    Raises:
+        subprocess.TimeoutExpired: It did not end in time.
+    """
+    given = dict(os.environ if env is None else env)  # noqa: TID251 - a child inherits ours
+    with tempfile.TemporaryDirectory(prefix="reconciler-command-") as folder:
+        out, error = Path(folder) / "out", Path(folder) / "error"
+        directory = Path.cwd() if cwd is None else cwd
+        process = _server().Process(
+            target=_call, args=(arguments, str(directory), given, str(out), str(error))
+        )
+        process.start()
+        try:
+            process.join(timeout_seconds)
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+                raise subprocess.TimeoutExpired(
+                    ["reconciler", *arguments], timeout_seconds, _text(out), _text(error)
+                )
+            status = process.exitcode
+        finally:
+            process.close()
+        return subprocess.CompletedProcess(
+            ["reconciler", *arguments], status, _text(out).decode(), _text(error).decode()
+        )
+
+
+def _text(file: Path) -> bytes:
+    return file.read_bytes() if file.exists() else b""
+
+
+@cache
+def _server() -> ForkServerContext:
+    """The server, which has imported the whole program."""
+    context = multiprocessing.get_context("forkserver")
+    package = find_spec("reconciler.cli")
+    assert package is not None
+    commands = pkgutil.iter_modules(package.submodule_search_locations)
+    context.set_forkserver_preload(
+        [
+            *(f"reconciler.cli.{each.name}" for each in commands),
+            *_HEAVY,
+        ]
+    )
+    return context
+
+
+def _call(
+    arguments: tuple[str, ...], directory: str, env: Mapping[str, str], out: str, error: str
+) -> None:
+    """Become the program: runs in the forked process."""
+    import atexit  # noqa: PLC0415 - of the forked process
+    import sys  # noqa: PLC0415 - as above
+
+    from reconciler.cli.main import main  # noqa: PLC0415 - imported by the server already
+
+    os.environ.clear()  # noqa: TID251 - of the forked process
+    os.environ.update(env)  # noqa: TID251 - of the forked process
+    os.chdir(directory)
+    for file, number in ((out, 1), (error, 2)):
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.argv = ["reconciler", *arguments]
+    try:
+        main(arguments)
+    finally:
+        sys.stdout.flush()
+        atexit._run_exitfuncs()

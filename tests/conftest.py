@@ -1,10 +1,12 @@
 """How a run is shared out over processes, and what it says at its end.
 
 A file stays in one process, so that what its fixtures start is started once; the end-to-end tier
-stays in one process whole, because all of it shares one control plane. The longest go first:
-otherwise the run would end with one process working and the others idle.
+stays in one process whole, because all of it shares one control plane. A few long files whose
+fixtures cost little are shared out test by test. The longest go first: otherwise the run would end
+with one process working and the others idle.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,19 +16,33 @@ from xdist.scheduler import LoadScopeScheduling
 
 _HERE = Path(__file__).parent
 _WHOLE = ("tests/e2e/",)
-_FIRST = ("e2e", "terraform", "sandbox", "life")
+_BY_TEST = (
+    "tests/life/test_crash_matrix.py",
+    "tests/life/test_laws.py",
+    "tests/life/test_month.py",
+    "tests/sandbox/gitops/test_ci_killed.py",
+    "tests/sandbox/gitops/test_ci_on_aws.py",
+    "tests/terraform/test_modules.py",
+)
+_FIRST = ("e2e", "sandbox/gitops", "terraform", "sandbox", "life", "properties", "project")
+"""The folders whose files take longest, in this order."""
 _LINES = "closing_lines"
 
 CLOSING_LINES = pytest.StashKey[list[str]]()
 """What a test wants said after the last test of the run, whichever process ran it."""
 
+# Terraform spends most of its time on reading the AWS provider's schema, and a third of that on
+# collecting garbage of processes that end in a few seconds.
+os.environ.setdefault("GOGC", "400")  # noqa: TID251 - for what the tests start
+
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """Gives a process whole files, and some tiers whole."""
+    """Gives a process whole files, some tiers whole, and tests of some files one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
         whole = next((tier for tier in _WHOLE if nodeid.startswith(tier)), None)
-        return whole or nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return whole or (nodeid if file in _BY_TEST else file)
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +57,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {name: rank for rank, name in enumerate(_FIRST)}
 
     def place(item: pytest.Item) -> tuple[int, Path]:
-        rank = ranks.get(item.path.relative_to(_HERE).parts[0], len(ranks))
-        return rank, item.path.parent
+        folder = item.path.parent.relative_to(_HERE)
+        around = (folder, *folder.parents)  # the closest first
+        rank = next((ranks[str(each)] for each in around if str(each) in ranks), len(ranks))
+        return rank, folder
 
     items.sort(key=place)
 

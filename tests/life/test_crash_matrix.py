@@ -48,22 +48,10 @@ def faults(whole: Run, killed: Run) -> Iterator[str]:
         yield f"{killed.evictions} pods were evicted instead of {whole.evictions}"
 
 
-@pytest.fixture(scope="module")
-def crash_points(closing_lines: list[str]) -> Iterator[dict[str, int]]:
-    """How many crashes each scenario was played with; said at the end of the run."""
-    played: dict[str, int] = {}
-    yield played
-    for name, points in sorted(played.items()):
-        closing_lines.append(f"crash matrix: {name}: {points} crash points")
-    closing_lines.append(
-        f"crash matrix: all of {len(played)} scenarios: {sum(played.values())} crash points"
-    )
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name.replace(" ", "-"))
 def test_killed_at_any_call_the_next_process_comes_to_the_same_end(
-    scenario: Scenario, crash_points: dict[str, int]
+    scenario: Scenario, closing_lines: list[str]
 ) -> None:
     """A node would be lost track of, a pod killed twice, an instance paid for for ever."""
     whole = run(scenario)
@@ -76,7 +64,7 @@ def test_killed_at_any_call_the_next_process_comes_to_the_same_end(
         for after in (False, True):
             where = f"killed {'after' if after else 'before'} call {number}, {call}"
             wrong = list(faults(whole, run(scenario, number, after=after)))
-            crash_points[scenario.name] = crash_points.get(scenario.name, 0) + 1
             if wrong:
                 found[where] = wrong
+    closing_lines.append(f"crash matrix: {scenario.name}: {2 * len(whole.calls)} crash points")
     assert found == {}

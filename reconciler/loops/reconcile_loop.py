@@ -18,7 +18,7 @@ BATCH_SECONDS = 0.5
 BATCH_MAX_SECONDS = 2.0
 """A burst that does not end is planned for all the same."""
 AWAIT_SECONDS = 2.0
-"""EC2 rings no bell: while it owes instances, this is how soon a capacity error is seen."""
+"""EC2 sends no event: while it owes instances, this is how soon a capacity error is seen."""
 BACKOFF_SECONDS = 1.0
 BACKOFF_MAX_SECONDS = 60.0
 

@@ -1,4 +1,4 @@
-"""What is known of one kind, and the bell that rings when it changes."""
+"""What is known of one kind, and the signal that is set when it changes."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ UNREACHED_MAX = 3
 
 
 QUIET_SECONDS = 0.2
-"""A burst goes on while its rings come closer together than this: an API server that admits a
+"""A burst goes on while its changes come closer together than this: an API server that admits a
 thousand pods pauses that long in between."""
 
 
@@ -25,8 +25,8 @@ RESUMED_SECONDS = 0.5
 """A watch that the server cut off tells of more within this time after it."""
 
 
-class Bell:
-    """Wakes whoever waits for a change; rings between two waits are kept.
+class ChangeSignal:
+    """Ends the wait of a thread for a change; changes between two waits are kept.
 
     Args:
         monotonic: A clock that never jumps.
@@ -35,21 +35,21 @@ class Bell:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._condition = threading.Condition()
         self._monotonic = monotonic
-        self._rung = False
+        self._changed = False
         self._demand = False
         self._first_at = 0.0
         self._last_at = 0.0
         self._more_until = 0.0
         self._closed = False
 
-    def ring(self, *, demand: bool = False) -> None:
+    def notify(self, *, demand: bool = False) -> None:
         """Something that matters changed; `demand`: a pod began to wait for a node."""
         with self._condition:
             self._demand = self._demand or demand
             self._last_at = self._monotonic()
-            if not self._rung:
+            if not self._changed:
                 self._first_at = self._last_at
-            self._rung = True
+            self._changed = True
             self._condition.notify_all()
 
     def expect_more(self, seconds: float = RESUMED_SECONDS) -> None:
@@ -63,27 +63,29 @@ class Bell:
             self._closed = True
             self._condition.notify_all()
 
-    def silence(self) -> None:
-        """Forget the rings up to now: an observation begins that will see them."""
+    def clear(self) -> None:
+        """Forget the changes up to now: an observation begins that will see them."""
         with self._condition:
-            self._rung = self._demand = False
+            self._changed = self._demand = False
 
     @property
     def demand(self) -> bool:
-        """Whether a pod began to wait for a node since the last `silence`."""
+        """Whether a pod began to wait for a node since the last `clear`."""
         return self._demand
 
     def wait(self, timeout_seconds: float) -> bool:
-        """Whether it rang within the time; False also when it was closed."""
+        """Whether a change came within the time; False also when it was closed."""
         with self._condition:
-            self._condition.wait_for(lambda: self._rung or self._closed, max(0.0, timeout_seconds))
-            return self._rung and not self._closed
+            self._condition.wait_for(
+                lambda: self._changed or self._closed, max(0.0, timeout_seconds)
+            )
+            return self._changed and not self._closed
 
     def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """Let a burst come in; see ports.cluster."""
         began: float | None = None
         with self._condition:
-            while self._rung and not self._closed:
+            while self._changed and not self._closed:
                 now = self._monotonic()
                 began = now if began is None else began
                 quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
@@ -102,7 +104,7 @@ class Cache:
 
     Args:
         kind: Its name.
-        bell: Rung at changes that matter to planning.
+        signal: Notified of changes that matter to planning.
         monotonic: A clock that never jumps.
         touched: Called at any change, by whichever thread writes.
     """
@@ -110,13 +112,13 @@ class Cache:
     def __init__(
         self,
         kind: str,
-        bell: Bell,
+        signal: ChangeSignal,
         monotonic: Callable[[], float] = time.monotonic,
         touched: Callable[[], None] = lambda: None,
     ) -> None:
         self.kind = kind
         self._touched = touched
-        self._bell = bell
+        self._signal = signal
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._held: dict[Key, Held] = {}
@@ -130,7 +132,7 @@ class Cache:
 
     def cut_off(self) -> None:
         """The server ended a watch that was telling of changes; it goes on at once."""
-        self._bell.expect_more()
+        self._signal.expect_more()
 
     def heard(self) -> None:
         """The server said something, if only that nothing changed."""
@@ -198,7 +200,7 @@ class Cache:
             self._tell(key)
         self._touched()
         if matters(_value(before), _value(held)):
-            self._bell.ring(demand=is_new_demand(_value(before), _value(held)))
+            self._signal.notify(demand=is_new_demand(_value(before), _value(held)))
 
     def version_of(self, key: Key) -> str:
         """The version in which an object is held; empty when it is not."""
@@ -212,7 +214,7 @@ class Cache:
             self._tell(key)
         self._touched()
         if _value(before) is not None:
-            self._bell.ring()
+            self._signal.notify()
 
     def replace(self, found: dict[Key, Held]) -> None:
         """A full list was taken; one that is being compared is void, it may be older."""
@@ -225,7 +227,7 @@ class Cache:
         if before.keys() != found.keys() or any(
             matters(_value(before[key]), _value(held)) for key, held in found.items()
         ):
-            self._bell.ring()
+            self._signal.notify()
 
     def compare(self) -> Comparison:
         """Begin to compare with a full list, which is asked for after this; see `settle`."""
@@ -253,7 +255,7 @@ class Cache:
             agreed = self._lists_agreeing > 1
         self._touched()
         if any(matters(_value(was), _value(other.get(key))) for key, was in before.items()):
-            self._bell.ring()
+            self._signal.notify()
         return agreed
 
     def _tell(self, key: Key) -> None:

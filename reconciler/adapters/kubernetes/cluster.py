@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reconciler.adapters.kubernetes.cache import Bell, Cache
+from reconciler.adapters.kubernetes.cache import Cache, ChangeSignal
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS, lease_kind
 from reconciler.adapters.kubernetes.listing import PAGE_OBJECTS
@@ -61,11 +61,11 @@ class KubernetesCluster:
         self._verbs = Verbs(transport, lease_home, self._version_of_node)
         self._stale_seconds = stale_seconds
         self._sync_seconds = sync_seconds
-        self._bell = Bell()
+        self._signal = ChangeSignal()
         decoder = ObjectDecoder()
-        caches = {kind: Cache(kind.name, self._bell, awake_seconds) for kind in KINDS}
+        caches = {kind: Cache(kind.name, self._signal, awake_seconds) for kind in KINDS}
         lease = lease_kind(lease_home.namespace)
-        caches[lease] = Cache(lease.name, self._bell, awake_seconds, touched=lease_touched)
+        caches[lease] = Cache(lease.name, self._signal, awake_seconds, touched=lease_touched)
         self._nodes = next(cache for kind, cache in caches.items() if kind.name == "Node")
         self._reflectors = [
             Reflector(kind, transport, cache, decoder, confirm_seconds=confirm_seconds)
@@ -94,7 +94,7 @@ class KubernetesCluster:
                 "; ".join(missing),
                 "nothing is decided until the API server answers",
             )
-        self._bell.silence()
+        self._signal.clear()
         caches = [reflector.cache for reflector in self._reflectors]
         with garbage_collection_paused():
             read = {cache.kind: cache.read() for cache in caches}
@@ -108,23 +108,23 @@ class KubernetesCluster:
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Block until something that matters changed since the last `observe`."""
-        return self._bell.wait(timeout_seconds)
+        return self._signal.wait(timeout_seconds)
 
     def demand_waits(self) -> bool:
         """Whether a pod without a node came since the last `observe`."""
-        return self._bell.demand
+        return self._signal.demand
 
     def gather(self, window_seconds: float, longest_seconds: float) -> float:
         """Let a burst of changes come in; how long its window was, in seconds."""
-        return self._bell.gather(window_seconds, longest_seconds)
+        return self._signal.gather(window_seconds, longest_seconds)
 
     def nudge(self) -> None:
         """End one wait: something outside of the cluster changed."""
-        self._bell.ring()
+        self._signal.notify()
 
     def wake(self) -> None:
         """End all waits for good: the program is asked to stop."""
-        self._bell.close()
+        self._signal.close()
         self._transport.hurry()
         for reflector in self._reflectors:
             reflector.cache.stop_waiting()
@@ -187,7 +187,7 @@ class KubernetesCluster:
         if self._closed:
             return
         self._closed = True
-        self._bell.close()
+        self._signal.close()
         for reflector in self._reflectors:
             reflector.stop()
         for reflector in self._reflectors:

@@ -1,6 +1,6 @@
 """What one kind's cache holds when a full list was taken beside the watch."""
 
-from reconciler.adapters.kubernetes.cache import Bell, Cache
+from reconciler.adapters.kubernetes.cache import Cache, ChangeSignal
 from reconciler.adapters.kubernetes.comparison import Held
 from reconciler.model.cluster import Pod
 from reconciler.records.kubernetes import Decoded
@@ -15,7 +15,7 @@ def held(name: str, version: str = "1") -> Held:
 
 def cache_of(*names: str) -> Cache:
     """A cache after its first list."""
-    made = Cache("Pod", Bell())
+    made = Cache("Pod", ChangeSignal())
     made.replace({("", name): held(name) for name in names})
     return made
 
@@ -55,15 +55,15 @@ def test_objects_told_of_meanwhile_are_the_watch_s_matter() -> None:
 
 def test_settled_list_rings_only_when_it_changed_something() -> None:
     """Every start would be followed by a cycle for nothing."""
-    bell = Bell()
-    cache = Cache("Pod", bell)
+    signal = ChangeSignal()
+    cache = Cache("Pod", signal)
     cache.replace({("", "a"): held("a")})
     for listed, rings in (("a", False), ("b", True)):
-        bell.silence()
+        signal.clear()
         comparison = cache.compare()
         assert comparison.counts(("", listed))
         if cache.held_in(("", listed), "1") is None:
             comparison.differs(("", listed), held(listed))
         cache.settle(comparison)
-        assert bell.wait(0) is rings
+        assert signal.wait(0) is rings
     assert names(cache) == ["b"]

@@ -10,7 +10,7 @@ from queue import Queue
 import orjson
 
 from reconciler.adapters.kubernetes import connect
-from reconciler.adapters.kubernetes.cache import Bell, Cache
+from reconciler.adapters.kubernetes.cache import Cache, ChangeSignal
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.adapters.kubernetes.reflector import BACKOFF_SECONDS, Reflector
 from reconciler.records.kubernetes import ObjectDecoder
@@ -31,7 +31,7 @@ def reflecting(
     """Pods of a scripted server are followed; two clocks: for what was heard, and for lists."""
     with scripted_server(script) as url:
         transport = connect(kubeconfig(folder, url))
-        held = Cache("Pod", Bell(), cache)
+        held = Cache("Pod", ChangeSignal(), cache)
         reflector = Reflector(KINDS[0], transport, held, ObjectDecoder(), lists)
         reflector.start()
         try:

@@ -31,7 +31,7 @@ EMPTY = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)
 
 
 def test_quiet_cluster_is_looked_at_every_sleep_interval() -> None:
-    """Changes on EC2's side alone ring no bell."""
+    """Changes on EC2's side alone send no event."""
     scene = Scene()
     scene.run(4)
     assert scene.pauses[1:] == [SLEEP_SECONDS] * 2
@@ -183,7 +183,7 @@ def test_rescheduler_drain_begins_its_pause_on_the_lease() -> None:
     assert LAST_DRAIN in scene.world.lease_annotations
 
 
-class NoBell:
+class NoSignal:
     """Changes that nobody tells of, as those on EC2's side; only time passes."""
 
     def __init__(self, scene: Scene) -> None:
@@ -235,7 +235,7 @@ def test_capacity_error_is_answered_within_five_seconds_of_showing() -> None:
     """Pods would wait a whole sleep interval for EC2 to be looked at again."""
     scene = Scene()
     spare = dearer(scene)
-    scene.loop.changes = NoBell(scene)
+    scene.loop.changes = NoSignal(scene)
     scene.world.refuse_launches(scene.fleet, "InsufficientInstanceCapacity")
     scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
     scene.run(3)
@@ -250,7 +250,7 @@ def test_launches_are_looked_after_only_by_whoever_asked_for_them() -> None:
     """A dry run or a standby would ask EC2 every two seconds for ever."""
     for change in ("dry", "standby"):
         scene = Scene()
-        scene.loop.changes = NoBell(scene)
+        scene.loop.changes = NoSignal(scene)
         scene.acting = change != "standby"
         if change == "dry":
             dry(scene)
@@ -352,7 +352,7 @@ def test_minimum_that_is_refused_again_and_again_is_one_failure() -> None:
 def test_failure_elsewhere_does_not_delay_the_look_at_launches() -> None:
     """A capacity error would be seen as late as the longest backoff."""
     scene = Scene()
-    scene.loop.changes = NoBell(scene)
+    scene.loop.changes = NoSignal(scene)
     note = AnnotateNode(node=NodeName("n"), key="k", value="v", policy="scale-in", because="test")
     scene.world.fail_next("annotate_node", Unavailable("node", "no answer"), times=99)
     planned = scene.loop.plan

@@ -23,8 +23,8 @@ from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_secon
 from reconciler.config.environment import Flags
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.executor.executor import LiveExecutor
+from reconciler.executor.ports import Ports
 from reconciler.executor.runners import in_parallel
-from reconciler.executor.sides import Sides
 from reconciler.gitops.live import LiveDrift, live_drift
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.loops.event_reporter import EventReporter
@@ -192,7 +192,7 @@ class Capacity:
     def loop(self) -> Iterator[ReconcileLoop]:
         """The loop over the live cluster and cloud; watches end with the block."""
         with ExitStack() as stack:
-            cluster, cloud = self._sides(stack)
+            cluster, cloud = self._ports(stack)
             reporter = stack.enter_context(self._reporter())
             self._loop = self._made(cluster, cloud, reporter)
             if self._clock.stop.is_set():  # the signal came before there was a wait to end
@@ -201,7 +201,7 @@ class Capacity:
             stack.enter_context(taking_part(self._leading))
             yield self._loop
 
-    def _sides(self, stack: ExitStack) -> tuple[KubernetesCluster, Ec2FleetCloud]:
+    def _ports(self, stack: ExitStack) -> tuple[KubernetesCluster, Ec2FleetCloud]:
         """Cluster and cloud, neither of which changes anything unless this replica leads."""
         config = self._source.config
         ours = stack.enter_context(candidacy(config, self._clock, self._hindrance, self.nudge))
@@ -221,7 +221,7 @@ class Capacity:
 
     @property
     def _leading(self) -> Leadership:
-        assert self._leadership is not None, "made with the sides"
+        assert self._leadership is not None, "made with the ports"
         return self._leadership
 
     def lead_or_fail(self) -> None:
@@ -316,7 +316,7 @@ class Capacity:
     ) -> ReconcileLoop:
         clock, source = self._clock, self._source
         live = LiveExecutor(
-            Sides(cluster=cluster, clouds={"ec2-fleet": cloud}),
+            Ports(cluster=cluster, clouds={"ec2-fleet": cloud}),
             clock.monotonic_seconds,
             stopping=lambda: clock.stop.is_set() or not self._leading.may_act(),
             runner=in_parallel,

@@ -47,7 +47,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """The live sides of one cluster."""
+    """The live cluster and cloud of one config."""
 
     config: SectorConfig
     settings: PlannerSettings
@@ -82,9 +82,11 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
     else:
         if request.aws_files:
             raise UsageError("--aws", "needs --cluster", "give both, or neither for the live APIs")
-        with live(config) as sides:
-            settings = sides.settings
-            snapshot = observe(sides.cluster, sides.cloud, settings.observed_regions, SystemClock())
+        with live(config) as live_ports:
+            settings = live_ports.settings
+            snapshot = observe(
+                live_ports.cluster, live_ports.cloud, settings.observed_regions, SystemClock()
+            )
     if request.now is not None:
         snapshot = at_another_time(snapshot, request.now)
     return plan(snapshot, settings), snapshot, settings

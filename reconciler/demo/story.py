@@ -82,8 +82,8 @@ class Demo:
         config = parse_config(
             config_text.replace("cluster: analytics", f"cluster: {CLUSTER}", 1)
         ).model_copy(update={"kubeconfig": str(sandbox.kubeconfig)})
-        sides = stack.enter_context(live(config))
-        follower = Follower(sides.cluster)
+        ports = stack.enter_context(live(config))
+        follower = Follower(ports.cluster)
         stack.enter_context(_following(follower))
         with self.narrator.step("Starting the capacity loop (reconciler run)"):
             stack.enter_context(_capacity_loop(config_file, scratch, env, log))

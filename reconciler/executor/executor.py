@@ -7,8 +7,8 @@ from operator import itemgetter
 from typing import Protocol
 
 from reconciler.executor.handlers import SingleAction, annotate, carry_out
+from reconciler.executor.ports import PacedPorts, Ports
 from reconciler.executor.runners import PARALLEL_MAX, Runner, in_turn
-from reconciler.executor.sides import PacedSides, Sides
 from reconciler.executor.terminations import Targets, end_together
 from reconciler.executor.tokens import Pace
 from reconciler.model.action_order import Stage, staged, subject_of
@@ -106,7 +106,7 @@ class LiveExecutor:
     """Acts on the live cluster and cloud.
 
     Args:
-        sides: What is acted on.
+        ports: What is acted on.
         monotonic_seconds: A clock that never jumps.
         stopping: Whether the program is asked to stop: what has not begun is then left.
         pace: How often each API may be called; the usual limits without it.
@@ -115,13 +115,13 @@ class LiveExecutor:
 
     def __init__(
         self,
-        sides: Sides,
+        ports: Ports,
         monotonic_seconds: Callable[[], float],
         stopping: Callable[[], bool] = _never,
         pace: Pace | None = None,
         runner: Runner[list[Outcome]] = in_turn,
     ) -> None:
-        self._sides = PacedSides(sides, pace or Pace(monotonic_seconds))
+        self._ports = PacedPorts(ports, pace or Pace(monotonic_seconds))
         self._monotonic_seconds = monotonic_seconds
         self._stopping = stopping
         self._runner = runner
@@ -194,13 +194,13 @@ class LiveExecutor:
                 yield Outcome(action=action, kind="refused", detail=why)
         endings = [each for each in ready if isinstance(each, TerminateInstance)]
         if endings:
-            yield from end_together(endings, self._sides, self._monotonic_seconds, targets)
+            yield from end_together(endings, self._ports, self._monotonic_seconds, targets)
         notes = [each for each in ready if isinstance(each, AnnotateNode)]
         if notes:
-            yield from self._try(notes, partial(annotate, notes, self._sides))
+            yield from self._try(notes, partial(annotate, notes, self._ports))
         for single in ready:
             if not isinstance(single, TerminateInstance | AnnotateNode):
-                yield from self._try([single], partial(_carried_out, single, self._sides))
+                yield from self._try([single], partial(_carried_out, single, self._ports))
 
     def _try(
         self, actions: Sequence[AnyAction], call: Callable[[], OutcomeKind]
@@ -218,8 +218,8 @@ class LiveExecutor:
             yield Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)
 
 
-def _carried_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:
-    return carry_out(action, sides)
+def _carried_out(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
+    return carry_out(action, ports)
 
 
 def _note_outcome(outcome: Outcome, failed: dict[str, str], targets: Targets) -> None:

@@ -5,7 +5,7 @@ Every handler is idempotent: done twice, or half and then again, it comes to the
 
 from collections.abc import Sequence
 
-from reconciler.executor.sides import PacedSides
+from reconciler.executor.ports import PacedPorts
 from reconciler.model.actions import (
     AnnotateNode,
     DeleteNode,
@@ -22,7 +22,7 @@ SingleAction = SetCapacity | TaintNode | UntaintNode | EvictPod | DeletePod | De
 """Everything but terminations and annotations, of which several are one call."""
 
 
-def carry_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:
+def carry_out(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
     """Do one action.
 
     Raises:
@@ -30,26 +30,26 @@ def carry_out(action: SingleAction, sides: PacedSides) -> OutcomeKind:
     """
     match action:
         case SetCapacity():
-            return _set_capacity(action, sides)
+            return _set_capacity(action, ports)
         case TaintNode():
-            return _done(changed=sides.cluster.taint_node(action.node, action.taint))
+            return _done(changed=ports.cluster.taint_node(action.node, action.taint))
         case UntaintNode():
-            return _untaint(action, sides)
+            return _untaint(action, ports)
         case EvictPod():
-            return _done(changed=sides.cluster.evict_pod(action.pod, action.grace_seconds))
+            return _done(changed=ports.cluster.evict_pod(action.pod, action.grace_seconds))
         case DeletePod():
-            return _done(changed=sides.cluster.delete_pod(action.pod, 0))
+            return _done(changed=ports.cluster.delete_pod(action.pod, 0))
         case DeleteNode():
-            return _delete_node(action, sides)
+            return _delete_node(action, ports)
 
 
 def _done(*, changed: bool) -> OutcomeKind:
     return "applied" if changed else "already-done"
 
 
-def _set_capacity(action: SetCapacity, sides: PacedSides) -> OutcomeKind:
+def _set_capacity(action: SetCapacity, ports: PacedPorts) -> OutcomeKind:
     """Only from the target that the plan was made from: another writer means planning again."""
-    cloud = sides.cloud(action.provider)
+    cloud = ports.cloud(action.provider)
     live = cloud.fleet(action.region, action.id).target_capacity
     if live == action.to_capacity:
         return "already-done"
@@ -61,31 +61,31 @@ def _set_capacity(action: SetCapacity, sides: PacedSides) -> OutcomeKind:
     return "applied"
 
 
-def _untaint(action: UntaintNode, sides: PacedSides) -> OutcomeKind:
+def _untaint(action: UntaintNode, ports: PacedPorts) -> OutcomeKind:
     try:
-        return _done(changed=sides.cluster.untaint_node(action.node, action.key))
+        return _done(changed=ports.cluster.untaint_node(action.node, action.key))
     except NotFound:
         return "already-done"
 
 
-def annotate(actions: Sequence[AnnotateNode], sides: PacedSides) -> OutcomeKind:
+def annotate(actions: Sequence[AnnotateNode], ports: PacedPorts) -> OutcomeKind:
     """Set annotations of one node in one call; of the same key the last one counts.
 
     Raises:
         PortError: None of them was set, or it is unknown whether they were.
     """
     try:
-        sides.cluster.annotate_node(actions[0].node, {each.key: each.value for each in actions})
+        ports.cluster.annotate_node(actions[0].node, {each.key: each.value for each in actions})
     except NotFound:
         return "already-done"
     return "applied"
 
 
-def _delete_node(action: DeleteNode, sides: PacedSides) -> OutcomeKind:
+def _delete_node(action: DeleteNode, ports: PacedPorts) -> OutcomeKind:
     """Only while its instance is gone: without its object a node that lives loses all its pods."""
     if action.instance is not None and action.region is not None:
-        cloud = sides.cloud(action.provider)
+        cloud = ports.cloud(action.provider)
         for found in cloud.instances(action.region, [action.instance]):
             if not found.gone:
                 raise Refused(f"node {action.node}", f"its instance is {found.state}")
-    return _done(changed=sides.cluster.delete_node(action.node, action.uid))
+    return _done(changed=ports.cluster.delete_node(action.node, action.uid))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from reconciler.executor.pacing import PacedCloud
-from reconciler.executor.sides import PacedSides
+from reconciler.executor.ports import PacedPorts
 from reconciler.model.actions import Precondition, TerminateInstance
 from reconciler.model.errors import NotFound, PortError
 from reconciler.model.fleet import FLEET_TAG, Instance
@@ -24,7 +24,7 @@ DONE_ALREADY: End = ("already-done", "", "")
 
 def end_together(
     actions: Sequence[TerminateInstance],
-    sides: PacedSides,
+    ports: PacedPorts,
     monotonic_seconds: Callable[[], float],
     targets: Targets,
 ) -> Iterator[Outcome]:
@@ -37,11 +37,11 @@ def end_together(
     """
     began = monotonic_seconds()
     ends: Ends = {}
-    ready, instances = _living(actions, sides, ends)
-    ready = _still_stuck(ready, instances, sides, ends)
-    ready = [e for e in ready if _is_lost(e, sides, ends) and _is_free(e, sides, ends)]
+    ready, instances = _living(actions, ports, ends)
+    ready = _still_stuck(ready, instances, ports, ends)
+    ready = [e for e in ready if _is_lost(e, ports, ends) and _is_free(e, ports, ends)]
     if ready:
-        ends.update(dict.fromkeys(ready, _end(ready, sides.cloud(ready[0].provider), targets)))
+        ends.update(dict.fromkeys(ready, _end(ready, ports.cloud(ready[0].provider), targets)))
     seconds = monotonic_seconds() - began
     for action in actions:
         kind, detail, error = ends[action]
@@ -57,12 +57,12 @@ def _refused(why: str) -> End:
 
 
 def _living(
-    actions: Sequence[TerminateInstance], sides: PacedSides, ends: Ends
+    actions: Sequence[TerminateInstance], ports: PacedPorts, ends: Ends
 ) -> tuple[list[TerminateInstance], Sequence[Instance]]:
     """Those whose instance lives, and all instances; the ends of all others are noted. One call."""
     first = actions[0]
     try:
-        found = sides.cloud(first.provider).instances(
+        found = ports.cloud(first.provider).instances(
             first.region, [each.instance for each in actions]
         )
     except PortError as error:
@@ -87,7 +87,7 @@ def _is_of_its_fleet(instance: Instance, action: TerminateInstance) -> bool:
 def _still_stuck(
     actions: Sequence[TerminateInstance],
     instances: Sequence[Instance],
-    sides: PacedSides,
+    ports: PacedPorts,
     ends: Ends,
 ) -> list[TerminateInstance]:
     """All but those that the plan took for dead, and that have a node that is well by now.
@@ -99,7 +99,7 @@ def _still_stuck(
     if not asked:
         return list(actions)
     try:
-        nodes = sides.cluster.nodes()
+        nodes = ports.cluster.nodes()
     except PortError as error:
         ends.update({each: _of(error) for each in asked})
         return [each for each in actions if each not in ends]
@@ -117,7 +117,7 @@ def _is_taken_for_dead(action: TerminateInstance) -> bool:
     return action.node is None or action.precondition == "not-ready"
 
 
-def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
+def _is_lost(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
     """Whether an orphan's fleet is still gone; of others nothing is asked.
 
     One answer without the fleet is no proof: it is asked for by its id, right before the end.
@@ -125,7 +125,7 @@ def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     if action.precondition != "orphan":
         return True
     try:
-        live = sides.cloud(action.provider).fleet(action.region, action.fleet_id)
+        live = ports.cloud(action.provider).fleet(action.region, action.fleet_id)
     except NotFound:
         return True
     except PortError as error:
@@ -137,13 +137,13 @@ def _is_lost(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
     return False
 
 
-def _is_free(action: TerminateInstance, sides: PacedSides, ends: Ends) -> bool:
+def _is_free(action: TerminateInstance, ports: PacedPorts, ends: Ends) -> bool:
     """Whether nothing that counts holds the node; if something does, that end is noted."""
     # Pods of a node that does not answer cannot be evicted: they are replaced together with it.
     if action.node is None or action.precondition not in ENDS_EMPTY:
         return True
     try:
-        counted = sides.cluster.counted_pods_on(action.node)
+        counted = ports.cluster.counted_pods_on(action.node)
     except PortError as error:
         ends[action] = _of(error)
         return False

@@ -12,7 +12,7 @@ from reconciler.ports.cluster import Cluster
 def observe(
     cluster: Cluster, cloud: Cloud | None, regions: Sequence[Region], clock: Clock
 ) -> Snapshot:
-    """Read both sides and freeze them with the clock.
+    """Read both ports and freeze them with the clock.
 
     EC2 is read first and the cluster after it, so that an instance which joins in between shows
     as joined and not as launching twice.

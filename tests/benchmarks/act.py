@@ -15,8 +15,8 @@ from reconciler.adapters.kubernetes import LeaseHome, connect
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.handlers import annotate
+from reconciler.executor.ports import PacedPorts, Ports
 from reconciler.executor.runners import in_parallel
-from reconciler.executor.sides import PacedSides, Sides
 from reconciler.executor.tokens import Pace
 from reconciler.model.actions import UNNEEDED_SINCE, AnnotateNode
 from reconciler.model.ids import NodeName
@@ -45,9 +45,9 @@ def run() -> str:
     ):
         transport = connect(kubeconfig(Path(folder), url))
         cluster = Verbs(transport, LeaseHome(namespace="bench"), lambda _: "1")
-        sides = Sides(cluster=cluster, clouds={})  # type: ignore[arg-type] # only what is called
-        seconds, cpu, applied = _side_by_side(sides)
-        each = _in_turn(sides)
+        ports = Ports(cluster=cluster, clouds={})  # type: ignore[arg-type] # only what is called
+        seconds, cpu, applied = _side_by_side(ports)
+        each = _in_turn(ports)
         transport.close()
     cells = {
         "annotations": f"{applied}",
@@ -84,19 +84,19 @@ def _notes(count: int) -> list[AnnotateNode]:
     ]
 
 
-def _side_by_side(sides: Sides) -> tuple[float, float, int]:
+def _side_by_side(ports: Ports) -> tuple[float, float, int]:
     """Wall and CPU seconds of the whole phase, and how many were applied."""
     reported: list[Outcome] = []
-    executor = LiveExecutor(sides, perf_counter, runner=in_parallel)
+    executor = LiveExecutor(ports, perf_counter, runner=in_parallel)
     began, cpu_began = perf_counter(), process_time()
     executor.execute(_notes(NOTES), reported.append)
     seconds, cpu = perf_counter() - began, process_time() - cpu_began
     return seconds, cpu, sum(each.kind == "applied" for each in reported)
 
 
-def _in_turn(sides: Sides) -> float:
+def _in_turn(ports: Ports) -> float:
     """Seconds of one call, when they are made one after the other."""
-    paced = PacedSides(sides, Pace(perf_counter))
+    paced = PacedPorts(ports, Pace(perf_counter))
     began = perf_counter()
     for each in _notes(IN_TURN):
         annotate([each], paced)

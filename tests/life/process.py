@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from reconciler.adapters.memory import Crash, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
-from reconciler.executor.sides import Sides
+from reconciler.executor.ports import Ports
 from reconciler.loops.reconcile_loop import CycleReport, ReconcileLoop
 from reconciler.model.errors import PortError
 from reconciler.model.outcome import Outcome
@@ -67,7 +67,7 @@ class Process:
             observe=self._observe,
             plan=self._plan,
             executor=LiveExecutor(
-                Sides(cluster=self.cluster, clouds={"ec2-fleet": self.cloud}),
+                Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud}),
                 clock.monotonic_seconds,
                 self._stopping,
             ),

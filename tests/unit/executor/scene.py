@@ -2,7 +2,7 @@
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
-from reconciler.executor.sides import Sides
+from reconciler.executor.ports import Ports
 from reconciler.model.actions import (
     DRAINING_TAINT,
     AnyAction,
@@ -31,12 +31,12 @@ class Scene:
         self.fleet = self.world.add_fleet(shape, target=3)
         self.world.advance(5)
         self.world.calls.clear()
-        sides = Sides(
+        ports = Ports(
             cluster=MemoryCluster(self.world), clouds={"ec2-fleet": MemoryCloud(self.world)}
         )
         self.stopping = False
         self.executor = LiveExecutor(
-            sides, self.world.clock.monotonic_seconds, lambda: self.stopping
+            ports, self.world.clock.monotonic_seconds, lambda: self.stopping
         )
         self.reported: list[Outcome] = []
 

@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.adapters.memory import MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
+from reconciler.executor.ports import Ports
 from reconciler.executor.runners import PARALLEL_MAX, in_parallel
-from reconciler.executor.sides import Sides
 from reconciler.executor.tokens import Pace
 from reconciler.model.actions import (
     DRAIN_STARTED,
@@ -90,7 +90,7 @@ def execute(
     """What came of the actions, side by side; and what was reported, in which order."""
     reported: list[Outcome] = []
     executor = LiveExecutor(
-        Sides(cluster=cluster, clouds={}), monotonic_seconds=lambda: 0.0, runner=in_parallel
+        Ports(cluster=cluster, clouds={}), monotonic_seconds=lambda: 0.0, runner=in_parallel
     )
     waits = options.get("demand_waits", False)
     return executor.execute(actions, reported.append, lambda: waits), reported

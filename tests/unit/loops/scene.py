@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
-from reconciler.executor.sides import Sides
+from reconciler.executor.ports import Ports
 from reconciler.loops.reconcile_loop import CycleReport, ReconcileLoop
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
@@ -60,7 +60,7 @@ class Scene:
             observe=self._observe,
             plan=planned or (lambda snapshot: plan(snapshot, self.settings)),
             executor=LiveExecutor(
-                Sides(cluster=self.cluster, clouds={"ec2-fleet": self.cloud}),
+                Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud}),
                 clock.monotonic_seconds,
             ),
             changes=self.cluster,

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
-from reconciler.executor.sides import Sides
+from reconciler.executor.ports import Ports
 from reconciler.loops.memory import to_remember, with_raises
 from reconciler.model.cluster import Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
@@ -135,8 +135,8 @@ class Life:
             )
             self.world.add_fleet(shape, 0)
         self.settings = make_settings(SMALL, MEDIUM)
-        sides = Sides(cluster=self.cluster, clouds={"ec2-fleet": self.cloud})
-        self.executor = LiveExecutor(sides, self.world.clock.monotonic_seconds)
+        ports = Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud})
+        self.executor = LiveExecutor(ports, self.world.clock.monotonic_seconds)
         self.bought = 0
 
     def pods(self, count: int, spec: PodSpec) -> None:

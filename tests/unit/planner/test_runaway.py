@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryCluster, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
-from reconciler.executor.sides import Sides
+from reconciler.executor.ports import Ports
 from reconciler.loops.memory import to_remember
 from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Taint
@@ -80,8 +80,8 @@ class Life:
 
     def run(self, minutes: float, step_seconds: int = 20) -> None:
         """Cycles for some minutes, the Lease written as the loop does."""
-        sides = Sides(cluster=self.cluster, clouds={"ec2-fleet": self.cloud})
-        executor = LiveExecutor(sides, self.world.clock.monotonic_seconds)
+        ports = Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud})
+        executor = LiveExecutor(ports, self.world.clock.monotonic_seconds)
         for _ in range(int(minutes * 60 / step_seconds)):
             snapshot = observe(self.cluster, self.cloud, [HOME], self.world.clock)
             made = plan(snapshot, self.settings)

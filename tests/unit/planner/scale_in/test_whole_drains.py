@@ -12,7 +12,7 @@ from reconciler.adapters.memory import (
     MemoryWorld,
 )
 from reconciler.executor.executor import LiveExecutor
-from reconciler.executor.sides import Sides
+from reconciler.executor.ports import Ports
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
@@ -41,8 +41,8 @@ class Life:
         )
         self.fleet = self.world.add_fleet(shape, target)
         self.settings = make_settings(fleet, **settings)
-        sides = Sides(cluster=self.cluster, clouds={"ec2-fleet": self.cloud})
-        self.executor = LiveExecutor(sides, self.world.clock.monotonic_seconds)
+        ports = Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud})
+        self.executor = LiveExecutor(ports, self.world.clock.monotonic_seconds)
         self.world.advance(60)
         self.outcomes: list[Outcome] = []
 

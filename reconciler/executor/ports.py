@@ -1,4 +1,4 @@
-"""What actions act on."""
+"""The ports that actions are applied to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,33 +12,33 @@ from reconciler.ports.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
-    """The two sides, the cloud's by provider."""
+class Ports:
+    """The port of the cluster, and of each cloud provider one port."""
 
     cluster: Cluster
     clouds: Mapping[Provider, Cloud]
 
 
 @dataclass(slots=True)
-class PacedSides:
-    """The two sides behind token buckets.
+class PacedPorts:
+    """The same ports behind token buckets.
 
     Args:
-        sides: The sides themselves.
+        ports: The ports without limits.
         pace: The buckets.
     """
 
-    sides: Sides
+    ports: Ports
     pace: Pace
     cluster: PacedCluster = field(init=False)
 
     def __post_init__(self) -> None:
-        """The cluster is one, clouds are found by provider."""
-        self.cluster = PacedCluster(self.sides.cluster, self.pace)
+        """Put the port of the cluster behind its buckets."""
+        self.cluster = PacedCluster(self.ports.cluster, self.pace)
 
     def cloud(self, provider: Provider) -> PacedCloud:
-        """The cloud of a provider; Refused when this process is not connected to it."""
-        found = self.sides.clouds.get(provider)
+        """Return the port of a provider; Refused when this process is not connected to it."""
+        found = self.ports.clouds.get(provider)
         if found is None:
             raise Refused(provider, "this process is not connected to it")
         return PacedCloud(found, self.pace)

@@ -22,7 +22,7 @@ SingleAction = SetCapacity | TaintNode | UntaintNode | EvictPod | DeletePod | De
 """Everything but terminations and annotations, of which several are one call."""
 
 
-def carry_out(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
+def apply(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
     """Do one action.
 
     Raises:

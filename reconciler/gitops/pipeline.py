@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from reconciler.gitops.apply import Applied, Apply, Finished, SetPools
 from reconciler.gitops.binding import Binding, essence
-from reconciler.gitops.carrying_out import Applied, CarryingOut, Finished, SetPools
 from reconciler.gitops.drift import Drift, DriftReport, drift_report, fleet_drift
 from reconciler.gitops.guard import Finding, GuardPolicy, guard, hidden_programs
 from reconciler.gitops.leaving import Clouds, nodes_of
@@ -185,7 +185,7 @@ class Pipeline:
             raise Conflict(where, f"stale: {'; '.join(moved)}", "plan and approve again")
         if not approved.changes:
             return Applied(message="No changes: nothing to apply.")
-        return self._carrying_out().run(approved.essence)
+        return self._apply().run(approved.essence)
 
     def finish(self) -> Finished:
         """Carry out approved removals of fleets that have no nodes left, and nothing else.
@@ -210,10 +210,10 @@ class Pipeline:
             saved = self._terraform.plan(str(self._settings.plans.plan_file), lock=False)
         for hidden in hidden_programs(self._terraform.sources(saved.file)):
             raise Refused(hidden.where, f"{hidden.code}: {hidden.message}")
-        return self._carrying_out().finish(self._terraform.show_json(saved.file))
+        return self._apply().finish(self._terraform.show_json(saved.file))
 
-    def _carrying_out(self) -> CarryingOut:
-        return CarryingOut(
+    def _apply(self) -> Apply:
+        return Apply(
             terraform=self._terraform,
             cloud=self._cloud,
             plans=self._settings.plans,

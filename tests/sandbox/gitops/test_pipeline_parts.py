@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.gitops.carrying_out import Finished
+from reconciler.gitops.apply import Finished
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory

@@ -1,4 +1,4 @@
-"""Carrying out an approved plan beside a capacity loop that scales meanwhile.
+"""The apply of an approved plan beside a capacity loop that scales meanwhile.
 
 Terraform sends a target capacity along with some changes of a fleet. So these are asked of EC2
 without one where EC2 can do that (`pools`), and every other plan that sends one is made again
@@ -75,7 +75,7 @@ class _Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CarryingOut:
+class Apply:
     """One apply of one root module.
 
     Args:

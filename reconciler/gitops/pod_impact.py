@@ -31,7 +31,7 @@ class PodImpact:
     """Without those that every node runs (DaemonSets), static and finished ones."""
     places: Mapping[str, int]
     """Where they would go: pods by fleet, `existing nodes` for room that is there."""
-    homeless: tuple[tuple[str, str], ...] = ()
+    unplaceable: tuple[tuple[str, str], ...] = ()
     """Pods that nothing could take then, with the codes of the reasons; sorted."""
 
 
@@ -100,7 +100,7 @@ def _impact(
         nodes=sum(1 for fleet in fleet_of.values() if fleet == name),
         pods=len(pods),
         places=dict(sorted(places.items())),
-        homeless=tuple(
+        unplaceable=tuple(
             sorted((str(each.pod), _codes(each)) for each in made.unplaceable if each.pod in keys)
         ),
     )
@@ -117,5 +117,5 @@ def impact_json(impact: PodImpact) -> dict[str, Any]:
         "nodes": impact.nodes,
         "pods": impact.pods,
         "places": dict(impact.places),
-        "homeless": [{"pod": pod, "codes": codes} for pod, codes in impact.homeless],
+        "homeless": [{"pod": pod, "codes": codes} for pod, codes in impact.unplaceable],
     }

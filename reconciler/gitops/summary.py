@@ -137,9 +137,9 @@ def _pods(report: PlanReport) -> list[str]:
         lines.append(f"- {code(impact.fleet)}: {impact.pods} pods on {impact.nodes} nodes{where}")
         lines += [
             f"  - **nowhere to go:** {code(pod)} ({code(codes)})"
-            for pod, codes in impact.homeless[:_PODS_MAX]
+            for pod, codes in impact.unplaceable[:_PODS_MAX]
         ]
-        rest = len(impact.homeless) - _PODS_MAX
+        rest = len(impact.unplaceable) - _PODS_MAX
         lines += [f"  - … and {rest} more with nowhere to go"] if rest > 0 else []
     return [*lines, *_more(len(report.impacts)), ""]
 

@@ -33,7 +33,7 @@ class NotifyReporter:
         self._repeats = Repeats(monotonic_seconds, REPEAT_SECONDS)
         self._pods = Repeats(monotonic_seconds, REPEAT_SECONDS)
         """Apart from the rest, which a crowd of pods would push out of memory."""
-        self._homeless: frozenset[tuple[PodKey, str]] = frozenset()
+        self._unplaceable: frozenset[tuple[PodKey, str]] = frozenset()
         """Pods that the last plan found no place for, and why: told already, however many."""
         self._lines: list[str] = []
 
@@ -46,7 +46,7 @@ class NotifyReporter:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):
                 self._lines.append(f"{place} is asked for nothing: {fleet.unavailable}")
-        self._tell_homeless(plan)
+        self._tell_unplaceable(plan)
         if plan.orphans and self._repeats.is_news("orphans"):
             self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")
         for held in plan.held:
@@ -54,13 +54,13 @@ class NotifyReporter:
             if self._repeats.is_news("held", name, held.code):
                 self._lines.append(f"node {name} is held: {held.code}")
 
-    def _tell_homeless(self, plan: Plan) -> None:
-        known = frozenset() if self._repeats.is_news("unplaceable") else self._homeless
-        self._homeless = frozenset(
+    def _tell_unplaceable(self, plan: Plan) -> None:
+        known = frozenset() if self._repeats.is_news("unplaceable") else self._unplaceable
+        self._unplaceable = frozenset(
             (each.pod, ", ".join(sorted({reason.code for reason in each.reasons})))
             for each in plan.unplaceable
         )
-        for pod, codes in sorted(self._homeless - known):
+        for pod, codes in sorted(self._unplaceable - known):
             if self._pods.is_news(pod, codes):
                 self._lines.append(f"nothing can take pod {pod}: {codes}")
 

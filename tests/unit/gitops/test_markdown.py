@@ -87,7 +87,7 @@ def test_summary_of_hostile_names_has_the_shape_of_any_other(text: str) -> None:
         shown = plan(resource("aws_ec2_fleet", ["update"], before, after))
         found = Finding(severity="refused", code="x/y", where=f"a{word}", message=f"a{word}")
         impact = PodImpact(
-            fleet=f"a{word}", nodes=1, pods=1, places={f"a{word}": 1}, homeless=((word, word),)
+            fleet=f"a{word}", nodes=1, pods=1, places={f"a{word}": 1}, unplaceable=((word, word),)
         )
         made = replace(report(shown), subject=f"a{word}", findings=(found,), impacts=(impact,))
         return summary(made)

@@ -24,7 +24,7 @@ def test_pods_of_a_destroyed_fleet_are_told_where_they_would_go() -> None:
     (found,) = impacts(*NODES, *others, *pods, change=["delete"])
     assert (found.fleet, found.nodes, found.pods) == ("primary-small", 2, 2)
     assert found.places == {"existing nodes": 2}
-    assert found.homeless == ()
+    assert found.unplaceable == ()
 
 
 def test_without_room_new_nodes_of_another_fleet_are_named() -> None:
@@ -37,7 +37,7 @@ def test_pod_that_nothing_else_takes_is_named_with_its_reason() -> None:
     """Approving this plan would leave it pending for ever."""
     pinned = make_pod("x", node="a", node_selector={"size": "small"})
     (found,) = impacts(*NODES, pinned, change=["delete"])
-    assert found.homeless == (("ns/x", "node-selector"),)
+    assert found.unplaceable == (("ns/x", "node-selector"),)
     assert impact_json(found)["homeless"] == [{"pod": "ns/x", "codes": "node-selector"}]
 
 
@@ -49,7 +49,7 @@ def test_daemons_and_finished_pods_are_nobodys_loss() -> None:
         make_pod("leaving", node="a", deleting=True),
     )
     (found,) = impacts(*NODES, *pods, change=["delete"])
-    assert (found.pods, found.places, found.homeless) == (0, {}, ())
+    assert (found.pods, found.places, found.unplaceable) == (0, {}, ())
 
 
 def test_fleet_that_stays_as_it_is_is_not_mentioned() -> None:

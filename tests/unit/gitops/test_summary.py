@@ -128,7 +128,7 @@ def test_pods_with_nowhere_to_go_are_shown_before_the_cost() -> None:
         nodes=3,
         pods=42,
         places={"existing nodes": 10, "primary-large": 2},
-        homeless=lost,
+        unplaceable=lost,
     )
     made = replace(report(plan(fleet_change(["delete"]))), impacts=(impact,))
     text = summary(made)

@@ -25,7 +25,7 @@ def raised(kind: OutcomeKind, detail: str = "", to: int = 5, *, places_taken: st
     return Outcome(action=action, kind=kind, detail=detail)
 
 
-def homeless(name: str, code: str = "insufficient-memory") -> Unplaceable:
+def unplaced(name: str, code: str = "insufficient-memory") -> Unplaceable:
     """A pod that nothing can take."""
     reason = Reason(fleet="primary-small", region=HOME, code=code, detail="requests 300Gi")
     key = PodKey(namespace="ns", name=name, uid=f"uid-{name}")

@@ -15,7 +15,7 @@ from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Held, Plan
 from reconciler.model.snapshot import Snapshot
 from tests.builders import HOME, NOW
-from tests.unit.loops.reported import FREE, failing, homeless, raised
+from tests.unit.loops.reported import FREE, failing, raised, unplaced
 
 SUMMARY_SECONDS = 120.0
 
@@ -111,9 +111,9 @@ def test_repeated_trouble_is_said_once_in_two_minutes(scene: Scene) -> None:
 def test_unplaceable_pod_is_said_once_per_change(scene: Scene) -> None:
     """`why is it pending` must be in the log, and not drown it."""
     for _ in range(3):
-        scene.cycle(unplaceable=(homeless("giant"),))
+        scene.cycle(unplaceable=(unplaced("giant"),))
     assert len(scene.logged("pod_unplaceable")) == 1
-    scene.cycle(unplaceable=(homeless("giant", code="max-capacity"),))
+    scene.cycle(unplaceable=(unplaced("giant", code="max-capacity"),))
     assert len(scene.logged("pod_unplaceable")) == 2
     scene.cycle()
     (gone,) = scene.logged("pod_no_longer_unplaceable")
@@ -122,7 +122,7 @@ def test_unplaceable_pod_is_said_once_per_change(scene: Scene) -> None:
 
 def test_many_unplaceable_pods_are_counted(scene: Scene) -> None:
     """Thirty thousand lines in one cycle help nobody."""
-    scene.cycle(unplaceable=tuple(homeless(f"p-{n}") for n in range(LINES_MAX + 7)))
+    scene.cycle(unplaceable=tuple(unplaced(f"p-{n}") for n in range(LINES_MAX + 7)))
     assert len(scene.logged("pod_unplaceable")) == LINES_MAX
     (more,) = scene.logged("pods_unplaceable_more")
     assert more["pods"] == 7

@@ -10,7 +10,7 @@ from reconciler.model.plan import FleetPlan, Plan, Unplaceable
 from reconciler.model.snapshot import Snapshot
 from reconciler.telemetry.repeats import OBJECTS_MAX
 from tests.builders import HOME, NOW
-from tests.unit.loops.reported import FREE, failing, homeless, raised
+from tests.unit.loops.reported import FREE, failing, raised, unplaced
 
 
 class Scene:
@@ -69,7 +69,7 @@ def test_fleet_that_is_asked_for_nothing_is_told_once(scene: Scene) -> None:
 
 def test_quarantined_pods_are_told(scene: Scene) -> None:
     """A runaway that was stopped is a workload that does not run."""
-    scene.cycle(unplaceable=(homeless("web", "no-progress"),))
+    scene.cycle(unplaceable=(unplaced("web", "no-progress"),))
     assert scene.told == ["nothing can take pod ns/web: no-progress"]
 
 
@@ -83,7 +83,7 @@ def test_quiet_and_dry_cycles_tell_nothing(scene: Scene) -> None:
 def test_lasting_trouble_is_told_once_an_hour(scene: Scene) -> None:
     """One broken fleet must not fill the channel."""
     for _ in range(3):
-        scene.cycle(raised("failed", detail="no"), unplaceable=(homeless("giant"),))
+        scene.cycle(raised("failed", detail="no"), unplaceable=(unplaced("giant"),))
     assert scene.told == [
         "nothing can take pod ns/giant: insufficient-memory\nset-capacity primary-small failed: no"
     ]
@@ -94,18 +94,18 @@ def test_lasting_trouble_is_told_once_an_hour(scene: Scene) -> None:
 
 def test_many_lines_are_one_short_message(scene: Scene) -> None:
     """A burst of a thousand pods is one message."""
-    scene.cycle(unplaceable=tuple(homeless(f"p-{n}") for n in range(LINES_MAX + 5)))
+    scene.cycle(unplaceable=tuple(unplaced(f"p-{n}") for n in range(LINES_MAX + 5)))
     (text,) = scene.told
     assert text.splitlines()[-1] == "and 5 more"
 
 
 def test_more_pods_than_can_be_remembered_are_told_once_an_hour(scene: Scene) -> None:
     """A batch of 20,000 pods over `max_capacity` sent a message with every cycle."""
-    crowd = tuple(homeless(f"p-{n}") for n in range(2 * OBJECTS_MAX))
+    crowd = tuple(unplaced(f"p-{n}") for n in range(2 * OBJECTS_MAX))
     for _ in range(3):
         scene.cycle(unplaceable=crowd)
     assert len(scene.told) == 1
-    scene.cycle(unplaceable=(*crowd, homeless("late")))
+    scene.cycle(unplaceable=(*crowd, unplaced("late")))
     assert scene.told[1:] == ["nothing can take pod ns/late: insufficient-memory"]
     scene.seconds = 3600
     scene.cycle(unplaceable=crowd)

@@ -140,7 +140,7 @@ def fleet(**changed: Any) -> FleetPlan:
     return FleetPlan(**{**values, **changed})
 
 
-def homeless(name: str, *codes: str, detail: str = "too big") -> Unplaceable:
+def unplaced(name: str, *codes: str, detail: str = "too big") -> Unplaceable:
     """A pod that nothing can take."""
     reasons = tuple(
         Reason(fleet="primary-small", region=HOME, code=code, detail=detail) for code in codes

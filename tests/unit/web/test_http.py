@@ -20,7 +20,7 @@ from reconciler.web.asking import ask_status
 from reconciler.web.board import ConfigInForce
 from reconciler.web.server import WebServer
 from tests.builders import HOME, make_pod
-from tests.unit.web.scene import Scene, bought, fleet, homeless, raised
+from tests.unit.web.scene import Scene, bought, fleet, raised, unplaced
 
 MISSING = LiveDrift(fleet="primary-small", region=HOME, kind="fleet-missing", detail="not in EC2")
 PLANNED = ClusterProgress(
@@ -96,7 +96,7 @@ def test_plan_is_the_contracts_json(scene: Scene) -> None:
 
 def test_status_names_actions_and_reasons(scene: Scene) -> None:
     """Why a pod waits and what was done must be answered in one place."""
-    scene.cycle(raised(), unplaceable=(homeless("giant", "max-capacity"),))
+    scene.cycle(raised(), unplaceable=(unplaced("giant", "max-capacity"),))
     status = json.loads(scene.ask("/api/status")[2])
     assert status["verdict"] == {"level": "ok", "text": "working", "problems": []}
     assert status["actions"][0]["because"] == "3 pending pods need 3 more nodes"
@@ -108,7 +108,7 @@ def test_status_names_actions_and_reasons(scene: Scene) -> None:
 def test_page_escapes_everything_and_forbids_scripts(scene: Scene) -> None:
     """Names and messages come from whoever may create a pod."""
     evil = '<script>alert("x")</script>'
-    scene.cycle(unplaceable=(homeless(evil, "zone", detail=f"'{evil}"),))
+    scene.cycle(unplaceable=(unplaced(evil, "zone", detail=f"'{evil}"),))
     scene.cycle(error=Unavailable("api", evil))
     _, headers, body = scene.ask("/")
     assert evil not in body
@@ -137,7 +137,7 @@ def test_metrics_tell_fleets_pods_and_cost(scene: Scene) -> None:
         raised(),
         pods=(pod,),
         placements=(bought(pod),),
-        unplaceable=(homeless("a", "zone", "zone"), homeless("b", "zone", "taint")),
+        unplaceable=(unplaced("a", "zone", "zone"), unplaced("b", "zone", "taint")),
         fleets=(fleet(),),
     )
     labels = '{fleet="primary-small",region="us-west-2"}'
@@ -218,7 +218,7 @@ def test_stage_of_a_config_is_counted_and_shown(scene: Scene) -> None:
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
-    unplaceable = (homeless("a", "zone"),)
+    unplaceable = (unplaced("a", "zone"),)
     scene.cycle(
         raised(), pods=(pod,), unplaceable=unplaceable, fleets=(fleet(),), raise_nodes_left=7
     )

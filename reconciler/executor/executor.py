@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Protocol
 
-from reconciler.executor.handlers import SingleAction, annotate, apply
+from reconciler.executor.handlers import annotate, apply
 from reconciler.executor.ports import PacedPorts, Ports
 from reconciler.executor.runners import PARALLEL_MAX, Runner, in_turn
 from reconciler.executor.terminations import Targets, end_together
@@ -200,7 +200,7 @@ class LiveExecutor:
             yield from self._try(notes, partial(annotate, notes, self._ports))
         for single in ready:
             if not isinstance(single, TerminateInstance | AnnotateNode):
-                yield from self._try([single], partial(_applied, single, self._ports))
+                yield from self._try([single], partial(apply, single, self._ports))
 
     def _try(
         self, actions: Sequence[AnyAction], call: Callable[[], OutcomeKind]
@@ -216,10 +216,6 @@ class LiveExecutor:
         seconds = self._monotonic_seconds() - began
         for action in actions:
             yield Outcome(action=action, kind=kind, detail=detail, error=error, seconds=seconds)
-
-
-def _applied(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
-    return apply(action, ports)
 
 
 def _note_outcome(outcome: Outcome, failed: dict[str, str], targets: Targets) -> None:

@@ -1,4 +1,4 @@
-"""The real Cloud adapter on bad days: throttling, missing rights, lost replies."""
+"""The real Cloud adapter under failures: throttling, missing rights, lost replies."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

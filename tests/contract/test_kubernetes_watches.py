@@ -1,4 +1,4 @@
-"""Watches of the real Cluster adapter on bad days: expired, silent, forbidden, malformed."""
+"""Watches of the real Cluster adapter under failures: expired, silent, forbidden, malformed."""
 
 import json
 import re

@@ -1,1 +1,1 @@
-"""The program on bad days: faults of a script over real HTTP, and what it does about them."""
+"""The whole program under scripted faults over real HTTP."""

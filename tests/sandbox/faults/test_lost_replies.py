@@ -1,4 +1,4 @@
-"""Replies lost on the way down: a target that was lowered already is not lowered again."""
+"""Replies lost during scale-in: a target that was lowered already is not lowered again."""
 
 import pytest
 

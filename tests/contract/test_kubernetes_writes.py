@@ -1,4 +1,4 @@
-"""Writes of the real Cluster adapter under failures: refusals, conflicts, lost replies, nonsense."""
+"""Writes of the real Cluster adapter that fail: refusals, conflicts, lost replies, nonsense."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -62,6 +62,8 @@ def _entry(key: str, fleet: PlannedFleet, others: Mapping[str, Any]) -> dict[str
         "ami": "ami-00000000",
         "security_group_id": "sg-00000000",
         "private_subnet_ids": {zone or "us-west-2a": "subnet-00000000"},
+        # Its size may be divided by zone in the fleets that come in its place.
+        "departing": True,
     }
 
 

@@ -118,6 +118,9 @@ variable "fleets" {
     }))
     user_data           = optional(string)
     bootstrap_arguments = optional(string)
+    # It only stays until its nodes are drained: `reconciler ci apply` sets this. It may divide its size by zone in
+    # another way than the fleets that come in its place.
+    departing = optional(bool, false)
   }))
   nullable = false
 
@@ -138,15 +141,15 @@ variable "fleets" {
 
   validation {
     condition = alltrue([
-      for fleet in values(var.fleets) : fleet.zone != "" || length([
+      for fleet in values(var.fleets) : fleet.zone != "" || fleet.departing || length([
         for other in values(var.fleets) : other
-        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size
+        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size && !other.departing
       ]) == 1
     ])
     error_message = "fleets must not have the same sector_label and node_pool_size both with and without zone (${join(", ", [
-      for name, fleet in var.fleets : name if fleet.zone == "" && length([
+      for name, fleet in var.fleets : name if fleet.zone == "" && !fleet.departing && length([
         for other in values(var.fleets) : other
-        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size
+        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size && !other.departing
       ]) > 1
     ])}): the one without zone covers every zone."
   }

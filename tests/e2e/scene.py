@@ -19,6 +19,7 @@ from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
 
+ZONE = "topology.kubernetes.io/zone"
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE_NAME}"
 _PATIENCE = float(os.environ.get("RECONCILER_E2E_PATIENCE", "1"))  # noqa: TID251 - a test's knob
 _LONGEST_SECONDS = 180.0
@@ -208,6 +209,11 @@ class Scene:
         """The pods that run."""
         return [pod for pod in self.pods() if pod.phase == "Running" and not pod.deleting]
 
+    def zones(self) -> set[str]:
+        """The zones in which pods run."""
+        by_node = {node.name: node.labels[ZONE] for node in self.nodes()}
+        return {by_node[pod.node_name] for pod in self.running() if pod.node_name}
+
     def targets(self) -> dict[str, int]:
         """Target capacity by fleet."""
         found = self._world.targets()
@@ -281,6 +287,12 @@ def pod_spec(cpu: str, memory: str = "256Mi", **more: Any) -> dict[str, Any]:
     resources = {"requests": {"cpu": cpu, "memory": memory}}
     container = {"name": "main", "image": "registry/app:1", "resources": resources}
     return {"containers": [container], **more}
+
+
+def near_each_other(labels: Mapping[str, str]) -> dict[str, Any]:
+    """The affinity of pods that must all be in one zone."""
+    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": dict(labels)}}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
 def template(

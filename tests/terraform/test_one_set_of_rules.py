@@ -13,10 +13,12 @@ from reconciler.config.loader import parse_config, read_config
 from reconciler.config.module.user_data import user_data_bytes
 from reconciler.config.resolve import resolve_fleets
 from reconciler.gitops.assets import MODULES, module_sources
+from reconciler.gitops.kept_fleets import kept_variables
 from tests.asked import rounds
-from tests.terraform.cases import Case, make_case
+from tests.terraform.cases import REQUIRED, Case, Values, make_case
 from tests.terraform.offline_root import OFFLINE_PROVIDER
 from tests.terraform.program import TerraformProgram, find_terraform
+from tests.unit.gitops.plans import ended
 
 pytestmark = [pytest.mark.terraform, pytest.mark.timeout(3600)]
 
@@ -130,9 +132,9 @@ def literal(value: Any) -> Any:
 
 
 def judged_by_modules(
-    terraform: TerraformProgram, folder: Path, cases: dict[int, Case]
+    terraform: TerraformProgram, folder: Path, cases: dict[int, Values]
 ) -> dict[int, str]:
-    """What the modules by themselves say of each case, by `terraform test`; empty: they accept it.
+    """What the modules by themselves say of fleets, by `terraform test`; empty: they accept them.
 
     Each case is a test file of its own, since a failed run ends its file. The provider is mocked:
     its schema is real, and it is not asked to plan.
@@ -143,8 +145,8 @@ def judged_by_modules(
             (folder / module / file).write_bytes(source)
     root = folder / "fleets"
     (root / "tests").mkdir()
-    for number, case in cases.items():
-        variables = {"cluster_name": "analytics", "fleets": literal(case.fleets)}
+    for number, fleets in cases.items():
+        variables = {"cluster_name": "analytics", "fleets": literal(fleets)}
         run = {"plan": {"command": "plan", "variables": variables}}
         content = json.dumps({"mock_provider": {"aws": {}}, "run": run})
         (root / "tests" / f"c{number:04}.tftest.json").write_text(content)
@@ -175,7 +177,7 @@ def test_validate_and_modules_refuse_the_same(
     cases = {number: make_case(number) for number in range(COMPARED)}
     by_modules: dict[int, str] = {}
     for start in range(0, COMPARED, JUDGED_TOGETHER):
-        some = {n: case for n, case in cases.items() if start <= n < start + JUDGED_TOGETHER}
+        some = {n: case.fleets for n, case in cases.items() if start <= n < start + JUDGED_TOGETHER}
         by_modules |= judged_by_modules(terraform, tmp_path / str(start), some)
     by_validate = {number: refused_by_validate(case) for number, case in cases.items()}
     listed = {
@@ -197,6 +199,25 @@ def test_validate_and_modules_refuse_the_same(
         f" {refused} refused by the modules, all of them by validate; {len(listed)} refused by"
         " validate alone, for listed reasons"
     )
+
+
+@pytest.mark.parametrize("from_zones", [False, True])
+def test_fleet_that_drains_is_accepted_beside_those_that_divide_it_by_zone(
+    terraform: TerraformProgram, tmp_path: Path, from_zones: bool
+) -> None:
+    """One size into zones, or zones into one: no part of the change could be applied."""
+    values = {**REQUIRED, "sector_label": "web", "node_pool_kind": "memory"}
+    whole = {"web-small": {**values, "node_pool_size": "small"}}
+    split = {
+        f"web-small-{zone}": {**values, "node_pool_size": "small", "zone": zone}
+        for zone in REQUIRED["private_subnet_ids"]
+    }
+    old, new = (split, whole) if from_zones else (whole, split)
+    drains = [ended(key, sector="web", size="small", kind="memory") for key in old]
+    tfvars = json.dumps({"cluster_name": "analytics", "fleets": new}).encode()
+    both = json.loads(kept_variables(tfvars, drains))["fleets"]
+    assert set(both) == {*old, *new}
+    assert judged_by_modules(terraform, tmp_path, {0: both}) == {0: ""}
 
 
 def test_what_validate_accepts_is_planned(

@@ -134,6 +134,17 @@ run "rejects_size_with_and_without_zone_in_one_sector" {
   expect_failures = [var.fleets]
 }
 
+run "accepts_departing_fleet_without_zone_beside_its_size_by_zone" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small"            = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" }, departing = true }
+      "primary-small-us-west-2a" = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" }, zone = "us-west-2a" }
+    }
+  }
+}
+
 run "accepts_one_kind_per_sector" {
   command = plan
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from reconciler.gitops.planned import PlannedFleet, fleets
+
 AWS = "registry.terraform.io/hashicorp/aws"
 
 
@@ -80,3 +82,10 @@ def plan(*changes: dict[str, Any], **parts: Any) -> dict[str, Any]:
         "configuration": {"provider_config": {"aws": provider}, "root_module": {}},
         **parts,
     }
+
+
+def ended(key: str, **tags: str) -> PlannedFleet:
+    """A fleet that a plan would end."""
+    before = fleet_attributes(key, tags={"cluster": "analytics", "fleet": key, **tags})
+    (found,) = fleets(plan(resource("aws_ec2_fleet", ["delete"], before, None, key=key)))
+    return found

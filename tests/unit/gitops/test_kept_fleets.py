@@ -6,16 +6,9 @@ from typing import Any
 import pytest
 
 from reconciler.gitops.kept_fleets import kept_variables
-from reconciler.gitops.planned import PlannedFleet, fleets
+from reconciler.gitops.planned import PlannedFleet
 from reconciler.model.errors import Refused
-from tests.unit.gitops.plans import fleet_attributes, plan, resource
-
-
-def ended(key: str, **tags: str) -> PlannedFleet:
-    """A fleet that a plan would end."""
-    before = fleet_attributes(key, tags={"cluster": "analytics", "fleet": key, **tags})
-    (found,) = fleets(plan(resource("aws_ec2_fleet", ["delete"], before, None, key=key)))
-    return found
+from tests.unit.gitops.plans import ended
 
 
 def kept(fleet: PlannedFleet, **others: dict[str, Any]) -> dict[str, Any]:
@@ -53,6 +46,7 @@ def test_kept_fleet_has_values_that_give_its_key(
     names = ("sector_label", "node_pool_size", "zone", "node_pool_kind")
     assert tuple(found[name] for name in names) == parts
     assert set(found["private_subnet_ids"]) == {parts[2] or "us-west-2a"}
+    assert found["departing"], "its size may come again, by zone or without"
 
 
 def test_kept_fleet_has_the_kind_of_its_sector() -> None:

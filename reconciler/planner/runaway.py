@@ -15,7 +15,7 @@ def check_target(builder: PlanBuilder, status: FleetStatus) -> None:
     """
     target = builder.targets[status.key]
     new = builder.new_nodes(status.key)
-    there = max(status.held, len(status.nodes))
+    there = max(status.joined_or_launching, len(status.nodes))
     # Nodes that leave for good are replaced up to the minimum even while none can be launched.
     most = max(there + new, status.min + len(status.draining))
     if target > most:

@@ -86,7 +86,7 @@ class FleetStatus:
         return tuple(node for node in self.nodes if is_draining(node))
 
     @property
-    def held(self) -> int:
+    def joined_or_launching(self) -> int:
         """What it has or is owed: the base to which new nodes are added."""
         return max(self.current, self.joined)
 

@@ -129,19 +129,36 @@ class DrainSimulator:
         builder.sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
         self.staying[row] = False
         self._out.append((row, node.name, set()))
-        among, order = self._open_to(also)
-        taken: list[list[tuple[int, int]]] = []
-        rows: set[int] = set()
-        for pod_class, pods in groups:
-            found = fill(builder.sim, pod_class, len(pods), among, order, MOVES)
-            if sum(amount for _, amount in found) < len(pods):
-                self.undo(before)
-                return None
-            taken.append(found)
-            rows.update(at for at, _ in found)
+        taken = self.relocate(groups, also)
+        if taken is None:
+            self.undo(before)
+            return None
+        rows = {at for found in taken for at, _ in found}
         self._out[-1] = (row, node.name, rows)
         self.receiving |= rows
         return Relocation(node=node, groups=groups, taken=taken, rows=sorted(rows))
+
+    def relocate(
+        self, groups: Sequence[Group], also: Sequence[int] = ()
+    ) -> list[list[tuple[int, int]]] | None:
+        """Place pods that have been taken off their nodes on nodes that stay.
+
+        Args:
+            groups: The pods, by class.
+            also: Further rows that may take them, after all others.
+
+        Returns:
+            For each group the rows that take its pods, in order, and how many each. None when one
+            pod fits nowhere: what was placed before it stays placed, for the caller to undo.
+        """
+        among, order = self._open_to(also)
+        taken: list[list[tuple[int, int]]] = []
+        for pod_class, pods in groups:
+            found = fill(self._builder.sim, pod_class, len(pods), among, order, MOVES)
+            if sum(amount for _, amount in found) < len(pods):
+                return None
+            taken.append(found)
+        return taken
 
     def begin(self, moves: Relocation) -> None:
         """The moves stay: whatever moves after them has to find room beside them.

@@ -50,14 +50,14 @@ def _raise_to_minimum(builder: PlanBuilder, status: FleetStatus) -> None:
     for another reason is, as far as the maximum allows.
     """
     ending = sum(1 for node in status.draining if not drain_reasons(node) <= VOLUNTARY_DRAINS)
-    short = status.min - (status.held - ending)
-    target = max(status.current, status.min, status.held + short if short > 0 else 0)
+    short = status.min - (status.joined_or_launching - ending)
+    target = max(status.current, status.min, status.joined_or_launching + short if short > 0 else 0)
     if status.max is not None:
         target = min(target, max(status.max, status.min, status.current))
     if target > status.current:
         because = f"min_capacity is {status.min}"
         builder.raise_target(status.key, target, "min-capacity", because)
-    coming = target - status.held
+    coming = target - status.joined_or_launching
     if coming > 0 and not status.unavailable:
         first = builder.sim.add_row(builder.view.offers[status.key].row, coming)
         builder.plan_new_nodes(status.key, range(first, builder.sim.rows))

@@ -203,7 +203,7 @@ def _reason(builder: PlanBuilder, key: FleetKey, target: int) -> TargetReason:
     """Return why demand raises the target, by all pods that asked for the fleet so far."""
     status, pods = builder.view.statuses[key], builder.purchases.pods[key]
     verb = "needs" if pods == 1 else "need"
-    wanted = counted_noun(target - status.held, "more node")
+    wanted = counted_noun(target - status.joined_or_launching, "more node")
     because = f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
     preferred = status.settings.regions[0]
     if key.region != preferred:

@@ -155,10 +155,12 @@ class VoluntaryRun:
             return IN_USE
         if not self.context.room.may_leave(status.key):
             return at_minimum(status)
-        found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
+        soon = candidate.eligible(self.context.view.at)
+        found: Relocation | NewNodes | Blocker | None = departures.leave(candidate, soon=soon)
         if found is None:
             mark = self._simulator.mark()
-            found = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
+            found = departures.leave_in_time(candidate, soon=soon)
+            found = found or departures.leave_for_new(candidate, soon=soon)
             self._simulator.undo(mark)
         if found is None:
             return _no_destination(builder, candidate)

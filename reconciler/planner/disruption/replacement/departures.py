@@ -2,7 +2,8 @@
 
 One answer for three who ask: what begins a drain or asks for a cheaper node, the timer, and idle
 nodes that wait for the pods of a dearer one. Answers that differ would let one wait for another
-without an end, or buy nodes that are not used.
+without an end, or buy nodes that are not used. Only conflicts with dearer nodes are not looked for
+before the node's time has come.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ class Departures:
     ) -> None:
         self._context = context
         self._simulator = simulator
-        self.consolidator = Consolidator(context, simulator)
+        self.consolidator = Consolidator(context, simulator, candidates)
         self._conflict = ReplacementConflict(
             context, simulator, self.consolidator, candidates, self.grouped
         )
@@ -49,26 +50,45 @@ class Departures:
             self._groups[name] = grouped(self._context.view, candidate.placed)
         return self._groups[name]
 
-    def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Relocation | Blocker | None:
+    def leave(
+        self, candidate: Candidate, more: Sequence[int] = (), *, soon: bool = True
+    ) -> Relocation | Blocker | None:
         """Take the candidate out, with its pods to nodes that stay or to cheaper idle ones.
 
         Args:
             candidate: The node that leaves.
             more: Further rows that may take its pods, after all others.
+            soon: Whether its time has come. If not, it is not asked whether a dearer node would
+                need its like: that takes longest, and the answer may have changed by then.
 
         Returns:
             Where its pods go. Or why it stays though they fit, or None when they do not fit:
             nothing is changed then.
         """
         groups = self.grouped(candidate)
-        return self._checked(candidate, partial(self.consolidator.move, candidate, groups, more))
+        found = self._checked(
+            candidate, partial(self.consolidator.move, candidate, groups, more), soon=soon
+        )
+        if found is None and self._fits_on_what_leaves(candidate, groups):
+            why = "its pods fit only on nodes that are under-used and leave soon themselves"
+            return Blocker("consolidation", why)
+        return found
 
-    def leave_in_time(self, candidate: Candidate) -> Relocation | Blocker | None:
+    def _fits_on_what_leaves(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
+        """Whether only `rows_to_avoid` keep its pods from moving: then none is bought for them."""
+        avoided = bool(self.consolidator.rows_to_avoid(candidate))
+        return avoided and self._simulator.fits(candidate.node, groups, ())
+
+    def leave_in_time(
+        self, candidate: Candidate, *, soon: bool = True
+    ) -> Relocation | Blocker | None:
         """As `leave`, with cheaper capacity that is launching and reserved for no pod."""
         coming = self.consolidator.coming_rows(candidate)
-        return self.leave(candidate, coming) if coming else None
+        return self.leave(candidate, coming, soon=soon) if coming else None
 
-    def leave_for_new(self, candidate: Candidate) -> NewNodes | Blocker | None:
+    def leave_for_new(
+        self, candidate: Candidate, *, soon: bool = True
+    ) -> NewNodes | Blocker | None:
         """As `leave`, with new nodes, which take pods after all others.
 
         Returns:
@@ -86,43 +106,50 @@ class Departures:
                 )
                 continue
             for count in range(1, self.consolidator.most(candidate, key) + 1):
-                found = self._leave_for(candidate, groups, offers[key].row, count)
+                found = self._leave_for(candidate, groups, offers[key].row, count, soon=soon)
                 if isinstance(found, Relocation):
                     return NewNodes(key=key, count=count)
                 blocker = blocker or found
         return blocker
 
     def _leave_for(
-        self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec, count: int
+        self,
+        candidate: Candidate,
+        groups: Sequence[Group],
+        spec: RowSpec,
+        count: int,
+        *,
+        soon: bool,
     ) -> Relocation | Blocker | None:
         """As `leave`, with new nodes, whichever zone they come up in."""
         mark, found = self._simulator.mark(), None
         for each in [*in_each_zone(spec), spec]:
             self._simulator.undo(mark)
             rows = [self._simulator.add_row(each) for _ in range(count)]
-            move = partial(self._simulator.move, candidate.node, groups, rows)
-            found = self._checked(candidate, move)
+            avoid = self.consolidator.rows_to_avoid(candidate)
+            move = partial(self._simulator.move, candidate.node, groups, rows, avoid)
+            found = self._checked(candidate, move, soon=soon)
             if not isinstance(found, Relocation):
                 self._simulator.undo(mark)
                 return found
         return found
 
     def _checked(
-        self, candidate: Candidate, move: Callable[[], Relocation | None]
+        self, candidate: Candidate, move: Callable[[], Relocation | None], *, soon: bool
     ) -> Relocation | Blocker | None:
         """The moves, unless something speaks against them: they are undone then."""
         mark, receiving = self._simulator.mark(), frozenset(self._simulator.receiving)
         moves = move()
         if moves is None:
             return None
-        why = self._objection(candidate, moves, receiving)
+        why = self._objection(candidate, moves, receiving, soon=soon)
         if why is None:
             return moves
         self._simulator.undo(mark)
         return why
 
     def _objection(
-        self, candidate: Candidate, moves: Relocation, receiving: frozenset[int]
+        self, candidate: Candidate, moves: Relocation, receiving: frozenset[int], *, soon: bool
     ) -> Blocker | None:
         """What speaks against the moves that were just made."""
         if not self._simulator.survives_spreading(moves):
@@ -132,6 +159,8 @@ class Departures:
             candidate.status.settings.sector, self._simulator.staying
         ):
             return NEEDED_BACK
+        if not soon:
+            return None
         dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)
         if dearer is not None:
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"

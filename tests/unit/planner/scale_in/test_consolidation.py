@@ -336,13 +336,14 @@ def test_no_node_is_kept_for_a_purchase_that_may_not_be_made() -> None:
 
 def test_well_used_node_is_not_emptied_onto_an_under_used_one_that_leaves_soon() -> None:
     """After a burst large nodes hold a pod each for some minutes: full small ones stay full."""
-    full = [unneeded("full", SMALL), on("full", "f", "3500m")]
+    small = replace(SMALL, max_capacity=1)
+    full = [unneeded("full", small), on("full", "f", "3500m")]
     large = [unneeded(name, LARGE, 60) for name in ("x", "y")]
     single = [on("x", "x-pod", "500m"), on("y", "y-pod", "500m")]
     used = [make_node("n", LARGE), on("n", "n-job", "14", owner="Job")]
-    made = planned(*full, *large, *single, *used, small=1, fleets=(SMALL, LARGE))
+    made = planned(*full, *large, *single, *used, small=1, fleets=(small, LARGE))
     assert "full" not in told(made, TaintNode)
     assert kept(made)["full"] == "consolidation"
     assert raised(made) == []
     needed = [make_node("x", LARGE), on("x", "x-pod", "500m"), on("x", "x-job", "1", owner="Job")]
-    assert "full" in told(planned(*full, *needed, small=1, fleets=(SMALL, LARGE)), TaintNode)
+    assert "full" in told(planned(*full, *needed, small=1, fleets=(small, LARGE)), TaintNode)

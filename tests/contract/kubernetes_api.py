@@ -11,6 +11,7 @@ from typing import Any
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS
 from reconciler.model.snapshot import ClusterState
+from tests import waiting
 from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
 
 LONG_SECONDS = 60.0
@@ -102,10 +103,15 @@ def watching(
 
 def until(cluster: KubernetesCluster, holds: Callable[[ClusterState], bool]) -> ClusterState:
     """Observe at each change until something holds."""
-    end = time.monotonic() + LONG_SECONDS
-    while time.monotonic() < end:
-        state = cluster.observe()
-        if holds(state):
-            return state
-        cluster.wait_for_change(0.1)
-    raise AssertionError("it never came to that")
+    seen: list[ClusterState] = []
+
+    def look() -> ClusterState | None:
+        seen[:] = [cluster.observe()]
+        return seen[0] if holds(seen[0]) else None
+
+    return waiting.until(
+        lambda: f"an observation that holds\n{seen}",
+        look,
+        seconds=LONG_SECONDS,
+        pause=cluster.wait_for_change,
+    )

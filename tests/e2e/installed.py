@@ -11,7 +11,7 @@ import yaml
 
 from reconciler.adapters.kubernetes import Transport
 from reconciler.sandbox.control_plane.plane import ControlPlane
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 NAMESPACE = "fleet-reconciler"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:fleet-reconciler"

@@ -15,9 +15,9 @@ from reconciler.adapters.kubernetes import Transport
 from tests.e2e.audited import AuditedPlane
 from tests.e2e.installed import ACCOUNT, token_kubeconfig
 from tests.e2e.sandbox import OnRealCluster
-from tests.e2e.waiting import until
 from tests.e2e.wire import Wire
 from tests.sandbox.capacity.world import Program
+from tests.waiting import until
 
 EC2_CHANGES = ("Action=ModifyFleet", "Action=TerminateInstances")
 NOT_ACTING = frozenset({"leases", "events"})

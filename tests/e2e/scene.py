@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import LEASE_NAME
 from tests.e2e.promises import Promises, Tally
 from tests.e2e.sandbox import OnRealCluster
-from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
+from tests.waiting import until
 
 ZONE = "topology.kubernetes.io/zone"
 _LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE_NAME}"
@@ -176,16 +175,18 @@ class Scene:
         self, holds: Callable[[ClusterState], Any], what: str, seconds: float = _LONGEST_SECONDS
     ) -> ClusterState:
         """Observe at each change of the cluster until something holds."""
-        end = time.monotonic() + seconds * _PATIENCE
-        while True:
+
+        def look() -> ClusterState | None:
             state = self._observed()
-            if holds(state):
-                return state
-            if time.monotonic() > end:
-                log = "" if self.program is None else self.program.log_text[-6000:]
-                pods = [(p.key.name, p.phase, p.node_name) for p in self.pods()]
-                raise AssertionError(f"not within {seconds:.0f} s: {what}\n{pods}\n{log}")
-            self._cluster.wait_for_change(0.5)
+            return state if holds(state) else None
+
+        def told() -> str:
+            log = "" if self.program is None else self.program.log_text[-6000:]
+            pods = [(p.key.name, p.phase, p.node_name) for p in self.pods()]
+            return f"{what}\n{pods}\n{log}"
+
+        wait = self._cluster.wait_for_change
+        return until(told, look, seconds=seconds * _PATIENCE, look_seconds=0.5, pause=wait)
 
     def pods(self) -> list[Pod]:
         """The namespace's pods, DaemonSets' left out."""

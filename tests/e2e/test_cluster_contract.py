@@ -9,7 +9,7 @@ from reconciler.records.kubernetes import LEASE_NAME
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.contract import test_cluster as contract
 from tests.contract.cluster_worlds import NAMESPACE, OverHttp
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 _POD = {
     "containers": [

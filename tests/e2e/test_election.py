@@ -19,9 +19,9 @@ from tests.e2e.audited import AuditedPlane
 from tests.e2e.installed import ACCOUNT, CONFIG, NAMESPACE, apply, documents, manifest
 from tests.e2e.replicas import Replica, Replicas
 from tests.e2e.sandbox import OnRealCluster
-from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import World
+from tests.waiting import until
 
 LEASE, DEADLINE, RETRY = 9.0, 6.0, 1.0
 MARGIN = LEASE - DEADLINE

@@ -12,9 +12,9 @@ from reconciler.adapters.kubernetes import Transport
 from reconciler.records.kubernetes import LEASE_NAME
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.e2e.sandbox import OnRealCluster
-from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import CONFIG, Program, World
+from tests.waiting import until
 
 EVENTS = "/api/v1/events"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{LEASE_NAME}"

@@ -21,9 +21,9 @@ from tests.e2e.installed import (
     token_kubeconfig,
 )
 from tests.e2e.sandbox import OnRealCluster
-from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
+from tests.waiting import until
 
 STATUS_403 = re.compile(r"(?<![\d.])403(?!\d)")
 """The status, not a part of a time or of an amount."""

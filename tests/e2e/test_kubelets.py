@@ -14,7 +14,7 @@ from reconciler.sandbox.cluster.settings import (
     KUBELET_STOPPED,
     TERMINATION,
 )
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 _NODE = "kubelet-node"
 _PODS = "/api/v1/namespaces/default/pods"

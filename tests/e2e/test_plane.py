@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START = """

@@ -34,9 +34,9 @@ from tests.e2e.installed import (
 )
 from tests.e2e.rights import Right, rights_of, status_of
 from tests.e2e.sandbox import OnRealCluster
-from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
+from tests.waiting import until
 
 NODE = NodeName("by-hand")
 TAINT = Taint(key="fleet-reconciler.io/draining", value="scale-in", effect="NoSchedule")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 _INSIDE = """
 import json, os

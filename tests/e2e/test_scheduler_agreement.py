@@ -22,7 +22,7 @@ from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.e2e.observing_scheduler import SCHEDULER_NAME, ObservingScheduler
 from tests.e2e.scenario import FINISHED, LEAVING, SCENARIO, Scenario
 from tests.e2e.scenarios import make_scenario, objects_in_order
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 _SETTINGS = PlannerSettings(cluster="e2e", regions=(Region("us-west-2"),), sectors=())
 _COUNT = int(os.environ.get("RECONCILER_E2E_SCENARIOS", "150"))  # noqa: TID251 - a test's knob
@@ -55,9 +55,14 @@ class Field:
         for number in range(3):
             self._create(each for scenario in waves for each in scenario[number])
         names = {n["metadata"]["name"] for s in scenarios for n in s.nodes}
-        until("all nodes are Ready", lambda: self._ready(names), 300, _LOOK_SECONDS)
+        until(
+            "all nodes are Ready",
+            lambda: self._ready(names),
+            seconds=300,
+            look_seconds=_LOOK_SECONDS,
+        )
         until("all claims that name a volume are bound", self._claims_bound)
-        until("all bound pods run", self._all_run, 300, _LOOK_SECONDS)
+        until("all bound pods run", self._all_run, seconds=300, look_seconds=_LOOK_SECONDS)
         list(self._pool.map(self._retire, (pod for s in scenarios for pod in s.bound)))
 
     def ask(
@@ -72,7 +77,9 @@ class Field:
             answers.update(self._verdicts(scheduler))
             return len(answers) == wanted
 
-        until("kube-scheduler has tried every pod", answered, 300, _LOOK_SECONDS)
+        until(
+            "kube-scheduler has tried every pod", answered, seconds=300, look_seconds=_LOOK_SECONDS
+        )
         return answers
 
     def close(self, scenarios: Sequence[Scenario]) -> None:

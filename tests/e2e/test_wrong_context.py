@@ -10,9 +10,9 @@ from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.e2e.audited import AuditedPlane
 from tests.e2e.installed import CONFIG
 from tests.e2e.sandbox import OnRealCluster
-from tests.e2e.waiting import until
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
+from tests.waiting import until
 
 ADMINISTRATOR = "e2e-admin"
 

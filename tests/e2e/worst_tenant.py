@@ -16,7 +16,7 @@ from reconciler.adapters.kubernetes import Transport, connect
 from reconciler.model.errors import PortError
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.benchmarks import hostile
-from tests.e2e.waiting import until
+from tests.waiting import until
 
 NAMESPACE = "worst"
 LARGEST_BODY = 1_400_000

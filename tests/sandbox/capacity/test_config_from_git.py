@@ -9,7 +9,8 @@ from typing import Any
 
 from reconciler.sandbox.stack import Sandbox
 from tests.git_remote import git, make_remote, write_and_push
-from tests.sandbox.capacity.world import CONFIG, Program, World, until
+from tests.sandbox.capacity.world import CONFIG, Program, World
+from tests.waiting import until
 
 
 def status(program: Program) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def is_running(process: int) -> bool:
 
 def wait_until(program: Program, look: Callable[[], object]) -> Any:
     """What `look` finds while the program runs."""
-    return until(look, lambda: program.log_text[-4000:], program.process)
+    return until(lambda: program.log_text[-4000:], look, process=program.process)
 
 
 def test_commit_reaches_the_capacity_loop_which_survives_the_second_one(
@@ -103,7 +104,7 @@ def ends_with_its_parent(program: Program) -> None:
     limit = str(1024 * 2**20)
     wait_until(program, lambda: limit in Path(f"/proc/{child}/limits").read_text())
     program.process.kill()
-    until(lambda: not is_running(child), lambda: "it outlived its parent")
+    until("the second loop ends with its parent", lambda: not is_running(child))
 
 
 def test_config_without_a_valid_version_in_git_ends_the_start(

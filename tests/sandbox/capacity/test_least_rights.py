@@ -20,7 +20,8 @@ from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.capacity.fleets import REGION as REGION_NAME
 from tests.sandbox.capacity.fleets import SIZES, create_fleet
-from tests.sandbox.capacity.world import CONFIG, Program, World, until
+from tests.sandbox.capacity.world import CONFIG, Program, World
+from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox
 USER = "reconciler"
@@ -130,10 +131,10 @@ def test_policy_is_exactly_what_the_main_job_uses(account: Account, tmp_path: Pa
         world.add_pods(["large"], cpu="6")
         world.add_pods(["small"], cpu="1500m")
         world.until_pods(lambda phases: phases.get("small") == "Running")
-        until(lambda: "ec2:DescribeFleetHistory" in account.used(), lambda: program.log_text)
+        until(lambda: program.log_text, lambda: "ec2:DescribeFleetHistory" in account.used())
         world.remove_pods()
         program.until_event("action_applied", lambda e: e["action"] == "terminate-instance")
-        until(lambda: not world.nodes(), lambda: program.log_text)
+        until(lambda: program.log_text, lambda: not world.nodes())
         assert program.end()[0] == 0
     world.close()
     print(f"\nused and granted: {sorted(account.used())}")  # noqa: T201 - the proof
@@ -193,7 +194,7 @@ def _until(
             raise RefusedCall(f"{account.refused()}: {what}")
         return bool(holds(found[-1]))
 
-    until(look, lambda: what)
+    until(what, look)
     return found[-1]
 
 

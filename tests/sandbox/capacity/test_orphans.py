@@ -8,7 +8,8 @@ import pytest
 
 from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import CONFIG, Program, World, until
+from tests.sandbox.capacity.world import CONFIG, Program, World
+from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox
 
@@ -30,7 +31,7 @@ def test_instance_of_a_deleted_fleet_is_swept_when_its_node_is_empty(
     def joined() -> bool:
         return any(n.metadata.labels.get("fleet") == "lost-small" for n in world.nodes())
 
-    until(joined, lambda: f"{len(world.nodes())} nodes")
+    until(lambda: f"{len(world.nodes())} nodes", joined)
     world.ec2.delete_fleets(FleetIds=[fleet_id], TerminateInstances=False)
     running = program()
     found = running.until_event(
@@ -42,7 +43,7 @@ def test_instance_of_a_deleted_fleet_is_swept_when_its_node_is_empty(
     order = [e["action"] for e in running.events("action_applied") if e.get("node")]
     assert order.index("taint-node") < order.index("terminate-instance")
     until(
-        lambda: set(states(world, fleet_id)) <= {"shutting-down", "terminated"},
         lambda: f"{states(world, fleet_id)}",
+        lambda: set(states(world, fleet_id)) <= {"shutting-down", "terminated"},
     )
     assert running.events("orphans_found")

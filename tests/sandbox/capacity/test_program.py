@@ -15,8 +15,9 @@ from kubernetes import client
 
 from reconciler.sandbox.stack import Sandbox
 from tests.git_remote import git, make_remote
-from tests.sandbox.capacity.world import CONFIG, DEADLINE_SECONDS, Program, World, until
+from tests.sandbox.capacity.world import CONFIG, DEADLINE_SECONDS, Program, World
 from tests.slack_hook import slack_hook
+from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox
 
@@ -171,7 +172,7 @@ def test_config_that_turns_invalid_leaves_the_last_good_one_in_force(
     def limits() -> set[int]:
         return {each["max"] for each in json.loads(running.get("/api/plan")[1])["fleets"]}
 
-    until(lambda: limits() == {7}, lambda: f"limits stay {limits()}", running.process)
+    until(lambda: f"limits stay {limits()}", lambda: limits() == {7}, process=running.process)
     assert len(running.events("config_refused")) == 1
 
 

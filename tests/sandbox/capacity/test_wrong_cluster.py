@@ -8,7 +8,8 @@ import pytest
 
 from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import CONFIG, DEADLINE_SECONDS, Program, World, until
+from tests.sandbox.capacity.world import CONFIG, DEADLINE_SECONDS, Program, World
+from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox
 
@@ -19,7 +20,7 @@ def test_wrong_kubeconfig_is_told_and_nothing_is_ended(
     """A wrong kube-context would end every instance of the fleets."""
     config_file.write_text("instance_init_time: 1\n" + CONFIG + "    - {size: large}\n")
     create_fleet(sandbox.aws_url, "large", target=2)
-    until(lambda: len(world.nodes()) == 2, lambda: f"{len(world.nodes())} nodes")
+    until(lambda: f"{len(world.nodes())} nodes", lambda: len(world.nodes()) == 2)
     with Sandbox() as other:
         wrong = ("--kubeconfig", str(other.kubeconfig))
         running = program(*wrong)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPConnection
@@ -17,10 +16,9 @@ from kubernetes import client, config, watch
 
 from reconciler.sandbox.stack import Sandbox
 from tests.sandbox.capacity.fleets import REGION
+from tests.waiting import until
 
 DEADLINE_SECONDS = 180.0
-LOOK_SECONDS = 0.1
-"""Between two looks at what has no event to wait for."""
 CONFIG = """\
 cluster: analytics
 regions: [us-west-2]
@@ -114,28 +112,7 @@ class Program:
         return code, time.monotonic() - began
 
     def _until(self, look: Callable[[], Any], complaint: str) -> Any:
-        return until(look, lambda: f"{complaint}\n{self.log_text[-4000:]}", self.process)
-
-
-def until(
-    look: Callable[[], Any],
-    complaint: Callable[[], str],
-    process: subprocess.Popen[bytes] | None = None,
-) -> Any:
-    """What `look` finds, asked again until it is something."""
-    deadline, pause = time.monotonic() + DEADLINE_SECONDS, threading.Event()
-    while time.monotonic() < deadline:
-        found = look()
-        if found:
-            return found
-        if process is not None:
-            try:
-                process.wait(LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-            break
-        pause.wait(LOOK_SECONDS)
-    raise AssertionError(complaint())
+        return until(lambda: f"{complaint}\n{self.log_text[-4000:]}", look, process=self.process)
 
 
 class World:
@@ -225,7 +202,7 @@ class World:
             living = [s for s in self.instance_states() if s != "terminated"]
             return not self.nodes() and not living and not any(self.targets().values())
 
-        until(idle, lambda: f"{self.targets()} {self.instance_states()} {len(self.nodes())} nodes")
+        until(lambda: f"{self.targets()} {self.instance_states()} {len(self.nodes())} nodes", idle)
 
     def remove_pods(self) -> None:
         """Delete every pod of the default namespace."""

@@ -13,7 +13,8 @@ from reconciler.sandbox.faults.script import FaultScript
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import Program, World, until
+from tests.sandbox.capacity.world import Program, World
+from tests.waiting import until
 
 CONFIG = """\
 cluster: analytics
@@ -127,7 +128,7 @@ def empty(world: World) -> None:
         scale(world, size, 0)
     control = world.sandbox.control
     control.terminate([each["instance_id"] for each in control.instances()[1]])
-    until(lambda: not world.nodes(), lambda: f"{len(world.nodes())} nodes stay")
+    until(lambda: f"{len(world.nodes())} nodes stay", lambda: not world.nodes())
 
 
 def unshown(sandbox: Sandbox) -> list[Any]:

@@ -20,6 +20,7 @@ from reconciler.sandbox.faults.aws import AwsFaults
 from reconciler.sandbox.faults.kubernetes import KubernetesFaults
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.cluster.kube import Kube, add_node, pod_body
+from tests.waiting import until
 
 HOME = Region("us-west-2")
 NODE = NodeName("a")
@@ -176,11 +177,16 @@ def trouble(kube: Kube, *faults: dict[str, Any]) -> None:
 
 def until_pods(cluster: KubernetesCluster, *names: str) -> None:
     """Wait until the caches hold these pods, event by event."""
-    for _ in range(200):
-        if {pod.key.name for pod in cluster.observe().pods} == set(names):
-            return
-        cluster.wait_for_change(0.2)
-    pytest.fail(f"no observation with {names}")
+
+    def seen() -> set[str]:
+        return {pod.key.name for pod in cluster.observe().pods}
+
+    until(
+        lambda: f"an observation with {names}, not {seen()}",
+        lambda: seen() == set(names),
+        seconds=40,
+        pause=cluster.wait_for_change,
+    )
 
 
 def test_busy_server_is_asked_again_when_it_says(kube: Kube, cluster: KubernetesCluster) -> None:

@@ -8,8 +8,9 @@ from kubernetes import client
 
 from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import Program, World, until
+from tests.sandbox.capacity.world import Program, World
 from tests.sandbox.faults.conftest import CONFIG, Put, Start, empty, scale
+from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox
 
@@ -52,7 +53,7 @@ def until_running(world: World, replicas: int) -> None:
             sum(p.status.phase == "Running" and p.spec.node_name in nodes for p in pods) == replicas
         )
 
-    until(ready, lambda: f"{len(world.nodes())} nodes, targets {world.targets()}")
+    until(lambda: f"{len(world.nodes())} nodes, targets {world.targets()}", ready)
 
 
 def living(sandbox: Sandbox) -> list[Any]:
@@ -76,10 +77,10 @@ def test_interrupted_and_dead_instances_are_replaced(
     until_running(world, REPLICAS)
     before = noticed(sandbox)
     put(aws={"interruptions": [{"count": 1, "notice": "1s"}]})
-    taken = until(lambda: noticed(sandbox) - before, lambda: "no notice")
+    taken = until("a notice of interruption", lambda: noticed(sandbox) - before)
     until(
+        "the interrupted instance ends",
         lambda: not taken & {e["instance_id"] for e in living(sandbox)},
-        lambda: "the interrupted instance runs on",
     )
     until_running(world, REPLICAS)
     victim = living(sandbox)[0]["instance_id"]
@@ -87,8 +88,8 @@ def test_interrupted_and_dead_instances_are_replaced(
     put(aws={"calls": [{**gone, "vanished": True}]})
     sandbox.control.terminate([victim], "failure")
     until(
+        "the dead instance is gone",
         lambda: victim not in {e["instance_id"] for e in living(sandbox)},
-        lambda: "the dead instance runs on",
     )
     until_running(world, REPLICAS)
     undeploy(world)
@@ -130,9 +131,9 @@ def test_empty_list_of_pods_removes_no_node(
     running.until_event("node_held", lambda e: e["code"] == "safety-stop")
     seen = {"verb": "list", "resource": "pods", **OURS}
     until(
+        "a second list",
         lambda: len(sandbox.kube_control.calls(**seen)) >= 3,
-        lambda: "no second list",
-        running.process,
+        process=running.process,
     )
     until_running(world, 6)
     assert {node.metadata.name for node in world.nodes()} == nodes

@@ -3,8 +3,9 @@
 import pytest
 
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import World, until
+from tests.sandbox.capacity.world import World
 from tests.sandbox.faults.conftest import Put, Start, unshown
+from tests.waiting import until
 
 pytestmark = pytest.mark.sandbox
 
@@ -47,7 +48,9 @@ def test_target_never_falls_below_the_nodes_in_use(
         nodes = {node.metadata.name for node in world.nodes()}
         return nodes == in_use() and sum(world.targets().values()) == len(nodes)
 
-    until(settled, lambda: f"{world.targets()}, {len(world.nodes())} nodes", running.process)
+    until(
+        lambda: f"{world.targets()}, {len(world.nodes())} nodes", settled, process=running.process
+    )
     final = {
         fleet["FleetId"]: fleet["TargetCapacitySpecification"]["TotalTargetCapacity"]
         for fleet in world.ec2.describe_fleets()["Fleets"]

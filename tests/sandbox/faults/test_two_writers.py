@@ -10,9 +10,10 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.world import World, until
+from tests.sandbox.capacity.world import World
 from tests.sandbox.faults.conftest import CONFIG, QUICK, Start
 from tests.terraform.program import TerraformProgram, find_terraform
+from tests.waiting import until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.terraform, pytest.mark.timeout(600)]
 
@@ -99,7 +100,10 @@ def test_plan_is_empty_after_many_capacity_changes_and_apply_leaves_targets_alon
 
     world.add_pods(["stays-1", "stays-2", "stays-3"], cpu="3")
     world.until_pods(lambda phases: list(phases.values()).count("Running") == 3)
-    until(lambda: len(world.nodes()) == sum(world.targets().values()), lambda: "not settled")
+    until(
+        "as many nodes as the targets say",
+        lambda: len(world.nodes()) == sum(world.targets().values()),
+    )
     targets, nodes = world.targets(), {node.metadata.uid for node in world.nodes()}
     assert sum(targets.values()) > 0
     templates = latest_versions(world)

@@ -20,6 +20,7 @@ from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests import command
 from tests.git_remote import git, make_remote, write_and_push
 from tests.sandbox.capacity.world import Program, World
+from tests.waiting import until
 
 REGION = "us-west-2"
 DEADLINE_SECONDS = 900.0
@@ -132,13 +133,19 @@ class Team:
 
     def until(self, look: Callable[[], object], what: str) -> None:
         """Wait for something to be seen."""
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not look():
-            if time.monotonic() > deadline or self.program.process.poll() is not None:
-                raise AssertionError(
-                    f"{what}\n{self.ci.said[-3:]}\n{self.status()}\n{self.program.log_text[-3000:]}"
-                )
-            time.sleep(0.2)  # noqa: TID251 - other programs have no event of ours
+
+        def told() -> str:
+            process, log = self.program.process, self.program.log_text[-3000:]
+            status = self.status() if process.poll() is None else "no status: it ended"
+            return f"{what}\n{self.ci.said[-3:]}\n{status}\n{log}"
+
+        until(
+            told,
+            look,
+            seconds=DEADLINE_SECONDS,
+            look_seconds=0.2,
+            process=self.program.process,
+        )
 
     def status(self) -> dict[str, Any]:
         """`/api/status`, which `reconciler status` prints."""

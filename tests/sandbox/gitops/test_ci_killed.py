@@ -6,9 +6,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +27,7 @@ from tests.sandbox.gitops.pipeline_on_aws import (
 )
 from tests.sandbox.gitops.watched_account import LOCK, Stage, Watched, watched_account
 from tests.terraform.needs import needs_provider, real_terraform
+from tests.waiting import until
 
 pytestmark = real_terraform
 DEADLINE_SECONDS = 600
@@ -59,14 +60,6 @@ def pipeline(tmp_path: Path, watched: Watched) -> Pipeline:
     return new_pipeline(tmp_path, watched)
 
 
-def until(look: Callable[[], object]) -> None:
-    """Look again and again, briefly, until there is something."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not look():
-        assert time.monotonic() < deadline, "never came to that stage"
-        time.sleep(0.01)  # noqa: TID251 - the stages of another program have no event of ours
-
-
 def killed(pipeline: Pipeline, watched: Watched, stage: Stage, how: How) -> int:
     """An apply that is ended once it has come to a stage; its exit code."""
     watched.server.calls.clear()
@@ -81,13 +74,16 @@ def killed(pipeline: Pipeline, watched: Watched, stage: Stage, how: How) -> int:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
-        until(lambda: watched.reached(stage) or process.poll() is not None)
+        reached = partial(until, seconds=DEADLINE_SECONDS, look_seconds=0.01)
+        reached(stage, lambda: watched.reached(stage) or process.poll() is not None)
         if how == "SIGKILL of all":
             os.killpg(process.pid, signal.SIGKILL)
         elif process.poll() is None:
             process.send_signal(signal.SIGTERM if how == "SIGTERM" else signal.SIGKILL)
         code = process.wait(timeout=DEADLINE_SECONDS)
-        until(lambda: not _alive(process.pid))  # Terraform, which may go on without its parent
+        reached(
+            "Terraform, which may go on without its parent, ends", lambda: not _alive(process.pid)
+        )
     return code
 
 

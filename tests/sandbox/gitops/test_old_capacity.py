@@ -9,7 +9,8 @@ from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
 from tests.sandbox.capacity.fleets import create_fleet
-from tests.sandbox.capacity.world import CONFIG, Program, World, until
+from tests.sandbox.capacity.world import CONFIG, Program, World
+from tests.waiting import until
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.timeout(600)]
 FLEET = "primary-small"
@@ -57,7 +58,9 @@ def test_raise_that_was_rolled_back_is_made_again_and_no_node_ends(
         world.until_pods(lambda phases: phases["first"] == "Running")
         before = len(raises(program))
         world.add_pods(["second", "third"], cpu="3", seconds=600)
-        until(lambda: len(raises(program)) > before, lambda: program.log_text, program.process)
+        until(
+            lambda: program.log_text, lambda: len(raises(program)) > before, process=program.process
+        )
         send_old_capacity(world, 0)
         world.until_pods(lambda phases: set(phases.values()) == {"Running"})
         again = raises(program)[before:]

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -204,7 +205,9 @@ class Capacity:
     def _ports(self, stack: ExitStack) -> tuple[KubernetesCluster, Ec2FleetCloud]:
         """Cluster and cloud, neither of which changes anything unless this replica leads."""
         config = self._source.config
-        ours = stack.enter_context(candidacy(config, self._clock, self._hindrance, self.nudge))
+        ours = stack.enter_context(
+            candidacy(config, self._clock, self._hindrance, partial(self.notify, "election"))
+        )
         self._leadership = ours.leadership
         self._cluster = KubernetesCluster(
             connect(config.kubeconfig, fence=ours.leadership.may_act),
@@ -245,10 +248,10 @@ class Capacity:
         """A dry run never takes the Lease."""
         return "this is a dry run" if self._source.config.dry_run else ""
 
-    def nudge(self) -> None:
-        """Begin the next cycle now."""
+    def notify(self, source: str) -> None:
+        """Have the next cycle begin now, and say who asked for it."""
         if self._cluster is not None:
-            self._cluster.nudge()
+            self._cluster.signal.notify(source)
 
     def _who_leads(self) -> LeadershipView:
         ours = self._leadership

@@ -44,8 +44,8 @@ class CapacitySide(Protocol):
         """Show which config is in force."""
         ...
 
-    def nudge(self) -> None:
-        """Begin the next cycle now."""
+    def notify(self, source: str) -> None:
+        """Have the next cycle begin now, and say who asked for it."""
         ...
 
     def may_tell(self) -> bool:
@@ -87,7 +87,7 @@ class FollowedBranch:
             self._capacity.show_config()
         if followed.config is not None:
             self._source.offer(followed.config)
-            self._capacity.nudge()
+            self._capacity.notify("followed-branch")
 
     def turned(self, turn: Turn) -> None:
         """Show what the second loop came to, and which of its configs are live."""

@@ -212,6 +212,7 @@ def summary(report: CycleReport, plan: Plan) -> dict[str, Any]:
         "hourly_usd_before": plan.cost.hourly_usd_before,
         "hourly_usd_after": plan.cost.hourly_usd_after,
         "hourly_usd_lower_bound": plan.cost.hourly_usd_lower_bound,
+        "sources": [each.source for each in report.handled],
         "gathered_seconds": round(report.gathered_seconds, 3),
         "observe_seconds": round(report.observe_seconds, 3),
         "plan_seconds": round(report.plan_seconds, 3),

@@ -1,7 +1,7 @@
 """The capacity loop: observe, plan, act, report, wait; nothing else."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from reconciler.executor.executor import Executor
@@ -11,6 +11,7 @@ from reconciler.model.errors import ConfigError, InvariantViolated, PortError, R
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.ports.changes import Changes, Handled
 from reconciler.ports.clock import Clock
 
 BATCH_SECONDS = 0.5
@@ -38,6 +39,8 @@ class CycleReport:
     """Why what must outlive a restart could not be kept; None when it was, or nothing was to be."""
     gathered_seconds: float = 0.0
     """How long the batching window before it was; 0 when no change began it."""
+    handled: tuple[Handled, ...] = ()
+    """The sources of changes that it dealt with, each with how long that took."""
     observe_seconds: float = 0.0
     plan_seconds: float = 0.0
     act_seconds: float = 0.0
@@ -77,22 +80,6 @@ class Reporter(Protocol):
 
     def action_ended(self, outcome: Outcome) -> None:
         """After every action."""
-        ...
-
-
-class Changes(Protocol):
-    """What wakes the loop."""
-
-    def wait_for_change(self, timeout_seconds: float) -> bool:
-        """Block until something changed since the last observation; False after the time."""
-        ...
-
-    def demand_waits(self) -> bool:
-        """Whether a pod without a node came since the last observation."""
-        ...
-
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
-        """Let the burst that began come in, see ports.cluster; the window's length, seconds."""
         ...
 
 
@@ -141,7 +128,7 @@ class ReconcileLoop:
         """One cycle; errors of the outside world end it, not the loop."""
         self._cycles += 1
         try:
-            report = self._cycle()
+            report = self._acknowledged(self._cycle())
         except (InvariantViolated, ConfigError):
             raise
         except ReconcilerError as error:
@@ -186,6 +173,11 @@ class ReconcileLoop:
             plan_seconds=planned - observed,
             act_seconds=now() - planned,
         )
+
+    def _acknowledged(self, report: CycleReport) -> CycleReport:
+        """Tell the sources of changes that they were dealt with; the report names them."""
+        handled = self.changes.acknowledge(complete=report.acted and report.settled)
+        return replace(report, handled=handled)
 
     def _keep(self, annotations: Mapping[str, str | None]) -> PortError | None:
         """Keep what must outlive a restart; what cannot be kept holds nothing up."""

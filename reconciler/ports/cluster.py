@@ -6,6 +6,7 @@ from typing import Protocol
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
+from reconciler.ports.changes import Handled
 
 
 class Cluster(Protocol):
@@ -47,6 +48,10 @@ class Cluster(Protocol):
             How long the window was, in seconds: from the first change, but of the time before
             this call at most `window_seconds`, as more of it was spent on something else.
         """
+        ...
+
+    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+        """See ports.changes."""
         ...
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:

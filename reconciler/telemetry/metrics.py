@@ -12,6 +12,7 @@ def _name(rest: str) -> str:
 BUILD_INFO: Final = _name("build_info")
 CYCLES: Final = _name("cycles_total")
 CYCLE_SECONDS: Final = _name("cycle_seconds")
+CHANGE_SECONDS: Final = _name("change_handled_seconds")
 ACTIONS: Final = _name("actions_total")
 ACTION_ERRORS: Final = _name("action_errors_total")
 REACTION_SECONDS: Final = _name("reaction_seconds")
@@ -51,6 +52,7 @@ ALL: Final = (
     BUILD_INFO,
     CYCLES,
     CYCLE_SECONDS,
+    CHANGE_SECONDS,
     ACTIONS,
     ACTION_ERRORS,
     REACTION_SECONDS,

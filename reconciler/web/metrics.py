@@ -53,6 +53,13 @@ class Metrics:
             buckets=CYCLE_BUCKETS,
             registry=self.registry,
         )
+        self._changes = Histogram(
+            names.CHANGE_SECONDS,
+            "From the first change that a source notified to the end of the cycle that saw it.",
+            ["source"],
+            buckets=REACTION_BUCKETS,
+            registry=self.registry,
+        )
         self._actions = Counter(
             _base(names.ACTIONS),
             "Actions by kind, policy and outcome.",
@@ -129,6 +136,8 @@ class Metrics:
             self._cycles.labels("failed").inc()
             return
         self._cycles.labels("succeeded" if report.settled else "troubled").inc()
+        for each in report.handled:
+            self._changes.labels(each.source).observe(each.seconds)
         if report.gathered_seconds:
             self._seconds.labels("gather").observe(report.gathered_seconds)
         self._seconds.labels("observe").observe(report.observe_seconds)

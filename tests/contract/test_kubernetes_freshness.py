@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from reconciler.adapters.kubernetes import Transport, connect
-from reconciler.adapters.kubernetes.cache import Cache, ChangeSignal
+from reconciler.adapters.kubernetes.cache import Cache
 from reconciler.adapters.kubernetes.cluster import STALE_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.adapters.kubernetes.reflector import Reflector
+from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.model.errors import ObservationError, Unavailable
 from reconciler.records.kubernetes import ObjectDecoder
 from tests.contract.kubernetes_api import ApiScript, event, kubeconfig, pod_json, until, watching
@@ -108,7 +109,7 @@ def test_quiet_watch_that_lasted_is_fresh(tmp_path: Path) -> None:
     """In a small cluster hours pass without a new StorageClass."""
     transport = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"))
     seconds = [0.0]
-    cache = Cache("Pod", ChangeSignal(), lambda: seconds[0])
+    cache = Cache("Pod", ThreadedChangeSignal(), lambda: seconds[0])
     reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder(), lambda: seconds[0])
     Lasting(seconds, 40.0).follow(reflector, transport)
     assert cache.silent_seconds() == 0.0
@@ -122,7 +123,7 @@ def test_watch_after_an_interruption_ends_before_a_quiet_kind_is_stale(tmp_path:
     """An API server that was away for 20 s would stop decisions for longer than that."""
     seconds = [0.0]
     transport = connect(kubeconfig(tmp_path, "http://127.0.0.1:1"))
-    cache = Cache("Pod", ChangeSignal(), lambda: seconds[0])
+    cache = Cache("Pod", ThreadedChangeSignal(), lambda: seconds[0])
     reflector = Reflector(KINDS[0], transport, cache, ObjectDecoder(), lambda: seconds[0])
     cache.heard()
     seconds[0] = 45.0

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
-from reconciler.adapters.kubernetes.cache import UNREACHED_MAX, Cache, ChangeSignal
+from reconciler.adapters.kubernetes.cache import UNREACHED_MAX, Cache
 from reconciler.adapters.kubernetes.changes import is_new_demand
 from reconciler.adapters.kubernetes.cluster import STALE_SECONDS, SYNC_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS
+from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.model.errors import ObservationError
 from reconciler.records.kubernetes import ClusterObject, ObjectDecoder
 from tests.contract.kubernetes_api import (
@@ -132,7 +133,7 @@ def test_server_that_refuses_connections_is_told_at_once_and_once(tmp_path: Path
 
 def test_server_that_comes_up_late_is_waited_for(tmp_path: Path) -> None:
     """A control plane that is started together with the program must not end it."""
-    cache = Cache("Pod", ChangeSignal())
+    cache = Cache("Pod", ThreadedChangeSignal())
     for _ in range(UNREACHED_MAX):
         cache.failed("connection refused", unreachable=True)
     assert not cache.wait_synced(LONG_SECONDS)

@@ -9,6 +9,7 @@ from reconciler.model.counted import counts
 from reconciler.model.errors import Refused
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
+from reconciler.ports.changes import Handled
 from reconciler.records.kubernetes import LEASE_NAMESPACE, decode_cluster, split_documents
 
 
@@ -52,6 +53,10 @@ class FileCluster:
     def gather(self, window_seconds: float, longest_seconds: float) -> float:  # noqa: ARG002 - part of the port
         """Files do not change: returns at once."""
         return 0.0
+
+    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - part of the port
+        """Files do not change: there is nothing to tell."""
+        return ()
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:  # noqa: ARG002 - part of the port
         """Refused."""

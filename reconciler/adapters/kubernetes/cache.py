@@ -1,4 +1,4 @@
-"""What is known of one kind, and the signal that is set when it changes."""
+"""What is known of one kind of object; changes of it notify a signal."""
 
 import threading
 import time
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from reconciler.adapters.kubernetes.changes import is_new_demand, matters
 from reconciler.adapters.kubernetes.comparison import Comparison, Held, Key
+from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.records.kubernetes import ClusterObject, Decoded
 
 SHRUNK_TO = 0.7
@@ -14,87 +15,6 @@ SHRUNK_TO = 0.7
 
 UNREACHED_MAX = 3
 """After so many attempts without a connection the wait for the first list ends with the reason."""
-
-
-QUIET_SECONDS = 0.2
-"""A burst goes on while its changes come closer together than this: an API server that admits a
-thousand pods pauses that long in between."""
-
-
-RESUMED_SECONDS = 0.5
-"""A watch that the server cut off tells of more within this time after it."""
-
-
-class ChangeSignal:
-    """Ends the wait of a thread for a change; changes between two waits are kept.
-
-    Args:
-        monotonic: A clock that never jumps.
-    """
-
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._condition = threading.Condition()
-        self._monotonic = monotonic
-        self._changed = False
-        self._demand = False
-        self._first_at = 0.0
-        self._last_at = 0.0
-        self._more_until = 0.0
-        self._closed = False
-
-    def notify(self, *, demand: bool = False) -> None:
-        """Something that matters changed; `demand`: a pod began to wait for a node."""
-        with self._condition:
-            self._demand = self._demand or demand
-            self._last_at = self._monotonic()
-            if not self._changed:
-                self._first_at = self._last_at
-            self._changed = True
-            self._condition.notify_all()
-
-    def expect_more(self, seconds: float = RESUMED_SECONDS) -> None:
-        """A burst that is under way was cut off: what is left of it comes within this time."""
-        with self._condition:
-            self._more_until = self._monotonic() + seconds
-
-    def close(self) -> None:
-        """End all waits, now and later."""
-        with self._condition:
-            self._closed = True
-            self._condition.notify_all()
-
-    def clear(self) -> None:
-        """Forget the changes up to now: an observation begins that will see them."""
-        with self._condition:
-            self._changed = self._demand = False
-
-    @property
-    def demand(self) -> bool:
-        """Whether a pod began to wait for a node since the last `clear`."""
-        return self._demand
-
-    def wait(self, timeout_seconds: float) -> bool:
-        """Whether a change came within the time; False also when it was closed."""
-        with self._condition:
-            self._condition.wait_for(
-                lambda: self._changed or self._closed, max(0.0, timeout_seconds)
-            )
-            return self._changed and not self._closed
-
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
-        """Let a burst come in; see ports.cluster."""
-        began: float | None = None
-        with self._condition:
-            while self._changed and not self._closed:
-                now = self._monotonic()
-                began = now if began is None else began
-                quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
-                end = max(self._first_at + window_seconds, quiet_at)
-                left = min(end, self._first_at + longest_seconds) - now
-                if left <= 0:
-                    return min(began - self._first_at, window_seconds) + now - began
-                self._condition.wait_for(lambda: self._closed, left)
-        return 0.0
 
 
 class Cache:
@@ -112,13 +32,14 @@ class Cache:
     def __init__(
         self,
         kind: str,
-        signal: ChangeSignal,
+        signal: ThreadedChangeSignal,
         monotonic: Callable[[], float] = time.monotonic,
         touched: Callable[[], None] = lambda: None,
     ) -> None:
         self.kind = kind
         self._touched = touched
         self._signal = signal
+        self._source = f"kubernetes/{kind}"
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._held: dict[Key, Held] = {}
@@ -200,7 +121,7 @@ class Cache:
             self._tell(key)
         self._touched()
         if matters(_value(before), _value(held)):
-            self._signal.notify(demand=is_new_demand(_value(before), _value(held)))
+            self._signal.notify(self._source, demand=is_new_demand(_value(before), _value(held)))
 
     def version_of(self, key: Key) -> str:
         """The version in which an object is held; empty when it is not."""
@@ -214,7 +135,7 @@ class Cache:
             self._tell(key)
         self._touched()
         if _value(before) is not None:
-            self._signal.notify()
+            self._signal.notify(self._source)
 
     def replace(self, found: dict[Key, Held]) -> None:
         """A full list was taken; one that is being compared is void, it may be older."""
@@ -227,7 +148,7 @@ class Cache:
         if before.keys() != found.keys() or any(
             matters(_value(before[key]), _value(held)) for key, held in found.items()
         ):
-            self._signal.notify()
+            self._signal.notify(self._source)
 
     def compare(self) -> Comparison:
         """Begin to compare with a full list, which is asked for after this; see `settle`."""
@@ -255,7 +176,7 @@ class Cache:
             agreed = self._lists_agreeing > 1
         self._touched()
         if any(matters(_value(was), _value(other.get(key))) for key, was in before.items()):
-            self._signal.notify()
+            self._signal.notify(self._source)
         return agreed
 
     def _tell(self, key: Key) -> None:

@@ -5,18 +5,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reconciler.adapters.kubernetes.cache import Cache, ChangeSignal
+from reconciler.adapters.kubernetes.cache import Cache
 from reconciler.adapters.kubernetes.confirmation import CONFIRM_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS, lease_kind
 from reconciler.adapters.kubernetes.listing import PAGE_OBJECTS
 from reconciler.adapters.kubernetes.namespace import DEFAULT_HOME, LeaseHome
 from reconciler.adapters.kubernetes.reflector import Reflector
+from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.adapters.kubernetes.transport import Transport
 from reconciler.adapters.kubernetes.verbs import Verbs
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.errors import ObservationError
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
+from reconciler.ports.changes import ChangeSignal, Handled
 from reconciler.ports.clock import RemoteClock
 from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import ObjectDecoder, assemble
@@ -61,7 +63,7 @@ class KubernetesCluster:
         self._verbs = Verbs(transport, lease_home, self._version_of_node)
         self._stale_seconds = stale_seconds
         self._sync_seconds = sync_seconds
-        self._signal = ChangeSignal()
+        self._signal = ThreadedChangeSignal()
         decoder = ObjectDecoder()
         caches = {kind: Cache(kind.name, self._signal, awake_seconds) for kind in KINDS}
         lease = lease_kind(lease_home.namespace)
@@ -118,9 +120,14 @@ class KubernetesCluster:
         """Let a burst of changes come in; how long its window was, in seconds."""
         return self._signal.gather(window_seconds, longest_seconds)
 
-    def nudge(self) -> None:
-        """End one wait: something outside of the cluster changed."""
-        self._signal.notify()
+    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+        """See ports.changes."""
+        return self._signal.acknowledge(complete=complete)
+
+    @property
+    def signal(self) -> ChangeSignal:
+        """What the watches notify, for sources outside of the cluster to notify too."""
+        return self._signal
 
     def wake(self) -> None:
         """End all waits for good: the program is asked to stop."""

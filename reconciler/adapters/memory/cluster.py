@@ -14,6 +14,7 @@ from reconciler.model.errors import NotFound, Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.snapshot import ClusterState
+from reconciler.ports.changes import Handled
 from reconciler.records.kubernetes import LEASE_NAME, ClusterObject, ObjectDecoder, assemble
 
 Listed = TypeVar("Listed", Pod, Node)
@@ -31,6 +32,8 @@ class MemoryCluster:
         self._objects = world.objects
         self._frozen: ClusterState | None = None
         self._closed = False
+        self._changed_at: float | None = None
+        """When the first change came that an observation saw and no cycle has dealt with."""
         self._lease_read: tuple[dict[str, str], ClusterObject | None] | None = None
 
     def freeze(self, *, frozen: bool = True) -> None:
@@ -40,6 +43,8 @@ class MemoryCluster:
     def observe(self) -> ClusterState:
         """The world as it is."""
         with self._world.log.call("observe_cluster", "cluster"):
+            if self._objects.changed and self._changed_at is None:
+                self._changed_at = self._objects.changed_at
             self._objects.changed = False
             self._objects.demand_came = False
             return self._frozen or self._observe()
@@ -96,6 +101,14 @@ class MemoryCluster:
             return 0.0
         self._world.clock.advance(window_seconds)
         return window_seconds
+
+    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - no source here asks for it
+        """Name the world as the one source, when it changed."""
+        since, self._changed_at = self._changed_at, None
+        if since is None:
+            return ()
+        now = self._world.clock.monotonic_seconds()
+        return (Handled(source="memory", seconds=now - since),)
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """Put the taint on the node, leaving all others."""

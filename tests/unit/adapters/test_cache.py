@@ -1,7 +1,8 @@
 """What one kind's cache holds when a full list was taken beside the watch."""
 
-from reconciler.adapters.kubernetes.cache import Cache, ChangeSignal
+from reconciler.adapters.kubernetes.cache import Cache
 from reconciler.adapters.kubernetes.comparison import Held
+from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.model.cluster import Pod
 from reconciler.records.kubernetes import Decoded
 from tests.builders import make_pod
@@ -15,7 +16,7 @@ def held(name: str, version: str = "1") -> Held:
 
 def cache_of(*names: str) -> Cache:
     """A cache after its first list."""
-    made = Cache("Pod", ChangeSignal())
+    made = Cache("Pod", ThreadedChangeSignal())
     made.replace({("", name): held(name) for name in names})
     return made
 
@@ -55,7 +56,7 @@ def test_objects_told_of_meanwhile_are_the_watch_s_matter() -> None:
 
 def test_settled_list_rings_only_when_it_changed_something() -> None:
     """Every start would be followed by a cycle for nothing."""
-    signal = ChangeSignal()
+    signal = ThreadedChangeSignal()
     cache = Cache("Pod", signal)
     cache.replace({("", "a"): held("a")})
     for listed, rings in (("a", False), ("b", True)):

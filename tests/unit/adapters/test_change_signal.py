@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from reconciler.adapters.kubernetes.cache import ChangeSignal
+from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 
 SHORT_SECONDS = 0.2
 """What is waited for in a test."""
@@ -14,7 +14,7 @@ LONG_SECONDS = 60.0
 
 
 def gathered_seconds(
-    signal: ChangeSignal,
+    signal: ThreadedChangeSignal,
     window_seconds: float = LONG_SECONDS,
     longest_seconds: float = LONG_SECONDS,
 ) -> float:
@@ -25,13 +25,13 @@ def gathered_seconds(
 
 
 @contextmanager
-def notifying(signal: ChangeSignal, every_seconds: float) -> Iterator[None]:
+def notifying(signal: ThreadedChangeSignal, every_seconds: float) -> Iterator[None]:
     """Another thread notifies again and again."""
     stop = threading.Event()
 
     def keep_notifying() -> None:
         while not stop.wait(every_seconds):
-            signal.notify()
+            signal.notify("test")
 
     thread = threading.Thread(target=keep_notifying)
     thread.start()
@@ -44,13 +44,13 @@ def notifying(signal: ChangeSignal, every_seconds: float) -> Iterator[None]:
 
 def test_gather_without_a_ring_returns_at_once() -> None:
     """A periodic cycle must not wait for a burst that never comes."""
-    assert gathered_seconds(ChangeSignal()) < LONG_SECONDS
+    assert gathered_seconds(ThreadedChangeSignal()) < LONG_SECONDS
 
 
 def test_gather_after_one_ring_waits_for_the_window() -> None:
     """A Deployment's pods come one by one; planning for the first alone buys twice."""
-    signal, began = ChangeSignal(), time.monotonic()
-    signal.notify()
+    signal, began = ThreadedChangeSignal(), time.monotonic()
+    signal.notify("test")
     signal.gather(SHORT_SECONDS, LONG_SECONDS)
     assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
 
@@ -58,15 +58,15 @@ def test_gather_after_one_ring_waits_for_the_window() -> None:
 def test_gather_counts_from_the_first_ring() -> None:
     """Time that passed before the wait began, in the last cycle, is not waited for again."""
     ticks = iter([0.0, LONG_SECONDS])
-    signal = ChangeSignal(monotonic=lambda: next(ticks))
-    signal.notify()
+    signal = ThreadedChangeSignal(monotonic=lambda: next(ticks))
+    signal.notify("test")
     assert gathered_seconds(signal) < LONG_SECONDS
 
 
 def test_gather_of_an_endless_burst_ends_at_the_limit() -> None:
     """In a large cluster something always changes; planning must happen all the same."""
-    signal, began = ChangeSignal(), time.monotonic()
-    signal.notify()
+    signal, began = ThreadedChangeSignal(), time.monotonic()
+    signal.notify("test")
     with notifying(signal, every_seconds=0.02):
         signal.gather(LONG_SECONDS, SHORT_SECONDS)
     assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
@@ -74,8 +74,8 @@ def test_gather_of_an_endless_burst_ends_at_the_limit() -> None:
 
 def test_gather_waits_for_the_rest_of_a_burst_that_was_cut_off() -> None:
     """The first of 5,000 pods would be planned alone while the watch is begun again."""
-    signal, began = ChangeSignal(), time.monotonic()
-    signal.notify()
+    signal, began = ThreadedChangeSignal(), time.monotonic()
+    signal.notify("test")
     signal.expect_more(2 * SHORT_SECONDS)
     signal.gather(0.0, LONG_SECONDS)
     assert time.monotonic() - began >= 2 * SHORT_SECONDS
@@ -86,19 +86,19 @@ def test_gather_waits_for_the_rest_of_a_burst_that_was_cut_off() -> None:
 def test_gathering_tells_how_long_the_window_was() -> None:
     """Time spent on the cycle before would pass for batching, and its slowness be hidden."""
     now = [0.0]
-    signal = ChangeSignal(monotonic=lambda: now[0])
+    signal = ThreadedChangeSignal(monotonic=lambda: now[0])
     assert signal.gather(0.5, 2.0) == 0.0
     for busy_seconds, window_seconds in ((1.25, 1.0), (5.0, 1.0)):
         signal.clear()
-        signal.notify()
+        signal.notify("test")
         now[0] += busy_seconds
         assert signal.gather(window_seconds, 2.0) == window_seconds
 
 
 def test_window_of_a_burst_is_what_was_waited() -> None:
     """Half a second would be taken off where two were waited, and look like a slow cycle."""
-    signal = ChangeSignal()
-    signal.notify()
+    signal = ThreadedChangeSignal()
+    signal.notify("test")
     signal.expect_more(2 * SHORT_SECONDS)
     began = time.monotonic()
     window_seconds = signal.gather(SHORT_SECONDS, LONG_SECONDS)
@@ -108,7 +108,73 @@ def test_window_of_a_burst_is_what_was_waited() -> None:
 
 def test_closed_bell_gathers_no_longer() -> None:
     """A stop must not wait for a burst."""
-    signal = ChangeSignal()
-    signal.notify()
+    signal = ThreadedChangeSignal()
+    signal.notify("test")
     signal.close()
     assert gathered_seconds(signal) < LONG_SECONDS
+
+
+def made(now: list[float]) -> ThreadedChangeSignal:
+    """A signal whose clock is `now[0]`."""
+    return ThreadedChangeSignal(monotonic=lambda: now[0])
+
+
+def test_sources_of_a_cycle_are_named_with_how_long_they_waited() -> None:
+    """Nothing would say which of several sources wakes the loop, or that one of them waits."""
+    now = [10.0]
+    signal = made(now)
+    for at, source in ((10.0, "queue"), (11.0, "kubernetes/Pod"), (12.0, "queue")):
+        now[0] = at
+        signal.notify(source)
+    signal.clear()
+    now[0] = 14.0
+    found = [(each.source, each.seconds) for each in signal.acknowledge(complete=True)]
+    assert found == [("kubernetes/Pod", 3.0), ("queue", 4.0)]
+    signal.clear()
+    assert signal.acknowledge(complete=True) == ()
+
+
+def test_change_after_the_observation_is_left_to_the_next_cycle() -> None:
+    """A message that no plan has seen would be deleted."""
+    signal = made([0.0])
+    heard: list[int] = []
+    signal.on_handled("queue", heard.append)
+    first = signal.notify("queue")
+    signal.clear()
+    second = signal.notify("queue")
+    signal.acknowledge(complete=True)
+    assert heard == [first]
+    assert signal.wait(0)
+    signal.clear()
+    signal.acknowledge(complete=True)
+    assert heard == [first, second]
+
+
+def test_change_that_a_failed_cycle_saw_is_acknowledged_by_the_next() -> None:
+    """The time since the first change would begin again with every failed cycle."""
+    now = [0.0]
+    signal = made(now)
+    signal.notify("queue")
+    signal.clear()
+    now[0] = 5.0
+    signal.notify("queue")
+    signal.clear()
+    now[0] = 6.0
+    assert [each.seconds for each in signal.acknowledge(complete=True)] == [6.0]
+
+
+def test_source_is_told_by_the_first_complete_cycle_only() -> None:
+    """A standby, or a cycle with a failed action, must not have messages deleted."""
+    signal = made([0.0])
+    heard: list[int] = []
+    signal.on_handled("queue", heard.append)
+    number = signal.notify("queue")
+    signal.clear()
+    assert [each.source for each in signal.acknowledge(complete=False)] == ["queue"]
+    assert heard == []
+    signal.clear()
+    assert signal.acknowledge(complete=True) == ()
+    assert heard == [number]
+    signal.clear()
+    signal.acknowledge(complete=True)
+    assert heard == [number]

@@ -10,9 +10,10 @@ from queue import Queue
 import orjson
 
 from reconciler.adapters.kubernetes import connect
-from reconciler.adapters.kubernetes.cache import Cache, ChangeSignal
+from reconciler.adapters.kubernetes.cache import Cache
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.adapters.kubernetes.reflector import BACKOFF_SECONDS, Reflector
+from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.records.kubernetes import ObjectDecoder
 from tests.contract.kubernetes_api import kubeconfig
 from tests.contract.scripted import Answer, Request, Script, json_answer, scripted_server
@@ -31,7 +32,7 @@ def reflecting(
     """Pods of a scripted server are followed; two clocks: for what was heard, and for lists."""
     with scripted_server(script) as url:
         transport = connect(kubeconfig(folder, url))
-        held = Cache("Pod", ChangeSignal(), cache)
+        held = Cache("Pod", ThreadedChangeSignal(), cache)
         reflector = Reflector(KINDS[0], transport, held, ObjectDecoder(), lists)
         reflector.start()
         try:

@@ -14,6 +14,7 @@ from reconciler.model.ids import FleetId, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Cost, FleetPlan, Placement, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import ClusterState, Snapshot
+from reconciler.ports.changes import Handled
 from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import ConfigInForce, StatusBoard
 from reconciler.web.metrics import Metrics
@@ -71,6 +72,7 @@ class Scene:
         pods: tuple[Pod, ...] = (),
         error: ReconcilerError | None = None,
         gathered_seconds: float = 0.0,
+        handled: tuple[Handled, ...] = (),
         **plan: Any,
     ) -> None:
         """One cycle as the loop reports it."""
@@ -91,6 +93,7 @@ class Scene:
             plan=made,
             outcomes=outcomes,
             gathered_seconds=gathered_seconds,
+            handled=handled,
             plan_seconds=0.04,
         )
         self._ended(report)

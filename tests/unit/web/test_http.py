@@ -14,6 +14,7 @@ import pytest
 from reconciler.gitops.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
+from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
 from reconciler.web.asking import ask_status
@@ -215,12 +216,27 @@ def test_stage_of_a_config_is_counted_and_shown(scene: Scene) -> None:
     assert (shown["stage"], shown["detail"]) == ("planned", "waits for its approval")
 
 
+def test_latency_of_changes_is_counted_by_source(scene: Scene) -> None:
+    """A queue whose messages wait for minutes would look as quick as the watches."""
+    handled = (Handled(source="kubernetes/Pod", seconds=0.6), Handled(source="queue", seconds=90))
+    scene.cycle(handled=handled)
+    text = scene.ask("/metrics")[2]
+    name = "fleet_reconciler_change_handled_seconds"
+    assert f'{name}_sum{{source="queue"}} 90.0' in text
+    assert f'{name}_count{{source="kubernetes/Pod"}} 1.0' in text
+
+
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
     unplaceable = (unplaced("a", "zone"),)
     scene.cycle(
-        raised(), pods=(pod,), unplaceable=unplaceable, fleets=(fleet(),), raise_nodes_left=7
+        raised(),
+        pods=(pod,),
+        unplaceable=unplaceable,
+        fleets=(fleet(),),
+        raise_nodes_left=7,
+        handled=(Handled(source="queue", seconds=2.5),),
     )
     scene.board.drift_found((MISSING,))
     scene.board.second_loop_ended("at abc", (PLANNED,))

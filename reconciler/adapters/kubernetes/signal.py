@@ -1,0 +1,132 @@
+"""The signal that ends the wait of the loop, whichever source notifies it."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from reconciler.ports.changes import Handled
+
+QUIET_SECONDS: Final = 0.2
+"""A burst goes on while its changes come closer together than this: an API server that admits a
+thousand pods pauses that long in between."""
+
+RESUMED_SECONDS: Final = 0.5
+"""A watch that the server cut off tells of more within this time after it."""
+
+
+@dataclass(slots=True)
+class _Notified:
+    """What one source notified and no cycle has dealt with."""
+
+    first_at: float
+    number: int
+    """Of the last call."""
+
+
+class ThreadedChangeSignal:
+    """A ChangeSignal and the waits for it; changes between two waits are kept.
+
+    Args:
+        monotonic: A clock that never jumps.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._condition = threading.Condition()
+        self._monotonic = monotonic
+        self._number = 0
+        self._pending: dict[str, _Notified] = {}
+        """By source: what came since the last observation."""
+        self._seen: dict[str, _Notified] = {}
+        """By source: what the last observation saw, and no cycle has ended since."""
+        self._unconfirmed: dict[str, int] = {}
+        """By source: the last number that a cycle has dealt with and that its hook has not got."""
+        self._hooks: dict[str, Callable[[int], None]] = {}
+        self._demand = False
+        self._first_at = 0.0
+        self._last_at = 0.0
+        self._more_until = 0.0
+        self._closed = False
+
+    def notify(self, source: str, *, demand: bool = False) -> int:
+        """See ports.changes."""
+        with self._condition:
+            self._demand = self._demand or demand
+            self._last_at = self._monotonic()
+            if not self._pending:
+                self._first_at = self._last_at
+            self._number += 1
+            notified = self._pending.setdefault(source, _Notified(self._last_at, self._number))
+            notified.number = self._number
+            self._condition.notify_all()
+            return self._number
+
+    def on_handled(self, source: str, hook: Callable[[int], None]) -> None:
+        """See ports.changes."""
+        with self._condition:
+            self._hooks[source] = hook
+
+    def expect_more(self, seconds: float = RESUMED_SECONDS) -> None:
+        """A burst that is under way was cut off: what is left of it comes within this time."""
+        with self._condition:
+            self._more_until = self._monotonic() + seconds
+
+    def close(self) -> None:
+        """End all waits, now and later."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+
+    def clear(self) -> None:
+        """Take the changes up to now as seen: an observation begins."""
+        with self._condition:
+            for source, notified in self._pending.items():
+                earlier = self._seen.setdefault(source, notified)
+                earlier.number = notified.number
+            self._pending = {}
+            self._demand = False
+
+    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+        """See ports.changes.Changes."""
+        with self._condition:
+            seen, self._seen = self._seen, {}
+            now = self._monotonic()
+            for source, notified in seen.items():
+                if source in self._hooks:
+                    self._unconfirmed[source] = notified.number
+            due: dict[str, int] = {}
+            if complete:
+                due, self._unconfirmed = self._unconfirmed, due
+        for source in sorted(due):
+            self._hooks[source](due[source])
+        return tuple(
+            Handled(source=source, seconds=now - seen[source].first_at) for source in sorted(seen)
+        )
+
+    @property
+    def demand(self) -> bool:
+        """Whether a pod began to wait for a node since the last `clear`."""
+        return self._demand
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Whether a change came within the time; False also when it was closed."""
+        with self._condition:
+            longest = max(0.0, timeout_seconds)
+            self._condition.wait_for(lambda: bool(self._pending) or self._closed, longest)
+            return bool(self._pending) and not self._closed
+
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+        """Let a burst come in; see ports.cluster."""
+        began: float | None = None
+        with self._condition:
+            while self._pending and not self._closed:
+                now = self._monotonic()
+                began = now if began is None else began
+                quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
+                end = max(self._first_at + window_seconds, quiet_at)
+                left = min(end, self._first_at + longest_seconds) - now
+                if left <= 0:
+                    return min(began - self._first_at, window_seconds) + now - began
+                self._condition.wait_for(lambda: self._closed, left)
+        return 0.0

@@ -15,19 +15,22 @@ CLUSTER = "cluster"
 
 
 @contextmanager
-def paced(pace: Pace, api: Api, place: str) -> Iterator[None]:
-    """One call; a server that throttles it closes the bucket for as long as it says.
+def paced(pace: Pace, place: str, *apis: Api) -> Iterator[None]:
+    """Let one call of these APIs through; a server that throttles it closes all their buckets.
 
     Raises:
         Throttled: By us or by the server; nothing was changed.
     """
-    pace.enter(api, place)
+    for api in apis:
+        pace.enter(api, place)
     try:
         yield
     except Throttled as error:
-        pace.refused(api, place, error)
+        for api in apis:
+            pace.refused(api, place, error)
         raise
-    pace.granted(api, place)
+    for api in apis:
+        pace.granted(api, place)
 
 
 class PacedCloud:
@@ -52,13 +55,24 @@ class PacedCloud:
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
         """See ports.cloud."""
-        with paced(self._pace, "ModifyFleet", region):
+        with paced(self._pace, region, "ModifyFleet"):
             self._cloud.set_target_capacity(region, fleet_id, capacity)
 
-    def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
-        """See ports.cloud."""
-        with paced(self._pace, "TerminateInstances", region):
-            self._cloud.terminate_instances(region, ids)
+    def terminate(
+        self,
+        region: Region,
+        fleet_id: FleetId,
+        ids: Sequence[InstanceId],
+        *,
+        lower_target: bool,
+        expected_target: int | None = None,
+    ) -> int | None:
+        """See ports.cloud; nothing begins before every bucket that it needs is open."""
+        apis: tuple[Api, ...] = ("TerminateInstances",)
+        with paced(self._pace, region, *(("ModifyFleet", *apis) if lower_target else apis)):
+            return self._cloud.terminate(
+                region, fleet_id, ids, lower_target=lower_target, expected_target=expected_target
+            )
 
 
 class PacedCluster:
@@ -83,30 +97,30 @@ class PacedCluster:
 
     def taint_node(self, node: NodeName, taint: Taint) -> bool:
         """See ports.cluster."""
-        with paced(self._pace, "nodes", CLUSTER):
+        with paced(self._pace, CLUSTER, "nodes"):
             return self._cluster.taint_node(node, taint)
 
     def untaint_node(self, node: NodeName, key: str) -> bool:
         """See ports.cluster."""
-        with paced(self._pace, "nodes", CLUSTER):
+        with paced(self._pace, CLUSTER, "nodes"):
             return self._cluster.untaint_node(node, key)
 
     def annotate_node(self, node: NodeName, annotations: Mapping[str, str | None]) -> None:
         """See ports.cluster."""
-        with paced(self._pace, "nodes", CLUSTER):
+        with paced(self._pace, CLUSTER, "nodes"):
             self._cluster.annotate_node(node, annotations)
 
     def evict_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """See ports.cluster."""
-        with paced(self._pace, "pods/eviction", CLUSTER):
+        with paced(self._pace, CLUSTER, "pods/eviction"):
             return self._cluster.evict_pod(pod, grace_seconds)
 
     def delete_pod(self, pod: PodKey, grace_seconds: int) -> bool:
         """See ports.cluster."""
-        with paced(self._pace, "pods", CLUSTER):
+        with paced(self._pace, CLUSTER, "pods"):
             return self._cluster.delete_pod(pod, grace_seconds)
 
     def delete_node(self, node: NodeName, uid: str) -> bool:
         """See ports.cluster."""
-        with paced(self._pace, "nodes", CLUSTER):
+        with paced(self._pace, CLUSTER, "nodes"):
             return self._cluster.delete_node(node, uid)

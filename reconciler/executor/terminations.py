@@ -1,4 +1,4 @@
-"""Ending instances: the last check, then the lower target, then the end (docs/scale-in.md)."""
+"""Termination of instances: the last checks, then one call of the port (docs/scale-in.md)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -30,8 +30,7 @@ def end_together(
 ) -> Iterator[Outcome]:
     """End instances of one fleet, all with or all without lowering its target.
 
-    The target is lowered once, by as many as pass the last check, and before anything ends: a
-    crash in between leaves instances too many, never one that the fleet replaces at once.
+    The target is lowered once, by as many as pass the last check; the provider orders its calls.
     `targets` are what this plan has made of targets so far; a target that is neither that nor the
     one that the plan was made from belongs to another writer, or to a lost reply: plan again.
     """
@@ -157,15 +156,15 @@ def _end(ready: Sequence[TerminateInstance], cloud: PacedCloud, targets: Targets
     first = ready[0]
     place = (first.region, first.fleet_id)
     try:
-        if first.decrement:
-            target = cloud.fleet(first.region, first.fleet_id).target_capacity
-            expected = targets.get(place, first.from_capacity)
-            if expected is not None and target != expected:
-                return _refused(f"the target of {first.fleet} is {target}, not {expected}")
-            lower = max(0, target - len({each.instance for each in ready}))
-            cloud.set_target_capacity(first.region, first.fleet_id, lower)
-            targets[place] = lower
-        cloud.terminate_instances(first.region, [each.instance for each in ready])
+        lowered = cloud.terminate(
+            first.region,
+            first.fleet_id,
+            sorted({each.instance for each in ready}),
+            lower_target=first.decrement,
+            expected_target=targets.get(place, first.from_capacity),
+        )
     except PortError as error:
         return _of(error)
+    if lowered is not None:
+        targets[place] = lowered
     return "applied", "", ""

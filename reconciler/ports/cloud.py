@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from reconciler.model.errors import Refused
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
@@ -46,6 +47,48 @@ class Cloud(Protocol):
         """The instances of these ids that still exist, read now; unknown ids are left out."""
         ...
 
-    def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
-        """End instances; those that are gone already count as ended."""
+    def terminate(
+        self,
+        region: Region,
+        fleet_id: FleetId,
+        ids: Sequence[InstanceId],
+        *,
+        lower_target: bool,
+        expected_target: int | None = None,
+    ) -> int | None:
+        """End instances of one fleet; those that are gone already count as ended.
+
+        The provider orders its own calls so that a crash between them leaves too many instances
+        and never makes the fleet replace one: EC2 Fleet lowers the target first, an Auto Scaling
+        group terminates each with ShouldDecrementDesiredCapacity.
+
+        Args:
+            region: Where they are.
+            fleet_id: Their fleet; without `lower_target` it may be gone.
+            ids: Which ones.
+            lower_target: Whether the target goes down by as many as are ended; if not, the fleet
+                replaces them.
+            expected_target: The target that the decision was made from; None: any.
+
+        Returns:
+            The new target; None when it was not lowered.
+
+        Raises:
+            Refused: The target is not the expected one: it belongs to another writer, or a reply
+                was lost. Nothing was changed.
+            NotFound: The fleet is gone.
+            Conflict: The fleet is being modified; nothing was changed.
+        """
         ...
+
+
+def lowered_target(fleet: Fleet, ids: Sequence[InstanceId], expected_target: int | None) -> int:
+    """Return the fleet's target without these instances; never below 0.
+
+    Raises:
+        Refused: The present target is not the expected one.
+    """
+    target = fleet.target_capacity
+    if expected_target is not None and target != expected_target:
+        raise Refused(f"the target of {fleet.name}", f"is {target}, not {expected_target}")
+    return max(0, target - len(set(ids)))

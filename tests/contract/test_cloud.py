@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconciler.model.errors import NotFound
+from reconciler.model.errors import NotFound, Refused
 from reconciler.model.ids import FleetId
 from tests.contract.cloud_worlds import (
     AWAY,
@@ -90,15 +90,51 @@ def test_terminated_instance_is_replaced_unless_the_target_went_down_first(
     fleet_id = world.add_fleet("primary-small", 2)
     world.advance(60)
     first, second = (each.id for each in world.members(fleet_id))
-    world.port.terminate_instances(HOME, [first])
+    world.port.terminate(HOME, fleet_id, [first], lower_target=False)
     world.advance(60)
     assert len(world.members(fleet_id)) == 2
     world.port.set_target_capacity(HOME, fleet_id, 1)
-    world.port.terminate_instances(HOME, [second])
+    world.port.terminate(HOME, fleet_id, [second], lower_target=False)
     world.advance(60)
     assert len(world.members(fleet_id)) == 1
     states = {each.id: each.state for each in world.port.instances(HOME, [first, second])}
     assert set(states.values()) <= {"terminated"}
+
+
+def test_terminating_with_a_lower_target_leaves_the_fleet_smaller(world: CloudWorld) -> None:
+    """The fleet would buy a new node for each that is ended, or lose two at once."""
+    fleet_id = world.add_fleet("primary-small", 3)
+    world.advance(60)
+    first, second, third = (each.id for each in world.members(fleet_id))
+    lowered = world.port.terminate(
+        HOME, fleet_id, [first, second, first], lower_target=True, expected_target=3
+    )
+    assert lowered == 1
+    world.advance(60)
+    assert [each.id for each in world.members(fleet_id)] == [third]
+    assert world.port.fleet(HOME, fleet_id).target_capacity == 1
+
+
+def test_terminating_from_another_target_changes_nothing(world: CloudWorld) -> None:
+    """After a lost reply the target would go down twice, or over what Terraform has set."""
+    fleet_id = world.add_fleet("primary-small", 2)
+    world.advance(60)
+    (first, _) = (each.id for each in world.members(fleet_id))
+    with pytest.raises(Refused, match="is 2, not 3"):
+        world.port.terminate(HOME, fleet_id, [first], lower_target=True, expected_target=3)
+    world.advance(60)
+    assert len(world.members(fleet_id)) == 2
+    assert world.port.fleet(HOME, fleet_id).target_capacity == 2
+
+
+def test_terminating_in_a_fleet_that_is_gone_ends_nothing(world: CloudWorld) -> None:
+    """A lower target of a fleet that does not exist cannot be promised."""
+    fleet_id = world.add_fleet("primary-small", 1)
+    world.advance(60)
+    (member,) = world.members(fleet_id)
+    with pytest.raises(NotFound):
+        world.port.terminate(HOME, FleetId("fleet-gone"), [member.id], lower_target=True)
+    assert len(world.members(fleet_id)) == 1
 
 
 def test_ending_what_has_ended_is_done_already(world: CloudWorld) -> None:
@@ -106,10 +142,10 @@ def test_ending_what_has_ended_is_done_already(world: CloudWorld) -> None:
     fleet_id = world.add_fleet("primary-small", 1)
     world.advance(60)
     (member,) = world.members(fleet_id)
-    world.port.terminate_instances(HOME, [member.id])
+    world.port.terminate(HOME, fleet_id, [member.id], lower_target=False)
     world.advance(60)
-    world.port.terminate_instances(HOME, [member.id, UNKNOWN])
-    world.port.terminate_instances(HOME, [])
+    world.port.terminate(HOME, fleet_id, [member.id, UNKNOWN], lower_target=False)
+    world.port.terminate(HOME, fleet_id, [], lower_target=False)
 
 
 def test_one_unknown_instance_does_not_save_the_others(world: CloudWorld) -> None:
@@ -118,7 +154,7 @@ def test_one_unknown_instance_does_not_save_the_others(world: CloudWorld) -> Non
     world.advance(60)
     (member,) = world.members(fleet_id)
     world.port.set_target_capacity(HOME, fleet_id, 0)
-    world.port.terminate_instances(HOME, [UNKNOWN, member.id])
+    world.port.terminate(HOME, fleet_id, [UNKNOWN, member.id], lower_target=False)
     world.advance(60)
     assert world.members(fleet_id) == []
 

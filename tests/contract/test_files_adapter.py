@@ -148,4 +148,4 @@ def test_cloud_of_files_answers_and_cannot_be_changed(tmp_path: Path) -> None:
     with pytest.raises(Refused):
         cloud.set_target_capacity(HOME, fleet_id, 3)
     with pytest.raises(Refused):
-        cloud.terminate_instances(HOME, [InstanceId("i-1")])
+        cloud.terminate(HOME, fleet_id, [InstanceId("i-1")], lower_target=False)

@@ -15,6 +15,7 @@ from reconciler.model.errors import Forbidden, NotFound, PortError
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState, Ignored
+from reconciler.ports.cloud import lowered_target
 from reconciler.records.aws import Answer, decode_cloud, decode_instances
 
 if TYPE_CHECKING:
@@ -125,6 +126,23 @@ class Ec2FleetCloud:
         answers = self._reader(region).reservations_of(ids)
         found = {each.id: each for answer in answers for each in decode_instances(answer, region)}
         return tuple(found[key] for key in sorted(found))
+
+    def terminate(
+        self,
+        region: Region,
+        fleet_id: FleetId,
+        ids: Sequence[InstanceId],
+        *,
+        lower_target: bool,
+        expected_target: int | None = None,
+    ) -> int | None:
+        """See ports.cloud; EC2 replaces what ends before the target is lowered."""
+        target: int | None = None
+        if lower_target:
+            target = lowered_target(self.fleet(region, fleet_id), ids, expected_target)
+            self.set_target_capacity(region, fleet_id, target)
+        self.terminate_instances(region, ids)
+        return target
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
         """End instances; those that are gone already count as ended."""

@@ -61,11 +61,15 @@ class FileCloud:
             each for each in self._state.instances if each.region == region and each.id in wanted
         )
 
-    def terminate_instances(
+    def terminate(
         self,
         region: Region,  # noqa: ARG002 - part of the port
+        fleet_id: FleetId,  # noqa: ARG002 - part of the port
         ids: Sequence[InstanceId],
-    ) -> None:
+        *,
+        lower_target: bool,  # noqa: ARG002 - part of the port
+        expected_target: int | None = None,  # noqa: ARG002 - part of the port
+    ) -> int | None:
         """Refused."""
         _refuse(", ".join(ids))
 

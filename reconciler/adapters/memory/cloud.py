@@ -9,6 +9,7 @@ from reconciler.model.errors import NotFound, Unavailable
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
+from reconciler.ports.cloud import lowered_target
 
 
 class MemoryCloud:
@@ -77,6 +78,23 @@ class MemoryCloud:
             self._require(region)
             found = (self._fleets.instances.get(each) for each in sorted(set(ids)))
             return tuple(each for each in found if each is not None and each.region == region)
+
+    def terminate(
+        self,
+        region: Region,
+        fleet_id: FleetId,
+        ids: Sequence[InstanceId],
+        *,
+        lower_target: bool,
+        expected_target: int | None = None,
+    ) -> int | None:
+        """Lower the target, then end the instances, as EC2 Fleet needs it."""
+        target: int | None = None
+        if lower_target:
+            target = lowered_target(self.fleet(region, fleet_id), ids, expected_target)
+            self.set_target_capacity(region, fleet_id, target)
+        self.terminate_instances(region, ids)
+        return target
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
         """End instances; those that are gone count as ended."""

@@ -71,7 +71,15 @@ class OneFleetCloud:
         """Never called."""
         raise AssertionError("not asked for")
 
-    def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
+    def terminate(
+        self,
+        region: Region,
+        fleet_id: FleetId,
+        ids: Sequence[InstanceId],
+        *,
+        lower_target: bool,
+        expected_target: int | None = None,
+    ) -> int | None:
         """Never called: pipelines end no nodes."""
         raise AssertionError("a pipeline must not end nodes")
 

@@ -89,13 +89,13 @@ def test_server_that_goes_on_throttling_is_left_alone_for_longer_and_longer() ->
 
     for _ in range(10_000):
         clock.now += 0.1
-        with suppress(Throttled), paced(pace, CALL, "us-west-2"):
+        with suppress(Throttled), paced(pace, "us-west-2", CALL):
             call()
     gaps = [later - earlier for earlier, later in pairwise(sent)]
     assert gaps[:6] == pytest.approx([1, 2, 4, 8, 16, 32], abs=0.2)
     assert gaps[6:] == pytest.approx([60] * len(gaps[6:]), abs=0.2)
     clock.now += 60
-    with paced(pace, CALL, "us-west-2"):
+    with paced(pace, "us-west-2", CALL):
         pass
     pace.refused(CALL, "us-west-2", Throttled("x", "y"))
     clock.now += 1.0

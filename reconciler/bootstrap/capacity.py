@@ -1,28 +1,22 @@
-"""Wires the capacity loop: live cluster and cloud, executor, reporters, HTTP, signals."""
+"""The parts of the capacity loop: live cluster and cloud, executor, reporters, its config."""
 
-import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from reconciler import __version__
-from reconciler.adapters.aws import Clients, Ec2FleetCloud, home_region
+from reconciler.adapters.aws import Clients, Ec2FleetCloud
 from reconciler.adapters.kubernetes import KubernetesCluster, KubernetesEvents, connect
 from reconciler.adapters.slack import SlackNotifier
-from reconciler.adapters.system_clock import SystemClock, stop_on_signals
+from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.access import access_of
 from reconciler.bootstrap.config_source import ConfigSource, faults_of
 from reconciler.bootstrap.executing import ConfiguredExecutor
-from reconciler.bootstrap.following import FollowedBranch, Following, config_and_second_loop
-from reconciler.bootstrap.gitops import GitopsOptions
+from reconciler.bootstrap.following import FollowedBranch
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
-from reconciler.bootstrap.stopping import StopDeadline, exit_code_of, stop_seconds_of
-from reconciler.config.environment import Flags
-from reconciler.config.loader import DEFAULT_FILE
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
 from reconciler.executor.runners import in_parallel
@@ -34,108 +28,15 @@ from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.notify_reporter import NotifyReporter
 from reconciler.loops.reconcile_loop import ReconcileLoop, Reporter
 from reconciler.loops.reporters import Gated, Reporters
-from reconciler.model.binding import Binding
-from reconciler.model.errors import InvariantViolated, PortError, ReconcilerError
+from reconciler.model.errors import PortError, ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
 from reconciler.telemetry import events
-from reconciler.telemetry.logging import set_up_logging
-from reconciler.telemetry.scrub import secrets_of
 from reconciler.web.board import ConfigInForce, LeadershipView, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
-from reconciler.web.server import WebServer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """What `reconciler run` is told."""
-
-    config: str | None
-    """A file. With `gitops` it is in force until the repository's was read, and may be None."""
-    flags: Flags
-    once: bool = False
-    gitops: GitopsOptions | None = None
-    """None: the second loop runs elsewhere, or not at all."""
-
-
-def run_capacity_loop(options: RunOptions) -> int:
-    """Run the capacity loop until it is told to stop, or for one cycle.
-
-    Returns:
-        The exit code: 0; 130 after SIGINT; with `once`, 1 when an action came to nothing.
-
-    Raises:
-        ConfigError: The config has faults; nothing was touched.
-        UsageError: Flags or variables make no sense, or no cluster is named.
-        ReconcilerError: The port is taken; more failed cycles in a row than allowed; the
-            repository could not be read and there is no file to begin with.
-    """
-    if options.gitops is None:
-        source = ConfigSource(options.config or DEFAULT_FILE, options.flags, home_region)
-        return _run_with(options, source, None)
-    verbosity = int(options.flags.get("verbosity") or 0)
-    set_up_logging(verbosity, secrets_of(os.environ))  # noqa: TID251 - masked, not read
-    begun = config_and_second_loop(
-        options.config, options.gitops, options.flags, home_region, verbosity
-    )
-    with begun as (source, following):
-        return _run_with(options, source, following)
-
-
-def _run_with(options: RunOptions, source: ConfigSource, following: Following | None) -> int:
-    hook = source.config.notifications.slack_hook.get_secret_value()
-    secrets = [hook, *secrets_of(os.environ)]  # noqa: TID251 - masked, not read
-    set_up_logging(source.config.verbosity, secrets)
-    clock = SystemClock()
-    capacity = Capacity(source, clock)
-    try:
-        return _run(options, capacity, clock, following)
-    except Exception as error:
-        if isinstance(error, InvariantViolated) or not isinstance(error, ReconcilerError):
-            capacity.log_crash()
-        raise
-
-
-def _run(
-    options: RunOptions, capacity: "Capacity", clock: SystemClock, following: Following | None
-) -> int:
-    deadline = StopDeadline(lambda: exit_code_of(stopped), lambda: stop_seconds_of(stopped))
-    with (
-        stop_on_signals(clock.stop, [capacity.wake, deadline.arm]) as stopped,
-        ExitStack() as stack,
-    ):
-        if not options.once:
-            server = stack.enter_context(WebServer(capacity.listen, capacity.routes))
-            capacity.log_start(server.address)
-        loop = stack.enter_context(capacity.loop())
-        if options.once:
-            capacity.lead_or_fail()
-            code = _once(loop)
-        else:
-            if following is not None:
-                following.tell(capacity.branch)
-            loop.run()
-            code = 0
-    deadline.disarm()
-    structlog.get_logger().info(events.STOPPED, signal=stopped.number)
-    return code or exit_code_of(stopped)
-
-
-def _once(loop: ReconcileLoop) -> int:
-    report = loop.run_once()
-    if report.error is not None:
-        raise report.error
-    found = report.plan.binding if report.plan is not None else Binding()
-    if found.contradicted:
-        raise ReconcilerError(
-            "cluster",
-            f"{found.verdict}: {found.because}",
-            "nothing was ended, drained or deleted",
-        )
-    return 0 if report.settled else 1
 
 
 def _say_nothing(text: str) -> None:
@@ -327,7 +228,7 @@ class Capacity:
 
         def observe_now() -> Snapshot:
             self._follow_config()
-            return observe(cluster, cloud, source.settings.observed_regions, clock)
+            return observe(cluster, [cloud], source.settings.observed_regions, clock)
 
         def plan_now(snapshot: Snapshot) -> Plan:
             return plan(snapshot, source.settings)

@@ -206,7 +206,7 @@ def _impacts(
         options.cluster_files,
         lease_namespace=config.leader_election.namespace or LEASE_NAMESPACE,
     )
-    snapshot = observe(cluster, None, settings.observed_regions, SystemClock())
+    snapshot = observe(cluster, [], settings.observed_regions, SystemClock())
     return lambda planned: pod_impacts(planned, snapshot, settings)
 
 

@@ -85,7 +85,7 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
         with live(config) as live_ports:
             settings = live_ports.settings
             snapshot = observe(
-                live_ports.cluster, live_ports.cloud, settings.observed_regions, SystemClock()
+                live_ports.cluster, [live_ports.cloud], settings.observed_regions, SystemClock()
             )
     if request.now is not None:
         snapshot = at_another_time(snapshot, request.now)
@@ -118,7 +118,9 @@ def _from_files(request: PlanRequest, config: SectorConfig) -> tuple[Snapshot, P
     )
     if cloud is not None and cloud.spot_prices():
         settings = resolved(config, spot_prices=cloud.spot_prices())
-    return observe(cluster, cloud, settings.observed_regions, SystemClock()), settings
+    return observe(
+        cluster, [] if cloud is None else [cloud], settings.observed_regions, SystemClock()
+    ), settings
 
 
 def explained(

@@ -87,7 +87,7 @@ class Process:
         self.world.relists = 2 if self.now - self.started_at >= CONFIRM_SECONDS else 1
         self.cluster_known_at = self.now if self.frozen_at is None else self.frozen_at
         self.planned_with = self.settings
-        return observe(self.cluster, self.cloud, self.settings.regions, self.world.clock)
+        return observe(self.cluster, [self.cloud], self.settings.regions, self.world.clock)
 
     def _plan(self, snapshot: Snapshot) -> Plan:
         made = plan(snapshot, self.planned_with)

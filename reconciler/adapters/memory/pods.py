@@ -42,8 +42,7 @@ class MemoryObjects:
         self.daemon_sets: list[DaemonSet] = []
         self.budgets: list[BudgetShape] = []
         self.changed = True
-        self.changed_at = clock.monotonic_seconds()
-        """When the first change since the last observation came."""
+        self.changed_at = clock.monotonic_seconds()  # the first change since the last observation
         self.demand_came = False
         """Whether a pod came that no node had room for; observations end it."""
         self.pod_stop_seconds = delays.pod_stop
@@ -64,8 +63,7 @@ class MemoryObjects:
 
     def touch(self) -> None:
         """Something that matters changed."""
-        if not self.changed:
-            self.changed_at = self._clock.monotonic_seconds()
+        self.changed_at = self.changed_at if self.changed else self._clock.monotonic_seconds()
         self.changed = True
 
     def add_node(self, node: Node) -> None:

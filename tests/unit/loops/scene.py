@@ -11,6 +11,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.observer.observe import observe
 from reconciler.planner.planner import plan
+from reconciler.ports.changes import Handled
 from tests.builders import HOME, amounts, labelled, make_fleet_settings, make_settings
 
 SLEEP_SECONDS = 20.0
@@ -87,7 +88,30 @@ class Scene:
         self._cycles_left -= 1
         clock = self.world.clock
         self.began_at.append(clock.monotonic_seconds())
-        return observe(self.cluster, self.cloud, self.settings.regions, clock)
+        return observe(self.cluster, [self.cloud], self.settings.regions, clock)
 
     def _remember(self, annotations: Mapping[str, str | None]) -> None:
         self.cluster.remember(annotations)
+
+
+class NoSignal:
+    """No source notifies a change, as with those on EC2's side; only time passes."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._clock = scene.world.clock
+
+    def wait_for_change(self, timeout_seconds: float) -> bool:
+        self._clock.advance(timeout_seconds)
+        return False
+
+    def demand_waits(self) -> bool:
+        """No pod came."""
+        return False
+
+    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+        """There is no burst."""
+        return 0.0
+
+    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
+        """No source has notified anything."""
+        return ()

@@ -21,10 +21,9 @@ from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Cost, Plan
 from reconciler.model.snapshot import Snapshot
-from reconciler.ports.changes import Handled
 from reconciler.records.kubernetes import encode_fleet_state
 from tests.builders import HOME, NOW, amounts, make_fleet_settings, make_pod, make_settings
-from tests.unit.loops.scene import SLEEP_SECONDS, Scene
+from tests.unit.loops.scene import SLEEP_SECONDS, NoSignal, Scene
 
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
 READS = {"fleet", "instances", "counted_pods_on", "observe_cloud", "observe_cluster"}
@@ -182,29 +181,6 @@ def test_rescheduler_drain_begins_its_pause_on_the_lease() -> None:
     scene.loop.plan = lambda _: replace(EMPTY, actions=(moved,))
     scene.run(2)
     assert LAST_DRAIN in scene.world.lease_annotations
-
-
-class NoSignal:
-    """No source notifies a change, as with those on EC2's side; only time passes."""
-
-    def __init__(self, scene: Scene) -> None:
-        self._clock = scene.world.clock
-
-    def wait_for_change(self, timeout_seconds: float) -> bool:
-        self._clock.advance(timeout_seconds)
-        return False
-
-    def demand_waits(self) -> bool:
-        """No pod came."""
-        return False
-
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
-        """There is no burst."""
-        return 0.0
-
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
-        """No source has notified anything."""
-        return ()
 
 
 def dearer(scene: Scene) -> FleetId:
@@ -373,53 +349,3 @@ def test_failure_elsewhere_does_not_delay_the_look_at_launches() -> None:
     scene.run(12)
     assert scene.pauses[5] > AWAIT_SECONDS
     assert min(scene.pauses[6:]) <= AWAIT_SECONDS
-
-
-class Acknowledged(NoSignal):
-    """Keeps what the loop acknowledges."""
-
-    def __init__(self, scene: Scene) -> None:
-        super().__init__(scene)
-        self.complete: list[bool] = []
-
-    def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
-        self.complete.append(complete)
-        return (Handled(source="queue", seconds=1.5),)
-
-
-def test_cycle_names_the_sources_that_it_dealt_with() -> None:
-    """A queue would keep its messages, and a slow source would not be seen in the metrics."""
-    scene = Scene()
-    scene.loop.changes = changes = Acknowledged(scene)
-    scene.run(2)
-    assert changes.complete == [True, False], "the last one acts no more"
-    assert scene.recorder.reports[0].handled == (Handled(source="queue", seconds=1.5),)
-
-
-def test_cycle_that_failed_is_not_acknowledged() -> None:
-    """The message of an interruption would be deleted though no drain began."""
-    scene = Scene()
-    scene.loop.changes = changes = Acknowledged(scene)
-    scene.world.fail_next("observe_cloud", Throttled("ec2", "slow down"))
-    scene.run(3)
-    assert changes.complete == [True, False]
-    assert [len(each.handled) for each in scene.recorder.reports] == [0, 1, 1]
-
-
-def test_cycle_of_a_standby_is_not_complete() -> None:
-    """Only the leader may delete messages: it is the one that drains."""
-    scene = Scene()
-    scene.loop.changes = changes = Acknowledged(scene)
-    scene.acting = False
-    scene.run(2)
-    assert changes.complete == [False, False]
-
-
-def test_cycle_with_a_failed_action_is_not_complete() -> None:
-    """What failed may be what a message asked for: it has to come again."""
-    scene = Scene()
-    scene.loop.changes = changes = Acknowledged(scene)
-    scene.world.add_pod(make_pod("pod", cpu="3", sector="primary"))
-    scene.world.fail_next("set_target_capacity", Throttled("fleet", "slow down"))
-    scene.run(2)
-    assert changes.complete == [False, False]

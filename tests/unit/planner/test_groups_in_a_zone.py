@@ -156,7 +156,7 @@ class Life:
             for fleet, zone in product((SMALL, MEDIUM), ZONES):
                 code = None if zone == wanted else "InsufficientInstanceCapacity"
                 self.world.refuse_pool(HOME, fleet.options[0].instance_type, zone, code)
-            snapshot = observe(self.cluster, self.cloud, [HOME], self.world.clock)
+            snapshot = observe(self.cluster, [self.cloud], [HOME], self.world.clock)
             made = plan(snapshot, self.settings)
             outcomes: list[Outcome] = []
             self.executor.execute(made.actions, outcomes.append)

@@ -83,7 +83,7 @@ class Life:
         ports = Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud})
         executor = LiveExecutor(ports, self.world.clock.monotonic_seconds)
         for _ in range(int(minutes * 60 / step_seconds)):
-            snapshot = observe(self.cluster, self.cloud, [HOME], self.world.clock)
+            snapshot = observe(self.cluster, [self.cloud], [HOME], self.world.clock)
             made = plan(snapshot, self.settings)
             outcomes = executor.execute(made.actions, lambda _: None)
             kept = to_remember(snapshot, made, outcomes)

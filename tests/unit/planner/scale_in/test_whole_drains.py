@@ -64,7 +64,7 @@ class Life:
     def run(self, minutes: float, step_seconds: int = 20) -> None:
         """Cycles for some minutes."""
         for _ in range(int(minutes * 60 / step_seconds)):
-            snapshot = observe(self.cluster, self.cloud, [HOME], self.world.clock)
+            snapshot = observe(self.cluster, [self.cloud], [HOME], self.world.clock)
             made = plan(snapshot, self.settings)
             self.executor.execute(made.actions, self.outcomes.append)
             self.world.advance(step_seconds)

@@ -1,0 +1,1 @@
+"""Observation: what several answers add up to."""

@@ -1,0 +1,89 @@
+"""Follows the config of the capacity loop, and shows which one is in force."""
+
+from collections.abc import Callable
+
+import structlog
+
+from reconciler.adapters.system_clock import SystemClock
+from reconciler.bootstrap.config_source import ConfigSource, faults_of
+from reconciler.model.errors import ReconcilerError
+from reconciler.telemetry import events
+from reconciler.web.board import ConfigInForce, StatusBoard
+from reconciler.web.metrics import Metrics
+
+
+class ConfigFollower:
+    """Takes changed configs over, and reports on those that cannot be used.
+
+    Args:
+        source: Where configs come from.
+        clock: Its time.
+        board: The status page.
+        metrics: Counts configs.
+        branch_faults: What is wrong with the head of a followed branch.
+    """
+
+    def __init__(
+        self,
+        source: ConfigSource,
+        clock: SystemClock,
+        board: StatusBoard,
+        metrics: Metrics,
+        branch_faults: Callable[[], tuple[str, ...]],
+    ) -> None:
+        self._log = structlog.get_logger()
+        self._source = source
+        self._clock = clock
+        self._board = board
+        self._metrics = metrics
+        self._branch_faults = branch_faults
+
+    def pause_seconds(self) -> float:
+        """Return the longest pause between cycles; each cycle reads the config file again."""
+        config = self._source.config
+        return min(config.sleep_interval_seconds, config.config_refresh_interval_seconds)
+
+    def follow(self) -> bool:
+        """Take a changed config over; False when none is new, or it cannot be used.
+
+        One that cannot be used is reported, and the config in force stays.
+        """
+        before = self._source.config
+        try:
+            changed = self._source.refresh()
+        except ReconcilerError as error:
+            self.refused(error, self._source.offered)
+            return False
+        if not changed:
+            return False
+        self._log.info(
+            events.CONFIG_RELOADED, file=self._source.path, config_commit=self._source.commit
+        )
+        self._metrics.config_loaded()
+        self.show()
+        fixed = self._source.fixed_changes(before)
+        if fixed:
+            self._log.warning(events.CONFIG_NEEDS_RESTART, keys=list(fixed))
+        return True
+
+    def refused(self, error: ReconcilerError, file: str) -> None:
+        """Report a config that cannot be used; what was in force stays."""
+        self._log.error(events.CONFIG_REFUSED, file=file, faults=faults_of(error))
+        self._board.config_refused(error)
+        self._metrics.config_refused()
+
+    def show(self) -> None:
+        """Show which config is in force."""
+        config, settings = self._source.config, self._source.settings
+        self._board.config_loaded(
+            ConfigInForce(
+                file=self._source.path,
+                commit=self._source.commit,
+                faults=self._branch_faults(),
+                cluster=settings.cluster,
+                regions=tuple(settings.regions),
+                dry_run=config.dry_run,
+                sleep_seconds=self.pause_seconds(),
+                loaded_at=self._clock.now(),
+            )
+        )

@@ -1,0 +1,90 @@
+"""The reporters of the capacity loop: status page, metrics, log, Kubernetes Events, Slack."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from reconciler.adapters.kubernetes import KubernetesEvents, connect
+from reconciler.adapters.slack import SlackNotifier
+from reconciler.adapters.system_clock import SystemClock
+from reconciler.bootstrap.config_source import ConfigSource
+from reconciler.bootstrap.following import FollowedBranch
+from reconciler.gitops.live import LiveDrift, live_drift
+from reconciler.loops.drift_reporter import DriftReporter
+from reconciler.loops.event_reporter import EventReporter
+from reconciler.loops.leadership import Leadership
+from reconciler.loops.log_reporter import LogReporter
+from reconciler.loops.notify_reporter import NotifyReporter
+from reconciler.loops.reconcile_loop import Reporter
+from reconciler.loops.reporters import Gated, Reporters
+from reconciler.model.errors import PortError
+from reconciler.model.snapshot import CloudState
+from reconciler.telemetry import events
+from reconciler.web.board import StatusBoard
+from reconciler.web.metrics import Metrics
+
+
+def _say_nothing(text: str) -> None:
+    """Send nothing: there is no Slack hook."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reporting:
+    """Builds the reporters of one capacity loop."""
+
+    source: ConfigSource
+    clock: SystemClock
+    board: StatusBoard
+    metrics: Metrics
+    branch: FollowedBranch
+    leadership: Leadership
+    may_tell: Callable[[], bool]
+    """Whether this replica is the one that sends messages and Events."""
+    cloud_seen: Callable[[CloudState], None]
+    """Called with what EC2 answered in each cycle."""
+
+    @contextmanager
+    def reporters(self) -> Iterator[Reporters]:
+        """Status page, metrics, log, Kubernetes Events, and Slack when there is a hook."""
+        now = self.clock.monotonic_seconds
+        log = LogReporter(now, lambda: self.source.config.max_logging_interval_seconds)
+        reporters: list[Reporter] = [self.board, self.metrics, log, self.branch]
+        with ExitStack() as stack:
+            written = stack.enter_context(closing(self._kubernetes_events()))
+            reporters.append(Gated(EventReporter(written), self.may_tell))
+            tell: Callable[[str], None] = _say_nothing
+            hook = self.source.config.notifications.slack_hook.get_secret_value()
+            if hook:
+                slack = stack.enter_context(closing(SlackNotifier(hook, self._log_unsent)))
+                reporters.append(Gated(NotifyReporter(slack, now), self.may_tell))
+                tell = slack.notify
+            reporters.append(self._drift_reporter(tell))
+            yield Reporters(reporters)
+
+    def _drift_reporter(self, tell: Callable[[str], None]) -> DriftReporter:
+        """Every replica shows drift, the one that acts tells people."""
+        return DriftReporter(
+            self._drift,
+            self.board.drift_found,
+            lambda text: tell(text) if self.may_tell() else None,
+        )
+
+    def _drift(self, cloud: CloudState) -> tuple[LiveDrift, ...]:
+        self.cloud_seen(cloud)
+        return live_drift(self.source.config, self.source.settings.regions[0], cloud)
+
+    def _kubernetes_events(self) -> KubernetesEvents:
+        """Events over connections of their own: they hold nothing up."""
+        return KubernetesEvents(
+            connect(self.source.config.kubeconfig, fence=self.leadership.may_act),
+            instance=self.leadership.identity or socket.gethostname(),
+            now=self.clock.now,
+            monotonic_seconds=self.clock.monotonic_seconds,
+            counted=self.metrics.kubernetes_event,
+        )
+
+    def _log_unsent(self, error: PortError) -> None:
+        structlog.get_logger().warning(events.NOTIFICATION_FAILED, reason=str(error))

@@ -124,7 +124,7 @@ def _answers_of_files(files: tuple[str, ...], wanted: str) -> tuple[Region, list
 
 
 def _write_all(contents: Mapping[Path, bytes]) -> None:
-    """All files, or none: a config without its import blocks would make every fleet anew."""
+    """All files, or none: a config without its import blocks would create every fleet again."""
     written: list[Path] = []
     try:
         for path, content in contents.items():

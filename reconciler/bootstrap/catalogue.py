@@ -72,7 +72,7 @@ def shown_catalogue(path: str | None) -> Catalogue:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put a file in place in one step, so that nobody ever reads half of it."""
+    """Put a file in place in one step, so that a reader never sees half of it."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as stream:

@@ -1,4 +1,4 @@
-"""Brings what the second loop's process tells to the capacity loop: its config above all."""
+"""Hands what the second loop's process reports to the capacity loop, above all its config."""
 
 import threading
 from collections.abc import Callable, Iterator

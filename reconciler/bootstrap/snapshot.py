@@ -47,7 +47,7 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
 
 
 def _write(files: Mapping[str, bytes], directory: Path) -> tuple[Path, ...]:
-    """Write all files, readable by their owner only: names of workloads are nobody's business."""
+    """Write all files, readable by their owner only: names of workloads are not for other users."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in directory.glob(AWS_FILES):

@@ -90,7 +90,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _report_other(error: Exception, argv: Sequence[str]) -> int:
-    """Report wrong usage, or an error that nobody expected."""
+    """Report wrong usage, or an unexpected error."""
     where = commands.where(argv, error)
     if isinstance(error, commands.USAGE_ERROR):
         text = getattr(error, "format_message", error.__str__)().rstrip(".")

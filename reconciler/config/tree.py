@@ -1,6 +1,6 @@
 """A YAML document as a tree that remembers where everything was written.
 
-Scalars keep their literal text; what it means is decided by whoever expects a value there.
+Scalars keep their literal text; its meaning is decided by the reader of each value.
 """
 
 from collections.abc import Iterator

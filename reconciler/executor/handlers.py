@@ -26,7 +26,7 @@ def apply(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
     """Do one action.
 
     Raises:
-        PortError: It could not be done, or nobody knows whether it was.
+        PortError: It could not be done, or it is unknown whether it was.
     """
     match action:
         case SetCapacity():

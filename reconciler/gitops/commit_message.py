@@ -60,23 +60,23 @@ def is_own(commit: Commit) -> bool:
     return bool(commit.trailers(CONFIG_TRAILER))
 
 
-def why_not_again(source: RenderSource, last: Commit | None) -> str:
-    """Why a render that differs from the committed one must not be committed; empty when it may.
+def why_not_again(source: RenderSource, last: Commit | None) -> str | None:
+    """Return why a render that differs from the committed one must not be committed, or None.
 
     Two loops of different versions, or two that were started differently, would otherwise
-    overwrite each other's output for ever.
+    overwrite each other's output again and again.
 
     Args:
         source: What is about to be committed.
         last: The newest commit that changed the output, None when it is not known.
     """
     if last is None or not is_own(last):
-        return ""
+        return None
     if last.trailers(SOURCE_TRAILER) != (f"{source.target.config_path} {source.blob}",):
-        return ""
+        return None
     theirs = (last.trailers(VERSION_TRAILER) or ("",))[0]
     if _version(source.version) > _version(theirs):
-        return ""
+        return None
     if theirs == source.version:
         return (
             f"commit {last.short} rendered the same config differently with the same version"

@@ -1,4 +1,4 @@
-"""What a Terraform plan must not do, whoever asks for it: pure.
+"""What a Terraform plan must not do, whatever its origin: pure.
 
 Deletes, replacements and capacity belong to the capacity loop and to explicit approval; a pull
 request must not smuggle other resources, providers or programs into a pipeline with credentials.

@@ -29,7 +29,7 @@ def left_behind(
 
     Args:
         planned: The fleets of a plan.
-        look: Asks EC2; None: nobody can.
+        look: Asks EC2; None: EC2 cannot be asked.
         held: EC2's ids that the state holds: nothing of them is to be imported.
 
     Returns:

@@ -47,7 +47,7 @@ def config_facts(
 
     Raises:
         ConfigError: The config has faults.
-        UsageError: Nobody names the cluster.
+        UsageError: No cluster is named.
     """
     catalogue = load_catalogue()
     config = parse_config(content, name=name, cluster_name=cluster_name, purpose=Purpose.RENDER)

@@ -79,7 +79,7 @@ def is_live(config: SectorConfig, home: Region, cloud: CloudState) -> bool | Non
 
 
 def _several(fleets: list[Fleet]) -> LiveDrift:
-    """An approved replacement aside, a second fleet is one that nobody sizes."""
+    """Except during an approved replacement, no loop sets the size of a second fleet."""
     ids = ", ".join(sorted(fleet.id for fleet in fleets))
     return _drift(fleets[0], "fleet-extra", f"{len(fleets)} fleets have this name: {ids}")
 

@@ -41,7 +41,7 @@ class PipelineSettings:
     allow_files: Mapping[str, str] = field(default_factory=dict)
     """Digests by path of files beside the rendered ones; empty: any content."""
     impacts: Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None = None
-    """What a plan means for the pods that run now; None: nobody looked at the cluster."""
+    """What a plan means for the pods that run now; None: the cluster was not read."""
     untouched_since: Callable[[str], bool] | None = None
     """Whether nothing of this root changed since a commit; None: every newer commit counts."""
 

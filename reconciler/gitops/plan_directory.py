@@ -48,7 +48,7 @@ class PlanDirectory:
             (self.path / name).unlink(missing_ok=True)
 
     def keep(self, report: PlanReport, module: Path) -> None:
-        """Write report and summary; a refused plan's file goes, so that nobody applies it."""
+        """Write report and summary; delete a refused plan, so that it cannot be applied."""
         text = json.dumps(report_json(report), indent=2, sort_keys=True, ensure_ascii=False)
         _write(self.path / REPORT, text + "\n")
         _write(self.path / SUMMARY, summary(report))

@@ -43,7 +43,7 @@ def propose(
 
     Raises:
         ConfigError: The config has faults; nothing may be rendered from it.
-        UsageError: Nobody names the cluster.
+        UsageError: No cluster is named.
     """
     root = root_module_of(
         parse_config(

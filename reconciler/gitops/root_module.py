@@ -78,8 +78,8 @@ def root_module_of(config: SectorConfig, *, cluster_name: str | None = None) -> 
     )
 
 
-def _why_left_out(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) -> str:
-    """Why a fleet is not in the root module of the home Region; empty when it is."""
+def _why_left_out(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) -> str | None:
+    """Return why a fleet is not in the root module of the home Region; None when it is."""
     if fleet.provider == "asg":
         return "an Auto Scaling group is not made here"
     if not fleet.managed:
@@ -87,13 +87,13 @@ def _why_left_out(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) 
     regions = fleet.regions or sector.regions
     if regions and config.regions and config.regions[0] not in regions:
         return f"not in the home Region {config.regions[0]}"
-    return ""
+    return None
 
 
 def _variables(
     config: SectorConfig, sector_name: str, sector: SectorEntry, fleet: FleetEntry
 ) -> dict[str, Any]:
-    """The variables of one fleet; what nobody states is left to the module's defaults."""
+    """The variables of one fleet; what is not stated is left to the module's defaults."""
     variables = _merged(config.terraform, sector.terraform, fleet.terraform)
     taints = variables.pop("node_taints", ())
     if not fleet.spot:

@@ -64,7 +64,7 @@ def to_yaml(value: Any) -> str:
         return json.dumps(value)
     if not isinstance(value, str):
         raise TypeError(f"no YAML scalar for {type(value).__name__}")
-    # JSON's escapes are YAML's, but for pairs of surrogates: other characters stay as they are.
+    # JSON's escapes are YAML's, except pairs of surrogates: other characters stay as they are.
     quoted = json.dumps(value, ensure_ascii=False)
     return re.sub(
         r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda m: f"\\u{ord(m[0]):04x}", quoted

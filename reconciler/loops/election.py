@@ -78,7 +78,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was seen last; empty: nobody, or it was never seen."""
+        """Who held the Lease when it was seen last; empty: no replica did, or it was never seen."""
         return self._seen.holder if self._seen is not None else ""
 
     @property

@@ -41,7 +41,7 @@ PASSING: Final = frozenset(
         "unneeded-time",
     }
 )
-"""Why nodes stay for now, which time will mend: nobody needs to be told."""
+"""Why nodes stay for now, that end by themselves: no Event is written for them."""
 
 
 class EventReporter:

@@ -282,7 +282,7 @@ class GitopsLoop:
         """
         target, status = prepared.target, prepared.ended
         if status is not None and (status.state == "missing" or self._forge is None):
-            return _Drafted(status=status)  # nobody wants to hear beside which commit
+            return _Drafted(status=status)  # the commit that it is beside is of no use to a reader
         commit: CommitId | None = None
         try:
             found = self._repository.last_change(tip.id, [target.config_path])

@@ -54,7 +54,7 @@ class Leadership:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was seen last; empty when nobody or unknown."""
+        """Who held the Lease when it was seen last; empty when free or unknown."""
         return "" if self._election is None else self._election.holder
 
     @property

@@ -150,7 +150,7 @@ class PodTraits:
 
     Pods made from one spec object share one of these, so that tens of thousands of them fall into
     groups at a look-up each. Compared by identity, which is only a short cut:
-    two of these may say the same, and whoever needs classes compares what they say.
+    two of these may say the same, and code that needs classes compares their content.
     """
 
     namespace: str

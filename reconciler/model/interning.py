@@ -11,7 +11,7 @@ class InternTable(Generic[K, V]):
     """A bounded table from keys to the one value that stands for them.
 
     Two generations: what is used moves to the young one; when that is full, the old one is
-    dropped. So a value in use survives, what nobody asks for goes, and at most twice
+    dropped. So a value in use survives, a value out of use goes, and at most twice
     `entries_max` are held, where a large one counts as several. A value that was dropped and
     built again is a new object: callers may rely on identity for speed, never for correctness.
     """

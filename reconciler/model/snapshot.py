@@ -82,7 +82,7 @@ class CloudState:
     """Regions that were asked and did not answer; never empty-looking, never missing."""
     ignored: tuple[Ignored, ...] = ()
     instances_known: bool = False
-    """Whether an answer about instances was given at all: without one nobody is stuck or gone."""
+    """Whether an answer about instances was given at all: without one none is stuck or gone."""
     server_time: datetime | None = None
     """EC2's own clock when this was observed; None when it is not known."""
 

@@ -10,7 +10,7 @@ class LeaseRecord:
     """Who holds the Lease, as coordination.k8s.io/v1 says it."""
 
     holder: str = ""
-    """Identity of the holder; empty when nobody holds it."""
+    """Identity of the holder; empty when it is free."""
     duration_seconds: int = 1
     """How long others must see it unchanged before they may take it; 1 or more."""
     acquired_at: datetime | None = None

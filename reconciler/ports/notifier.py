@@ -9,6 +9,6 @@ class Notifier(Protocol):
     def notify(self, text: str) -> None:
         """Show a message of one or more lines; returns at once, whatever becomes of it.
 
-        A channel that is slow, full or gone loses messages and holds nobody up.
+        A channel that is slow, full or gone loses messages and does not delay the caller.
         """
         ...

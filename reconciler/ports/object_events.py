@@ -29,6 +29,6 @@ class ObjectEvents(Protocol):
     def emit(self, event: ObjectEvent) -> None:
         """Have an Event written soon, or counted on top of an equal one.
 
-        Returns at once and never fails: whoever cannot write Events loses them and nothing else.
+        Returns at once and never fails: without the right to write Events only the Events are lost.
         """
         ...

@@ -14,7 +14,7 @@ class Commit:
 
     id: CommitId
     subject: str
-    """First line of the message; text of whoever wrote it, never to be interpreted."""
+    """First line of the message; text of the commit's author, never to be interpreted."""
     message: str = ""
     """The whole message, trailers included."""
 

@@ -39,7 +39,7 @@ class SavedPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintedResource:
-    """A resource that Terraform did not finish making, and would make anew."""
+    """A resource that Terraform did not finish making, and would make again."""
 
     address: str
     type: str

@@ -50,7 +50,7 @@ class ControlApi:
         """One request on a connection of its own.
 
         Raises:
-            Unavailable: Nobody answers there.
+            Unavailable: No server answers there.
             InputError: The API refuses what was asked.
         """
         connection = self._connect()

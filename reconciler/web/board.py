@@ -1,4 +1,4 @@
-"""What the running program last did and knows, kept for whoever asks over HTTP."""
+"""What the running program last did and knows, kept for requests over HTTP."""
 
 import threading
 from collections import deque
@@ -48,7 +48,7 @@ class LeadershipView:
     """False: there is no election, this replica always leads."""
     leads: bool
     holder: str = ""
-    """Identity of whoever held the Lease when it was seen last; empty: nobody, or unknown."""
+    """Identity of the last known holder of the Lease; empty: none, or unknown."""
     trouble: str = ""
     """Why this replica could not take part in the election last time."""
 

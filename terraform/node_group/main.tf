@@ -1,5 +1,5 @@
 # An EKS managed node group that can be scaled from zero: its Auto Scaling group says in tags what a node of it will look
-# like, which nobody could tell otherwise while there is none.
+# like, which is not known otherwise while there is none.
 locals {
   group_name = "${var.sector_label}-${var.node_pool_size}"
 

@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 10.0
 
 
 class _Reading(Generic[T]):
-    """One read of one region, in a thread that nobody waits for at the end of the process."""
+    """One read of one region, in a thread that does not keep the process from ending."""
 
     def __init__(
         self, region: Region, read: Callable[[Region], T], ended: threading.Condition
@@ -33,7 +33,7 @@ class _Reading(Generic[T]):
             self.result = self._read(self.region)
         except PortError as error:
             self.result = error
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             self.bug = error
         with self._ended:
             self.running = False

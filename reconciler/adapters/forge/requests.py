@@ -1,4 +1,4 @@
-"""Opening a pull request once, whoever else does so in the same moment."""
+"""Opens a pull request once, also when another process opens one at the same moment."""
 
 from collections.abc import Callable
 

@@ -24,7 +24,7 @@ class ForgeSettings:
     """`owner/name`; with GitLab the full path of the project, groups included."""
     token: str = ""
     token_file: Path | None = None
-    """Read anew at each call, so that a rotated Secret takes effect; wins over `token`."""
+    """Read again at each call, so that a rotated Secret takes effect; wins over `token`."""
     timeout_seconds: float = 10.0
 
     def __post_init__(self) -> None:

@@ -205,7 +205,7 @@ def askpass(settings: GitSettings, private: Path) -> Mapping[str, str]:
 
     Args:
         settings: With a token and an http address.
-        private: A directory that nobody else reads, for the program.
+        private: A directory for the program that only its user can read.
     """
     program = private / "askpass"
     program.write_text(_ASKPASS, encoding="utf-8")

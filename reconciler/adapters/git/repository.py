@@ -55,7 +55,7 @@ class GitRepository:
         """Everything in the commit that was looked at last: fifty clusters share one listing."""
 
     def fetch(self) -> Commit:
-        """See Repository.fetch. A copy that cannot be used is thrown away and fetched anew."""
+        """See Repository.fetch. A copy that cannot be used is deleted and fetched again."""
         fresh = self._prepare()
         try:
             return self._fetch_once()
@@ -245,7 +245,7 @@ class GitRepository:
             raise Conflict(
                 "the local copy of the repository",
                 f"damaged: {error.what}",
-                "it is fetched anew at the next turn",
+                "it is fetched again at the next turn",
             ) from error
 
     def _text(self, *arguments: str) -> str:
@@ -286,7 +286,7 @@ class GitRepository:
         """Name of the parent's tree with the changes made."""
         self._assert_room(parent, changes)
         index = self._git.directory / "reconciler-index"
-        # Nobody else writes here: a lock that is there was left by a git that was killed.
+        # No other process writes here: a lock that is there was left by a git that was killed.
         for left in (index, index.with_suffix(".lock")):
             left.unlink(missing_ok=True)
         try:

@@ -26,12 +26,12 @@ class GitSettings:
     author_name: str = "fleet-reconciler"
     author_email: str = "fleet-reconciler@localhost"
     signing_key_file: Path | None = None
-    """SSH private key that signs commits, read anew at each; None: they are not signed. An
+    """SSH private key that signs commits, read again for each; None: they are not signed. An
     ed25519 key, whose signatures do not vary, keeps two loops' equal commits equal."""
     token: str = ""
     """For https; comes from the environment and goes to git through its askpass program."""
     token_file: Path | None = None
-    """Read anew at each use, so that a rotated Secret takes effect."""
+    """Read again at each use, so that a rotated Secret takes effect."""
     username: str = "x-access-token"
     """Shown with the token; GitHub and GitLab take any name with a personal access token."""
     depth: int = 50

@@ -15,7 +15,7 @@ def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
     if before is after:
         return False
     if isinstance(after if before is None else before, Memory):
-        return False  # whoever wrote it knows it, and nobody else acts upon it
+        return False  # its writer knows it already, and no other part acts on it
     match before, after:
         case Pod() as old, Pod() as new:
             return _of_pod(old) != _of_pod(new)

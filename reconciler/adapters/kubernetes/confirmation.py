@@ -28,7 +28,7 @@ BACKOFF_MAX_SECONDS = 15.0
 
 
 class _Stopped(Exception):
-    """Nobody waits for the list any more."""
+    """End the wait: the list is not needed any more."""
 
 
 class Confirmation(threading.Thread):

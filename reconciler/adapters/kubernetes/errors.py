@@ -29,7 +29,7 @@ TEXT_MAX = 300
 
 
 class Gone(Unavailable):
-    """410: the watch or the page asked for is older than what the server keeps; list anew."""
+    """410: the watch or the page asked for is older than what the server keeps; list again."""
 
 
 class Unreachable(Unavailable):
@@ -74,8 +74,8 @@ def of_failure(where: str, error: Exception, *, changing: bool, host: str = "") 
     return Unavailable(where, what)
 
 
-def _why_not_connected(error: Exception) -> str:
-    """Why no connection could be made, for people; empty when the failure is another one."""
+def _why_not_connected(error: Exception) -> str | None:
+    """Return why no connection could be made; None when the failure is another one."""
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {cause.verify_message}"[:TEXT_MAX]
@@ -86,7 +86,7 @@ def _why_not_connected(error: Exception) -> str:
         return (text or str(error)).lower()[:TEXT_MAX]
     if isinstance(error, ConnectTimeoutError):  # to urllib3 the base of the one above
         return "no connection within the time allowed"
-    return ""
+    return None
 
 
 FAILURES = (HTTPError, ApiException, ConfigException, OSError)

@@ -46,7 +46,7 @@ class KubernetesLeases:
     """The Lease `fleet-reconciler` of one namespace.
 
     Args:
-        transport: How to reach the server; one of its own, so that renewals wait for nobody.
+        transport: How to reach the server; one of its own, so that no request delays a renewal.
         home: Where the Lease is.
     """
 

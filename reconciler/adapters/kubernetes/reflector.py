@@ -42,7 +42,7 @@ _EVENT = msgspec.json.Decoder(_EventWire)
 
 
 class _Broken(Unavailable):
-    """The watch cannot get past a version; as in client-go, the kind is listed anew.
+    """The watch cannot get past a version; as in client-go, the kind is listed again.
 
     Asked for from there again, it would end so for good, and look fresh all the same.
     """
@@ -113,7 +113,7 @@ class Reflector(threading.Thread):
             self._confirmation.join()
 
     def _give_way(self, error: Exception) -> None:
-        """Note a failure; unless the server is only out of reach or busy, it is listed anew.
+        """Note a failure; unless the server is only out of reach or busy, the kind is listed again.
 
         So it is after a long silence, too: a server that was restored from a backup refuses to
         watch from a version that it never had, for good.

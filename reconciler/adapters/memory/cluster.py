@@ -179,7 +179,7 @@ class MemoryCluster:
             return self._objects.remove_node(node)
 
     def remember(self, annotations: Mapping[str, str | None]) -> None:
-        """Keep annotations on the Lease; nobody is woken by it."""
+        """Keep annotations on the Lease; this is no change that ends a wait."""
         with self._world.log.call("remember", LEASE_NAME, ", ".join(sorted(annotations))):
             self._world.lease_annotations = _merged(self._world.lease_annotations, annotations)
 

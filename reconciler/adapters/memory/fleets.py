@@ -199,7 +199,7 @@ class MemoryFleets:
             self._after(wait, instance_id, lambda: self._join(instance_id, record))
 
     def terminate(self, instance_id: InstanceId) -> None:
-        """An instance ends, whoever asked; its fleet replaces it while it is below target."""
+        """An instance ends; its fleet replaces it while it is below target."""
         instance = self.instances.get(instance_id)
         if instance is None or instance.gone:
             return

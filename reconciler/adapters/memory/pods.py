@@ -142,7 +142,7 @@ class MemoryObjects:
     def stop_pod(self, pod: Pod, grace_seconds: int) -> None:
         """A pod is deleted: it stops within its grace, and its controller replaces it.
 
-        On a node that does not answer nobody says that it has stopped.
+        On a node that does not answer it stays: no kubelet reports that it has stopped.
         """
         if not pod.deleting:
             end = self._clock.now() + timedelta(seconds=grace_seconds)

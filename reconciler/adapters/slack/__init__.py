@@ -17,7 +17,7 @@ from reconciler.model.errors import PortError, Throttled, Unavailable
 
 QUEUE_MAX: Final = 20
 TEXT_MAX: Final = 3000
-"""Longer messages are folded by Slack and read by nobody."""
+"""Slack folds longer messages, and most people do not open them."""
 TIMEOUT_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 0.3
@@ -86,5 +86,5 @@ class SlackNotifier:
 
 
 def escaped(text: str) -> str:
-    """Slack's three control characters as text: names come from whoever may create a pod."""
+    """Slack's three control characters as text: names come from any user who may create a pod."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -50,7 +50,7 @@ class TerraformCli:
             raise ToolError(str(settings.directory), "no such directory", "reconciler render")
         place = Surroundings(users=self._users, module=settings.directory)
         place.assert_apart()
-        # Apart from the module: what lies there was written by whoever wrote the repository.
+        # Apart from the module: what is in there comes from the authors of the repository.
         self._own = Path(mkdtemp(prefix="fleet-reconciler-terraform-data-"))
         weakref.finalize(self, shutil.rmtree, self._own, ignore_errors=True)
         self._providers = provider_sources(self._users, place.is_inside)
@@ -218,7 +218,7 @@ class TerraformCli:
         finished = self._program.run(
             command, *arguments, timeout_seconds=timeout_seconds, **options
         )
-        # An apply that was finished all the same is done, whoever asked it to stop.
+        # An apply that was finished all the same is done, even if it was asked to stop.
         done = command == "apply" and finished.status == 0
         stopped = finished.interrupted_by and not done
         if finished.status not in codes or stopped:

@@ -35,7 +35,7 @@ class ProviderSources:
     urls: tuple[str, ...] = ()
     """Of network mirrors."""
     searched: bool = False
-    """Nobody named them: the registry is asked when they lack something."""
+    """They are optional: the registry is asked for what they do not have."""
 
 
 REGISTRY = ProviderSources()

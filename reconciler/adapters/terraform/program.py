@@ -28,7 +28,7 @@ _SLICE_SECONDS = 0.5
 """How often a wait for the end looks at deadlines."""
 _TO_FILES = 'out=$1; err=$2; shift 2; exec "$@" >"$out" 2>"$err"'
 """Terraform writes into files, no pipes of ours: when this process is killed, it finishes its work,
-writes the state and releases the lock. Writing to a pipe that nobody reads any more would end it in
+writes the state and releases the lock. Writing to a pipe that is not read any more would end it in
 the middle, with fleets made that no state knows of."""
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 

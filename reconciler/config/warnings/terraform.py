@@ -23,7 +23,7 @@ def no_block(subject: Subject) -> Iterator[Problem]:
 
 
 def no_backend(subject: Subject) -> Iterator[Problem]:
-    """State on the disk of whoever applies: the next run elsewhere would create all again."""
+    """State on a local disk: the next run on another machine would create everything again."""
     if wants_rendering(subject.config) and subject.config.terraform.backend is None:
         message = (
             "no backend: Terraform's state would stay on the machine that applies"

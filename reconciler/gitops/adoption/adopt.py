@@ -152,8 +152,8 @@ def _all_found(
         yield each_id, one
 
 
-def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> str:
-    """Why an entry cannot stand beside those that are there; empty when it can."""
+def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> str | None:
+    """Return why an entry conflicts with those that are there; None when it does not."""
     other = found.get(one.name)
     if other is not None:
         named = other.fleet_id or other.entry.get("auto_scaling_group", "")
@@ -166,7 +166,7 @@ def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> 
         both = {each.kind, one.kind}
         if each.own_size and each.entry["size"] == size and not both <= {one.kind, *BUILT_IN_KINDS}:
             return f"size {size} is of kind {each.kind} already, this of {one.kind}"
-    return ""
+    return None
 
 
 def _fault(cluster: str, one: Found) -> str:

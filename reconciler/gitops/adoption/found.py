@@ -27,7 +27,7 @@ from reconciler.model.fleet_description import FleetDescription, LaunchTemplateD
 
 OWN_LABELS: Final = frozenset({"sector", "fleet", "size", "pool_size", "kind", "lifecycle"})
 FOR_PLANNING: Final = ("node_labels", "node_taints", "private_subnet_ids")
-"""Variables that tell what new nodes are like, whoever makes the fleet."""
+"""Variables that describe new nodes, for fleets of any origin."""
 _EMPTY_TEMPLATE: Final = LaunchTemplateDescription(id="", name="")
 
 
@@ -175,8 +175,8 @@ def _types(fleet: FleetDescription) -> tuple[str, ...]:
     return fleet.instance_types or tuple(filter(None, [template.instance_type]))
 
 
-def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str:
-    """Why no entry can describe a fleet; empty when one can."""
+def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
+    """Return why no entry can describe a fleet; None when one can."""
     if not fleet.tags.get("sector") or not fleet.tags.get("size"):
         return "its tags name no sector and size"
     if not types:
@@ -187,7 +187,7 @@ def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str:
         return "it launches from several launch templates; the module has one"
     if fleet.template is None:
         return "its launch template was not read: give describe-launch-template-versions"
-    return ""
+    return None
 
 
 def _zone(fleet: FleetDescription, sector: str, size: str) -> str:

@@ -24,9 +24,9 @@ _LOOKED_UP: Final = re.compile(r"(?<=[=:])\s*['\"]?[$`]\S*")
 """A value that a shell looks up at boot, such as a session token of IMDS: it stands nowhere."""
 
 
-def unmanaged_because(fleet: FleetDescription) -> str:
-    """Why a fleet cannot enter the Terraform state as it is; empty when it can."""
-    return next(_hindrances(fleet), "")
+def unmanaged_because(fleet: FleetDescription) -> str | None:
+    """Return why a fleet cannot enter the Terraform state as it is; None when it can."""
+    return next(_hindrances(fleet), None)
 
 
 def _hindrances(fleet: FleetDescription) -> Iterator[str]:

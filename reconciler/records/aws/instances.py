@@ -80,7 +80,7 @@ def read_instances(
 
 
 def decode_instances(answer: Mapping[str, Any], region: Region) -> list[Instance]:
-    """Every instance of a describe-instances answer, whoever's it is."""
+    """Decode every instance of a describe-instances answer, of any owner."""
     return list(read_instances(answer, region, []))
 
 

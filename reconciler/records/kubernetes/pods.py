@@ -33,7 +33,7 @@ SPECS_MAX = 8_192
 node's name), of nodes that are long gone too."""
 USUAL_BYTES = 4_096
 """JSON of one of them at most: larger ones, up to the 1 MiB that the API server admits, count as
-several, so that nobody fills memory with specs that are never seen again."""
+several, so that a client cannot fill memory with specs that are never seen again."""
 ANNOTATION_MAX = 64
 """Characters that are kept of an annotation's value: what is looked for is a word."""
 

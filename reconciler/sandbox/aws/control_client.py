@@ -13,7 +13,7 @@ from reconciler.sandbox.faults.script import to_document
 class ControlClient:
     """Calls the control API of the emulated AWS at `url`.
 
-    Every method raises `Unavailable` when nobody answers there and `InputError` when the API
+    Every method raises `Unavailable` when no server answers there and `InputError` when the API
     refuses what was asked.
     """
 

@@ -159,7 +159,7 @@ class Gateway:
 
 
 def _ignore(*_answer: Any) -> None:
-    """For answers that nobody gets."""
+    """Discard an answer: the client is not to receive it."""
 
 
 def _instance_ids(call: AwsCall) -> list[str]:
@@ -167,7 +167,7 @@ def _instance_ids(call: AwsCall) -> list[str]:
 
 
 def _read_request(environ: Environ) -> HttpRequest:
-    """Take a request's body and put it back for whoever reads next; a chunked one is left."""
+    """Read a request's body and put it back for the next reader; a chunked one is left."""
     body = b""
     if length := environ.get("CONTENT_LENGTH"):
         body = environ["wsgi.input"].read(int(length))

@@ -1,4 +1,4 @@
-"""Spot interruptions: the notice two minutes ahead, then the end; told to whoever subscribed."""
+"""Spot interruptions: the notice two minutes ahead, then the end; subscribers get both."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
     said = SaidReservations()
 
     def call_action(response: Any) -> Any:
-        """As moto does; what was said of instances is said anew when the call may change it."""
+        """As moto does; a call that may change instances makes their answers new."""
         if not str(response._get_action()).startswith(_SEEN):  # noqa: SLF001 - moto gives no other way
             said.forget()
         return EC2Response.call_action(response)

@@ -1,6 +1,6 @@
 """Made-up but stable prices and depths of capacity pools, only for choosing between pools.
 
-Real prices live elsewhere: here they must exist for every type, also for ones that nobody knows.
+Real prices live elsewhere: here they must exist for every type, also for unknown ones.
 """
 
 import re

@@ -18,7 +18,7 @@ from reconciler.sandbox.faults.script import to_document
 class KubeControlClient:
     """Asks the control API of the cluster that a kubeconfig of the sandbox names.
 
-    Every method raises `Unavailable` when nobody answers there and `InputError` when the API
+    Every method raises `Unavailable` when no server answers there and `InputError` when the API
     refuses what was asked.
     """
 

@@ -54,7 +54,7 @@ class Recorder:
         try:
             self._known[identity] = self._api.create(EVENTS, namespace, body).key
         except ApiError:
-            return  # the namespace is going: nobody will read it
+            return  # the namespace is being deleted, and the event with it
         self._forget()
 
     def _repeat(self, key: Key) -> bool:

@@ -57,7 +57,7 @@ class Scheduler:
         entry = change.entry
         if entry.resource is PODS:
             if change.type != "DELETED" and _wants_a_node(entry):
-                if entry.key in self._waiting and not _asks_anew(change):
+                if entry.key in self._waiting and not _lets_retry(change):
                     return []
                 self._waiting[entry.key] = None
                 return [_CYCLE]
@@ -208,7 +208,7 @@ def _wants_a_node(entry: Entry) -> bool:
     )
 
 
-def _asks_anew(change: Change) -> bool:
+def _lets_retry(change: Change) -> bool:
     """A waiting pod whose spec or labels changed; its own new condition is no reason."""
     before = change.before
     if before is None:

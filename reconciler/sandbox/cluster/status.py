@@ -119,7 +119,7 @@ def forbidden(resource: Resource, name: str, why: str) -> ApiError:
 
 
 def internal_error(message: str) -> ApiError:
-    """500 for what nobody foresaw."""
+    """500 for an unexpected error."""
     return ApiError(500, "InternalError", f"Internal error occurred: {message}", {})
 
 

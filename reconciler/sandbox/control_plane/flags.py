@@ -17,7 +17,7 @@ def etcd_flags(data: Path, url: str, peer: str) -> list[str]:
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=e2e={peer}",
-        "--unsafe-no-fsync",  # nobody needs this data after a crash
+        "--unsafe-no-fsync",  # this data is not needed after a crash
         f"--quota-backend-bytes={_ETCD_BYTES_MAX}",
         "--log-level=warn",
     ]

@@ -40,7 +40,7 @@ class CapacityFault(PoolFault):
 
 
 class LaunchDelay(Section):
-    """How long a launch takes, drawn anew for each instance."""
+    """How long a launch takes, drawn separately for each instance."""
 
     min_seconds: Seconds = Field(default=0.0, alias="min")
     """The shortest launch."""

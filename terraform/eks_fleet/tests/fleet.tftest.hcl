@@ -70,7 +70,7 @@ run "spot_fleet_of_a_built_in_size" {
 
   assert {
     condition     = alltrue([for override in aws_ec2_fleet.this.launch_template_config[0].override : override.max_price == null])
-    error_message = "a price limit nobody asked for"
+    error_message = "a price limit that the variables do not state"
   }
 
   assert {

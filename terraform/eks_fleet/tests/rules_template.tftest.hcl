@@ -504,7 +504,7 @@ run "what_is_not_stated_is_not_in_the_template" {
       && aws_launch_template.this.user_data == null
       && aws_launch_template.this.vpc_security_group_ids == null
     )
-    error_message = "the template states what nobody asked for"
+    error_message = "the template states something that the variables do not"
   }
 }
 

@@ -36,7 +36,7 @@ run "accepts_irsa_with_defaults" {
 
   assert {
     condition     = length(aws_s3_bucket.state) == 0 && length(aws_iam_role.pipelines) == 0 && length(aws_eks_pod_identity_association.capacity_loop) == 0
-    error_message = "something was made that nobody asked for"
+    error_message = "something was made that the variables do not ask for"
   }
 }
 

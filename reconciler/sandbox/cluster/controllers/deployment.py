@@ -167,7 +167,7 @@ class DeploymentController:
                 surplus -= step
 
     def _drop_unavailable(self, older: list[Entry], surplus: int) -> int:
-        """Old pods that serve nobody go first; returns how many."""
+        """Delete old pods that are not ready first; returns how many."""
         dropped = 0
         for old in older:
             idle = max(0, _wanted(old) - _number(old, "availableReplicas"))

@@ -11,7 +11,7 @@ from reconciler.sandbox.cluster.store import Change, Entry, Key
 
 
 class GarbageCollector:
-    """Deletes what nobody owns any more; honours background, foreground and orphan."""
+    """Deletes objects whose owners are gone; honours background, foreground and orphan."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

@@ -146,7 +146,7 @@ class NodeLifecycle:
         return min(delays, default=None)
 
     def _tolerated_seconds(self, pod: Entry, taints: list[JsonObject]) -> float | None:
-        """Seconds that a pod may stay on; None: for ever."""
+        """Seconds that a pod may stay on; None: without limit."""
         ends: list[float] = []
         for body in taints:
             taint = Taint(key=body["key"], value=body.get("value", ""), effect="NoExecute")

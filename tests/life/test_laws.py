@@ -3,6 +3,7 @@
 import os
 import sys
 
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from tests.life.programs import Program, programs
@@ -39,6 +40,7 @@ class Tally:
         )
 
 
+@pytest.mark.timeout(1200)
 def test_no_program_breaks_a_law(closing_lines: list[str]) -> None:
     """An operator who leaves the loop alone for a month would find one of these in the morning."""
     tally = Tally()

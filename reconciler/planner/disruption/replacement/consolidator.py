@@ -14,7 +14,7 @@ from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
-from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
+from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
@@ -55,14 +55,8 @@ class Consolidator:
     the config asks for consolidation.
     """
 
-    def __init__(
-        self,
-        context: DisruptionContext,
-        simulator: DrainSimulator,
-        candidates: Sequence[Candidate],
-    ) -> None:
+    def __init__(self, context: DisruptionContext, simulator: DrainSimulator) -> None:
         self._context = context
-        self._leave_soon = _rows_that_leave_soon(context, candidates)
         self._simulator = simulator
         self._on = context.view.settings.consolidation
         self._finder = SectorFinder(context.view.settings)
@@ -96,24 +90,11 @@ class Consolidator:
             groups: Its pods.
             more: Further rows that may take them, after all others.
         """
-        avoid = self.rows_to_avoid(candidate)
-        found = self._simulator.move(candidate.node, groups, avoid=avoid)
+        found = self._simulator.move(candidate.node, groups)
         if found is None:
             rows = [*self.cheaper_rows(candidate, self._context.waiting), *more]
-            found = self._simulator.move(candidate.node, groups, rows, avoid) if rows else None
+            found = self._simulator.move(candidate.node, groups, rows) if rows else None
         return found
-
-    def rows_to_avoid(self, candidate: Candidate) -> Sequence[int]:
-        """Return the nodes to which a well-used node's pods are not moved.
-
-        An under-used node that is unneeded already leaves by itself when its time has come. Were
-        it filled with the pods of nodes that are well used, it would stay, they would be moved for
-        nothing, and often once more.
-        """
-        if candidate.reason != "consolidation":
-            return ()
-        receiving = self._simulator.receiving
-        return [row for row in self._leave_soon if row not in receiving]
 
     def coming_rows(self, candidate: Candidate) -> list[int]:
         """Capacity that may replace it, launching or not complete yet, and reserved for no pod."""
@@ -261,19 +242,6 @@ class Consolidator:
         price = self._context.view.offers[status.key].nano_usd_per_hour
         limits = cost_limits(self._context.builder, status.settings.sector)
         return all(price <= limit.left for limit in limits)
-
-
-def _rows_that_leave_soon(
-    context: DisruptionContext, candidates: Iterable[Candidate]
-) -> Sequence[int]:
-    """The under-used nodes that an earlier plan found unneeded, and that only time keeps."""
-    return [
-        context.view.row_of[each.node.name]
-        for each in candidates
-        if each.reason == "underutilized"
-        and each.since is not None
-        and may_go_in_time(context, each)
-    ]
 
 
 def is_departing(candidate: Candidate) -> bool:

@@ -37,7 +37,7 @@ class Departures:
     ) -> None:
         self._context = context
         self._simulator = simulator
-        self.consolidator = Consolidator(context, simulator, candidates)
+        self.consolidator = Consolidator(context, simulator)
         self._conflict = ReplacementConflict(
             context, simulator, self.consolidator, candidates, self.grouped
         )
@@ -66,18 +66,8 @@ class Departures:
             nothing is changed then.
         """
         groups = self.grouped(candidate)
-        found = self._checked(
-            candidate, partial(self.consolidator.move, candidate, groups, more), soon=soon
-        )
-        if found is None and self._fits_on_what_leaves(candidate, groups):
-            why = "its pods fit only on nodes that are under-used and leave soon themselves"
-            return Blocker("consolidation", why)
-        return found
-
-    def _fits_on_what_leaves(self, candidate: Candidate, groups: Sequence[Group]) -> bool:
-        """Whether only `rows_to_avoid` keep its pods from moving: then none is bought for them."""
-        avoided = bool(self.consolidator.rows_to_avoid(candidate))
-        return avoided and self._simulator.fits(candidate.node, groups, ())
+        move = partial(self.consolidator.move, candidate, groups, more)
+        return self._checked(candidate, move, soon=soon)
 
     def leave_in_time(
         self, candidate: Candidate, *, soon: bool = True
@@ -126,8 +116,7 @@ class Departures:
         for each in [*in_each_zone(spec), spec]:
             self._simulator.undo(mark)
             rows = [self._simulator.add_row(each) for _ in range(count)]
-            avoid = self.consolidator.rows_to_avoid(candidate)
-            move = partial(self._simulator.move, candidate.node, groups, rows, avoid)
+            move = partial(self._simulator.move, candidate.node, groups, rows)
             found = self._checked(candidate, move, soon=soon)
             if not isinstance(found, Relocation):
                 self._simulator.undo(mark)

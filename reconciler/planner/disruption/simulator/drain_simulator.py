@@ -107,11 +107,7 @@ class DrainSimulator:
         return row
 
     def move(
-        self,
-        node: Node,
-        groups: Sequence[Group],
-        also: Sequence[int] = (),
-        avoid: Sequence[int] = (),
+        self, node: Node, groups: Sequence[Group], also: Sequence[int] = ()
     ) -> Relocation | None:
         """Find every pod a place among the nodes that stay; None, and nothing changed, if not.
 
@@ -122,7 +118,6 @@ class DrainSimulator:
             node: The node that leaves.
             groups: Its pods that have to move.
             also: Further rows that may take them, after all others.
-            avoid: Rows that stay and are to take none of them.
         """
         builder, row = self._builder, self._builder.view.row_of[node.name]
         if self._is_hopeless(row, groups, also):
@@ -134,7 +129,7 @@ class DrainSimulator:
         builder.sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
         self.staying[row] = False
         self._out.append((row, node.name, set()))
-        taken = self.relocate(groups, also, avoid)
+        taken = self.relocate(groups, also)
         if taken is None:
             self.undo(before)
             return None
@@ -144,23 +139,19 @@ class DrainSimulator:
         return Relocation(node=node, groups=groups, taken=taken, rows=sorted(rows))
 
     def relocate(
-        self, groups: Sequence[Group], also: Sequence[int] = (), avoid: Sequence[int] = ()
+        self, groups: Sequence[Group], also: Sequence[int] = ()
     ) -> list[list[tuple[int, int]]] | None:
         """Place pods that have been taken off their nodes on nodes that stay.
 
         Args:
             groups: The pods, by class.
             also: Further rows that may take them, after all others.
-            avoid: Rows that stay and are to take none of them.
 
         Returns:
             For each group the rows that take its pods, in order, and how many each. None when one
             pod fits nowhere: what was placed before it stays placed, for the caller to undo.
         """
         among, order = self._open_to(also)
-        if avoid:
-            among = among.copy()
-            among[list(avoid)] = False
         taken: list[list[tuple[int, int]]] = []
         for pod_class, pods in groups:
             found = fill(self._builder.sim, pod_class, len(pods), among, order, MOVES)

@@ -167,11 +167,9 @@ MISSED = (
 
 def test_nothing_is_bought_for_a_node_that_would_stay_when_it_has_come() -> None:
     """It would be ended as idle, and bought again every few minutes."""
-    dear_is_new = [*MISSED[:3], make_node("d", DEAR), MISSED[-1]]
-    made = planned(*dear_is_new, fleets=(SMALL, SEVEN, DEAR))
+    made = planned(*MISSED, fleets=(SMALL, SEVEN, DEAR))
     assert raised(made) == []
     assert kept(made)["l"] == "consolidation"
-    assert raised(planned(*MISSED, fleets=(SMALL, SEVEN, DEAR))) == []
     dear_stays = on("d", "job", "10m", owner="Job")
     stays = planned(*MISSED, dear_stays, fleets=(SMALL, SEVEN, DEAR))
     assert raised(stays) == [("primary-small", 1, "consolidation")]
@@ -332,18 +330,3 @@ def test_no_node_is_kept_for_a_purchase_that_may_not_be_made() -> None:
     """Both nodes would stay for ever, where without consolidation one of them goes."""
     assert kept_for_its_price()
     assert not kept_for_its_price(max_capacity=1)
-
-
-def test_well_used_node_is_not_emptied_onto_an_under_used_one_that_leaves_soon() -> None:
-    """After a burst large nodes hold a pod each for some minutes: full small ones stay full."""
-    small = replace(SMALL, max_capacity=1)
-    full = [unneeded("full", small), on("full", "f", "3500m")]
-    large = [unneeded(name, LARGE, 60) for name in ("x", "y")]
-    single = [on("x", "x-pod", "500m"), on("y", "y-pod", "500m")]
-    used = [make_node("n", LARGE), on("n", "n-job", "14", owner="Job")]
-    made = planned(*full, *large, *single, *used, small=1, fleets=(small, LARGE))
-    assert "full" not in told(made, TaintNode)
-    assert kept(made)["full"] == "consolidation"
-    assert raised(made) == []
-    needed = [make_node("x", LARGE), on("x", "x-pod", "500m"), on("x", "x-job", "1", owner="Job")]
-    assert "full" in told(planned(*full, *needed, small=1, fleets=(small, LARGE)), TaintNode)

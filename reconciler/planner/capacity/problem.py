@@ -157,7 +157,7 @@ class Contents:
     """(entries,), positive."""
 
     def of_nodes(self, kept: IntArray) -> "Contents":
-        """Those of some nodes (ascending), which are numbered anew."""
+        """Those of some nodes (ascending), which get new numbers."""
         number = np.full(int(self.nodes.max(initial=-1)) + 1, -1, dtype=np.int64)
         known = kept[kept < len(number)]
         number[known] = np.arange(len(known))
@@ -194,7 +194,7 @@ class Packing:
 
     @property
     def amounts(self) -> IntArray:
-        """(nodes, items) pods: a table made anew, for problems with few items only."""
+        """(nodes, items) pods: a table made for each call, for problems with few items only."""
         table = np.zeros((len(self.bins), self._items), dtype=np.int64)
         table[self.contents.nodes, self.contents.items] = self.contents.pods
         return table

@@ -15,7 +15,7 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum, movable
 from reconciler.planner.disruption.blockers.settling import settled_at
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
-from reconciler.planner.disruption.drains.actions import attempts_noted_anew, rests_until
+from reconciler.planner.disruption.drains.actions import attempts_dated_again, rests_until
 from reconciler.planner.disruption.drains.idleness import counted, is_empty, unneeded_since
 from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.drains.timers import stop_timer
@@ -110,7 +110,7 @@ def find_candidates(context: DisruptionContext) -> list[Candidate]:
             stop_timer(builder, node)
         else:
             found.append(candidate)
-            builder.mark(*attempts_noted_anew(view, node))
+            builder.mark(*attempts_dated_again(view, node))
     return sorted(found, key=Candidate.order)
 
 

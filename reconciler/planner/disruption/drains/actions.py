@@ -119,7 +119,7 @@ def last_failure(view: ClusterView, node: Node) -> Attempts | None:
     return read_attempts(node.annotations.get(DRAIN_FAILED, ""), view.at, _FORGOTTEN_AFTER)
 
 
-def attempts_noted_anew(view: ClusterView, node: Node) -> list[AnnotateNode]:
+def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:
     """What a clock noted ahead of its time would hold until then: drains that failed, purchases."""
     found: list[AnnotateNode] = []
     for key in (DRAIN_FAILED, REPLACEMENT_ASKED):

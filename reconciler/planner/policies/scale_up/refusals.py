@@ -196,8 +196,8 @@ def _by_topology(
     anti = inter_pod_affinity.anti_affinity_room(links, room)[at]
     affinity = inter_pod_affinity.affinity_room(links, room)[at]
     spread = topology_spread.room(links, room, sim.kinds, sim.topologies, sim.version)[at]
-    nobody = bool(links.affinity) and not any(c.counts.any() for c in links.affinity)
-    open_zone = not nobody and any(
+    no_neighbour = bool(links.affinity) and not any(c.counts.any() for c in links.affinity)
+    open_zone = not no_neighbour and any(
         sim.topologies[key].place_of(row.variants) < -1
         for key in ZONE_KEYS & set(sim.topologies)
         if any(c.topology.key == key for c in links.obeyed())

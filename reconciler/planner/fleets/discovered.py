@@ -96,7 +96,7 @@ def _certain(options: Iterable[InstanceOption]) -> dict[str, str]:
 
 
 def _taints(tags: Labels) -> tuple[Taint, ...]:
-    """From `<value>:<effect>`; what is no effect of Kubernetes is left out, as it keeps no pod off."""
+    """From `<value>:<effect>`; what is no effect of Kubernetes keeps no pod off: it is left out."""
     parts = {key: text.rpartition(":") for key, text in _told(tags, "taint/").items()}
     return tuple(
         Taint(key=key, value=value, effect=_EFFECTS[effect])

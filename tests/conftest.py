@@ -7,6 +7,7 @@ with one process working and the others idle.
 """
 
 import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,10 @@ CLOSING_LINES = pytest.StashKey[list[str]]()
 # Terraform spends most of its time on reading the AWS provider's schema, and a third of that on
 # collecting garbage of processes that end in a few seconds.
 os.environ.setdefault("GOGC", "400")  # noqa: TID251 - for what the tests start
+
+# A run that a shell started in the background ignores Ctrl-C, and so would all that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types

@@ -186,7 +186,11 @@ def _candidate(
         return None
     moving: list[Pod] = []
     again: list[Pod] = []
-    blocked: Blocker | None = first_blocker(view, node, status) or _too_young(view, node, status)
+    blocked: Blocker | None = (
+        first_blocker(view, node, status)
+        or _too_young(view, node, status)
+        or context.sets.blocker(node.name)
+    )
     if blocked is None:
         moving, again, blocked = movable(context.judge(status.settings), pods)
     if blocked is not None or not moving:

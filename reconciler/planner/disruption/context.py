@@ -12,6 +12,7 @@ from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.limits.blast_radius import BlastRadiusLimits
 from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
+from reconciler.planner.disruption.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.fleets.inventory import is_draining
 from reconciler.planner.rules import Judge, judge_of
@@ -29,6 +30,8 @@ class DisruptionContext:
     reserve: DemandReserve
     budgets: DisruptionBudgets
     blast_radius: BlastRadiusLimits
+    sets: SetsUnderWay
+    """Decisions of earlier plans to replace several nodes together."""
     draining: frozenset[NodeName]
     """Nodes that are being emptied, by whatever policy."""
     draining_before: int
@@ -102,6 +105,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         reserve=DemandReserve(builder),
         budgets=DisruptionBudgets(view),
         blast_radius=BlastRadiusLimits(view, view.settings.blast_radius),
+        sets=SetsUnderWay(view),
         draining=draining,
         draining_before=sum(map(is_draining, view.nodes.values())),
         non_empty_draining=sum(

@@ -51,8 +51,10 @@ def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> ti
     """How long the node has been empty, when that is long enough and nothing forbids its end."""
     builder = context.builder
     view = builder.view
-    found = first_blocker(view, node, status) or irreplaceable_pod(
-        context.judge(status.settings), view.pods_on.get(node.name, [])
+    found = (
+        first_blocker(view, node, status)
+        or irreplaceable_pod(context.judge(status.settings), view.pods_on.get(node.name, []))
+        or context.sets.blocker(node.name)
     )
     if found is not None:
         builder.block(node, *found)

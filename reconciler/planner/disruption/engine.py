@@ -10,6 +10,7 @@ from reconciler.planner.disruption.drains.soft_taints import mark_unneeded
 from reconciler.planner.disruption.drains_under_way import finish_leaving
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.methods import (
+    composition,
     consolidation,
     departing,
     empty,
@@ -23,13 +24,18 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 FORCED: tuple[Method[PlanBuilder], ...] = (stuck.METHOD, unhealthy.METHOD)
 """Held by no disruption budget; what they take away counts against them."""
 
+EMPTY: tuple[Method[VoluntaryRun], ...] = (empty.METHOD,)
+"""They leave without a move. They come first: what is about to go takes no pods of others."""
+
 VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
-    empty.METHOD,
     departing.METHOD,
     underutilized.METHOD,
     consolidation.METHOD,
 )
-"""Empty nodes first: they leave without a move, and what is about to go takes no pods of others."""
+"""For nodes with pods, one after the other."""
+
+AT_REST: tuple[Method[VoluntaryRun], ...] = (composition.METHOD,)
+"""For sectors in which no node by itself could leave, now or when its time comes."""
 
 AFTERWARDS: tuple[Method[PlanBuilder], ...] = (orphaned.METHOD,)
 """For nodes without a fleet, which no limit of a fleet knows."""
@@ -45,9 +51,14 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     """Go on with the drains of earlier plans, then begin to remove what nothing needs."""
     context = make_context(builder, finish_leaving(builder))
     run = VoluntaryRun(context)
+    for method in EMPTY:
+        method.propose(run)
+    run.open()
     for method in VOLUNTARY:
         method.propose(run)
     run.tend_timers()
+    for method in AT_REST:
+        method.propose(run)
     mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)
     for each in AFTERWARDS:
         each.propose(builder)

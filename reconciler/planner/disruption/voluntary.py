@@ -47,56 +47,69 @@ class VoluntaryRun:
         self._examined: list[Candidate] = []
         self._rest: list[Candidate] = []
         """Candidates that no method has begun to drain."""
-        self._opened = False
 
-    def _open(self) -> None:
-        """Take the what-if cluster as it is when empty nodes have been dealt with."""
-        if self._opened:
-            return
-        self._opened = True
+    def open(self) -> None:
+        """Take the what-if cluster as it is now: empty nodes have been dealt with."""
         context, candidates = self.context, self.candidates
         self._examined = examined(context, candidates) if candidates else []
         self._rest = self._examined
         last = [c.node.name for c in reversed(candidates)]
-        self._simulator = DrainSimulator(context.builder, context.closed, last, context.under_way)
-        self._departures = Departures(context, self._simulator, self._examined)
+        self.simulator = DrainSimulator(context.builder, context.closed, last, context.under_way)
+        self.departures = Departures(context, self.simulator, self._examined)
         context.not_looked_at |= {c.node.name for c in candidates}
         context.not_looked_at -= {c.node.name for c in self._examined}
         row_of = context.view.row_of
-        leaving = [(row_of[c.node.name], self._departures.grouped(c)) for c in self._examined]
-        self._simulator.room_at_first.expect(leaving)
+        leaving = [(row_of[c.node.name], self.departures.grouped(c)) for c in self._examined]
+        self.simulator.room_at_first.expect(leaving)
 
     def drain(self, selects: Callable[[Candidate], bool]) -> None:
         """Begin the drains of the selected candidates as far as the limits allow."""
-        if not self.candidates:
-            return
-        self._open()
-        self._rest = [c for c in self._rest if not (selects(c) and self._begin(c))]
+        sets = self.context.sets
+        self._rest = [
+            c
+            for c in self._rest
+            if sets.set_of(c.node.name) is not None or not (selects(c) and self._begin(c))
+        ]
 
     def tend_timers(self) -> None:
         """Keep the timers of all candidates that stay right; what is simulated is undone."""
         if not self._rest:
             return
-        mark = self._simulator.mark()
+        mark = self.simulator.mark()
         for candidate in self._rest:
-            self._tend_timer(candidate)
-        self._simulator.undo(mark)
+            if self.context.sets.set_of(candidate.node.name) is None:
+                self._tend_timer(candidate)
+        self.simulator.undo(mark)
+
+    def limit_of(self, candidate: Candidate, *, decided: bool = False) -> Blocker | None:
+        """What keeps a candidate from being drained in this plan, for now.
+
+        Args:
+            candidate: The node.
+            decided: Whether an earlier plan decided that it goes: it has no timer then.
+        """
+        return _limit(self.context, self.simulator, candidate, decided=decided)
 
     def _begin(self, candidate: Candidate) -> bool:
         """Begin the drain if everything allows it now; why not is noted."""
-        context, simulator, node = self.context, self._simulator, candidate.node
-        builder = context.builder
-        why = _limit(context, simulator, candidate)
+        builder, node = self.context.builder, candidate.node
+        why = self.limit_of(candidate) or _waits_for_a_set(self.context, candidate)
         if why is not None:
             builder.block(node, *why)
             return False
-        moves = self._departures.leave(candidate)
+        moves = self.departures.leave(candidate)
         if moves is None:
             return self._replace(candidate)
         if not isinstance(moves, Relocation):
             builder.block(node, *moves)
             return False
-        simulator.begin(moves)
+        self.begin(candidate, moves)
+        return True
+
+    def begin(self, candidate: Candidate, moves: Relocation) -> None:
+        """Begin the drain; the moves were made in the what-if cluster."""
+        context, builder = self.context, self.context.builder
+        self.simulator.begin(moves)
         builder.reserve_moves(moves.rows)
         taken = {builder.row_name(row) for row in moves.rows}
         for name in taken:
@@ -109,7 +122,6 @@ class VoluntaryRun:
         context.blast_radius.take(candidate.moving)
         context.non_empty_begun += 1
         builder.begin_removal(_removal(builder, candidate, moves))
-        return True
 
     def _replace(self, candidate: Candidate) -> bool:
         """Ask for the cheaper node that could take its pods, once; whether one is to be had.
@@ -117,7 +129,7 @@ class VoluntaryRun:
         Its pods keep their places until the node has come: given to others meanwhile, they would
         make the purchase vain.
         """
-        builder, node, departures = self.context.builder, candidate.node, self._departures
+        builder, node, departures = self.context.builder, candidate.node, self.departures
         answer = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
         code = "removal" if is_departing(candidate) else "consolidation"
         match answer:
@@ -150,18 +162,18 @@ class VoluntaryRun:
 
     def _needed(self, candidate: Candidate) -> Blocker | None:
         """Why the node is needed after all; None when it is not, or only in this very plan."""
-        builder, status, departures = self.context.builder, candidate.status, self._departures
-        if builder.view.row_of[candidate.node.name] in self._simulator.receiving:
+        builder, status, departures = self.context.builder, candidate.status, self.departures
+        if builder.view.row_of[candidate.node.name] in self.simulator.receiving:
             return IN_USE
         if not self.context.room.may_leave(status.key):
             return at_minimum(status)
         soon = candidate.eligible(self.context.view.at)
         found: Relocation | NewNodes | Blocker | None = departures.leave(candidate, soon=soon)
         if found is None:
-            mark = self._simulator.mark()
+            mark = self.simulator.mark()
             found = departures.leave_in_time(candidate, soon=soon)
             found = found or departures.leave_for_new(candidate, soon=soon)
-            self._simulator.undo(mark)
+            self.simulator.undo(mark)
         if found is None:
             return _no_destination(builder, candidate)
         if isinstance(found, Relocation | NewNodes):
@@ -185,15 +197,29 @@ def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
     return Blocker("no-destination", f"{nowhere}: {why_nothing_is_bought(builder, specs)}")
 
 
+def _waits_for_a_set(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
+    """A blocker while nodes of its sector are replaced together; None when it need not wait.
+
+    What goes only to save money waits, and nothing is asked for in the place of other nodes.
+    """
+    if is_departing(candidate) or candidate.status.settings.sector not in context.sets.sectors:
+        return None
+    return Blocker("consolidation", "it waits until nodes of its sector have been replaced")
+
+
 def _limit(
-    context: DisruptionContext, simulator: DrainSimulator, candidate: Candidate
+    context: DisruptionContext,
+    simulator: DrainSimulator,
+    candidate: Candidate,
+    *,
+    decided: bool,
 ) -> Blocker | None:
-    """What keeps a candidate from being drained in this plan, for now."""
+    """See `VoluntaryRun.limit_of`."""
     view, settings = context.view, candidate.status.settings.scale_in
     if view.row_of[candidate.node.name] in simulator.receiving:
         return IN_USE
     settles = candidate.settles_for(view.at)
-    if not candidate.unneeded_long_enough(view.at):
+    if not (decided or candidate.unneeded_long_enough(view.at)):
         waits = timedelta(seconds=settings.unneeded_seconds)
         waits -= view.at - (candidate.since or view.at)
         return Blocker("unneeded-time", f"{candidate.because}; {duration(waits)} to go")

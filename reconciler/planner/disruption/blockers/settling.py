@@ -24,9 +24,15 @@ def settled_at(
         policy: `scale-in`, or `consolidation` for a move that only saves money.
         settings: The scale-in settings of the node's fleet.
     """
-    bound = [at for pod in pods if counts(pod) for at in (pod.started_at or pod.created_at,) if at]
-    if not bound:
+    latest = last_bound(pods)
+    if latest is None:
         return None
     saving_only = policy == "consolidation"
     seconds = settings.consolidate_after_seconds if saving_only else settings.settle_seconds
-    return max(bound) + timedelta(seconds=seconds)
+    return latest + timedelta(seconds=seconds)
+
+
+def last_bound(pods: Iterable[Pod]) -> datetime | None:
+    """When the last of the pods came to its node; None when nothing tells."""
+    bound = (pod.started_at or pod.created_at for pod in pods if counts(pod))
+    return max((at for at in bound if at is not None), default=None)

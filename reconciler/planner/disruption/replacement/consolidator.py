@@ -225,11 +225,11 @@ class Consolidator:
             and not status.settings.departing
             and self._is_better(candidate, status.key)
             and (status.max is None or self._context.builder.size_of(status.key) < status.max)
-            and status.settings.sector in self._sectors_of(candidate)
+            and status.settings.sector in self.sectors_of(candidate)
             and self._affordable(status)
         )
 
-    def _sectors_of(self, candidate: Candidate) -> frozenset[str]:
+    def sectors_of(self, candidate: Candidate) -> frozenset[str]:
         """The sectors whose fleets are asked for nodes for its pods, as when they wait."""
         name = candidate.node.name
         if name not in self._sectors:

@@ -36,7 +36,7 @@ class Departures:
         self, context: DisruptionContext, simulator: DrainSimulator, candidates: Sequence[Candidate]
     ) -> None:
         self._context = context
-        self._simulator = simulator
+        self.simulator = simulator
         self.consolidator = Consolidator(context, simulator)
         self._conflict = ReplacementConflict(
             context, simulator, self.consolidator, candidates, self.grouped
@@ -68,6 +68,20 @@ class Departures:
         groups = self.grouped(candidate)
         move = partial(self.consolidator.move, candidate, groups, more)
         return self._checked(candidate, move, soon=soon)
+
+    def leave_with_set(self, candidate: Candidate, new: Sequence[int]) -> Relocation | None:
+        """As `leave`, of a node whose set was decided on, with the new nodes of that set.
+
+        Args:
+            candidate: The node that leaves.
+            new: The rows of the new nodes.
+
+        Returns:
+            Where its pods go, or None when it cannot leave: nothing is changed then.
+        """
+        move = partial(self.simulator.move, candidate.node, self.grouped(candidate), new)
+        found = self._checked(candidate, move, soon=False)
+        return found if isinstance(found, Relocation) else None
 
     def leave_in_time(
         self, candidate: Candidate, *, soon: bool = True
@@ -112,14 +126,14 @@ class Departures:
         soon: bool,
     ) -> Relocation | Blocker | None:
         """As `leave`, with new nodes, whichever zone they come up in."""
-        mark, found = self._simulator.mark(), None
+        mark, found = self.simulator.mark(), None
         for each in [*in_each_zone(spec), spec]:
-            self._simulator.undo(mark)
-            rows = [self._simulator.add_row(each) for _ in range(count)]
-            move = partial(self._simulator.move, candidate.node, groups, rows)
+            self.simulator.undo(mark)
+            rows = [self.simulator.add_row(each) for _ in range(count)]
+            move = partial(self.simulator.move, candidate.node, groups, rows)
             found = self._checked(candidate, move, soon=soon)
             if not isinstance(found, Relocation):
-                self._simulator.undo(mark)
+                self.simulator.undo(mark)
                 return found
         return found
 
@@ -127,25 +141,25 @@ class Departures:
         self, candidate: Candidate, move: Callable[[], Relocation | None], *, soon: bool
     ) -> Relocation | Blocker | None:
         """The moves, unless something speaks against them: they are undone then."""
-        mark, receiving = self._simulator.mark(), frozenset(self._simulator.receiving)
+        mark, receiving = self.simulator.mark(), frozenset(self.simulator.receiving)
         moves = move()
         if moves is None:
             return None
         why = self._objection(candidate, moves, receiving, soon=soon)
         if why is None:
             return moves
-        self._simulator.undo(mark)
+        self.simulator.undo(mark)
         return why
 
     def _objection(
         self, candidate: Candidate, moves: Relocation, receiving: frozenset[int], *, soon: bool
     ) -> Blocker | None:
         """What speaks against the moves that were just made."""
-        if not self._simulator.survives_spreading(moves):
+        if not self.simulator.survives_spreading(moves):
             tight = "its pods fit elsewhere only when packed more tightly than kube-scheduler does"
             return Blocker("no-destination", tight)
         if not self._context.reserve.holds(
-            candidate.status.settings.sector, self._simulator.staying
+            candidate.status.settings.sector, self.simulator.staying
         ):
             return NEEDED_BACK
         if not soon:

@@ -33,6 +33,7 @@ class Mark:
     journal: tuple[int, int]
     out: tuple[tuple[int, NodeName, set[int]], ...]
     staying: BoolArray
+    begun: int
 
 
 class DrainSimulator:
@@ -83,6 +84,7 @@ class DrainSimulator:
             journal=self._builder.sim.fork(),
             out=tuple(self._out),
             staying=self.staying.copy(),
+            begun=len(self._begun),
         )
 
     def undo(self, mark: Mark) -> None:
@@ -92,6 +94,7 @@ class DrainSimulator:
             builder.sim.set_schedulable(row, node_row(builder.view.nodes[name]))
         self.staying = mark.staying.copy()
         self._out = list(mark.out)
+        del self._begun[mark.begun :]
         self.receiving = {row for _, _, rows in self._out for row in rows}
         builder.sim.revert(mark.journal)
 
@@ -119,16 +122,11 @@ class DrainSimulator:
             groups: Its pods that have to move.
             also: Further rows that may take them, after all others.
         """
-        builder, row = self._builder, self._builder.view.row_of[node.name]
+        row = self._builder.view.row_of[node.name]
         if self._is_hopeless(row, groups, also):
             return None
         before = self.mark()
-        for pod_class, pods in groups:
-            builder.sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
-        tainted = (*node.taints, _DRAINING)
-        builder.sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
-        self.staying[row] = False
-        self._out.append((row, node.name, set()))
+        self.take_out(node, groups)
         taken = self.relocate(groups, also)
         if taken is None:
             self.undo(before)
@@ -137,6 +135,26 @@ class DrainSimulator:
         self._out[-1] = (row, node.name, rows)
         self.receiving |= rows
         return Relocation(node=node, groups=groups, taken=taken, rows=sorted(rows))
+
+    def take_out(self, node: Node, groups: Sequence[Group]) -> None:
+        """Take a node out with its pods, which have no place then."""
+        sim, row = self._builder.sim, self._builder.view.row_of[node.name]
+        for pod_class, pods in groups:
+            sim.place(pod_class, np.array([row]), np.array([-len(pods)]))
+        tainted = (*node.taints, _DRAINING)
+        sim.set_schedulable(row, node_row(node, taints=tainted, closed=True))
+        self.staying[row] = False
+        self._out.append((row, node.name, set()))
+
+    def place_what_fits(self, groups: Sequence[Group]) -> list[tuple[PodClass, int]]:
+        """Place pods that have been taken off their nodes; return what fits nowhere, by class."""
+        left: list[tuple[PodClass, int]] = []
+        for pod_class, pods in groups:
+            found = fill(self._builder.sim, pod_class, len(pods), *self._open_to(()), MOVES)
+            missing = len(pods) - sum(amount for _, amount in found)
+            if missing:
+                left.append((pod_class, missing))
+        return left
 
     def relocate(
         self, groups: Sequence[Group], also: Sequence[int] = ()
@@ -159,6 +177,14 @@ class DrainSimulator:
                 return None
             taken.append(found)
         return taken
+
+    def open(self, rows: Sequence[int]) -> None:
+        """Rows of new nodes take pods like those of nodes that stay."""
+        self.staying[list(rows)] = True
+
+    def note(self, moves: Relocation) -> None:
+        """The moves stay for now: what moves after them has to find room beside them."""
+        self._begun.append(moves)
 
     def begin(self, moves: Relocation) -> None:
         """The moves stay: whatever moves after them has to find room beside them.

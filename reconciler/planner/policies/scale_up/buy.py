@@ -9,13 +9,11 @@ import numpy as np
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder, TargetReason
 from reconciler.planner.capacity.items import OfferTable, Want
-from reconciler.planner.capacity.problem import Offer
-from reconciler.planner.capacity.purchase import Budget, Purchase, buy
+from reconciler.planner.capacity.purchase import Purchase, buy
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.money import cost_limits
-from reconciler.planner.placement.arrays import UNLIMITED, IntArray
+from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
-from reconciler.planner.placement.filters import resources
 from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
 from reconciler.planner.policies.scale_up.fallback import (
     any_spot_without_fallback,
@@ -135,7 +133,7 @@ def _buy_tier(
             wants,
             table,
             settings.expander,
-            _budget(builder, settings.name),
+            purchase_budget(builder, settings.name),
             builder.view.settings.search_budget_seconds,
         )
         offered.note(table, purchase)
@@ -157,28 +155,6 @@ def _by_allowed(
         groups.setdefault(allowed, []).append(waiting)
     groups.pop((), None)
     return groups
-
-
-def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
-    """The fleet's next nodes as something to buy."""
-    node = builder.view.offers[status.key]
-    target = builder.size_of(status.key)
-    return Offer(
-        node=node,
-        most=UNLIMITED if status.max is None else max(0, status.max - target),
-        vector=builder.sim.offer_of(node.row),
-        over_subscription=round(status.settings.over_subscription * resources.WHOLE),
-        priority=status.settings.priority,
-    )
-
-
-def _budget(builder: PlanBuilder, sector: str) -> Budget:
-    """What may still be bought: by the cluster's and the sector's cost, and by `raise_limits`."""
-    raised = raise_limits(builder)
-    money = [max(0, limit.left) for limit in cost_limits(builder, sector)]
-    money += [limit.left for limit in raised if limit.money]
-    nodes = [limit.left for limit in raised if not limit.money]
-    return Budget(nano_usd_per_hour=min(money, default=None), nodes=min(nodes, default=None))
 
 
 def _record(builder: PlanBuilder, classes: list[WaitingClass], purchase: Purchase) -> None:

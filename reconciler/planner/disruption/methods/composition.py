@@ -1,0 +1,99 @@
+"""Sets of nodes that fewer or cheaper ones together can replace (docs/scale-in.md).
+
+The last step of consolidation: it decides only in a sector where nothing else is to do, and where
+no set is under way. The new nodes are asked for first; `consolidation` empties the set when they
+have come.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from reconciler.model.actions import REPLACEMENT_SET
+from reconciler.planner.disruption.blockers.settling import last_bound
+from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
+from reconciler.planner.disruption.drains.actions import annotate
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
+from reconciler.planner.disruption.replacement_sets import encode, rests_until
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.text import counted_noun
+
+
+def propose(run: VoluntaryRun) -> None:
+    """Decide on the best set of each sector that is at rest."""
+    view = run.context.view
+    if not view.settings.consolidation or not run.candidates:
+        return
+    busy = _busy_sectors(run)
+    pools: dict[tuple[str, str], list[Candidate]] = {}
+    for each in run.candidates:
+        sector = each.status.settings.sector
+        if sector not in busy and _may_join(run, each):
+            pools.setdefault((sector, each.status.key.region), []).append(each)
+    for (sector, _), pool in sorted(pools.items(), key=lambda each: each[0]):
+        if sector not in busy and len(pool) > 1:
+            found = SetSearch(run.context, run.departures, sector).best(_within_room(run, pool))
+            if found is not None:
+                _ask(run, found)
+                busy.add(sector)
+
+
+def _busy_sectors(run: VoluntaryRun) -> set[str]:
+    """Sectors in which something happens, or is about to."""
+    builder, view = run.context.builder, run.context.view
+    busy = set(run.context.sets.sectors)
+    busy.update(s for w in builder.waiting if w.done for s in w.sectors)
+    owners, statuses = view.inventory.fleet_of_node, view.statuses
+    changing = {p.key for p in builder.planned_nodes.values()}
+    changing |= {key for key in statuses if builder.new_nodes(key)}
+    changing |= {r.key for r in builder.removals if r.key in statuses}
+    moving = [*run.context.unneeded, *(n for n in owners if is_draining(view.nodes[n]))]
+    changing |= {owners[name] for name in moving if name in owners}
+    return busy | {statuses[key].settings.sector for key in changing}
+
+
+def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
+    """Whether the node may belong to a set: no pod came to it for as long as any timer asks."""
+    view, status = run.context.view, candidate.status
+    if status.settings.departing or not view.offers[status.key].priced:
+        return False
+    settings, latest = status.settings.scale_in, last_bound(candidate.placed)
+    rests = max(settings.consolidate_after_seconds, settings.unneeded_seconds)
+    if latest is not None and view.at - latest < timedelta(seconds=rests):
+        return False
+    if rests_until(view, candidate.node) is not None:
+        return False
+    sector = status.settings.sector
+    return sector in run.departures.consolidator.sectors_of(candidate) and may_go_in_time(
+        run.context, candidate
+    )
+
+
+def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate]:
+    """As many nodes of each fleet as it can do without, the least used ones."""
+    left = dict(run.context.room.left)
+    found: list[Candidate] = []
+    for each in sorted(pool, key=lambda c: (c.share, c.node.name)):
+        if left[each.status.key] > 0:
+            left[each.status.key] -= 1
+            found.append(each)
+    return found
+
+
+def _ask(run: VoluntaryRun, found: ProposedSet) -> None:
+    """Ask for the new nodes, and note the decision on every node of the set."""
+    builder = run.context.builder
+    text = encode(builder.view.at, found.wanted, found.saving)
+    nodes, saved = counted_noun(len(found.members), "node"), found.saving / NANO
+    because = f"{nodes} can be replaced together, which saves {saved:.4g} USD/h"
+    for key, count in sorted(found.wanted.items()):
+        builder.ask_for_replacements(key, count, "consolidation", because)
+    for each in found.members:
+        builder.mark(annotate(each.node, REPLACEMENT_SET, text, "consolidation", because))
+        builder.block(each.node, "consolidation", f"{because}; it goes when the new ones have come")
+        run.context.unneeded[each.node.name] = "consolidation"
+
+
+METHOD = Method(name="consolidation", policy="consolidation", propose=propose)

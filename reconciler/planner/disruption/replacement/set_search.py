@@ -1,0 +1,215 @@
+"""The search for a set of nodes that cheaper ones together could replace.
+
+One node rarely fits into one cheaper node, and a sector whose nodes are each half used can still
+run on fewer or smaller ones. So the pods of the worst used nodes are taken off together, placed on
+the nodes that stay, and the purchase search says what the rest would cost. Where it would buy what
+the set already has, those nodes stay and the set gets smaller.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import FleetKey
+from reconciler.planner.capacity.items import OfferTable
+from reconciler.planner.capacity.purchase import buy
+from reconciler.planner.disruption.blockers.move_cost import move_cost_nano_usd, moves_rank
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
+from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import grouped
+from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.node_rows import in_each_zone
+from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.placement.simulation import RowSpec
+
+NODES_MAX = 100
+"""So many nodes of a sector are looked at together. Source: Karpenter's multi-node limit."""
+SAVING_NANO_USD_MIN = NANO // 100
+"""A set has to save a cent an hour."""
+SEARCH_SECONDS = 0.05
+"""What one purchase search may take, counted in steps of known cost."""
+ROUNDS_MAX = 4
+"""So often a set is made smaller by the nodes that would be bought again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedSet:
+    """Nodes that may leave together, and the new ones that are to be asked for."""
+
+    members: tuple[Candidate, ...]
+    """In the order in which they leave."""
+    wanted: Mapping[FleetKey, int]
+    saving: int
+    """Billionths of a dollar per hour."""
+    worth: int
+    """The same less what the moves cost: the set with the most is the best one."""
+
+
+class SetSearch:
+    """Looks for the set of one sector that saves most.
+
+    Args:
+        context: The run.
+        departures: What takes nodes out of the what-if cluster.
+        sector: Where the nodes are, and the new ones come.
+    """
+
+    def __init__(self, context: DisruptionContext, departures: Departures, sector: str) -> None:
+        self._context = context
+        self._builder = context.builder
+        self._departures = departures
+        self._simulator: DrainSimulator = departures.simulator
+        self._sector = sector
+
+    def best(self, pool: Sequence[Candidate]) -> ProposedSet | None:
+        """Return the best set among these nodes of one region; None when none is worth it.
+
+        Nothing is changed.
+        """
+        ordered = sorted(pool, key=self._wasted_most)[:NODES_MAX]
+        table = self._offers(ordered)
+        if not table.offers:
+            return None
+        best: ProposedSet | None = None
+        seen: set[frozenset[str]] = set()
+        for size in _sizes(len(ordered)):
+            members: Sequence[Candidate] = ordered[:size]
+            for _ in range(ROUNDS_MAX):
+                names = frozenset(c.node.name for c in members)
+                if len(members) < 2 or names in seen:
+                    break
+                seen.add(names)
+                wanted = self._price(members, table)
+                if wanted is None:
+                    break
+                smaller = self._without_rebought(members, wanted)
+                if len(smaller) == len(members):
+                    found = self._checked(members, wanted)
+                    if found is not None and (best is None or found.worth > best.worth):
+                        best = found
+                    break
+                members = smaller
+        return best
+
+    def _wasted_most(self, candidate: Candidate) -> tuple[object, ...]:
+        """The nodes with the most unused money first."""
+        wasted = self._price_of(candidate) * (1 - min(1.0, candidate.share))
+        return (-wasted, *moves_rank(candidate.moving), candidate.node.name)
+
+    def _price_of(self, candidate: Candidate) -> int:
+        return self._context.view.offers[candidate.status.key].nano_usd_per_hour
+
+    def _offers(self, pool: Sequence[Candidate]) -> OfferTable:
+        """What may be bought in the sector and region of these nodes."""
+        view = self._context.view
+        region = pool[0].status.key.region
+        usable = [
+            status
+            for status in view.inventory.fleets
+            if status.settings.sector == self._sector
+            and status.key.region == region
+            and not status.unavailable
+            and not status.settings.departing
+            and view.offers[status.key].priced
+        ]
+        offers = [offer_of(self._builder, status) for status in usable]
+        return OfferTable(self._builder.sim, [offer for offer in offers if offer.most > 0])
+
+    def _price(
+        self, members: Sequence[Candidate], table: OfferTable
+    ) -> Mapping[FleetKey, int] | None:
+        """The cheapest new nodes that take what fits nowhere else; None when some is left over."""
+        mark = self._simulator.mark()
+        pods: list[Pod] = []
+        for each in members:
+            self._simulator.take_out(each.node, self._departures.grouped(each))
+            pods += each.placed
+        left = self._simulator.place_what_fits(grouped(self._context.view, pods))
+        budget = purchase_budget(self._builder, self._sector)
+        bought = buy(self._builder.sim, left, table, "cost", budget, SEARCH_SECONDS)
+        self._simulator.undo(mark)
+        if bought.left or bought.over_budget:
+            return None
+        counts: dict[FleetKey, int] = {}
+        for _, node in bought.rows:
+            counts[node.key] = counts.get(node.key, 0) + 1
+        return counts
+
+    def _without_rebought(
+        self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
+    ) -> Sequence[Candidate]:
+        """Leave out the best used nodes of fleets of which as many would be bought again."""
+        left = dict(wanted)
+        staying: set[str] = set()
+        for each in sorted(members, key=lambda c: (-c.share, c.node.name)):
+            if left.get(each.status.key, 0) > 0:
+                left[each.status.key] -= 1
+                staying.add(each.node.name)
+        return [each for each in members if each.node.name not in staying]
+
+    def _checked(
+        self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
+    ) -> ProposedSet | None:
+        """The set as it would go, node after node, in whichever zone the new nodes come up."""
+        ordered: Sequence[Candidate] = sorted(
+            members, key=lambda c: (*moves_rank(c.moving), c.node.name)
+        )
+        if not wanted or self._saving(ordered, wanted) is None:
+            return None
+        view = self._context.view
+        specs = [view.offers[key].row for key, count in wanted.items() for _ in range(count)]
+        zones = max(len(list(in_each_zone(spec))) for spec in specs)
+        for number in range(zones + 1):
+            ordered = self._leaving(ordered, [_in_zone(spec, number) for spec in specs])
+        return self._saving(ordered, wanted)
+
+    def _leaving(
+        self, members: Sequence[Candidate], specs: Sequence[RowSpec]
+    ) -> Sequence[Candidate]:
+        """Those of the nodes that can leave one after the other when the new ones are there."""
+        mark = self._simulator.mark()
+        rows = [self._simulator.add_row(spec) for spec in specs]
+        self._simulator.open(rows)
+        able: list[Candidate] = []
+        for each in members:
+            moves = self._departures.leave_with_set(each, rows)
+            if moves is not None:
+                self._simulator.note(moves)
+                able.append(each)
+        self._simulator.undo(mark)
+        return able
+
+    def _saving(
+        self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
+    ) -> ProposedSet | None:
+        """The set, if it saves enough for what it costs to move its pods."""
+        offers = self._context.view.offers
+        before = sum(map(self._price_of, members))
+        saving = before - sum(offers[key].nano_usd_per_hour * n for key, n in wanted.items())
+        cost = sum(
+            move_cost_nano_usd(c.moving, c.status.settings.scale_in.move_cost_usd) for c in members
+        )
+        least = max(SAVING_NANO_USD_MIN, before * SAVING_PERCENT_MIN // 100, cost)
+        if not members or saving < least:
+            return None
+        return ProposedSet(
+            members=tuple(members), wanted=wanted, saving=saving, worth=saving - cost
+        )
+
+
+def _sizes(most: int) -> list[int]:
+    """All of them, then fewer and fewer."""
+    found: list[int] = []
+    while most > 1:
+        found.append(most)
+        most = min(most - 1, most * 3 // 4)
+    return found
+
+
+def _in_zone(spec: RowSpec, number: int) -> RowSpec:
+    """The row as it comes up in the zone of that number; as EC2 chooses beyond the last one."""
+    zones = list(in_each_zone(spec))
+    return zones[number] if number < len(zones) else spec

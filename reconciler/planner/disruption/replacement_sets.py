@@ -1,0 +1,170 @@
+"""Decisions to replace several nodes together by cheaper ones, as they are kept on the nodes.
+
+Every node of a set carries the same annotation: when it was decided, which new nodes were asked
+for, and what that saves. Any replica can go on with it, after a restart too.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey, NodeName, Region
+from reconciler.planner.cool_off import cool_off
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
+from reconciler.planner.disruption.drains.idleness import parse_time
+from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.text import counted_noun, rfc3339
+from reconciler.planner.view import ClusterView
+
+LASTS_MAX = timedelta(hours=1)
+"""A set whose nodes have not gone so long after the new ones should have come is given up."""
+TEXT_MAX = 2_000
+"""Longer annotations are not read."""
+_FORGOTTEN_AFTER = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplacementSet:
+    """Nodes that leave together, and the new nodes that take their pods."""
+
+    at: datetime
+    """When it was decided."""
+    sector: str
+    wanted: Mapping[FleetKey, int]
+    """How many new nodes of which fleets were asked for."""
+    members: tuple[Node, ...]
+    """The nodes of the set that are still there, those that drain among them."""
+    came: tuple[NodeName, ...]
+    """The new nodes that have joined."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all new nodes have joined."""
+        return len(self.came) >= sum(self.wanted.values())
+
+
+class SetsUnderWay:
+    """The sets that were decided by earlier plans and are not finished.
+
+    Args:
+        view: The facts.
+    """
+
+    def __init__(self, view: ClusterView) -> None:
+        noted: dict[str, list[Node]] = {}
+        for name in sorted(view.inventory.fleet_of_node):
+            text = view.nodes[name].annotations.get(REPLACEMENT_SET)
+            if text is not None:
+                noted.setdefault(text, []).append(view.nodes[name])
+        self.unreadable: list[Node] = []
+        """Nodes whose annotation says nothing: it is taken off."""
+        self.found: list[ReplacementSet] = []
+        for text, nodes in noted.items():
+            decided = _decode(text, view.at)
+            if decided is None:
+                self.unreadable += nodes
+            else:
+                self.found.append(_read(view, *decided, nodes))
+        self._set_of = {node.name: each for each in self.found for node in each.members}
+        self._new = {name: each for each in self.found for name in each.came}
+
+    def set_of(self, name: NodeName) -> ReplacementSet | None:
+        """The set that the node is to leave with; None where it belongs to none."""
+        return self._set_of.get(name)
+
+    def blocker(self, name: NodeName) -> Blocker | None:
+        """Why a new node stays: it is to take the pods of a set; None for all others."""
+        each = None if name in self._set_of else self._new.get(name)
+        if each is None:
+            return None
+        nodes = counted_noun(len(each.members), "node")
+        return Blocker("consolidation", f"the pods of {nodes} are to come to it")
+
+    @property
+    def sectors(self) -> frozenset[str]:
+        """Sectors in which a set is under way: no other begins there."""
+        return frozenset(each.sector for each in self.found)
+
+
+def encode(at: datetime, wanted: Mapping[FleetKey, int], saving_nano_usd: int) -> str:
+    """The text of the annotation."""
+    new = {f"{key.name}@{key.region}": count for key, count in sorted(wanted.items())}
+    noted = {"at": rfc3339(at), "new": new, "saves_usd_per_hour": saving_nano_usd / NANO}
+    return json.dumps(noted, separators=(",", ":"))
+
+
+def rests_until(view: ClusterView, node: Node) -> datetime | None:
+    """Until when the node belongs to no new set, after one that failed; None when it may."""
+    noted = node.annotations.get(REPLACEMENT_SET_FAILED, "")
+    failed = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
+    if failed is None:
+        return None
+    until = failed.latest + cool_off(failed.count)
+    return until if until > view.at else None
+
+
+def failed_again(view: ClusterView, node: Node) -> Attempts:
+    """One more failure of a set that the node belonged to."""
+    noted = node.annotations.get(REPLACEMENT_SET_FAILED, "")
+    failed = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
+    return Attempts(latest=view.at, count=1 if failed is None else failed.count + 1)
+
+
+def _decode(text: str, at: datetime) -> tuple[datetime, dict[FleetKey, int]] | None:
+    """When it was decided and what was asked for; None where that cannot be read."""
+    try:
+        noted = json.loads(text) if len(text) <= TEXT_MAX else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(noted, dict) or not isinstance(noted.get("new"), dict):
+        return None
+    decided = parse_time(noted["at"]) if isinstance(noted.get("at"), str) else None
+    wanted = {_key(name): count for name, count in noted["new"].items()}
+    if decided is None or not all(type(n) is int and n > 0 for n in wanted.values()):
+        return None
+    return min(decided, at), wanted
+
+
+def _key(text: str) -> FleetKey:
+    name, _, region = text.partition("@")
+    return FleetKey(name=name, region=Region(region))
+
+
+def _read(
+    view: ClusterView, at: datetime, wanted: Mapping[FleetKey, int], nodes: list[Node]
+) -> ReplacementSet:
+    owners = view.inventory.fleet_of_node
+    came = [name for key, most in wanted.items() for name in _came(view, key, at, most, nodes)]
+    return ReplacementSet(
+        at=at,
+        sector=view.statuses[owners[nodes[0].name]].settings.sector,
+        wanted=wanted,
+        members=tuple(n for n in nodes if n.name not in view.inventory.leaving),
+        came=tuple(came),
+    )
+
+
+def _came(
+    view: ClusterView, key: FleetKey, at: datetime, most: int, members: Iterable[Node]
+) -> list[NodeName]:
+    """The first nodes of the fleet that joined after the decision."""
+    status = view.statuses.get(key)
+    if status is None:
+        return []
+    leaving = {node.name for node in members} | view.inventory.leaving
+    joined = sorted(
+        (node.created_at, node.name)
+        for node in status.nodes
+        if node.created_at is not None
+        and node.created_at > at
+        and node.ready
+        and node.name not in leaving
+        and node.name not in view.unequipped
+        and not is_draining(node)
+    )
+    return [name for _, name in joined[:most]]

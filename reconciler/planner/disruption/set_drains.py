@@ -1,0 +1,108 @@
+"""Sets of nodes that earlier plans decided to replace: emptied node after node, or given up."""
+
+from datetime import timedelta
+
+from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.move_cost import moves_rank
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.drains.actions import annotate
+from reconciler.planner.disruption.replacement_sets import (
+    LASTS_MAX,
+    ReplacementSet,
+    failed_again,
+)
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.text import counted_noun
+
+
+def go_on(run: VoluntaryRun) -> None:
+    """Begin the next drains of each set, as far as the limits allow; give up what cannot go on."""
+    builder, sets = run.context.builder, run.context.sets
+    for node in sets.unreadable:
+        because = "which nodes were to be replaced together cannot be read"
+        builder.mark(annotate(node, REPLACEMENT_SET, None, "consolidation", because))
+    for each in sets.found:
+        why = _over(run, each) or _drain(run, each)
+        if why is not None:
+            _give_up(run, each, why)
+
+
+def _over(run: VoluntaryRun, each: ReplacementSet) -> str | None:
+    """Why the set is not gone on with; None while it may be."""
+    view = run.context.view
+    if not view.settings.consolidation:
+        return "consolidation is switched off"
+    missing = len(each.came) < sum(each.wanted.values())
+    refusing = [k.name for k in each.wanted if (s := view.statuses.get(k)) and s.unavailable]
+    if missing and refusing:
+        return f"{', '.join(sorted(refusing))} cannot give the new nodes now"
+    if view.at - each.at > _patience(run) + LASTS_MAX:
+        return "its nodes have not all gone within the time that a set has"
+    return None
+
+
+def _patience(run: VoluntaryRun) -> timedelta:
+    """How long the new nodes may take to join."""
+    return timedelta(seconds=run.context.view.settings.instance_init_seconds)
+
+
+def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
+    """Begin the drains that may begin now; return why no node of the set can leave any more."""
+    context = run.context
+    builder, at = context.builder, context.view.at
+    staying = [node for node in each.members if not is_draining(node)]
+    for node in staying:
+        context.unneeded[node.name] = "consolidation"
+    if not each.complete and at - each.at < _patience(run):
+        coming = counted_noun(sum(each.wanted.values()) - len(each.came), "new node")
+        for node in staying:
+            because = f"{counted_noun(len(each.members), 'node')} go together when {coming} came"
+            builder.block(node, "consolidation", because)
+        return None
+    names = {node.name for node in staying}
+    able = len(staying) < len(each.members)
+    for candidate in sorted((c for c in run.candidates if c.node.name in names), key=_order):
+        able |= _drain_next(run, candidate)
+    return None if able or not staying else "the pods of its nodes fit on no other node now"
+
+
+def _order(candidate: Candidate) -> tuple[object, ...]:
+    """As the set was checked when it was decided."""
+    return (*moves_rank(candidate.moving), candidate.node.name)
+
+
+def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:
+    """Begin the drain if the limits allow it now; whether the node can leave, now or later.
+
+    What its pods take is seen by those after it either way.
+    """
+    builder = run.context.builder
+    why = run.limit_of(candidate, decided=True)
+    moves = run.departures.leave_with_set(candidate, ())
+    if moves is None:
+        why = Blocker("no-destination", "its pods do not fit where its set was to move them")
+        builder.block(candidate.node, *why)
+        return False
+    if why is not None:
+        builder.block(candidate.node, *why)
+        run.simulator.note(moves)
+        return True
+    run.begin(candidate, moves)
+    return True
+
+
+def _give_up(run: VoluntaryRun, each: ReplacementSet, because: str) -> None:
+    """The nodes that do not drain stay, and rest before they belong to another set."""
+    view = run.context.view
+    for node in each.members:
+        if is_draining(node):
+            continue
+        run.context.unneeded.pop(node.name, None)
+        run.context.builder.block(node, "consolidation", f"its set was given up: {because}")
+        noted = str(failed_again(view, node))
+        run.context.builder.mark(
+            annotate(node, REPLACEMENT_SET_FAILED, noted, "consolidation", because),
+            annotate(node, REPLACEMENT_SET, None, "consolidation", because),
+        )

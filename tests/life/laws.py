@@ -5,12 +5,16 @@ program acted on a picture that the world had left behind meanwhile (a stale cac
 protected between the plan and the eviction), the law asks only for what the picture could show.
 """
 
+import json
 from collections.abc import Callable, Iterator
 
 from reconciler.adapters.memory import Call
+from reconciler.model.actions import REPLACEMENT_SET, AnnotateNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import FleetSettings
 from tests.builders import is_tainted
 from tests.life.happenings import Happenings
@@ -45,6 +49,9 @@ class Laws:
         """Nodes that carried our taint when it was taken off."""
         self._waiting_when_seen = 0
         """Pods that waited in the last picture of the cluster."""
+        self._asked_for_sets = 0
+        """New nodes that the last plan asks for in the place of sets of nodes."""
+        stage.process.plan_hooks.append(self._planned)
         self._laws: dict[str, Callable[[Call], None]] = {
             "observe_cluster": self._observing,
             "evict_pod": self._evicting,
@@ -228,6 +235,14 @@ class Laws:
     def _waiting(self) -> int:
         return sum(p.node_name is None and not p.deleting for p in self._world.pods())
 
+    def _planned(self, _snapshot: Snapshot, plan: Plan) -> None:
+        noted = {
+            action.value
+            for action in plan.actions
+            if isinstance(action, AnnotateNode) and action.key == REPLACEMENT_SET and action.value
+        }
+        self._asked_for_sets = sum(sum(json.loads(text)["new"].values()) for text in noted)
+
     def _observing(self, _call: Call) -> None:
         """A plan serves the pods of its picture, though some are gone when it is carried out."""
         if self._stage.process.frozen_at is None:
@@ -238,7 +253,7 @@ class Laws:
         waiting = max(self._waiting(), self._waiting_when_seen)
         settings = self._stage.process.settings
         at_once = max(f.scale_in.non_empty_at_once_max for f in settings.fleets())
-        consolidating = at_once if settings.consolidation else 0
+        consolidating = max(at_once, self._asked_for_sets) if settings.consolidation else 0
         if target > max(before, members, least) + waiting + consolidating + 1:
             self._break(f"{name} raised from {before} to {target} for {waiting} pods")
 

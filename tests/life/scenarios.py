@@ -235,6 +235,13 @@ def _consolidation(scene: Scene) -> None:
     scene.pods("batch", "1", 1)
 
 
+def _replacement_set(scene: Scene) -> None:
+    """Three nodes of 4 CPU that only together can be replaced by a cheaper one of 8."""
+    scene.set_target("primary-small", 3)
+    scene.world.advance(60)
+    scene.pods("web", "2500m", 3)
+
+
 def _maximum(scene: Scene) -> None:
     """The maximum falls while EC2 still owes nodes, and a Job runs."""
     scene.set_target("primary-small", 1)
@@ -279,6 +286,13 @@ SCENARIOS = (
     Scenario("an instance is interrupted", _interruption, 300),
     Scenario(
         "consolidation", _consolidation, 420, replace(_USUAL, consolidation=True), evicts=True
+    ),
+    Scenario(
+        "nodes are replaced together",
+        _replacement_set,
+        700,
+        replace(_USUAL, consolidation=True),
+        evicts=True,
     ),
     Scenario("the maximum is lowered", _maximum, 300),
     Scenario(

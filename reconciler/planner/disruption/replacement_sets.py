@@ -68,7 +68,7 @@ class SetsUnderWay:
             decided = _decode(text, view.at)
             if decided is None:
                 self.unreadable += nodes
-            else:
+            elif any(node.name not in view.inventory.leaving for node in nodes):
                 self.found.append(_read(view, *decided, nodes))
         self._set_of = {node.name: each for each in self.found for node in each.members}
         self._new = {name: each for each in self.found for name in each.came}

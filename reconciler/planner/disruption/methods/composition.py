@@ -63,7 +63,8 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     rests = max(settings.consolidate_after_seconds, settings.unneeded_seconds)
     if latest is not None and view.at - latest < timedelta(seconds=rests):
         return False
-    if rests_until(view, candidate.node) is not None:
+    noted = REPLACEMENT_SET in candidate.node.annotations
+    if noted or rests_until(view, candidate.node) is not None:
         return False
     sector = status.settings.sector
     return sector in run.departures.consolidator.sectors_of(candidate) and may_go_in_time(

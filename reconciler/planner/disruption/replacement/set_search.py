@@ -27,6 +27,13 @@ from reconciler.planner.placement.simulation import RowSpec
 
 NODES_MAX = 100
 """So many nodes of a sector are looked at together. Source: Karpenter's multi-node limit."""
+NODES_PER_DRAIN = 20
+"""So many for each node that may be emptied at once: a set is to be gone within an hour."""
+SMALL_POOL = 12
+"""A pool of so few nodes is looked at in every plan, a larger one once in `TURN_MINUTES`."""
+TURN_MINUTES = 5
+REPACKED_MAX = 3
+"""So many sets are checked that leave no node alone, when no other set saves enough."""
 SAVING_NANO_USD_MIN = NANO // 100
 """A set has to save a cent an hour."""
 SEARCH_SECONDS = 0.05
@@ -69,11 +76,16 @@ class SetSearch:
 
         Nothing is changed.
         """
-        ordered = sorted(pool, key=self._wasted_most)[:NODES_MAX]
+        if len(pool) > SMALL_POOL and int(self._context.view.at.timestamp()) // 60 % TURN_MINUTES:
+            return None
+        at_once = max(c.status.settings.scale_in.non_empty_at_once_max for c in pool)
+        most = min(NODES_MAX, NODES_PER_DRAIN * at_once)
+        ordered = sorted(pool, key=self._wasted_most)[:most]
         table = self._offers(ordered)
         if not table.offers:
             return None
         best: ProposedSet | None = None
+        repacked: list[ProposedSet] = []
         seen: set[frozenset[str]] = set()
         for size in _sizes(len(ordered)):
             members: Sequence[Candidate] = ordered[:size]
@@ -85,14 +97,22 @@ class SetSearch:
                 wanted = self._price(members, table)
                 if wanted is None:
                     break
+                priced = self._saving(members, wanted)
                 smaller = self._without_rebought(members, wanted)
                 if len(smaller) == len(members):
-                    found = self._checked(members, wanted)
+                    found = self._checked(priced)
                     if found is not None and (best is None or found.worth > best.worth):
                         best = found
                     break
+                if priced is not None:
+                    repacked.append(priced)
                 members = smaller
-        return best
+        return best or self._best_repacked(repacked)
+
+    def _best_repacked(self, proposed: Sequence[ProposedSet]) -> ProposedSet | None:
+        """The best set that buys again what some of its nodes are: all of its pods move."""
+        first = sorted(proposed, key=lambda each: -each.worth)[:REPACKED_MAX]
+        return next((found for each in first if (found := self._checked(each))), None)
 
     def _wasted_most(self, candidate: Candidate) -> tuple[object, ...]:
         """The nodes with the most unused money first."""
@@ -150,25 +170,20 @@ class SetSearch:
                 staying.add(each.node.name)
         return [each for each in members if each.node.name not in staying]
 
-    def _checked(
-        self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
-    ) -> ProposedSet | None:
+    def _checked(self, proposed: ProposedSet | None) -> ProposedSet | None:
         """The set as it would go, node after node, in whichever zone the new nodes come up."""
-        ordered: Sequence[Candidate] = sorted(
-            members, key=lambda c: (*moves_rank(c.moving), c.node.name)
-        )
-        if not wanted or self._saving(ordered, wanted) is None:
+        if proposed is None or not proposed.wanted:
             return None
-        view = self._context.view
-        specs = [view.offers[key].row for key, count in wanted.items() for _ in range(count)]
+        view, members = self._context.view, proposed.members
+        specs = [view.offers[k].row for k, count in proposed.wanted.items() for _ in range(count)]
         zones = max(len(list(in_each_zone(spec))) for spec in specs)
         for number in range(zones + 1):
-            ordered = self._leaving(ordered, [_in_zone(spec, number) for spec in specs])
-        return self._saving(ordered, wanted)
+            members = self._leaving(members, [_in_zone(spec, number) for spec in specs])
+        return self._saving(members, proposed.wanted)
 
     def _leaving(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec]
-    ) -> Sequence[Candidate]:
+    ) -> tuple[Candidate, ...]:
         """Those of the nodes that can leave one after the other when the new ones are there."""
         mark = self._simulator.mark()
         rows = [self._simulator.add_row(spec) for spec in specs]
@@ -180,7 +195,7 @@ class SetSearch:
                 self._simulator.note(moves)
                 able.append(each)
         self._simulator.undo(mark)
-        return able
+        return tuple(able)
 
     def _saving(
         self, members: Sequence[Candidate], wanted: Mapping[FleetKey, int]
@@ -195,8 +210,9 @@ class SetSearch:
         least = max(SAVING_NANO_USD_MIN, before * SAVING_PERCENT_MIN // 100, cost)
         if not members or saving < least:
             return None
+        ordered = sorted(members, key=lambda c: (*moves_rank(c.moving), c.node.name))
         return ProposedSet(
-            members=tuple(members), wanted=wanted, saving=saving, worth=saving - cost
+            members=tuple(ordered), wanted=wanted, saving=saving, worth=saving - cost
         )
 
 
@@ -205,7 +221,7 @@ def _sizes(most: int) -> list[int]:
     found: list[int] = []
     while most > 1:
         found.append(most)
-        most = min(most - 1, most * 3 // 4)
+        most = most // 2 if most > SMALL_POOL else min(most - 1, most * 3 // 4)
     return found
 
 

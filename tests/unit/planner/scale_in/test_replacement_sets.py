@@ -1,0 +1,177 @@
+"""Several nodes are replaced together by fewer or cheaper ones (docs/scale-in.md)."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED, EvictPod, TaintNode
+from reconciler.model.cluster import Node, Taint
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetKey
+from reconciler.model.plan import Plan
+from reconciler.planner.disruption.replacement_sets import encode
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import rfc3339
+from tests.builders import HOME, ago, make_fleet_settings, make_node, make_pod
+from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
+from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, told
+
+MID = make_fleet_settings("mid", cpu=8, memory="32Gi", price="0.16")
+FLEETS = (MID, SMALL)
+"""Three nodes of 4 CPU at 0.30 USD/h, or one of 8 CPU at 0.16."""
+NAMES = ("a", "b", "c")
+
+
+def decided(seconds: float) -> str:
+    """The annotation of a set that one node of 8 CPU was asked for, so long ago."""
+    return encode(ago(seconds), {FleetKey(name="primary-mid", region=HOME): 1}, 140_000_000)
+
+
+def nodes(annotations: dict[str, str] | None = None, **changed: Any) -> list[Node]:
+    """Three nodes of 4 CPU."""
+    noted = FrozenMap(annotations or {})
+    return [make_node(name, SMALL, annotations=noted, **changed) for name in NAMES]
+
+
+def pods(cpu: str = "2500m", **changed: Any) -> list[Any]:
+    """A pod on each that would fit on no other of them."""
+    return [on(name, cpu=cpu, **changed) for name in NAMES]
+
+
+def of(*objects: Any, **changed: Any) -> Plan:
+    """The plan for these objects; `small` is the target of the 8-CPU fleet."""
+    return planned(*objects, fleets=changed.pop("fleets", FLEETS), **changed)
+
+
+def test_nodes_that_a_larger_one_can_replace_are_decided_on_together() -> None:
+    """None of them could be replaced alone: the larger node costs more than each."""
+    made = of(*nodes(), *pods())
+    assert raised(made) == [("primary-mid", 1, "consolidation")]
+    text = decided(0)
+    assert annotations_set(made) == {(name, "replacement-set", text) for name in NAMES}
+    assert told(made, TaintNode) + told(made, EvictPod) == []
+    assert set(kept(made).values()) == {"consolidation"}
+
+
+@pytest.mark.parametrize(
+    "fleets",
+    [
+        (replace(MID, max_capacity=0), SMALL),
+        (make_fleet_settings("mid", cpu=8, memory="32Gi", price="0.29"), SMALL),
+        (MID, replace(SMALL, min_capacity=2)),
+        (MID, replace(SMALL, scale_in=ScaleInSettings(move_cost_usd=Decimal("0.05")))),
+    ],
+    ids=["at its maximum", "saves under 5 %", "at its minimum", "moves cost more"],
+)
+def test_nothing_is_decided_that_limits_or_money_forbid(fleets: tuple[Any, ...]) -> None:
+    """A decision that cannot be carried out buys nodes for nothing."""
+    made = of(*nodes(), *pods(), fleets=fleets)
+    assert raised(made) == []
+    assert annotations_set(made) == set()
+
+
+def test_pods_that_came_a_short_time_ago_are_let_alone() -> None:
+    """A wave of Jobs would have its nodes replaced while it runs."""
+    assert raised(of(*nodes(), *pods(started_at=ago(590)))) == []
+    assert raised(of(*nodes(), *pods(started_at=ago(610))))
+
+
+def test_a_sector_that_buys_is_not_at_rest() -> None:
+    """The nodes of the set may be needed."""
+    made = of(*nodes(), *pods(), make_pod("waits", cpu="3500m"))
+    assert "consolidation" not in {policy for *_, policy in raised(made)}
+
+
+def test_while_the_new_node_comes_nothing_is_asked_for_again() -> None:
+    """The target would climb with every cycle."""
+    made = of(*nodes({REPLACEMENT_SET: decided(30)}), *pods(), small=1)
+    assert raised(made) == []
+    assert annotations_set(made) == set()
+    assert set(kept(made).values()) == {"consolidation"}
+    soft = [a for a in made.actions if isinstance(a, TaintNode)]
+    assert sorted(a.node for a in soft) == list(NAMES)
+    assert {a.taint.effect for a in soft} == {"PreferNoSchedule"}
+
+
+def test_when_it_has_come_the_nodes_leave_one_after_the_other() -> None:
+    """Each is drained within the limits, and the new node does not go though it is idle."""
+    new = make_node("new", MID, created_at=ago(900), ready_changed_at=ago(890))
+    made = of(*nodes({REPLACEMENT_SET: decided(1000)}), *pods(), new, small=1)
+    assert told(made, TaintNode) == ["a"]
+    assert moves(made) == {"on-a": "new"}
+    assert raised(made) == []
+    assert kept(made) == {
+        "b": "max-non-empty-at-once", "c": "max-non-empty-at-once", "new": "consolidation",
+    }  # fmt: skip
+
+
+def test_a_set_whose_new_node_takes_no_pods_is_given_up_and_rests() -> None:
+    """It would be waited for, and kept, without an end."""
+    taint = Taint(key="team", value="x", effect="NoSchedule")
+    new = make_node("new", MID, created_at=ago(60), taints=(taint,))
+    made = of(*nodes({REPLACEMENT_SET: decided(100)}), *pods(), new, small=1)
+    failed = f"{rfc3339(ago(0))}/1"
+    expected: set[tuple[str, str, str | None]]
+    expected = {(name, "replacement-set", None) for name in NAMES}
+    expected |= {(name, "replacement-set-failed", failed) for name in NAMES}
+    assert {each for each in annotations_set(made) if each[0] in NAMES} == expected
+    assert raised(made) == []
+
+
+@pytest.mark.parametrize(("seconds", "count", "asks"), [(290, 1, 0), (310, 1, 1), (310, 2, 0)])
+def test_a_set_that_failed_rests_twice_as_long_each_time(
+    seconds: float, count: int, asks: int
+) -> None:
+    """Nodes would be bought again and again for a set that cannot go."""
+    noted = {REPLACEMENT_SET_FAILED: f"{rfc3339(ago(seconds))}/{count}"}
+    assert len(raised(of(*nodes(noted), *pods()))) == asks
+
+
+@pytest.mark.parametrize("seconds", [890, 910])
+def test_a_new_node_that_does_not_come_is_waited_for_as_long_as_any(seconds: float) -> None:
+    """The time of `instance_init_time`, after which its fleet is asked no more."""
+    made = of(*nodes({REPLACEMENT_SET: decided(seconds)}), *pods(), small=1)
+    given_up = {name for name, key, value in annotations_set(made) if value is None}
+    assert given_up == (set(NAMES) if seconds > 900 else set())
+
+
+def test_a_set_is_given_up_when_consolidation_is_switched_off() -> None:
+    """Whoever switches it off wants no more moves."""
+    new = make_node("new", MID, created_at=ago(60))
+    members = nodes({REPLACEMENT_SET: decided(100)})
+    made = of(*members, *pods(), new, small=1, consolidation=False)
+    assert told(made, TaintNode) == []
+    assert {n for n, key, value in annotations_set(made) if value is None} >= set(NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "x", "[]", "null", "{}", "1" * 5_000, "[" * 1_999, '{"at": 1, "new": {}}',
+        '{"at": "2026-01-31T11:59:00Z", "new": {"primary-mid@eu-west-1": "1"}}',
+        '{"at": "2026-01-31T11:59:00Z", "new": {"primary-mid@eu-west-1": true}}',
+        '{"at": "2026-01-31T11:59:00Z", "new": {"primary-mid@eu-west-1": -1}}',
+        '{"at": "2026-01-31T11:59:00Z", "new": [1]}',
+        '{"at": "yesterday", "new": {"primary-mid@eu-west-1": 1}}',
+    ],
+)  # fmt: skip
+def test_an_annotation_that_cannot_be_read_is_taken_off(text: str) -> None:
+    """Somebody edited it by hand."""
+    made = of(*nodes({REPLACEMENT_SET: text}), *pods("3900m"))
+    assert annotations_set(made) == {(name, "replacement-set", None) for name in NAMES}
+
+
+def test_a_set_with_fleets_that_nobody_knows_is_given_up_in_time() -> None:
+    """A fleet was renamed since."""
+    text = encode(ago(1000), {FleetKey(name="gone", region=HOME): 1}, 1)
+    made = of(*nodes({REPLACEMENT_SET: text}), *pods())
+    assert {n for n, key, value in annotations_set(made) if value is None} == set(NAMES)
+
+
+def test_the_time_of_a_decision_in_the_future_counts_as_now() -> None:
+    """A clock that was ahead would hold the set until then."""
+    made = of(*nodes({REPLACEMENT_SET: decided(-86_400)}), *pods(), small=1)
+    assert raised(made) == []
+    assert set(kept(made).values()) == {"consolidation"}

@@ -184,17 +184,24 @@ class SetSearch:
     def _leaving(
         self, members: Sequence[Candidate], specs: Sequence[RowSpec]
     ) -> tuple[Candidate, ...]:
-        """Those of the nodes that can leave one after the other when the new ones are there."""
-        mark = self._simulator.mark()
-        rows = [self._simulator.add_row(spec) for spec in specs]
-        self._simulator.open(rows)
+        """Those of the nodes that can leave one after the other when the new ones are there.
+
+        The pods of each are where kube-scheduler puts them when the next one leaves, and all nodes
+        of the set carry the soft taint.
+        """
+        simulator, row_of = self._simulator, self._context.view.row_of
+        mark, marked = simulator.mark(), simulator.marked
+        simulator.marked = [*marked, *(row_of[each.node.name] for each in members)]
+        rows = [simulator.add_row(spec) for spec in specs]
+        simulator.open(rows)
         able: list[Candidate] = []
         for each in members:
             moves = self._departures.leave_with_set(each, rows)
             if moves is not None:
-                self._simulator.note(moves)
+                simulator.spread(moves, rows)
                 able.append(each)
-        self._simulator.undo(mark)
+        simulator.marked = marked
+        simulator.undo(mark)
         return tuple(able)
 
     def _saving(

@@ -67,7 +67,8 @@ class DrainSimulator:
         for name, node in view.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[view.row_of[name]] = True
-        self._marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
+        self.marked = [view.row_of[n] for n, node in view.nodes.items() if is_marked(node)]
+        """Rows with the soft taint: kube-scheduler takes them after all others."""
         self._order = self._filling_order([view.row_of[name] for name in last])
         self.room_at_first = RoomAtFirst(builder.sim, self.staying)
 
@@ -259,7 +260,7 @@ class DrainSimulator:
         rows: list[int] = []
         offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
         disliked = np.zeros(sim.rows)
-        disliked[self._marked] = _LAST
+        disliked[self.marked] = _LAST
         share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
         for pod_class in classes:
             takes = among & (sim.room(pod_class, MOVES) > 0)

@@ -120,7 +120,7 @@ class PlanBuilder:
 
     @property
     def actions(self) -> Sequence[AnyAction]:
-        """What is to be done, but for the changes of targets and for new removals."""
+        """What is to be done, without changes of targets and new removals."""
         return self._actions
 
     @property

@@ -86,7 +86,8 @@ class VoluntaryRun:
 
         Args:
             candidate: The node.
-            decided: Whether an earlier plan decided that it goes: it has no timer then.
+            decided: Whether it goes with others of a set: it has no timer then, and the disruption
+                budgets for consolidation hold.
         """
         return _limit(self.context, self.simulator, candidate, decided=decided)
 
@@ -232,7 +233,8 @@ def _limit(
         return found
     if context.non_empty_draining + context.non_empty_begun >= settings.non_empty_at_once_max:
         return Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
-    return context.budgets.blocker(candidate.status.key, candidate.reason)
+    reason = "consolidation" if decided else candidate.reason
+    return context.budgets.blocker(candidate.status.key, reason)
 
 
 def _removal(builder: PlanBuilder, candidate: Candidate, moves: Relocation) -> Removal:

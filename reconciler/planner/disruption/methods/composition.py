@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_SET
 from reconciler.planner.disruption.blockers.settling import last_bound
-from reconciler.planner.disruption.candidates import Candidate, may_go_in_time
+from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
@@ -55,7 +55,10 @@ def _busy_sectors(run: VoluntaryRun) -> set[str]:
 
 
 def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
-    """Whether the node may belong to a set: no pod came to it for as long as any timer asks."""
+    """Whether the node may belong to a set, and could be drained now.
+
+    No pod came to it for as long as any timer asks.
+    """
     view, status = run.context.view, candidate.status
     if status.settings.departing or not view.offers[status.key].priced:
         return False
@@ -67,9 +70,8 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     if noted or rests_until(view, candidate.node) is not None:
         return False
     sector = status.settings.sector
-    return sector in run.departures.consolidator.sectors_of(candidate) and may_go_in_time(
-        run.context, candidate
-    )
+    served = sector in run.departures.consolidator.sectors_of(candidate)
+    return served and run.limit_of(candidate, decided=True) is None
 
 
 def _within_room(run: VoluntaryRun, pool: Iterable[Candidate]) -> list[Candidate]:

@@ -18,7 +18,7 @@ from reconciler.planner.text import duration
 
 
 def propose(run: VoluntaryRun) -> None:
-    """Taint what has been empty long enough, but for nodes that take the pods of a dearer one."""
+    """Taint what has been empty long enough, except nodes that are to take a dearer one's pods."""
     context, eligible = run.context, run.empty
     builder, awaited = context.builder, find_awaited(context, run.candidates, eligible)
     for idle, node, status in eligible.nodes:

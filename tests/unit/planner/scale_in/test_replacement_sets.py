@@ -12,7 +12,7 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey
 from reconciler.model.plan import Plan
 from reconciler.planner.disruption.replacement_sets import encode
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.settings import DisruptionBudget, DisruptionReason, ScaleInSettings
 from reconciler.planner.text import rfc3339
 from tests.builders import HOME, ago, make_fleet_settings, make_node, make_pod
 from tests.unit.planner.scale_in.consolidation import SMALL, planned, raised
@@ -70,6 +70,16 @@ def test_nothing_is_decided_that_limits_or_money_forbid(fleets: tuple[Any, ...])
     made = of(*nodes(), *pods(), fleets=fleets)
     assert raised(made) == []
     assert annotations_set(made) == set()
+
+
+@pytest.mark.parametrize(("reasons", "asks"), [(["consolidation"], 0), (["drifted"], 1)])
+def test_nothing_is_bought_for_nodes_that_a_disruption_budget_keeps(
+    reasons: list[DisruptionReason], asks: int
+) -> None:
+    """The new nodes would run beside the old ones until the set is given up."""
+    budget = DisruptionBudget(nodes=0, reasons=frozenset(reasons))
+    made = of(*nodes(), *pods(), disruption_budgets=(budget,))
+    assert len(raised(made)) == asks
 
 
 def test_pods_that_came_a_short_time_ago_are_let_alone() -> None:

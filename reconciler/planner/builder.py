@@ -85,6 +85,7 @@ class PlanBuilder:
         self._targets = {key: status.current for key, status in view.statuses.items()}
         self._target_reasons: dict[FleetKey, list[TargetReason]] = {}
         self._new_nodes: dict[FleetKey, int] = {}
+        self._ended: dict[FleetKey, int] = {}
         self._replacements: dict[FleetKey, int] = {}
         self._planned_nodes: dict[int, PlannedNode] = {}
         self._reservations: list[Reservation] = []
@@ -158,9 +159,11 @@ class PlanBuilder:
     def size_of(self, key: FleetKey) -> int:
         """Return the nodes that a fleet will have: one more comes on top of that.
 
-        A target that somebody lowered ends none: those that have joined count all the same.
+        A target that somebody lowered ends none: those that have joined count all the same, except
+        those that this plan ends.
         """
-        return max(self._targets[key], self.view.statuses[key].joined)
+        joined = self.view.statuses[key].joined - self._ended.get(key, 0)
+        return max(self._targets[key], joined)
 
     def new_nodes(self, key: FleetKey) -> int:
         """Return how many nodes the plan asks the fleet for."""
@@ -303,8 +306,10 @@ class PlanBuilder:
 
     def finish_drain(self, action: TerminateInstance) -> None:
         """End the instance of a node whose drain is done; its target goes down with it if asked."""
+        key = FleetKey(name=action.fleet, region=action.region)
+        self._ended[key] = self._ended.get(key, 0) + 1
         if action.decrement:
-            self._targets[FleetKey(name=action.fleet, region=action.region)] -= 1
+            self._targets[key] -= 1
         self._actions.append(action)
 
     def delete_terminated(self, action: DeleteNode) -> None:

@@ -178,16 +178,23 @@ class SetSearch:
         specs = [view.offers[k].row for k, count in proposed.wanted.items() for _ in range(count)]
         zones = max(len(list(in_each_zone(spec))) for spec in specs)
         for number in range(zones + 1):
-            members = self._leaving(members, [_in_zone(spec, number) for spec in specs])
+            for spread in (True, False):
+                rows = [_in_zone(spec, number) for spec in specs]
+                members = self._leaving(members, rows, spread=spread)
         return self._saving(members, proposed.wanted)
 
     def _leaving(
-        self, members: Sequence[Candidate], specs: Sequence[RowSpec]
+        self, members: Sequence[Candidate], specs: Sequence[RowSpec], *, spread: bool
     ) -> tuple[Candidate, ...]:
         """Those of the nodes that can leave one after the other when the new ones are there.
 
-        The pods of each are where kube-scheduler puts them when the next one leaves, and all nodes
-        of the set carry the soft taint.
+        All nodes of the set carry the soft taint by then.
+
+        Args:
+            members: The nodes, in order.
+            specs: The new ones.
+            spread: Whether the pods of each are where kube-scheduler puts them when the next one
+                leaves, or packed as tightly as they can be: in truth it is something between.
         """
         simulator, row_of = self._simulator, self._context.view.row_of
         mark, marked = simulator.mark(), simulator.marked
@@ -198,7 +205,8 @@ class SetSearch:
         for each in members:
             moves = self._departures.leave_with_set(each, rows)
             if moves is not None:
-                simulator.spread(moves, rows)
+                if spread:
+                    simulator.spread(moves, rows)
                 able.append(each)
         simulator.marked = marked
         simulator.undo(mark)

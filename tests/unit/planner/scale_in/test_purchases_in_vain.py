@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import REPLACEMENT_ASKED
+from reconciler.model.actions import REPLACEMENT_ASKED, TerminateInstance
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.plan import Plan
 from reconciler.planner.text import rfc3339
 from tests.builders import ago, amounts, make_fleet_settings, make_node, make_option
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned, raised
-from tests.unit.planner.scale_in.scene import annotations_set, kept, moves, on, unneeded
+from tests.unit.planner.scale_in.scene import annotations_set, drained, kept, moves, on, unneeded
 
 
 def asked_before(count: int, seconds: float, *objects: Any, **changed: Any) -> Plan:
@@ -25,6 +25,14 @@ def refusing(seconds: float) -> Node:
     """A cheaper node that came so long ago, and takes no pods for a reason that no config has."""
     taint = Taint(key="team", value="x", effect="NoSchedule")
     return make_node("s", SMALL, created_at=ago(seconds), taints=(taint,))
+
+
+def test_node_that_ends_in_the_same_plan_is_not_asked_for_again() -> None:
+    """Two nodes would come, one of them for nothing, and beyond `max_capacity` for a moment."""
+    ending = drained("s", SMALL)
+    made = planned(unneeded("l", LARGE), on("l", cpu="3"), ending, small=1)
+    assert [a.instance for a in made.actions if isinstance(a, TerminateInstance)]
+    assert {f.fleet: f.target for f in made.fleets} == {"primary-small": 1, "primary-large": 1}
 
 
 def test_purchase_is_noted_on_the_node_that_is_to_go() -> None:

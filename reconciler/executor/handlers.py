@@ -38,7 +38,7 @@ def apply(action: SingleAction, ports: PacedPorts) -> OutcomeKind:
         case EvictPod():
             return _done(changed=ports.cluster.evict_pod(action.pod, action.grace_seconds))
         case DeletePod():
-            return _done(changed=ports.cluster.delete_pod(action.pod, 0))
+            return _done(changed=ports.cluster.delete_pod(action.pod, action.grace_seconds))
         case DeleteNode():
             return _delete_node(action, ports)
 

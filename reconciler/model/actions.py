@@ -40,6 +40,7 @@ DRAIN_STARTED = "fleet-reconciler.io/drain-started"
 DRAIN_PROGRESS = "fleet-reconciler.io/drain-progress"
 DRAIN_FAILED = "fleet-reconciler.io/drain-failed"
 REPLACEMENT_ASKED = "fleet-reconciler.io/replacement-asked"
+INTERRUPTION = "fleet-reconciler.io/interruption"
 REPLACEMENT_SET = "fleet-reconciler.io/replacement-set"
 REPLACEMENT_SET_FAILED = "fleet-reconciler.io/replacement-set-failed"
 DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"
@@ -111,6 +112,7 @@ class DeletePod(Action):
 
     pod: PodKey
     node: NodeName
+    grace_seconds: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 """Where pods will run: a few groups as planned, one value per pod as read."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import overload
 
 from reconciler.model.cluster import Pod
-from reconciler.model.ids import NodeName, Region
+from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.plan import Placement
 
 
@@ -29,6 +29,8 @@ class Dispatch:
     destinations: Sequence[Destination]
     amounts: Sequence[int]
     """Add up to the number of pods."""
+    moved_from: Mapping[PodKey, NodeName] = field(default_factory=dict)
+    """Where those of the pods run that are moved."""
 
 
 class Placements(Sequence[Placement]):
@@ -89,4 +91,5 @@ def _placed(group: Dispatch) -> Iterator[Placement]:
             region=place.region,
             launching=place.launching,
             new_node=place.new_node,
+            moved_from=group.moved_from.get(pod.key),
         )

@@ -295,6 +295,10 @@ class PlanBuilder:
         """Begin to remove a node or an instance, if the safety stop agrees at the end."""
         self._removals.append(removal)
 
+    def interrupt(self, actions: Iterable[AnyAction]) -> None:
+        """Empty a node that EC2 takes back, past the safety stop: it goes whatever a plan says."""
+        self._actions += actions
+
     def continue_drain(self, evictions: Iterable[EvictPod], places: Iterable[Placement]) -> None:
         """Evict pods of a node whose drain was begun by an earlier plan."""
         self._actions += evictions

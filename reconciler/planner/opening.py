@@ -1,18 +1,19 @@
 """Opening a plan: a snapshot and a config joined into the what-if cluster as things are now."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter, lt
 
 from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.census import PodGroup, take_census
 from reconciler.planner.demand import UnschedulablePods, find_demand
+from reconciler.planner.displaced import displaced_pods, with_displaced
 from reconciler.planner.disruption.drains.stuck_terminating import parted_by_stuck_terminating
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
@@ -58,14 +59,16 @@ def open_builder(
     daemons = daemon_specs(cluster.daemon_sets, groups)
     offers = _offers(inventory, settings, daemons, limits)
     world = World(rows=len(cluster.nodes) + len(offers), namespaces=len(cluster.namespaces))
-    demand = within_work(find_demand(groups, settings), bound, world, STEPS_MAX)
+    displaced = displaced_pods(cluster.pods, inventory.interrupted)
+    found = with_displaced(find_demand(groups, settings), displaced, settings)
+    demand = within_work(found, bound, world, STEPS_MAX)
     table = ClassTable(
         [*_distinct([*bound, *(w.group for w in demand.unschedulable)]), *asked_about],
         cluster.namespaces,
         resolver,
         _offered(cluster.nodes, offers.values(), asked_about),
     )
-    running = _classified(bound, table)
+    running = _classified(_without(bound, {pod.key for pod in displaced}), table)
     waiting = _waiting(demand.unschedulable, table)
     for pod in asked_about:
         table.of(pod, bound=False)
@@ -75,7 +78,7 @@ def open_builder(
         [
             node_row(
                 node,
-                closed=name in inventory.leaving,
+                closed=name in inventory.leaving or name in inventory.interrupted,
                 volume_limits=limits.get(name, NO_LIMITS),
             )
             for name, node in nodes.items()
@@ -98,12 +101,22 @@ def open_builder(
         stuck_terminating_on=_by_node(hanging, nodes),
         finished_on=_by_node([g for g in groups if g.traits.finished], nodes),
         statuses={status.key: status for status in inventory.fleets},
+        displaced={pod.key: pod.node_name for pod in displaced if pod.node_name is not None},
         unequipped=unequipped,
     )
     stuck_ends = _stuck_end_ledger(snapshot, settings, inventory)
     builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
     _plan_launching(builder)
     return builder
+
+
+def _without(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequence[PodGroup]:
+    """The groups without the pods that count as demand: they would be counted twice."""
+    if not moving:
+        return groups
+    kept = ([pod for pod in group.pods if pod.key not in moving] for group in groups)
+    parts = zip(groups, kept, strict=True)
+    return [PodGroup(group.traits, pods) for group, pods in parts if pods]
 
 
 def _stuck_end_ledger(

@@ -140,6 +140,7 @@ def _placements(builder: PlanBuilder) -> Placements:
             pods=reservation.pods,
             destinations=[places[row] for row in reservation.rows],
             amounts=reservation.amounts,
+            moved_from=builder.view.displaced,
         )
         for reservation in builder.reservations
     ]

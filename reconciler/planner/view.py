@@ -1,7 +1,7 @@
 """ClusterView: the facts of one snapshot, joined and sorted, as every policy reads them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.cluster import Node, Pod
@@ -39,6 +39,8 @@ class ClusterView:
     """The pods by node that are stuck terminating (see `disruption.stuck_terminating`)."""
     finished_on: Mapping[NodeName, Sequence[Pod]]
     statuses: Mapping[FleetKey, FleetStatus]
+    displaced: Mapping[PodKey, NodeName] = field(default_factory=dict)
+    """Pods that count as demand although they run: EC2 takes their node back."""
     unequipped: frozenset[NodeName] = frozenset()
     """Nodes whose devices have not come yet: pods wait for them, none is moved there."""
 

@@ -100,7 +100,8 @@ def _specific(action: AnyAction) -> Json:
             pod = _pod(action.pod) | {"node": action.node}
             return pod | {"action": "evict-pod", "grace_seconds": action.grace_seconds}
         case DeletePod():
-            return _pod(action.pod) | {"action": "delete-pod", "node": action.node}
+            pod = _pod(action.pod) | {"node": action.node}
+            return pod | {"action": "delete-pod", "grace_seconds": action.grace_seconds}
         case _:
             return _of_node(action)
 

@@ -84,7 +84,7 @@ ACTIONS: Json = {
         action("untaint-node", node=TEXT, key=TEXT),
         action("annotate-node", node=TEXT, key=TEXT, value={"type": ["string", "null"]}),
         action("evict-pod", **POD, node=TEXT, grace_seconds=COUNT),
-        action("delete-pod", **POD, node=TEXT),
+        action("delete-pod", **POD, node=TEXT, grace_seconds=COUNT),
         action(
             "terminate-instance",
             instance=TEXT,

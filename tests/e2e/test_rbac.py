@@ -112,6 +112,7 @@ def _use_every_verb(installed: Installed, account: Transport) -> None:
         cluster.annotate_node(NODE, {"fleet-reconciler.io/unneeded-since": "now"})
         assert set(cluster.counted_pods_on(NODE)) == {evicted}
         assert cluster.evict_pod(evicted, 0)
+        assert cluster.delete_pod(_pod(api, "deleted"), 0)
         assert cluster.delete_node(NODE, "")
         cluster.remember({"fleet-reconciler.io/last-drain": "2026-01-31T12:00:00Z"})
 
@@ -194,7 +195,7 @@ def test_nothing_beyond_is_granted(installed: Installed, account: Transport) -> 
         ("GET", "/api/v1/secrets", None),
         ("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps", None),
         ("POST", "/api/v1/namespaces/default/pods", {"metadata": {"name": "mine"}}),
-        ("DELETE", "/api/v1/namespaces/default/pods/theirs", None),
+        ("DELETE", "/api/v1/namespaces/default/pods", None),
         ("PATCH", path_of_lease("kube-system", "other"), {}),
         ("GET", path_of_lease(NAMESPACE, "other"), None),
         ("GET", path_of_lease("kube-system"), None),

@@ -87,10 +87,12 @@ class DisruptionContext:
 
 
 def open_nodes(view: ClusterView) -> Iterator[tuple[Node, FleetKey]]:
-    """Yield the nodes of our fleets that are neither draining nor leaving, with their fleets."""
+    """Yield the nodes of our fleets that are neither draining nor leaving nor interrupted."""
     for node in view.nodes.values():
         key = view.inventory.fleet_of_node.get(node.name)
-        if key is not None and not is_draining(node) and node.name not in view.inventory.leaving:
+        if key is None or is_draining(node) or node.name in view.inventory.interrupted:
+            continue
+        if node.name not in view.inventory.leaving:
             yield node, key
 
 

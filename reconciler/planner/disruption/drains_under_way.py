@@ -61,7 +61,8 @@ def finish_leaving(builder: PlanBuilder) -> list[Relocation]:
     view = builder.view
     taken_back = {action.node for action in builder.actions if ends_drain(action)}
     under_way: list[tuple[Node, FleetKey]] = []
-    for node in view.nodes.values():
+    interrupted = view.inventory.interrupted
+    for node in (each for each in view.nodes.values() if each.name not in interrupted):
         key = view.inventory.fleet_of_node.get(node.name)
         if key is None:
             _let_alone(builder, node)

@@ -14,6 +14,7 @@ from reconciler.planner.disruption.methods import (
     consolidation,
     departing,
     empty,
+    interrupted,
     orphaned,
     stuck,
     underutilized,
@@ -23,6 +24,10 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 FORCED: tuple[Method[PlanBuilder], ...] = (stuck.METHOD, unhealthy.METHOD)
 """Held by no disruption budget; what they take away counts against them."""
+
+AFTER_DEMAND: tuple[Method[PlanBuilder], ...] = (interrupted.METHOD,)
+"""Forced as well. Their nodes are closed and their pods are demand from the opening of the plan;
+they note which of the purchases stand in for a node."""
 
 EMPTY: tuple[Method[VoluntaryRun], ...] = (empty.METHOD,)
 """They leave without a move. They come first: what is about to go takes no pods of others."""
@@ -37,8 +42,8 @@ VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
 AT_REST: tuple[Method[VoluntaryRun], ...] = (composition.METHOD,)
 """For sectors in which no node by itself could leave, now or when its time comes."""
 
-AFTERWARDS: tuple[Method[PlanBuilder], ...] = (orphaned.METHOD,)
-"""For nodes without a fleet, which no limit of a fleet knows."""
+AFTERWARDS: tuple[Method[PlanBuilder], ...] = (orphaned.METHOD, interrupted.EXPLANATION)
+"""For nodes without a fleet, which no limit of a fleet knows, and for what is only said."""
 
 
 def propose_forced(builder: PlanBuilder) -> None:
@@ -48,7 +53,9 @@ def propose_forced(builder: PlanBuilder) -> None:
 
 
 def propose_voluntary(builder: PlanBuilder) -> None:
-    """Go on with the drains of earlier plans, then begin to remove what nothing needs."""
+    """Empty what EC2 takes back, go on with earlier drains, then remove what nothing needs."""
+    for forced in AFTER_DEMAND:
+        forced.propose(builder)
     context = make_context(builder, finish_leaving(builder))
     run = VoluntaryRun(context)
     for method in EMPTY:

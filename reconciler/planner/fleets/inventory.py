@@ -28,6 +28,7 @@ from reconciler.planner.fleets.health import (
     read_signs,
     unavailable,
 )
+from reconciler.planner.fleets.interruptions import InterruptionNotice, find_interrupted
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
@@ -111,6 +112,8 @@ class Inventory:
     """Where EC2 showed instances: one that is missing there is gone, or not of our fleets."""
     orphans: Orphans = field(default_factory=Orphans)
     """Instances of ours whose fleet is gone; their nodes belong to no fleet."""
+    interrupted: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
+    """Nodes of our fleets that EC2 is about to take back: no destination, no lasting capacity."""
     memories: tuple[FleetMemory, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
 
@@ -234,6 +237,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         duplicate_nodes=twins,
         regions_shown=shown,
         orphans=find_orphans(snapshot, settings),
+        interrupted=find_interrupted(snapshot, owners, leaving, binding),
         memories=tuple(memories[place] for place in sorted(memories)),
     )
 

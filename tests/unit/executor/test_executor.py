@@ -2,12 +2,14 @@
 
 import pytest
 
+from reconciler.adapters.memory import MemoryCluster
 from reconciler.executor.executor import DryRunExecutor
 from reconciler.model.actions import (
     DRAINING_TAINT,
     UNNEEDED_SINCE,
     AnnotateNode,
     DeleteNode,
+    DeletePod,
     EvictPod,
     SetCapacity,
     UntaintNode,
@@ -59,6 +61,23 @@ def test_failure_ends_what_depends_on_it_and_nothing_else(scene: Scene) -> None:
     assert kinds == ["failed", "applied", "refused", "refused"]
     assert "an earlier step failed" in scene.reported[2].detail
     assert [name for name, _ in scene.changes()] == ["taint_node", "taint_node"]
+
+
+def test_pod_is_deleted_with_the_grace_that_the_plan_gives(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A grace of zero is a forced deletion: a StatefulSet's pod could run twice."""
+    asked: list[tuple[PodKey, int]] = []
+
+    def delete_pod(_: MemoryCluster, pod: PodKey, grace_seconds: int) -> bool:
+        asked.append((pod, grace_seconds))
+        return True
+
+    monkeypatch.setattr(MemoryCluster, "delete_pod", delete_pod)
+    pod, node = PodKey(namespace="web", name="api"), scene.nodes[0].name
+    deleted = DeletePod(pod=pod, node=node, grace_seconds=20, policy="interruption", because="")
+    assert scene.run(deleted) == ["applied"]
+    assert asked == [(pod, 20)]
 
 
 def test_plan_carried_out_twice_changes_nothing_the_second_time(scene: Scene) -> None:

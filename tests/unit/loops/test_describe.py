@@ -53,7 +53,7 @@ ACTIONS: tuple[AnyAction, ...] = (
     UntaintNode(node=NODE, key="k", policy="scale-in", because=""),
     AnnotateNode(node=NODE, key="k", value=None, policy="scale-in", because=""),
     EvictPod(pod=POD, node=NODE, grace_seconds=1, policy="scale-in", because=""),
-    DeletePod(pod=POD, node=NODE, policy="scale-in", because=""),
+    DeletePod(pod=POD, node=NODE, grace_seconds=1, policy="scale-in", because=""),
     DeleteNode(node=NODE, policy="scale-in", because=""),
 )
 

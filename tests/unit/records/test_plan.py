@@ -57,7 +57,7 @@ PLAN = Plan(
         UntaintNode(policy="scale-in", because="b", node=NODE, key="k"),
         AnnotateNode(policy="scale-in", because="b", node=NODE, key="k", value=None),
         EvictPod(policy="spot-reschedule", because="b", pod=POD, node=NODE, grace_seconds=30),
-        DeletePod(policy="interruption", because="b", pod=POD, node=NODE),
+        DeletePod(policy="interruption", because="b", pod=POD, node=NODE, grace_seconds=20),
         TerminateInstance(
             policy="stuck-instance",
             because="b",
@@ -163,6 +163,7 @@ def test_plan_has_the_shape_of_the_contract() -> None:
             "namespace": "web",
             "pod": "api-1",
             "node": NODE,
+            "grace_seconds": 20,
             "policy": "interruption",
             **why,
         },

@@ -106,6 +106,8 @@ def _disrupted(view: ClusterView, status: FleetStatus) -> int:
     """Nodes of a fleet that drain or are not Ready; one that still starts serves nothing yet."""
     init = view.settings.instance_init_seconds
     return sum(
-        is_draining(node) or not (node.ready or is_joining(node, view.at, init))
+        is_draining(node)
+        or node.name in view.inventory.interrupted
+        or not (node.ready or is_joining(node, view.at, init))
         for node in status.nodes
     )

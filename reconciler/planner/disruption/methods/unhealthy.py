@@ -28,7 +28,7 @@ def propose(builder: PlanBuilder) -> None:
         key = inventory.fleet_of_node.get(node.name)
         if key is None or node.unreadable or node.deleting or node.instance_id is None:
             continue
-        if node.name in inventory.leaving:
+        if node.name in inventory.leaving or node.name in inventory.interrupted:
             continue
         if is_draining(node) and not inventory.is_unseen(node, key):
             continue  # its drain ends it

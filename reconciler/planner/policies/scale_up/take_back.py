@@ -48,6 +48,7 @@ def _may_return(view: ClusterView, node: Node, departing: Container[NodeName]) -
         and not node.deleting
         and node.name in view.inventory.fleet_of_node
         and node.name not in view.inventory.leaving
+        and node.name not in view.inventory.interrupted
         and node.name not in departing
     )
 

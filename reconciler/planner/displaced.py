@@ -1,0 +1,39 @@
+"""Pods whose node EC2 takes back: they count as demand while they still run there."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from reconciler.model.cluster import Pod
+from reconciler.model.counted import counts
+from reconciler.model.ids import NodeName
+from reconciler.planner.census import take_census
+from reconciler.planner.demand import Demand, find_demand
+from reconciler.planner.settings import PlannerSettings
+
+
+def displaced_pods(pods: Iterable[Pod], interrupted: Collection[NodeName]) -> Sequence[Pod]:
+    """Return the pods that a controller will create once more when their nodes go.
+
+    A pod that is being deleted has its successor already, and nothing recreates a bare pod.
+    """
+    if not interrupted:
+        return ()
+    return [
+        pod
+        for pod in pods
+        if pod.node_name in interrupted
+        and counts(pod)
+        and pod.owner is not None
+        and not (pod.deleting or pod.unreadable)
+    ]
+
+
+def with_displaced(demand: Demand, displaced: Sequence[Pod], settings: PlannerSettings) -> Demand:
+    """Return the demand together with what these pods will ask for as their successors do."""
+    if not displaced:
+        return demand
+    unbound = [
+        replace(pod, node_name=None, nominated_node_name=None, phase="Pending") for pod in displaced
+    ]
+    also = find_demand(take_census(unbound), settings)
+    return replace(demand, unschedulable=(*demand.unschedulable, *also.unschedulable))

@@ -1,0 +1,206 @@
+"""Nodes whose instance EC2 takes back: emptied before their deadline (docs/interruptions.md).
+
+The pods count as demand from the start (see `opening`), so their places are found, or bought, in
+the same plan. This method speaks after demand, since it notes which of those purchases stand in
+for a node. No disruption budget holds it, and not the safety stop either: EC2 takes the instance
+whatever we do.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from reconciler.model.actions import (
+    DRAIN_STARTED,
+    INTERRUPTION,
+    REPLACEMENT_ASKED,
+    AnnotateNode,
+    AnyAction,
+    DeletePod,
+    TaintNode,
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.ids import FleetId, FleetKey
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.actions import annotate, evictions, give_back, taint
+from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.fleets.interruptions import (
+    FORCED_AHEAD,
+    InterruptionNotice,
+    read_notice,
+)
+from reconciler.planner.fleets.inventory import drain_reasons
+from reconciler.planner.text import counted_noun, rfc3339
+
+POLICY: Final = "interruption"
+LAST_CALL = timedelta(seconds=30)
+"""So long before the deadline pods that are still there are deleted, budgets or not."""
+
+
+def propose(builder: PlanBuilder) -> None:
+    """Empty the nodes that EC2 takes back, and give back those that it did not take."""
+    view = builder.view
+    replaced = _replaced_now(builder)
+    for name, notice in view.inventory.interrupted.items():
+        node = view.nodes[name]
+        _empty(builder, node, notice, replaced=name in replaced)
+    for node in view.nodes.values():
+        if node.name not in view.inventory.fleet_of_node or node.name in view.inventory.leaving:
+            continue
+        if node.name in view.inventory.interrupted:
+            continue
+        if _begun(node) and DRAIN_STARTED in node.annotations:
+            _give_back(builder, node)
+
+
+def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool) -> None:
+    view = builder.view
+    key = view.inventory.fleet_of_node[node.name]
+    pods = view.pods_on.get(node.name, ())
+    if not counted(pods) and _begun(node) and REPLACEMENT_ASKED in node.annotations:
+        _end(builder, node, key)
+        return
+    protect = tuple(_protect(builder, node, notice, replaced=replaced))
+    builder.interrupt((*protect, *_clear(builder, node, notice, pods)))
+    detail = f"{notice}: {counted_noun(len(counted(pods)), 'pod')} still on it"
+    builder.block(node, "interrupted", detail)
+
+
+def _begun(node: Node) -> bool:
+    return POLICY in drain_reasons(node)
+
+
+def _protect(
+    builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool
+) -> Iterator[AnnotateNode | TaintNode]:
+    """The marks: first of all, so that nothing that fails later can undo them."""
+    at = rfc3339(builder.view.at)
+    if DRAIN_STARTED not in node.annotations:
+        yield annotate(node, DRAIN_STARTED, at, POLICY, str(notice))
+    if replaced:
+        because = "a node that this plan asks its fleet for takes its place"
+        yield annotate(node, REPLACEMENT_ASKED, at, POLICY, because)
+    if not _begun(node):
+        yield taint(node, POLICY, str(notice))
+
+
+def _clear(
+    builder: PlanBuilder, node: Node, notice: InterruptionNotice, pods: Sequence[Pod]
+) -> Sequence[AnyAction]:
+    """Evictions while there is time for them, deletions at the end.
+
+    Pods of Jobs may still finish, and are left alone until then.
+    """
+    left = notice.deadline - builder.view.at
+    movable = [pod for pod in pods if not (pod.daemon or pod.mirror or pod.deleting)]
+    grace_max = max(1.0, left.total_seconds())
+    if left > LAST_CALL:
+        asked = [pod for pod in movable if pod.owner is None or pod.owner.kind != "Job"]
+        allowed = builder.budgets.take_now(asked)
+        return evictions(node, allowed, grace_max, POLICY, str(notice))
+    return [
+        DeletePod(
+            pod=pod.key,
+            node=node.name,
+            grace_seconds=int(min(pod.spec.termination_grace_seconds, grace_max)),
+            policy=POLICY,
+            because=f"{notice}, and it is still there",
+        )
+        for pod in sorted(movable, key=lambda pod: pod.key)
+    ]
+
+
+def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
+    """End an empty node for which another one was asked: EC2 must not launch a second one.
+
+    Left to EC2, its end would leave the fleet below the target that was raised for its
+    replacement. Nodes without a purchase in their place are left to EC2 and their fleet, and the
+    target never falls below the minimum.
+    """
+    status = builder.view.statuses[key]
+    if status.out_of_reach or node.instance_id is None:
+        return
+    if builder.targets[key] - 1 < status.min:
+        builder.block(node, "interrupted", "it is empty, and its fleet replaces it")
+        return
+    builder.finish_drain(
+        TerminateInstance(
+            instance=node.instance_id,
+            node=node.name,
+            fleet=key.name,
+            fleet_id=status.live.id if status.live else FleetId(""),
+            provider=status.settings.provider,
+            region=key.region,
+            decrement=True,
+            precondition="empty",
+            from_capacity=status.current,
+            stuck_terminating=builder.view.stuck_terminating(node.name),
+            policy=POLICY,
+            because="EC2 takes it back, it is empty, and the node in its place was asked for",
+        )
+    )
+
+
+def _replaced_now(builder: PlanBuilder) -> frozenset[str]:
+    """The interrupted nodes in whose place this plan asks their own fleet for a node."""
+    view = builder.view
+    rows: dict[FleetKey, set[int]] = {}
+    for row in _rows_for_displaced(builder) | _rows_without_pods(builder):
+        planned = builder.planned_nodes[row]
+        if not planned.launching:
+            rows.setdefault(planned.key, set()).add(row)
+    found: set[str] = set()
+    for name in view.inventory.interrupted:
+        own = rows.get(view.inventory.fleet_of_node[name])
+        if own and REPLACEMENT_ASKED not in view.nodes[name].annotations:
+            own.pop()
+            found.add(name)
+    return frozenset(found)
+
+
+def _rows_for_displaced(builder: PlanBuilder) -> set[int]:
+    """Rows without a node that are to take pods of interrupted nodes."""
+    found: set[int] = set()
+    for reservation in builder.reservations:
+        first = 0
+        for row, amount in zip(reservation.rows, reservation.amounts, strict=True):
+            pods = reservation.pods[first : first + amount]
+            first += amount
+            if row in builder.planned_nodes and any(p.key in builder.view.displaced for p in pods):
+                found.add(row)
+    return found
+
+
+def _rows_without_pods(builder: PlanBuilder) -> set[int]:
+    """Rows without a node that no pod was promised to: they keep a fleet at its minimum."""
+    return {row for row in builder.planned_nodes if row not in builder.used_rows}
+
+
+def _give_back(builder: PlanBuilder, node: Node) -> None:
+    """A notice that was taken off, or whose time passed with the node still there."""
+    because = "no notice of an interruption is in force any more"
+    marks = (INTERRUPTION, REPLACEMENT_ASKED)
+    noted = [annotate(node, key, None, POLICY, because) for key in marks if key in node.annotations]
+    builder.cancel_drain((*give_back(node, POLICY, because), *noted))
+
+
+def explain_notices(builder: PlanBuilder) -> None:
+    """Say of the other nodes with a notice why nothing is done for it."""
+    view = builder.view
+    for node in view.nodes.values():
+        if INTERRUPTION not in node.annotations or node.name not in view.inventory.fleet_of_node:
+            continue
+        notice = read_notice(node)
+        if notice is None:
+            why = f"its annotation {INTERRUPTION} is not <action>/<RFC 3339>: nothing is done"
+            builder.block(node, "unreadable-notice", why)
+        elif notice.deadline - view.at > FORCED_AHEAD:
+            begins = rfc3339(notice.deadline - FORCED_AHEAD)
+            builder.block(node, "interrupted-later", f"{notice}: it is emptied from {begins}")
+
+
+METHOD = Method(name="interrupted", policy=POLICY, propose=propose)
+EXPLANATION = Method(name="interrupted", policy=POLICY, propose=explain_notices)
+"""It comes last, since of several reasons why a node stays the last one is shown."""

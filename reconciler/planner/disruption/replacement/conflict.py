@@ -76,9 +76,15 @@ class ReplacementConflict:
         view = self._context.view
         come = arrived.get(view.row_of[other.node.name], [])
         alone = bool(come) or self._simulator.staying_alone(other.node)
-        if not (alone and may_go_in_time(self._context, other)):
+        key = candidate.status.key
+        # Whether it fits is asked last: that takes longest.
+        if not (
+            alone
+            and self._consolidator.might_buy(other, key)
+            and may_go_in_time(self._context, other)
+        ):
             return False
         groups = grouped(view, [*other.placed, *come]) if come else self._grouped(other)
-        return self._consolidator.move(other, groups) is None and self._consolidator.would_buy(
-            other, groups, candidate.status.key
-        )
+        return self._consolidator.move(
+            other, groups
+        ) is None and self._consolidator.fits_with_one_more(other, groups, key)

@@ -125,12 +125,16 @@ class Consolidator:
         """Whether consolidation would rather have a node of the fleet than the candidate."""
         return self._on and self._saves(candidate, key)
 
-    def would_buy(self, candidate: Candidate, groups: Sequence[Group], key: FleetKey) -> bool:
-        """Whether one more node of the fleet would do in its place, and might be asked for."""
-        view = self._context.view
-        if not self._is_open(candidate, view.statuses[key]) or self.asked_in_vain(candidate, key):
-            return False
-        spec = view.offers[key].row
+    def might_buy(self, candidate: Candidate, key: FleetKey) -> bool:
+        """Whether one more node of the fleet might be asked for in its place."""
+        status = self._context.view.statuses[key]
+        return self._is_open(candidate, status) and not self.asked_in_vain(candidate, key)
+
+    def fits_with_one_more(
+        self, candidate: Candidate, groups: Sequence[Group], key: FleetKey
+    ) -> bool:
+        """Whether its pods would find places with one more node of the fleet, in any zone."""
+        spec = self._context.view.offers[key].row
         return all(self._fits_with(candidate, groups, row) for row in [*in_each_zone(spec), spec])
 
     def _fits_with(self, candidate: Candidate, groups: Sequence[Group], spec: RowSpec) -> bool:

@@ -16,6 +16,7 @@ from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.replacement.conflict import ReplacementConflict
 from reconciler.planner.disruption.replacement.consolidator import Consolidator, NewNodes
+from reconciler.planner.disruption.replacement.passing_nodes import PassingNodes
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped
 from reconciler.planner.node_rows import in_each_zone
@@ -41,6 +42,7 @@ class Departures:
         self._conflict = ReplacementConflict(
             context, simulator, self.consolidator, candidates, self.grouped
         )
+        self._passing = PassingNodes(context, simulator)
         self._groups: dict[NodeName, list[Group]] = {}
 
     def grouped(self, candidate: Candidate) -> list[Group]:
@@ -162,8 +164,9 @@ class Departures:
             candidate.status.settings.sector, self.simulator.staying
         ):
             return NEEDED_BACK
-        if not soon:
-            return None
+        not_worth_it = self._passing.blocker(candidate, moves, receiving)
+        if not_worth_it is not None or not soon:
+            return not_worth_it
         dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)
         if dearer is not None:
             because = f"the pods of {dearer.node.name}, which costs more, would need one like it"

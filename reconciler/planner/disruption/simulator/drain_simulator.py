@@ -234,6 +234,14 @@ class DrainSimulator:
         self._out[-1] = (row, name, set(rows))
         self.receiving = {row for _, _, rows in self._out for row in rows}
 
+    def spread_rows(self, moves: Relocation) -> list[int]:
+        """Where kube-scheduler would put the pods that were just moved; nothing is changed."""
+        mark = self._builder.sim.fork()
+        among = self._with(moves.rows)
+        rows = self._spread([moves], [c for _, c in moves.as_evicted()], among)
+        self._builder.sim.revert(mark)
+        return rows
+
     def _fit_spread(self, moved: Sequence[Relocation], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._builder.sim

@@ -1,0 +1,76 @@
+"""Nodes that will be empty when their Jobs have ended: a place for other pods has its price.
+
+After a burst of Jobs there is much room on the nodes that were bought for it. A well-used node
+whose pods move there seems to be saved, but the pods keep nodes that would have gone a few minutes
+later, and have to move once more before those can go.
+"""
+
+from collections.abc import Container
+from datetime import timedelta
+
+from reconciler.model.cluster import Node
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.context import DisruptionContext, open_nodes
+from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.replacement.consolidator import SAVING_PERCENT_MIN
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+from reconciler.planner.disruption.simulator.relocation import Relocation
+from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
+
+LASTS_FROM = timedelta(hours=1)
+"""A node that has been there so long counts as one that stays, whatever runs on it: a saving is
+reckoned over an hour, and Jobs that have followed each other for an hour may go on to do so."""
+
+
+class PassingNodes:
+    """Tells whether a move that is to save money would keep nodes that cost more.
+
+    Args:
+        context: The run.
+        simulator: The what-if cluster.
+    """
+
+    def __init__(self, context: DisruptionContext, simulator: DrainSimulator) -> None:
+        self._view = context.view
+        self._simulator = simulator
+        self._price_of_row = {
+            self._view.row_of[node.name]: self._view.offers[key].nano_usd_per_hour
+            for node, key in open_nodes(self._view)
+            if self._view.offers[key].priced
+            and context.room.may_leave(key)
+            and _is_passing(self._view, node)
+        }
+
+    def blocker(
+        self, candidate: Candidate, moves: Relocation, receiving: Container[int]
+    ) -> Blocker | None:
+        """Return why the pods that were just moved should stay; None when the move saves money.
+
+        Args:
+            candidate: The node that they left.
+            moves: The moves.
+            receiving: Rows to which pods of nodes before it come: these stay in any case.
+        """
+        if candidate.policy != "consolidation" or candidate.status.settings.departing:
+            return None
+        if not self._price_of_row:
+            return None
+        kept = {*moves.rows, *self._simulator.spread_rows(moves)} & self._price_of_row.keys()
+        prices = [self._price_of_row[row] for row in kept if row not in receiving]
+        price = self._view.offers[candidate.status.key].nano_usd_per_hour
+        if not prices or sum(prices) * 100 <= price * (100 - SAVING_PERCENT_MIN):
+            return None
+        nodes, cost = counted_noun(len(prices), "node"), sum(prices) / NANO
+        because = f"its pods would come to {nodes} at {cost:.4g} USD/h that only Jobs use"
+        return Blocker("consolidation", f"{because}, and that go when these have ended")
+
+
+def _is_passing(view: ClusterView, node: Node) -> bool:
+    """Whether it is young, and every pod on it that counts belongs to a Job."""
+    if node.created_at is None or view.at - node.created_at >= LASTS_FROM:
+        return False
+    pods = counted(view.pods_on.get(node.name, ()))
+    return bool(pods) and all(pod.owner is not None and pod.owner.kind == "Job" for pod in pods)

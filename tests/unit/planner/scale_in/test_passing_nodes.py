@@ -1,6 +1,7 @@
 """Consolidation moves no pods to dearer nodes that go by themselves when their Jobs have ended."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.builders import ago, make_node
 from tests.unit.planner.scale_in.consolidation import LARGE, SMALL, planned
 from tests.unit.planner.scale_in.scene import kept, on, told, unneeded
 
-YOUNG = {"created_at": ago(900)}
+YOUNG: dict[str, Any] = {"created_at": ago(900)}
 
 
 def well_used(name: str = "s") -> tuple[Node, Pod]:
@@ -22,7 +23,7 @@ def test_pods_stay_where_they_are_while_only_jobs_keep_the_other_node() -> None:
     """They would keep a node at 0.40 USD/h that is about to go, to save one at 0.10."""
     made = planned(*well_used(), make_node("jobs", LARGE, **YOUNG), on("jobs", owner="Job"))
     assert told(made, TaintNode) == []
-    why = {each.node: each.detail for each in made.kept}["s"]
+    (why,) = (each.detail for each in made.kept if each.node == "s")
     assert why == (
         "its pods would come to 1 node at 0.4 USD/h that only Jobs use, and that go when these "
         "have ended"

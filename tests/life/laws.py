@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from reconciler.adapters.memory import Call
-from reconciler.model.actions import REPLACEMENT_SET, AnnotateNode
+from reconciler.model.actions import INTERRUPTION, REPLACEMENT_SET, AnnotateNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
@@ -141,8 +141,13 @@ class Laws:
         self.broken += [f"{self._now():.1f} s: {key} evicted: {why}" for why in self._bars(pod)]
 
     def _bars(self, pod: Pod) -> Iterator[str]:
-        """Why a pod must not be evicted."""
+        """Why a pod must not be evicted. Nothing voluntary holds one that EC2 is about to end."""
         node = self._world.node(pod.node_name) if pod.node_name is not None else None
+        if node is not None and INTERRUPTION in node.annotations:
+            yield from self._bars_of(node)
+            if pod.owner is not None and pod.owner.kind in {"Job", "DaemonSet"}:
+                yield f"a {pod.owner.kind}'s pod is left alone there"
+            return
         if pod.owner is None:
             yield "it has no controller"
         elif pod.owner.kind == "Job" and not pod.finished:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
+from reconciler.model.actions import INTERRUPTION
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.errors import Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.planner.settings import FleetSettings
+from reconciler.planner.text import rfc3339
 from tests.builders import HOME, make_spec
 from tests.life.happenings import Happenings
 from tests.life.laws import Laws
@@ -272,6 +275,24 @@ def _interruption(scene: Scene) -> None:
     scene.later(10, lambda: scene.world.interrupt(instance))
 
 
+def _notice(scene: Scene) -> None:
+    """The same with EC2's notice on the node: its pods move, and it is replaced once."""
+    scene.set_target("primary-small", 2)
+    scene.world.advance(60)
+    scene.pods("web", "3", 2)
+    scene.later(10, lambda: _give_notice(scene))
+
+
+def _give_notice(scene: Scene) -> None:
+    world = scene.world
+    node = world.nodes()[-1]
+    assert node.instance_id is not None
+    deadline = world.clock.now() + timedelta(seconds=world.delays.interruption)
+    notice = {INTERRUPTION: f"terminate/{rfc3339(deadline)}"}
+    world.objects.add_node(replace(node, annotations=FrozenMap({**node.annotations, **notice})))
+    world.interrupt(node.instance_id)
+
+
 _USUAL = Config(unhurried=True)
 SCENARIOS = (
     Scenario("scale-up from zero", _scale_up, 120),
@@ -284,6 +305,7 @@ SCENARIOS = (
     Scenario("a node falls silent", _dead_node, 420),
     Scenario("an instance vanishes", _gone_node, 420),
     Scenario("an instance is interrupted", _interruption, 300),
+    Scenario("an instance is interrupted, with notice", _notice, 700, evicts=True),
     Scenario(
         "consolidation", _consolidation, 420, replace(_USUAL, consolidation=True), evicts=True
     ),

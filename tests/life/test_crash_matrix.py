@@ -48,6 +48,14 @@ def faults(whole: Run, killed: Run) -> Iterator[str]:
         yield f"{killed.evictions} pods were evicted instead of {whole.evictions}"
 
 
+def test_interrupted_node_is_bought_for_once_and_gives_its_part_of_the_target_back() -> None:
+    """EC2 would launch a node beside the one that was bought in its place."""
+    scene = next(s for s in SCENARIOS if s.name.endswith("with notice")).begin()
+    assert scene.run(60)
+    assert [(before, after) for _, _, before, after in scene.laws.changes] == [(2, 3), (3, 2)]
+    assert len(scene.laws.endings) == 1
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name.replace(" ", "-"))
 def test_killed_at_any_call_the_next_process_comes_to_the_same_end(

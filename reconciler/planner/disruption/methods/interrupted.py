@@ -23,6 +23,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate
 from reconciler.planner.disruption.drains.actions import annotate, evictions, give_back, taint
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
@@ -121,6 +122,10 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     """
     status = builder.view.statuses[key]
     if status.out_of_reach or node.instance_id is None:
+        return
+    duplicate = kept_by_duplicate(builder.view, node)
+    if duplicate is not None:
+        builder.block(node, duplicate.code, duplicate.detail)
         return
     if builder.targets[key] - 1 < status.min:
         builder.block(node, "interrupted", "it is empty, and its fleet replaces it")

@@ -18,7 +18,7 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.cluster import Node, PodDisruptionBudget, Taint
+from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.fleets.interruptions import read_notice
@@ -268,3 +268,15 @@ def test_bare_pods_are_evicted_and_not_bought_for() -> None:
     made = planned(FLEET, noticed("a"), on("a", cpu="3", owner=None))
     assert told(made, EvictPod) == ["on-a"]
     assert targets(made) == []
+
+
+def test_node_is_not_ended_under_pods_that_run_there_under_another_name() -> None:
+    """A renamed kubelet's pods would die minutes before EC2 takes the instance."""
+    replaced = {REPLACEMENT_ASKED: rfc3339(ago(30))}
+    node = begun("a", annotations=replaced, created_at=ago(60))
+    alias = make_node("old-a", FLEET, instance_id=node.instance_id, created_at=ago(9000))
+    others: list[Node | Pod] = [make_node("b", FLEET), full("b")]
+    alone = planned(FLEET, node, *others, target=3)
+    assert told(alone, TerminateInstance) == ["a"]
+    made = planned(FLEET, node, alias, *others, on("old-a"), target=3)
+    assert "a" not in told(made, TerminateInstance)

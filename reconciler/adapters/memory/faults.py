@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.model.errors import PortError
@@ -42,6 +43,19 @@ class _Kill:
     after: bool
 
 
+class Dies(Protocol):
+    """Says whether the program dies at a call."""
+
+    def __call__(self, call: Call, *, after: bool) -> bool:
+        """Return whether it dies right before the call or, `after`, once it has taken effect."""
+        ...
+
+
+def _never(call: Call, *, after: bool) -> bool:  # noqa: ARG001 - as the protocol says
+    """Return False: the program does not die at this call."""
+    return False
+
+
 class CallLog:
     """Records calls, makes the next ones fail as told, and kills the program at one of them.
 
@@ -58,6 +72,8 @@ class CallLog:
         """How long a call takes before it has an effect: the world moves on meanwhile."""
         self.watchers: list[Callable[[Call], None]] = []
         """Asked right before a call takes effect; not at all when it takes none."""
+        self.dies: Dies = _never
+        """Asked before each call, and after each that took effect."""
         self._faults: list[_Fault] = []
         self._kill: _Kill | None = None
 
@@ -100,6 +116,8 @@ class CallLog:
             self._kill = None
             if not kill.after:
                 raise Crash
+        if self.dies(made, after=False):
+            raise Crash
         if self.seconds_each:
             self._clock.advance(self.seconds_each)
         fault = self._due(operation)
@@ -108,7 +126,7 @@ class CallLog:
         for watch in self.watchers:
             watch(made)
         yield
-        if kill is not None:
+        if kill is not None or self.dies(made, after=True):
             raise Crash
         if fault is not None:
             raise fault.error

@@ -168,12 +168,11 @@ class VoluntaryRun:
             return IN_USE
         if not self.context.room.may_leave(status.key):
             return at_minimum(status)
-        soon = candidate.eligible(self.context.view.at)
-        found: Relocation | NewNodes | Blocker | None = departures.leave(candidate, soon=soon)
+        found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
         if found is None:
             mark = self.simulator.mark()
-            found = departures.leave_in_time(candidate, soon=soon)
-            found = found or departures.leave_for_new(candidate, soon=soon)
+            found = departures.leave_in_time(candidate)
+            found = found or departures.leave_for_new(candidate)
             self.simulator.undo(mark)
         if found is None:
             return _no_destination(builder, candidate)

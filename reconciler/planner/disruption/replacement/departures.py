@@ -2,8 +2,7 @@
 
 One answer for three who ask: what begins a drain or asks for a cheaper node, the timer, and idle
 nodes that wait for the pods of a dearer one. Answers that differ would let one wait for another
-without an end, or buy nodes that are not used. Only conflicts with dearer nodes are not looked for
-before the node's time has come.
+without an end, or buy nodes that are not used.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,16 +51,12 @@ class Departures:
             self._groups[name] = grouped(self._context.view, candidate.placed)
         return self._groups[name]
 
-    def leave(
-        self, candidate: Candidate, more: Sequence[int] = (), *, soon: bool = True
-    ) -> Relocation | Blocker | None:
+    def leave(self, candidate: Candidate, more: Sequence[int] = ()) -> Relocation | Blocker | None:
         """Take the candidate out, with its pods to nodes that stay or to cheaper idle ones.
 
         Args:
             candidate: The node that leaves.
             more: Further rows that may take its pods, after all others.
-            soon: Whether its time has come. If not, it is not asked whether a dearer node would
-                need its like: that takes longest, and the answer may have changed by then.
 
         Returns:
             Where its pods go. Or why it stays though they fit, or None when they do not fit:
@@ -69,7 +64,7 @@ class Departures:
         """
         groups = self.grouped(candidate)
         move = partial(self.consolidator.move, candidate, groups, more)
-        return self._checked(candidate, move, soon=soon)
+        return self._checked(candidate, move)
 
     def leave_with_set(self, candidate: Candidate, new: Sequence[int]) -> Relocation | None:
         """As `leave`, of a node whose set was decided on, with the new nodes of that set.
@@ -82,19 +77,15 @@ class Departures:
             Where its pods go, or None when it cannot leave: nothing is changed then.
         """
         move = partial(self.simulator.move, candidate.node, self.grouped(candidate), new)
-        found = self._checked(candidate, move, soon=False)
+        found = self._checked(candidate, move, decided=True)
         return found if isinstance(found, Relocation) else None
 
-    def leave_in_time(
-        self, candidate: Candidate, *, soon: bool = True
-    ) -> Relocation | Blocker | None:
+    def leave_in_time(self, candidate: Candidate) -> Relocation | Blocker | None:
         """As `leave`, with cheaper capacity that is launching and reserved for no pod."""
         coming = self.consolidator.coming_rows(candidate)
-        return self.leave(candidate, coming, soon=soon) if coming else None
+        return self.leave(candidate, coming) if coming else None
 
-    def leave_for_new(
-        self, candidate: Candidate, *, soon: bool = True
-    ) -> NewNodes | Blocker | None:
+    def leave_for_new(self, candidate: Candidate) -> NewNodes | Blocker | None:
         """As `leave`, with new nodes, which take pods after all others.
 
         Returns:
@@ -112,7 +103,7 @@ class Departures:
                 )
                 continue
             for count in range(1, self.consolidator.most(candidate, key) + 1):
-                found = self._leave_for(candidate, groups, offers[key].row, count, soon=soon)
+                found = self._leave_for(candidate, groups, offers[key].row, count)
                 if isinstance(found, Relocation):
                     return NewNodes(key=key, count=count)
                 blocker = blocker or found
@@ -124,8 +115,6 @@ class Departures:
         groups: Sequence[Group],
         spec: RowSpec,
         count: int,
-        *,
-        soon: bool,
     ) -> Relocation | Blocker | None:
         """As `leave`, with new nodes, whichever zone they come up in."""
         mark, found = self.simulator.mark(), None
@@ -133,28 +122,34 @@ class Departures:
             self.simulator.undo(mark)
             rows = [self.simulator.add_row(each) for _ in range(count)]
             move = partial(self.simulator.move, candidate.node, groups, rows)
-            found = self._checked(candidate, move, soon=soon)
+            found = self._checked(candidate, move)
             if not isinstance(found, Relocation):
                 self.simulator.undo(mark)
                 return found
         return found
 
     def _checked(
-        self, candidate: Candidate, move: Callable[[], Relocation | None], *, soon: bool
+        self, candidate: Candidate, move: Callable[[], Relocation | None], *, decided: bool = False
     ) -> Relocation | Blocker | None:
-        """The moves, unless something speaks against them: they are undone then."""
+        """The moves, unless something speaks against them: they are undone then.
+
+        Args:
+            candidate: The node that leaves.
+            move: Makes the moves.
+            decided: Whether it leaves with a set, which was weighed against dearer nodes.
+        """
         mark, receiving = self.simulator.mark(), frozenset(self.simulator.receiving)
         moves = move()
         if moves is None:
             return None
-        why = self._objection(candidate, moves, receiving, soon=soon)
+        why = self._objection(candidate, moves, receiving, decided=decided)
         if why is None:
             return moves
         self.simulator.undo(mark)
         return why
 
     def _objection(
-        self, candidate: Candidate, moves: Relocation, receiving: frozenset[int], *, soon: bool
+        self, candidate: Candidate, moves: Relocation, receiving: frozenset[int], *, decided: bool
     ) -> Blocker | None:
         """What speaks against the moves that were just made."""
         if not self.simulator.survives_spreading(moves):
@@ -165,7 +160,7 @@ class Departures:
         ):
             return NEEDED_BACK
         not_worth_it = self._passing.blocker(candidate, moves, receiving)
-        if not_worth_it is not None or not soon:
+        if not_worth_it is not None or decided:
             return not_worth_it
         dearer = self._conflict.conflicting_candidate(candidate, moves, receiving)
         if dearer is not None:

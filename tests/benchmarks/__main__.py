@@ -7,6 +7,7 @@ import sys
 
 from tests.benchmarks import act, hostile_run, scale_down
 from tests.benchmarks.cases import CASES
+from tests.benchmarks.disturbance import table as disturbance
 from tests.benchmarks.measure import Measurement
 from tests.benchmarks.report import (
     HEADING,
@@ -19,7 +20,7 @@ from tests.benchmarks.report import (
 )
 
 TIMEOUT_SECONDS = 600
-APART = {scale_down.NAME: scale_down, act.NAME: act, hostile_run.NAME: hostile_run}
+APART = {each.NAME: each for each in (scale_down, act, hostile_run, disturbance)}
 """Benchmarks with a measurement of their own."""
 ALL = (*CASES, *APART)
 

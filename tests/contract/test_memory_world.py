@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from reconciler.adapters.memory import (
+    BudgetShape,
     Crash,
     Delays,
     FleetShape,
@@ -12,10 +13,11 @@ from reconciler.adapters.memory import (
     MemoryCluster,
     MemoryWorld,
 )
-from reconciler.model.cluster import DaemonSet, Owner, Pod, PodSpec
+from reconciler.model.cluster import DaemonSet, Owner, Pod, PodAffinityTerm, PodSpec
 from reconciler.model.errors import Conflict, OutcomeUnknown, Throttled, Unavailable
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, PodKey, Region
+from reconciler.model.selectors import LabelSelector
 
 HOME, AWAY = Region("us-west-2"), Region("us-east-1")
 
@@ -49,6 +51,38 @@ def test_launched_instance_joins_and_the_pod_is_bound() -> None:
     (node,) = arranged.world.nodes()
     assert [pod.node_name for pod in arranged.world.pods()] == [node.name]
     assert node.instance_id == arranged.cloud.observe([HOME]).instances[0].id
+
+
+def test_anti_affinity_keeps_replicas_apart() -> None:
+    """Deployments with one replica on a node are what consolidation has to leave room for."""
+    world = Arranged(target=2).world
+    apart = PodAffinityTerm(
+        topology_key="kubernetes.io/hostname",
+        selector=LabelSelector(match_labels=FrozenMap({"app": "apart"})),
+    )
+    spec = PodSpec(
+        requests=FrozenMap({"cpu": 100, "pods": 1}),
+        node_selector=FrozenMap(),
+        pod_anti_affinity=(apart,),
+    )
+    for number in range(3):
+        key = PodKey(namespace="web", name=f"apart-{number}")
+        world.add_pod(Pod(key=key, spec=spec, labels=FrozenMap({"app": "apart"})))
+    world.advance(30)
+    bound = [p.node_name for p in world.pods() if p.key.name.startswith("apart")]
+    assert sorted(map(str, bound)) == sorted(["None", *(str(n.name) for n in world.nodes())])
+
+
+def test_budget_of_the_same_name_is_changed() -> None:
+    """A Deployment that shrinks would keep the floor it had."""
+    arranged = Arranged()
+    arranged.world.advance(30)
+    everything = LabelSelector()
+    for least in (1, 0):
+        shape = BudgetShape(namespace="web", name="b", selector=everything, min_available=least)
+        arranged.world.add_budget(shape)
+        (budget,) = arranged.cluster.observe().budgets
+        assert budget.disruptions_allowed == 1 - least
 
 
 def test_interrupted_instance_takes_its_node_and_is_replaced() -> None:

@@ -1,7 +1,8 @@
-"""Rules between pods as the in-memory scheduler keeps them: required affinity and hard spread.
+"""Rules between pods as the in-memory scheduler keeps them: required terms and hard spread.
 
 Written from kube-scheduler's description, apart from the planner's filters, so that a plan that
-relies on a wrong one is seen. Anti-affinity, and terms over other namespaces, are left out.
+relies on a wrong one is seen. The anti-affinity of pods that are bound, and terms over other
+namespaces, are left out.
 """
 
 from collections import Counter
@@ -15,9 +16,13 @@ from reconciler.model.selectors import LabelSelector
 def obeys(pod: Pod, node: Node, nodes: Mapping[NodeName, Node], bound: Iterable[Pod]) -> bool:
     """Whether the pod may join the node, given the pods that are bound."""
     spec = pod.spec
-    if not (spec.pod_affinity or spec.topology_spread):
+    if not (spec.pod_affinity or spec.pod_anti_affinity or spec.topology_spread):
         return True
     others = [each for each in bound if each.key.namespace == pod.key.namespace]
+    for term in spec.pod_anti_affinity:
+        here = node.labels.get(term.topology_key)
+        if here is not None and _counted(others, nodes, term.topology_key, term.selector)[here]:
+            return False
     for term in spec.pod_affinity:
         domains = _counted(others, nodes, term.topology_key, term.selector)
         first = not domains and _selects(term.selector, pod)

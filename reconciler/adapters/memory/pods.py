@@ -350,8 +350,11 @@ class MemoryObjects:
                 self._healthy[number] += amount
 
     def add_budget(self, shape: BudgetShape) -> None:
-        """A budget is created, over pods that are there already as well."""
+        """A budget is created over pods that are there already as well, or changed by its name."""
+        name = (shape.namespace, shape.name)
+        self.budgets = [b for b in self.budgets if (b.namespace, b.name) != name]
         self.budgets.append(shape)
+        self._as_told.clear()
         self._covered.clear()
         self._healthy.clear()
         for pod in self.pods.values():

@@ -1,0 +1,1 @@
+"""What is disturbed for the sake of cost: twelve minutes of work in virtual time."""

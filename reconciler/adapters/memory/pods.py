@@ -11,6 +11,7 @@ from reconciler.adapters.memory.scheduling import admits, free_of, holds, pushed
 from reconciler.adapters.memory.settings import BudgetShape, Delays, Scoring
 from reconciler.adapters.memory.workloads import (
     AT_ONCE,
+    budget_status,
     daemon_pod,
     is_replaced,
     runs_on,
@@ -365,7 +366,7 @@ class MemoryObjects:
         """The budget as it stands; the same value for as long as nothing changes."""
         known = self._as_told.get(number)
         if known is None or known.current_healthy != healthy:
-            known = self._as_told[number] = _budget(self.budgets[number], healthy)
+            known = self._as_told[number] = budget_status(self.budgets[number], healthy)
         return known
 
     def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
@@ -389,14 +390,3 @@ class MemoryObjects:
                 and shape.selector.matches(pod.labels)
             )
         return known
-
-
-def _budget(shape: BudgetShape, healthy: int) -> PodDisruptionBudget:
-    return PodDisruptionBudget(
-        namespace=shape.namespace,
-        name=shape.name,
-        selector=shape.selector,
-        disruptions_allowed=max(0, healthy - shape.min_available),
-        current_healthy=healthy,
-        desired_healthy=shape.min_available,
-    )

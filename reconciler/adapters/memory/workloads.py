@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
-from reconciler.model.cluster import DaemonSet, Node, Owner, Pod
+from reconciler.adapters.memory.settings import BudgetShape
+from reconciler.model.cluster import DaemonSet, Node, Owner, Pod, PodDisruptionBudget
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 
@@ -54,3 +55,15 @@ def runs_on(daemon_set: DaemonSet, node: Node) -> bool:
     """Whether a DaemonSet has a pod on a node: taints are tolerated, selectors kept."""
     selector = daemon_set.spec.node_selector
     return all(node.labels.get(key) == value for key, value in selector.items())
+
+
+def budget_status(shape: BudgetShape, healthy: int) -> PodDisruptionBudget:
+    """What a budget allows when so many of its pods are healthy."""
+    return PodDisruptionBudget(
+        namespace=shape.namespace,
+        name=shape.name,
+        selector=shape.selector,
+        disruptions_allowed=max(0, healthy - shape.min_available),
+        current_healthy=healthy,
+        desired_healthy=shape.min_available,
+    )

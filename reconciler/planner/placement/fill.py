@@ -5,6 +5,7 @@ import numpy as np
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.domains import (
+    Coordinates,
     SharedRules,
     assign,
     coordinates_of_rows,
@@ -146,14 +147,11 @@ def _fill_places(
     fitting = room.nonzero()[0]
     if not len(fitting):
         return []
-    coordinates = coordinates_of_rows(sim, keys)
-    places, membership = np.unique(coordinates[fitting], axis=0, return_inverse=True)
-    membership = membership.reshape(-1)
+    places, membership = _places(coordinates_of_rows(sim, keys)[fitting])
     capacities = np.zeros(len(places), dtype=np.int64)
     np.add.at(capacities, membership, np.minimum(room[fitting], UNLIMITED))
     rules = SharedRules(sim, pod_class, keys, {}, terms)
-    tuples = [tuple(int(x) for x in place) for place in places]
-    amounts = assign(rules, tuples, [int(c) for c in capacities], count)
+    amounts = assign(rules, places, capacities.tolist(), count)
     taken: list[tuple[int, int]] = []
     for place, amount in enumerate(amounts):
         if amount:
@@ -163,3 +161,15 @@ def _fill_places(
             sim.place(pod_class, rows, parts)
             taken.extend(zip(rows.tolist(), parts.tolist(), strict=True))
     return taken
+
+
+def _places(coordinates: IntArray) -> tuple[list[Coordinates], IntArray]:
+    """The distinct places in order, and the number of each row's place.
+
+    One key is the usual case, and numbers are told apart much faster than rows of numbers.
+    """
+    if coordinates.shape[1] == 1:
+        values, membership = np.unique(coordinates[:, 0], return_inverse=True)
+        return [(value,) for value in values.tolist()], membership
+    found, membership = np.unique(coordinates, axis=0, return_inverse=True)
+    return [tuple(place) for place in found.tolist()], membership.reshape(-1)

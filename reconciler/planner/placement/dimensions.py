@@ -184,7 +184,10 @@ class Dimensions:
 
     def code(self, column: int, requests: Resources) -> str:
         """The unplaceable code for running out of this column, for a pod with these requests."""
-        name = self.resource(column, requests)
+        return self.code_of(self.resource(column, requests))
+
+    def code_of(self, name: str) -> str:
+        """The unplaceable code for running out of what `resource` names."""
         if name.startswith(_PORT):
             return "host-port"
         return "volume-limit" if name.startswith(_VOLUMES) else f"insufficient-{name}"

@@ -142,13 +142,14 @@ def _too_large(builder: PlanBuilder, pod_class: PodClass, row: RowSpec) -> tuple
     short = (pod_class.requests > offered).nonzero()[0]
     if not len(short):
         return None
-    column = int(short[np.argmin(offered[short] / pod_class.requests[short])])
+    most = np.argmin(offered[short] / pod_class.requests[short]) if len(short) > 1 else 0
+    column = int(short[most])
     name = dimensions.resource(column, pod_class.spec.requests)
     asked, has = _stated(
         pod_class, row, name, int(pod_class.requests[column]), int(offered[column])
     )
     what = "" if name in {"cpu", "memory"} else f" {name}"
-    code, of = dimensions.code(column, pod_class.spec.requests), name.partition(":")[2]
+    code, of = dimensions.code_of(name), name.partition(":")[2]
     if code == "volume-limit":
         return code, f"has {asked} volumes of {of}, a new node attaches {has}"
     if code == "host-port":

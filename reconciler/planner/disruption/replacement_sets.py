@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, NodeName, Region
-from reconciler.planner.cool_off import cool_off
+from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.disruption.drains.idleness import parse_time
@@ -25,6 +25,8 @@ LASTS_MAX = timedelta(hours=1)
 """A set whose nodes have not gone so long after the new ones should have come is given up."""
 TEXT_MAX = 2_000
 """Longer annotations are not read."""
+LONGER_EACH_TIME = 4
+"""A set that failed bought nodes in vain: its nodes rest longer than what only cost a call."""
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 
@@ -104,7 +106,8 @@ def rests_until(view: ClusterView, node: Node) -> datetime | None:
     failed = read_attempts(noted, view.at, _FORGOTTEN_AFTER)
     if failed is None:
         return None
-    until = failed.latest + cool_off(failed.count)
+    longer = LONGER_EACH_TIME ** min(failed.count - 1, 8)
+    until = failed.latest + min(COOL_OFF * longer, _FORGOTTEN_AFTER)
     return until if until > view.at else None
 
 

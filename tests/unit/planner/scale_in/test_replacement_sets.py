@@ -130,8 +130,11 @@ def test_a_set_whose_new_node_takes_no_pods_is_given_up_and_rests() -> None:
     assert raised(made) == []
 
 
-@pytest.mark.parametrize(("seconds", "count", "asks"), [(290, 1, 0), (310, 1, 1), (310, 2, 0)])
-def test_a_set_that_failed_rests_twice_as_long_each_time(
+@pytest.mark.parametrize(
+    ("seconds", "count", "asks"),
+    [(290, 1, 0), (310, 1, 1), (1190, 2, 0), (1210, 2, 1), (86_000, 99, 0)],
+)
+def test_a_set_that_failed_rests_four_times_as_long_each_time(
     seconds: float, count: int, asks: int
 ) -> None:
     """Nodes would be bought again and again for a set that cannot go."""

@@ -85,9 +85,7 @@ def _buy_for(
         builder.purchases.note_bound(
             sectors, least_cost(builder, members, offered, free_before, spent)
         )
-    for waiting in members:
-        if waiting.left:
-            explain(builder, waiting, fleets, over_budget=over_budget)
+    explain(builder, [w for w in members if w.left], fleets, over_budget=over_budget)
 
 
 def _use_what_was_bought(builder: PlanBuilder, members: list[WaitingClass]) -> None:

@@ -1,6 +1,6 @@
 """Why nothing takes a pod: one code and the numbers per fleet."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from reconciler.model.quantity import exact_amount, format_amount
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits, usd
+from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.counters import Links
 from reconciler.planner.placement.dimensions import AMOUNT_MAX
@@ -30,27 +31,67 @@ from reconciler.planner.text import counted_noun, rfc3339
 
 
 def explain(
-    builder: PlanBuilder, waiting: WaitingClass, fleets: Sequence[FleetStatus], *, over_budget: bool
+    builder: PlanBuilder,
+    members: Iterable[WaitingClass],
+    fleets: Sequence[FleetStatus],
+    *,
+    over_budget: bool,
 ) -> None:
-    """Record why each fleet of its sectors cannot take the class's remaining pods."""
-    reasons = tuple(
-        Reason(fleet=s.key.name, region=s.key.region, code=code, detail=detail)
-        for s in fleets
-        for code, detail in [why(builder, waiting, s, over_budget=over_budget)]
-    )
+    """Record why each fleet of its sectors cannot take what is left of each class."""
+    if not fleets:
+        for waiting in members:
+            _refuse(builder, waiting, ())
+        return
+    rows = [builder.view.offers[status.key].row for status in fleets]
+    offered = np.stack([builder.sim.offer_of(row) for row in rows])
+    for waiting in members:
+        scarcest = _scarcest(waiting.pod_class.requests, offered)
+        reasons = (
+            Reason(fleet=s.key.name, region=s.key.region, code=code, detail=detail)
+            for s, column in zip(fleets, scarcest, strict=True)
+            for code, detail in [_why(builder, waiting, s, column, over_budget=over_budget)]
+        )
+        _refuse(builder, waiting, tuple(reasons))
+
+
+def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, ...]) -> None:
     for pod in waiting.pods[waiting.done :]:
         builder.refuse(Unplaceable(pod=pod.key, reasons=reasons))
 
 
-def why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
+def why(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
 ) -> tuple[str, str]:
     """The code and the numbers of what keeps the class off the fleet's new nodes."""
+    offered = builder.sim.offer_of(builder.view.offers[status.key].row)
+    (column,) = _scarcest(waiting.pod_class.requests, offered[np.newaxis])
+    return _why(builder, waiting, status, column, over_budget=over_budget)
+
+
+def _scarcest(requests: IntArray, offered: IntArray) -> list[int | None]:
+    """For each row the column of which it offers least relative to what is asked, if too little."""
+    short = requests > offered
+    share = np.where(short, offered / np.maximum(requests, 1), np.inf)
+    columns: list[int] = share.argmin(axis=1).tolist()
+    return [c if short[row, c] else None for row, c in enumerate(columns)]
+
+
+def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
+    builder: PlanBuilder,
+    waiting: WaitingClass,
+    status: FleetStatus,
+    scarcest: int | None,
+    *,
+    over_budget: bool,
+) -> tuple[str, str]:
+    """See `why`; `scarcest` is the resource that a new node has too little of."""
     node = builder.view.offers[status.key]
     pod_class = waiting.pod_class
-    found = static_reason(builder, pod_class, node.row) or _too_large(builder, pod_class, node.row)
+    found = static_reason(builder, pod_class, node.row)
     if found:
         return found
+    if scarcest is not None:
+        return _too_large(builder, pod_class, node.row, scarcest)
     if pod_class.number in builder.purchases.quarantined:
         return "no-progress", builder.purchases.quarantined[pod_class.number]
     if pod_class.number in builder.purchases.awaiting_bind:
@@ -135,15 +176,12 @@ def _selector_detail(selector: Labels, row: RowSpec) -> str:
     return "the node selector matches no new node"
 
 
-def _too_large(builder: PlanBuilder, pod_class: PodClass, row: RowSpec) -> tuple[str, str] | None:
-    """The resource of which a new node offers least relative to what is asked."""
+def _too_large(
+    builder: PlanBuilder, pod_class: PodClass, row: RowSpec, column: int
+) -> tuple[str, str]:
+    """That a new node offers too little of a resource."""
     dimensions = builder.sim.dimensions
     offered = builder.sim.offer_of(row)
-    short = (pod_class.requests > offered).nonzero()[0]
-    if not len(short):
-        return None
-    most = np.argmin(offered[short] / pod_class.requests[short]) if len(short) > 1 else 0
-    column = int(short[most])
     name = dimensions.resource(column, pod_class.spec.requests)
     asked, has = _stated(
         pod_class, row, name, int(pod_class.requests[column]), int(offered[column])

@@ -1,6 +1,7 @@
 """Selectors and places in the words of refusals."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import NodeSelector, NodeSelectorTerm, Requirement
@@ -17,6 +18,12 @@ def shown_line(requirement: Requirement) -> str:
 
 def shown_values(values: Iterable[str]) -> str:
     """What new nodes have under one key; a zone that is open is one of its region's."""
+    return _shown(frozenset(values))
+
+
+@lru_cache(maxsize=256)
+def _shown(values: frozenset[str]) -> str:
+    """Each pod that waits is told the same of the same nodes."""
     known = {f"a zone of {region_of_open(v)}" if region_of_open(v) else v for v in values}
     return ", ".join(sorted(known - {""})) or "no such label"
 

@@ -53,8 +53,8 @@ def test_ended_instance_is_said_to_end(
 ) -> None:
     """Its node would be taken for one that is alive."""
     fleet = make_fleet(2)
-    clock.advance(60)
     ended, other = sorted(instances(ec2, fleet))
+    clock.advance(60)
     ec2.terminate_instances(InstanceIds=[ended])
     shown = {i: each["State"]["Name"] for i, each in instances(ec2, fleet).items()}
     assert (shown[ended], shown[other]) == ("shutting-down", "running")

@@ -34,6 +34,9 @@ CONFIG = Config(
 
 ONCE = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
+LONG_POLL = Config(read_timeout=30, max_pool_connections=16)
+"""Of calls to SQS, which wait for messages."""
+
 READING = ("Describe", "Get", "List")
 """How operations begin that change nothing."""
 
@@ -114,6 +117,15 @@ class Clients:
         """
         return self._client("pricing", region)
 
+    def sqs(self, region: Region) -> Any:
+        """The SQS client of a region, for long polls.
+
+        Raises:
+            Forbidden: There are no usable credentials.
+            Unavailable: There is no such region or endpoint.
+        """
+        return self._client("sqs", region)
+
     def _client(self, service: str, region: Region, *, changing: bool = False) -> Any:
         with self._lock:  # making clients is not thread-safe, using them is
             key = service, region, changing
@@ -122,6 +134,7 @@ class Clients:
                     self._session = self._session or boto3.session.Session()
                     make: Any = self._session.client
                     config = self._config.merge(ONCE) if changing else self._config
+                    config = config.merge(LONG_POLL) if service == "sqs" else config
                     made: Any = make(service, region_name=region, config=config)
                     if service == "ec2":
                         pace = partial(self._wait_for_turn, region)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from reconciler.adapters.aws.errors import translated
 from reconciler.adapters.aws.known import KnownInstances
@@ -21,6 +21,8 @@ from reconciler.records.aws import Answer, is_of_cluster
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
+
+T = TypeVar("T")
 
 IDS_MAX = 200
 """EC2 takes at most that many values per filter."""
@@ -202,7 +204,7 @@ def _minutes_since(now: datetime, age_seconds: float) -> list[str]:
     return [f"{each.astimezone(UTC):%Y-%m-%dT%H:%M}:*" for each in minutes]
 
 
-def chunks(values: Sequence[str], size: int) -> Iterator[list[str]]:
+def chunks(values: Sequence[T], size: int) -> Iterator[list[T]]:
     """The values in lists of at most `size`."""
     for start in range(0, len(values), size):
         yield list(values[start : start + size])

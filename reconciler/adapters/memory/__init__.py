@@ -5,6 +5,7 @@ from reconciler.adapters.memory.cloud import MemoryCloud
 from reconciler.adapters.memory.cluster import MemoryCluster
 from reconciler.adapters.memory.faults import Call, Crash
 from reconciler.adapters.memory.leases import MemoryLease, MemoryLeases
+from reconciler.adapters.memory.notices import MemoryMessages, MemoryNotices
 from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring
 from reconciler.adapters.memory.world import MemoryWorld
 
@@ -19,6 +20,8 @@ __all__ = [
     "MemoryCluster",
     "MemoryLease",
     "MemoryLeases",
+    "MemoryMessages",
+    "MemoryNotices",
     "MemoryWorld",
     "Scoring",
 ]

@@ -1,0 +1,267 @@
+"""The interruption queue over SQS: long polls in a thread of its own, more calls under a storm."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.reading import chunks
+from reconciler.model.errors import PortError, Unavailable
+from reconciler.model.ids import Region
+from reconciler.model.notices import MessageId, Notice
+from reconciler.records.aws.events import decode_message
+
+BATCH: Final = 10
+"""Messages of one call, at most. Source: SQS API reference, ReceiveMessage."""
+POLL_SECONDS: Final = 10
+"""How long a call waits for a first message."""
+VISIBILITY_SECONDS: Final = 30
+"""A message that was received comes again after this time, to whoever leads then. While this
+replica holds it the time is extended."""
+EXTEND_AFTER_SECONDS: Final = 12.0
+PARALLEL: Final = 8
+"""Calls in flight while one call is not enough."""
+HELD_MAX: Final = 5000
+"""Messages that are held at the same time; the rest waits in the queue."""
+BACKOFF_SECONDS: Final = 1.0
+BACKOFF_MAX_SECONDS: Final = 60.0
+_REGION_OF_HOST: Final = re.compile(
+    r"https?://(?:sqs(?:-fips)?\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Held:
+    """A message that was received and not settled."""
+
+    notices: tuple[Notice, ...]
+    url: str
+    handle: str
+    seen_at: float
+    """When it was received or its time was extended last; monotonic seconds."""
+
+
+class SqsNotices:
+    """A NoticeQueue over SQS. Close it to end its threads.
+
+    Args:
+        url: Returns the queue's URL; empty: nothing is received.
+        clients: Makes the clients; their fence holds for every call.
+        home: The region of a queue whose URL names none.
+        may_receive: Whether this replica leads. A standby would hide messages from the leader.
+        arrived: Called when messages came.
+        troubled: Called with an error when the queue cannot be read any more, and with None when
+            it can be read again.
+    """
+
+    def __init__(
+        self,
+        url: Callable[[], str],
+        clients: Clients,
+        *,
+        home: Region,
+        may_receive: Callable[[], bool],
+        arrived: Callable[[], object],
+        troubled: Callable[[PortError | None], None],
+    ) -> None:
+        self._url = url
+        self._clients = clients
+        self._home = home
+        self._may_receive = may_receive
+        self._arrived = arrived
+        self._troubled = troubled
+        self._condition = threading.Condition()
+        self._held: dict[MessageId, _Held] = {}
+        self._wanted = False
+        """Whether a cycle has acted since nothing could be received."""
+        self._stopped = False
+        self._failures = 0
+        self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="interruption-queue")
+        threading.Thread(target=self._run, name="interruption-queue", daemon=True).start()
+
+    def held(self) -> tuple[Notice, ...]:
+        """See ports.notices."""
+        with self._condition:
+            return tuple(sorted(n for each in self._held.values() for n in each.notices))
+
+    def settle(self, messages: Collection[MessageId]) -> None:
+        """See ports.notices."""
+        with self._condition:
+            if self._stopped:
+                return
+            found = [(each, self._held.pop(each)) for each in messages if each in self._held]
+            self._wanted = True
+            self._condition.notify_all()
+        by_url: dict[str, list[tuple[MessageId, _Held]]] = {}
+        for message, held in found:
+            by_url.setdefault(held.url, []).append((message, held))
+        for url, settled in by_url.items():
+            for some in chunks(settled, BATCH):
+                self._pool.submit(self._delete, url, some)
+
+    def close(self) -> None:
+        """End all waits; what is held comes again to the next leader."""
+        with self._condition:
+            self._stopped = True
+            self._held.clear()
+            self._condition.notify_all()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self) -> None:
+        while self._wait_until_wanted():
+            url = self._url()
+            if not url or not self._may_receive():
+                self._forget()
+                continue
+            try:
+                self._receive_all(url)
+                self._extend()
+            except PortError as error:
+                self._note_failure(error)
+            except Exception as error:  # noqa: BLE001 - a strange answer must not end the thread
+                what = f"cannot be read: {type(error).__name__}: {error}"
+                self._note_failure(Unavailable("ReceiveMessage", what))
+            else:
+                self._note_success()
+
+    def _wait_until_wanted(self) -> bool:
+        """Block until a cycle has acted and there is room; False when it is over.
+
+        What is held is extended in the meantime.
+        """
+        with self._condition:
+            self._condition.wait_for(lambda: self._wanted or self._stopped)
+            full = len(self._held) >= HELD_MAX
+            if full and not self._stopped:
+                self._wanted = False  # until the next cycle has settled some
+                self._condition.wait_for(lambda: self._wanted or self._stopped, POLL_SECONDS)
+                self._wanted = True
+            return not self._stopped
+
+    def _forget(self) -> None:
+        """Nothing is received until a cycle acts as the leader; what is held comes again."""
+        with self._condition:
+            self._wanted = False
+            self._held.clear()
+
+    def _receive_all(self, url: str) -> None:
+        """One long poll; while the queue has more than one call brings, several at a time."""
+        came = self._receive(url, POLL_SECONDS)
+        self._tell(came)
+        while came >= BATCH and self._has_room():
+            calls = [self._pool.submit(self._receive, url, 0) for _ in range(PARALLEL)]
+            wait(calls)
+            came = sum(call.result() for call in calls)
+            self._tell(came)
+
+    def _has_room(self) -> bool:
+        with self._condition:
+            return not self._stopped and len(self._held) < HELD_MAX
+
+    def _tell(self, came: int) -> None:
+        if came:
+            self._arrived()
+
+    def _receive(self, url: str, wait_seconds: int) -> int:
+        """Receive up to ten messages, and return how many came.
+
+        Raises:
+            PortError: The queue did not answer, or refused.
+        """
+        with translated("ReceiveMessage", changing=False):
+            answer = self._sqs(url).receive_message(
+                QueueUrl=url,
+                MaxNumberOfMessages=BATCH,
+                WaitTimeSeconds=wait_seconds,
+                VisibilityTimeout=VISIBILITY_SECONDS,
+            )
+        messages: Sequence[Any] = answer.get("Messages", ())
+        received = {
+            MessageId(each["MessageId"]): _Held(
+                notices=decode_message(MessageId(each["MessageId"]), each.get("Body", "")),
+                url=url,
+                handle=each["ReceiptHandle"],
+                seen_at=time.monotonic(),
+            )
+            for each in messages
+        }
+        with self._condition:
+            if not self._stopped:
+                self._held.update(received)
+        return len(messages)
+
+    def _extend(self) -> None:
+        """Keep the messages that are still held from coming again.
+
+        One whose time cannot be extended is let go of: it comes again.
+
+        Raises:
+            PortError: The queue did not answer, or refused.
+        """
+        now = time.monotonic()
+        with self._condition:
+            late = [
+                (message, each)
+                for message, each in self._held.items()
+                if now - each.seen_at >= EXTEND_AFTER_SECONDS
+            ]
+        for some in chunks(late, BATCH):
+            url = some[0][1].url
+            entries = [
+                {
+                    "Id": str(n),
+                    "ReceiptHandle": each.handle,
+                    "VisibilityTimeout": VISIBILITY_SECONDS,
+                }
+                for n, (_, each) in enumerate(some)
+            ]
+            with translated("ChangeMessageVisibility", changing=False):
+                answer = self._sqs(url).change_message_visibility_batch(
+                    QueueUrl=url, Entries=entries
+                )
+            failed = {int(each["Id"]) for each in answer.get("Failed", ())}
+            with self._condition:
+                for n, (message, each) in enumerate(some):
+                    each.seen_at = now
+                    if n in failed and self._held.get(message) is each:
+                        del self._held[message]
+
+    def _delete(self, url: str, settled: Sequence[tuple[MessageId, _Held]]) -> None:
+        """Delete messages; those that stay come again, and are settled again."""
+        entries = [
+            {"Id": str(n), "ReceiptHandle": each.handle} for n, (_, each) in enumerate(settled)
+        ]
+        try:
+            with translated("DeleteMessage", changing=True):
+                self._sqs(url).delete_message_batch(QueueUrl=url, Entries=entries)
+        except PortError as error:
+            self._note_failure(error, pause=False)
+
+    def _sqs(self, url: str) -> Any:
+        found = _REGION_OF_HOST.match(url)
+        region = (found[1] or found[2]) if found else None
+        return self._clients.sqs(Region(region) if region else self._home)
+
+    def _note_failure(self, error: PortError, *, pause: bool = True) -> None:
+        with self._condition:
+            if self._stopped:
+                return
+            first, self._failures = not self._failures, self._failures + 1
+        if first:
+            self._troubled(error)
+        if pause:
+            seconds = BACKOFF_SECONDS * 2.0 ** min(self._failures - 1, 10)
+            with self._condition:
+                longest = min(seconds, BACKOFF_MAX_SECONDS)
+                self._condition.wait_for(lambda: self._stopped, longest)
+
+    def _note_success(self) -> None:
+        with self._condition:
+            before, self._failures = self._failures, 0
+        if before:
+            self._troubled(None)

@@ -1,0 +1,90 @@
+"""The interruption queue in memory: messages wait in the world, and come again like those of SQS."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from itertools import count
+
+from reconciler.adapters.memory.clock import ManualClock
+from reconciler.model.notices import MessageId, Notice
+
+VISIBILITY_SECONDS = 30.0
+"""A message that was received and not deleted comes again after this time."""
+
+
+@dataclass(slots=True)
+class _Message:
+    notices: tuple[Notice, ...]
+    visible_at: float = 0.0
+    """From this time of the clock on it can be received; monotonic seconds."""
+
+
+class MemoryMessages:
+    """What waits in the queue, whoever reads it.
+
+    Args:
+        clock: The world's.
+    """
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self._numbers = count(1)
+        self._messages: dict[MessageId, _Message] = {}
+
+    def send(self, make: Callable[[MessageId], tuple[Notice, ...]]) -> MessageId:
+        """Put a message into the queue; `make` returns what it says, given its id."""
+        message = MessageId(f"message-{next(self._numbers):06}")
+        self._messages[message] = _Message(make(message))
+        return message
+
+    @property
+    def waiting(self) -> tuple[MessageId, ...]:
+        """The messages that nobody has deleted, by id."""
+        return tuple(sorted(self._messages))
+
+    def receive(self) -> dict[MessageId, tuple[Notice, ...]]:
+        """Take the messages that are visible, and hide them for a while."""
+        now = self._clock.monotonic_seconds()
+        found = {m: each for m, each in self._messages.items() if each.visible_at <= now}
+        for each in found.values():
+            each.visible_at = now + VISIBILITY_SECONDS
+        return {message: each.notices for message, each in found.items()}
+
+    def extend(self, messages: Collection[MessageId]) -> None:
+        """Hide messages for longer."""
+        visible_at = self._clock.monotonic_seconds() + VISIBILITY_SECONDS
+        for message in messages:
+            if message in self._messages:
+                self._messages[message].visible_at = visible_at
+
+    def delete(self, messages: Collection[MessageId]) -> None:
+        """Take messages out of the queue."""
+        for message in messages:
+            self._messages.pop(message, None)
+
+
+class MemoryNotices:
+    """A NoticeQueue over these messages; one for each process.
+
+    Args:
+        messages: The queue.
+    """
+
+    def __init__(self, messages: MemoryMessages) -> None:
+        self._messages = messages
+        self._held: dict[MessageId, tuple[Notice, ...]] = {}
+        self._wanted = False
+
+    def held(self) -> tuple[Notice, ...]:
+        """See ports.notices."""
+        if self._wanted:
+            self._held.update(self._messages.receive())
+            self._messages.extend(self._held)
+        return tuple(sorted(notice for each in self._held.values() for notice in each))
+
+    def settle(self, messages: Collection[MessageId]) -> None:
+        """See ports.notices."""
+        self._wanted = True
+        known = {each for each in messages if each in self._held}
+        for each in known:
+            del self._held[each]
+        self._messages.delete(known)

@@ -1,0 +1,56 @@
+"""Notices: what AWS says that it will do, or did, to an instance."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, NewType
+
+from reconciler.model.ids import InstanceId
+
+MessageId = NewType("MessageId", str)
+"""A message of the interruption queue; one message may hold notices for several instances."""
+
+NoticeKind = Literal[
+    "spot-interruption",
+    "rebalance",
+    "scheduled-change",
+    "state-change",
+    "lifecycle-action",
+    "unreadable",
+]
+"""What a message is about. `unreadable`: it is none of the events that the rules send."""
+
+NoticeResult = Literal[
+    "acted", "instance-gone", "no-change", "not-ours", "ignored", "expired", "unreadable", "waiting"
+]
+"""What a snapshot shows of a notice; with `waiting` its message stays in the queue."""
+
+SPOT_ACTIONS: Final = frozenset({"terminate", "stop", "hibernate"})
+"""What EC2 does to an interrupted spot instance; after each of them the node runs nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Notice:
+    """One instance of one message."""
+
+    message: MessageId
+    kind: NoticeKind
+    instance: InstanceId
+    """Empty for `unreadable`."""
+    action: str = ""
+    """`terminate`, `stop` or `hibernate` for a spot interruption; the instance's new state for a
+    state change; the type of the event for a scheduled change."""
+    at: datetime | None = None
+    """When AWS does it, or did it, aware; None for `unreadable`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class NoticeOutcome:
+    """What became of one notice, as far as a snapshot shows it."""
+
+    notice: Notice
+    result: NoticeResult
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is to be done about it any more."""
+        return self.result != "waiting"

@@ -1,0 +1,157 @@
+"""Messages of the interruption queue, which hold EventBridge events, into notices.
+
+Sources: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
+recommendations" and "Automate Amazon EC2 using EventBridge" (state changes); AWS Health user
+guide, "Reference: AWS Health events Amazon EventBridge schema"; EC2 Auto Scaling user guide,
+"Amazon EventBridge events for Auto Scaling".
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from reconciler.model.ids import InstanceId
+from reconciler.model.notices import SPOT_ACTIONS, MessageId, Notice
+from reconciler.records.times import http_date
+
+SPOT_NOTICE: Final = timedelta(minutes=2)
+"""From the event to the moment at which EC2 begins with the interruption."""
+ENTITIES_MAX: Final = 1000
+"""Instances of one message; a message of SQS has room for more, and no event names as many."""
+STATES: Final = frozenset(
+    {"pending", "running", "stopping", "stopped", "shutting-down", "terminated"}
+)
+
+
+class _UnreadableError(Exception):
+    """A message that is none of the events."""
+
+
+def decode_message(message: MessageId, body: str) -> tuple[Notice, ...]:
+    """Return what one message says, a notice for each instance that it names.
+
+    A message that is none of the known events, or lacks something, is one notice of the kind
+    `unreadable`: it can be counted and deleted. So is a Health event that names no instance.
+
+    Args:
+        message: Its id in the queue.
+        body: Its text, whatever that is.
+    """
+    try:
+        event = _mapping(msgspec.json.decode(body))
+        read = _READERS.get((_text(event, "source"), _text(event, "detail-type")))
+        if read is not None:
+            return read(message, _time(event, "time"), _mapping(event.get("detail")))
+    except (_UnreadableError, msgspec.DecodeError, RecursionError, UnicodeError):
+        pass
+    return (Notice(message=message, kind="unreadable", instance=InstanceId("")),)
+
+
+def _spot_interruption(
+    message: MessageId, at: datetime, detail: Mapping[str, Any]
+) -> tuple[Notice, ...]:
+    action = _text(detail, "instance-action")
+    if action not in SPOT_ACTIONS:
+        raise _UnreadableError
+    instance = _instance(detail, "instance-id")
+    ends_at = _later(at)
+    return (
+        Notice(
+            message=message, kind="spot-interruption", instance=instance, action=action, at=ends_at
+        ),
+    )
+
+
+def _later(at: datetime) -> datetime:
+    try:
+        return at + SPOT_NOTICE
+    except OverflowError as error:
+        raise _UnreadableError from error
+
+
+def _rebalance(message: MessageId, at: datetime, detail: Mapping[str, Any]) -> tuple[Notice, ...]:
+    instance = _instance(detail, "instance-id")
+    return (Notice(message=message, kind="rebalance", instance=instance, at=at),)
+
+
+def _state_change(
+    message: MessageId, at: datetime, detail: Mapping[str, Any]
+) -> tuple[Notice, ...]:
+    state = _text(detail, "state")
+    if state not in STATES:
+        raise _UnreadableError
+    instance = _instance(detail, "instance-id")
+    return (Notice(message=message, kind="state-change", instance=instance, action=state, at=at),)
+
+
+def _lifecycle_action(
+    message: MessageId, at: datetime, detail: Mapping[str, Any]
+) -> tuple[Notice, ...]:
+    instance = _instance(detail, "EC2InstanceId")
+    return (Notice(message=message, kind="lifecycle-action", instance=instance, at=at),)
+
+
+def _health(message: MessageId, _at: datetime, detail: Mapping[str, Any]) -> tuple[Notice, ...]:
+    """Scheduled changes of EC2: maintenance and retirement, at their start."""
+    category = _text(detail, "eventTypeCategory")
+    start = http_date(_text(detail, "startTime"))
+    if _text(detail, "service") != "EC2" or category != "scheduledChange" or start is None:
+        raise _UnreadableError
+    entities = detail.get("affectedEntities")
+    if not isinstance(entities, list) or not 0 < len(entities) <= ENTITIES_MAX:
+        raise _UnreadableError
+    code = _text(detail, "eventTypeCode")
+    return tuple(
+        Notice(
+            message=message,
+            kind="scheduled-change",
+            instance=instance,
+            action=code,
+            at=start,
+        )
+        for instance in sorted({_instance(_mapping(each), "entityValue") for each in entities})
+    )
+
+
+_READERS: Final[
+    Mapping[tuple[str, str], Callable[[MessageId, datetime, Mapping[str, Any]], tuple[Notice, ...]]]
+] = {
+    ("aws.ec2", "EC2 Spot Instance Interruption Warning"): _spot_interruption,
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"): _rebalance,
+    ("aws.ec2", "EC2 Instance State-change Notification"): _state_change,
+    ("aws.health", "AWS Health Event"): _health,
+    ("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action"): _lifecycle_action,
+}
+"""By source and detail-type: the events that the rules of terraform/reconciler send."""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _UnreadableError
+    return value
+
+
+def _text(found: Mapping[str, Any], key: str) -> str:
+    value = found.get(key)
+    if not isinstance(value, str):
+        raise _UnreadableError
+    return value
+
+
+def _instance(found: Mapping[str, Any], key: str) -> InstanceId:
+    value = _text(found, key)
+    if not value.startswith("i-") or len(value) > 32:
+        raise _UnreadableError
+    return InstanceId(value)
+
+
+def _time(found: Mapping[str, Any], key: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(_text(found, key))
+    except ValueError as error:
+        raise _UnreadableError from error
+    if moment.tzinfo is None:
+        raise _UnreadableError
+    return moment.astimezone(UTC)

@@ -66,7 +66,11 @@ def build_loop(
         if config.follow():
             loop.errors_in_a_row_max = source.config.critical_error_threshold
         return observe(
-            ports.cluster, tuple(ports.clouds.values()), source.settings.observed_regions, clock
+            ports.cluster,
+            tuple(ports.clouds.values()),
+            source.settings.observed_regions,
+            clock,
+            ports.queue,
         )
 
     def plan_now(snapshot: Snapshot) -> Plan:
@@ -85,6 +89,8 @@ def build_loop(
         errors_in_a_row_max=source.config.critical_error_threshold,
         remember=ports.cluster.remember,
     )
+    if ports.queue is not None:
+        loop.settle = ports.queue.settle
     return loop
 
 

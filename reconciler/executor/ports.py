@@ -1,4 +1,4 @@
-"""The ports that actions are applied to."""
+"""The ports of the capacity loop: what is observed, and what actions are applied to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,17 @@ from reconciler.model.errors import Refused
 from reconciler.model.fleet import Provider
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster
+from reconciler.ports.notices import NoticeQueue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """The port of the cluster, and of each cloud provider one port."""
+    """The port of the cluster, of each cloud provider one port, and the interruption queue."""
 
     cluster: Cluster
     clouds: Mapping[Provider, Cloud]
+    queue: NoticeQueue | None = None
+    """None: nothing is announced."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """The capacity loop: observe, plan, act, report, wait; nothing else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -8,6 +8,7 @@ from reconciler.executor.executor import Executor
 from reconciler.loops.memory import OwnMemory, to_remember, with_raises, with_refusals
 from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
+from reconciler.model.notices import MessageId, settled_messages
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -83,6 +84,10 @@ class Reporter(Protocol):
         ...
 
 
+def _settle_nothing(_messages: Collection[MessageId]) -> None:
+    """For loops without an interruption queue."""
+
+
 def _keep_nothing(_annotations: Mapping[str, str | None]) -> None:
     """For loops that have nowhere to keep anything."""
 
@@ -105,6 +110,9 @@ class ReconcileLoop:
     errors_in_a_row_max: int = 100
     remember: Callable[[Mapping[str, str | None]], None] = _keep_nothing
     """Keeps annotations where they survive a restart; not called in a dry run."""
+    settle: Callable[[Collection[MessageId]], None] = _settle_nothing
+    """Deletes messages of the interruption queue; called in each cycle that acts as the leader,
+    with those of which the cycle's snapshot shows that nothing is left to do."""
     _memory: OwnMemory = field(default_factory=OwnMemory)
     _cycles: int = field(default=0)
     _gathered_seconds: float = field(default=0.0)
@@ -158,6 +166,7 @@ class ReconcileLoop:
             self._memory.note(seen, plan)
             acted = not self.executor.dry_run
             if acted:
+                self.settle(settled_messages(plan.notices))
                 unkept = self._keep(to_remember(seen, plan, outcomes))
         else:
             self._memory.forget()

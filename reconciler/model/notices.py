@@ -1,5 +1,6 @@
 """Notices: what AWS says that it will do, or did, to an instance."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NewType
@@ -54,3 +55,10 @@ class NoticeOutcome:
     def done(self) -> bool:
         """Whether nothing is to be done about it any more."""
         return self.result != "waiting"
+
+
+def settled_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
+    """Return the messages of which every notice is done."""
+    told = list(outcomes)
+    waiting = {each.notice.message for each in told if not each.done}
+    return frozenset(each.notice.message for each in told) - waiting

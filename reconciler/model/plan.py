@@ -8,6 +8,7 @@ from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding, StuckEnd
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
+from reconciler.model.notices import NoticeOutcome
 from reconciler.model.snapshot import Ignored
 
 
@@ -156,3 +157,5 @@ class Plan:
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
     orphans: int = 0
     """Instances with our tags whose fleet is gone."""
+    notices: tuple[NoticeOutcome, ...] = ()
+    """What the snapshot shows of the notices that the interruption queue told."""

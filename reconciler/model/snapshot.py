@@ -18,6 +18,7 @@ from reconciler.model.cluster import (
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import Region
 from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
+from reconciler.model.notices import Notice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -96,3 +97,5 @@ class Snapshot:
     cluster: ClusterState = field(default_factory=ClusterState)
     cloud: CloudState | None = None
     """None: no answer of EC2 at all (offline planning from the cluster alone)."""
+    notices: tuple[Notice, ...] = ()
+    """What the interruption queue told and no cycle has dealt with, sorted."""

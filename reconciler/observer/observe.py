@@ -9,10 +9,15 @@ from reconciler.observer.merge import merged_clouds
 from reconciler.ports.clock import Clock
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster
+from reconciler.ports.notices import NoticeQueue
 
 
 def observe(
-    cluster: Cluster, clouds: Sequence[Cloud], regions: Sequence[Region], clock: Clock
+    cluster: Cluster,
+    clouds: Sequence[Cloud],
+    regions: Sequence[Region],
+    clock: Clock,
+    queue: NoticeQueue | None = None,
 ) -> Snapshot:
     """Read the cluster and all clouds, and freeze them with the clock.
 
@@ -24,16 +29,19 @@ def observe(
         clouds: One per provider or account; none when nothing is known of EC2.
         regions: Where to look for fleets.
         clock: The time that the plan will be made for.
+        queue: What AWS announces; None without an interruption queue.
 
     Raises:
         ObservationError: The cluster's caches are too old to decide from.
         PortError: No cloud answered in any region; the first one's error.
     """
+    # Notices come first: that an instance is not ours must be said by a later answer of EC2.
+    notices = queue.held() if queue is not None else ()
     cloud_state = _observed(clouds, regions)
     # The clock comes last: a first observation waits for its lists, and what the servers' clocks
     # show is compared with ours.
     cluster_state = cluster.observe()
-    return Snapshot(at=clock.now(), cluster=cluster_state, cloud=cloud_state)
+    return Snapshot(at=clock.now(), cluster=cluster_state, cloud=cloud_state, notices=notices)
 
 
 def _observed(clouds: Sequence[Cloud], regions: Sequence[Region]) -> CloudState | None:

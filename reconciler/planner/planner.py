@@ -27,6 +27,7 @@ from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
+from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.money import cost_of_targets, usd
 from reconciler.planner.opening import open_builder
@@ -128,6 +129,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
         orphans=len(view.inventory.orphans.found),
+        notices=notice_outcomes(snapshot),
     )
 
 

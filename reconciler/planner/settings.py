@@ -233,6 +233,8 @@ class PlannerSettings:
     """None: targets rise as far as demand asks; the config always sets limits."""
     instance_init_seconds: float = 900
     unready_seconds: float = 600
+    drains_for_rebalance: bool = True
+    """Whether a rebalance recommendation empties its node; else it is passed over."""
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """Of the whole cluster; those of sectors and fleets hold beside them."""

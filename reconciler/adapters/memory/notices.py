@@ -1,4 +1,4 @@
-"""The interruption queue in memory: messages wait in the world, and come again like those of SQS."""
+"""The interruption queue in memory: its messages come again like those of SQS."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

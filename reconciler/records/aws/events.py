@@ -154,4 +154,4 @@ def _time(found: Mapping[str, Any], key: str) -> datetime:
         raise _UnreadableError from error
     if moment.tzinfo is None:
         raise _UnreadableError
-    return moment.astimezone(UTC)
+    return moment.astimezone(UTC).replace(microsecond=0)

@@ -78,6 +78,8 @@ def _protect(
 ) -> Iterator[AnnotateNode | TaintNode]:
     """The marks: first of all, so that nothing that fails later can undo them."""
     at = rfc3339(builder.view.at)
+    if read_notice(node) != notice:
+        yield annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice))
     if DRAIN_STARTED not in node.annotations:
         yield annotate(node, DRAIN_STARTED, at, POLICY, str(notice))
     if replaced:

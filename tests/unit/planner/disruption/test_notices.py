@@ -1,0 +1,166 @@
+"""Notices of the interruption queue: written onto their node, acted on, and done with."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import INTERRUPTION, AnnotateNode, TaintNode
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import InstanceId
+from reconciler.model.notices import MessageId, Notice, NoticeKind, settled_messages
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.planner import plan
+from reconciler.planner.text import rfc3339
+from tests.builders import (
+    AWAY,
+    HOME,
+    NOW,
+    ago,
+    make_cloud,
+    make_fleet,
+    make_instance,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.disruption.test_interrupted import FLEET, begun, noticed, targets
+from tests.unit.planner.scale_in.scene import full
+
+SETTINGS = make_settings(FLEET)
+
+
+def spot(name: str, left_seconds: float = 110, message: str = "m-1", **changed: Any) -> Notice:
+    """The notice that EC2 takes a node's instance back so many seconds from now."""
+    stated: dict[str, Any] = {"kind": "spot-interruption", "action": "terminate"}
+    stated |= {"instance": InstanceId(f"i-{name}"), "at": ago(-left_seconds)}
+    return Notice(message=MessageId(message), **{**stated, **changed})
+
+
+def seen(*objects: Node | Pod, notices: tuple[Notice, ...], **changed: Any) -> Snapshot:
+    """A snapshot with these notices, in which EC2 shows an instance for each node."""
+    nodes = [each for each in objects if isinstance(each, Node)]
+    live = make_fleet(FLEET, len(nodes))
+    states = changed.pop("states", {})
+    instances = [make_instance(n, live, state=states.get(n.name, "running")) for n in nodes]
+    cloud = replace(make_cloud(live), instances=tuple(instances), instances_known=True)
+    return replace(
+        make_snapshot(*objects, cloud=changed.pop("cloud", cloud), **changed),
+        notices=tuple(sorted(notices)),
+    )
+
+
+def results(made: Plan) -> list[str]:
+    """What became of each notice."""
+    return [each.result for each in made.notices]
+
+
+def written(made: Plan) -> dict[str, str | None]:
+    """The notices that the plan writes onto nodes."""
+    return {
+        a.node: a.value
+        for a in made.actions
+        if isinstance(a, AnnotateNode) and a.key == INTERRUPTION
+    }
+
+
+def test_notice_is_written_onto_its_node_and_acted_on_in_the_same_plan() -> None:
+    """A message that waits for a second plan costs its pods seconds of their two minutes."""
+    snapshot = seen(
+        make_node("a", FLEET), make_node("b", FLEET), full("a"), full("b"), notices=(spot("a"),)
+    )
+    made = plan(snapshot, SETTINGS)
+    assert written(made) == {"a": f"terminate/{rfc3339(ago(-110))}"}
+    assert [each.node for each in made.actions if isinstance(each, TaintNode)] == ["a"]
+    assert targets(made) == [(2, 3)]
+    assert results(made) == ["waiting"]
+
+
+def test_message_is_done_when_a_later_snapshot_shows_its_effect() -> None:
+    """Deleted before that, a crash in between would lose the notice."""
+    notice = spot("a", 60)
+    made = plan(seen(begun("a"), full("a"), notices=(notice,)), SETTINGS)
+    assert results(made) == ["acted"]
+    assert settled_messages(made.notices) == {"m-1"}
+    assert written(made) == {}
+    annotated = seen(noticed("a", 60), full("a"), notices=(notice,))
+    assert results(plan(annotated, SETTINGS)) == ["waiting"]
+
+
+@pytest.mark.parametrize(("first", "second"), [(60, 110), (110, 60)])
+def test_earlier_of_two_notices_holds(first: float, second: float) -> None:
+    """A message may come late or twice: it must not put the end off."""
+    notices = (spot("a", first), spot("a", second, "m-2"))
+    assert written(plan(seen(make_node("a", FLEET), notices=notices), SETTINGS)) == {
+        "a": f"terminate/{rfc3339(ago(-60))}"
+    }
+    on_node = plan(seen(begun("a", first), notices=(spot("a", second),)), SETTINGS)
+    assert written(on_node) == ({"a": f"terminate/{rfc3339(ago(-60))}"} if second < first else {})
+
+
+def test_annotation_that_nobody_can_read_is_replaced() -> None:
+    """Whoever wrote it, EC2 takes the instance."""
+    strange = make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: "soon"}))
+    made = plan(seen(strange, notices=(spot("a"),)), SETTINGS)
+    assert written(made) == {"a": f"terminate/{rfc3339(ago(-110))}"}
+
+
+@pytest.mark.parametrize(
+    ("notice", "result"),
+    [
+        (spot("b"), "not-ours"),
+        (spot("gone"), "instance-gone"),
+        (spot("a", -400), "expired"),
+        (spot("a", kind="unreadable", at=None), "unreadable"),
+        (spot("a", kind="state-change", action="running"), "no-change"),
+        (spot("a", kind="state-change", action="stopping"), "waiting"),
+        (spot("a", -400, kind="state-change", action="stopping"), "expired"),
+        (spot("a", kind="lifecycle-action"), "ignored"),
+    ],
+    ids=str,
+)
+def test_notice_that_asks_for_nothing_is_done(notice: Notice, result: str) -> None:
+    """A queue that is redelivered, foreign, malformed or days old does no harm and runs empty."""
+    nodes = [make_node("a", FLEET), make_node("gone", FLEET)]
+    states = {"gone": "shutting-down"}
+    made = plan(seen(*nodes, full("a"), notices=(notice,), states=states), SETTINGS)
+    assert results(made) == [result]
+    assert written(made) == {}
+
+
+@pytest.mark.parametrize(
+    "cloud",
+    [
+        CloudState(instances_known=False),
+        CloudState(instances_known=True, regions=frozenset({HOME}), silent=frozenset({AWAY})),
+    ],
+    ids=["unknown", "silent"],
+)
+def test_notice_stays_while_ec2_does_not_show_all_instances(cloud: CloudState) -> None:
+    """It may be of an instance of the region that does not answer."""
+    snapshot = seen(make_node("a"), notices=(spot("elsewhere"),), cloud=cloud)
+    assert results(plan(snapshot, SETTINGS)) == ["waiting"]
+    assert results(plan(replace(snapshot, at=NOW + timedelta(minutes=10)), SETTINGS)) == ["expired"]
+
+
+def test_message_about_several_instances_is_done_with_the_last() -> None:
+    """Deleted with the first, the others would be forgotten by a restart."""
+    kinds: list[NoticeKind] = ["unreadable", "spot-interruption"]
+    notices = tuple(spot("a", 60, kind=kind) for kind in kinds)
+    made = plan(seen(make_node("a", FLEET), full("a"), notices=notices), SETTINGS)
+    assert settled_messages(made.notices) == set()
+
+
+def test_nothing_is_done_while_nothing_proves_the_cluster() -> None:
+    """A wrong kube-context must not empty the nodes of another cluster, by a notice either."""
+    node = make_node("a", FLEET)
+    other = replace(make_node("b", FLEET), instance_id=InstanceId("i-other"))
+    snapshot = seen(node, full("a"), notices=(spot("a"),))
+    assert snapshot.cloud is not None
+    away = make_instance(other, snapshot.cloud.fleets[0])
+    foreign = replace(snapshot, cloud=replace(snapshot.cloud, instances=(away,)))
+    made = plan(foreign, SETTINGS)
+    assert written(made) == {}

@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from reconciler import __version__
-from reconciler.adapters.aws import Clients, Ec2FleetCloud
+from reconciler.adapters.aws import Clients, Ec2FleetCloud, SqsNotices
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.access import access_of
@@ -23,7 +23,7 @@ from reconciler.executor.runners import in_parallel
 from reconciler.loops.leadership import Leadership
 from reconciler.loops.reconcile_loop import ReconcileLoop
 from reconciler.loops.reporters import Reporters
-from reconciler.model.errors import ReconcilerError
+from reconciler.model.errors import PortError, ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
@@ -147,25 +147,25 @@ class Capacity:
     def loop(self) -> Iterator[ReconcileLoop]:
         """The loop over the live cluster and cloud; watches end with the block."""
         with ExitStack() as stack:
-            cluster, cloud = self._ports(stack)
+            ports = self._ports(stack)
             reporter = stack.enter_context(self._reporting().reporters())
             loop = build_loop(
                 self._source,
                 self._clock,
-                Ports(cluster=cluster, clouds={"ec2-fleet": cloud}),
+                ports,
                 reporter,
                 self._config,
                 leads=self._leading.may_act,
                 may_act=self.may_act,
             )
             if self._clock.stop.is_set():  # the signal came before there was a wait to end
-                cluster.wake()
+                self.wake()
             # Innermost: the Lease is let go of first, when the loop has made its last call.
             stack.enter_context(taking_part(self._leading))
             yield loop
 
-    def _ports(self, stack: ExitStack) -> tuple[KubernetesCluster, Ec2FleetCloud]:
-        """Cluster and cloud, neither of which changes anything unless this replica leads."""
+    def _ports(self, stack: ExitStack) -> Ports:
+        """Cluster, cloud and queue, none of which changes anything unless this replica leads."""
         config = self._source.config
         ours = stack.enter_context(
             candidacy(config, self._clock, self._hindrance, partial(self.notify, "election"))
@@ -182,7 +182,24 @@ class Capacity:
         clients = Clients(fence=ours.leadership.may_act, awake_seconds=awake)
         cloud = Ec2FleetCloud(self._source.settings.cluster, clients, awake_seconds=awake)
         stack.enter_context(closing(cloud))
-        return self._cluster, cloud
+        queue = SqsNotices(
+            lambda: self._source.config.interruption.queue_url,
+            clients,
+            home=self._source.settings.home_region,
+            may_receive=ours.leadership.may_act,
+            arrived=partial(self.notify, "interruption-queue"),
+            troubled=self._queue_troubled,
+        )
+        stack.enter_context(closing(queue))
+        return Ports(cluster=self._cluster, clouds={"ec2-fleet": cloud}, queue=queue)
+
+    def _queue_troubled(self, error: PortError | None) -> None:
+        """Say that the interruption queue cannot be read, or that it can be read again."""
+        self._metrics.notices.queue_readable(readable=error is None)
+        if error is None:
+            self._log.info(events.QUEUE_READABLE)
+        else:
+            self._log.error(events.QUEUE_UNREADABLE, reason=str(error))
 
     @property
     def _leading(self) -> Leadership:

@@ -38,7 +38,6 @@ _LISTS: Final = {
     ),
 }
 """Lists that ask for nothing while they are empty."""
-_QUEUE: Final = "no notice is read; leave it empty and run aws-node-termination-handler"
 _EXPIRY: Final = "no node is replaced for its age; take it out and drain old nodes"
 _GROUP: Final = (
     "`reconciler run` does not manage Auto Scaling groups; `reconciler plan` with files does. Take"
@@ -63,9 +62,6 @@ def not_acted_on(document: Document, *, running: bool) -> Iterator[Problem]:
     for key, instead in _LISTS.items():
         if _asks(root, key):
             yield _fault(document, (key,), f"{key} is not built yet: {instead}")
-    if root.mapping("interruption").text("queue_url"):
-        location = ("interruption", "queue_url")
-        yield _fault(document, location, f"interruption.queue_url is not built yet: {_QUEUE}")
     for fleet in document.fleets():
         if fleet.entry.states("expire_after"):
             message = f"expire_after is not built yet: {_EXPIRY}"

@@ -94,7 +94,7 @@ class SectorConfig(Section):
     rolling_update: RollingUpdate = RollingUpdate.model_construct()
     """Replaces nodes that are not of the fleet's present make. Not built yet, refused."""
     interruption: Interruption = Interruption.model_construct()
-    """Where interruption notices come from. Not built yet, refused."""
+    """Where notices of interruptions come from."""
     spot_return: SpotReturn = SpotReturn.model_construct()
     """Moves demand from on-demand back to spot nodes. Not built yet, refused."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()

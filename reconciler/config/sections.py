@@ -233,13 +233,10 @@ class Headroom(Section):
 
 
 class Interruption(Section):
-    """Where interruption notices come from.
-
-    Not built yet, refused.
-    """
+    """Where notices of interruptions come from (docs/interruptions.md)."""
 
     queue_url: Url = ""
-    """URL of the SQS queue that EventBridge fills; empty: none."""
+    """URL of the SQS queue that EventBridge fills; empty: only annotations of nodes are read."""
     rebalance: Rebalance = "drain"
     """What a rebalance recommendation does: `drain` the node, or `ignore`."""
 

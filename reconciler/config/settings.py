@@ -85,6 +85,7 @@ def planner_settings(
         raise_limits=_raise_limits(config.raise_limits),
         instance_init_seconds=config.instance_init_time_seconds,
         unready_seconds=config.unready_time_seconds,
+        drains_for_rebalance=config.interruption.rebalance == "drain",
         stuck_ends=planner.StuckEndSettings(
             per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
         ),

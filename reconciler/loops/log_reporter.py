@@ -9,6 +9,7 @@ from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
 from reconciler.model.binding import Binding
+from reconciler.model.notices import settled_by_kind
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Snapshot
@@ -93,6 +94,8 @@ class LogReporter:
             return
         if report.plan is None:
             return
+        if report.acted:
+            self._log_notices(report.plan)
         troubled = sum(1 for each in report.outcomes if not each.settled)
         seen = (_what_matters(report.plan), troubled)
         acted = any(each.kind == "applied" for each in report.outcomes)
@@ -103,6 +106,14 @@ class LogReporter:
         if changed or due:
             self._summary_at = self._monotonic_seconds()
         self._say("info" if told else "debug")(events.CYCLE_ENDED, **summary(report, report.plan))
+
+    def _log_notices(self, plan: Plan) -> None:
+        """Say how many notices were dealt with; at info when one was of an instance of ours."""
+        counts = settled_by_kind(plan.notices)
+        if counts:
+            news = any(result not in {"not-ours", "no-change"} for _, result in counts)
+            facts = {f"{kind} {result}": n for (kind, result), n in sorted(counts.items())}
+            self._say("info" if news else "debug")(events.NOTICES_SETTLED, notices=facts)
 
     def _say(self, level: str) -> Any:
         return getattr(self._log, level)

@@ -1,6 +1,7 @@
 """Notices: what AWS says that it will do, or did, to an instance."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NewType
@@ -62,3 +63,12 @@ def settled_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
     told = list(outcomes)
     waiting = {each.notice.message for each in told if not each.done}
     return frozenset(each.notice.message for each in told) - waiting
+
+
+def settled_by_kind(
+    outcomes: Iterable[NoticeOutcome],
+) -> Mapping[tuple[NoticeKind, NoticeResult], int]:
+    """Count the notices of settled messages by kind and result."""
+    told = list(outcomes)
+    settled = settled_messages(told)
+    return Counter((e.notice.kind, e.result) for e in told if e.notice.message in settled)

@@ -40,6 +40,11 @@ FLEET_AVAILABLE: Final = "fleet_available_again"
 REGION_SILENT: Final = "region_silent"
 OBJECT_UNREADABLE: Final = "object_unreadable"
 
+NOTICES_SETTLED: Final = "notices_settled"
+"""Messages of the interruption queue with which nothing is left to do, by kind and result."""
+QUEUE_UNREADABLE: Final = "interruption_queue_unreadable"
+QUEUE_READABLE: Final = "interruption_queue_readable_again"
+
 LEADING_BEGAN: Final = "leading_began"
 LEADING_ENDED: Final = "leading_ended"
 LEASES_ELSEWHERE_IGNORED: Final = "leases_elsewhere_ignored"

@@ -45,6 +45,8 @@ CONFIG_ERRORS: Final = _name("config_errors_total")
 CONFIG_VALID: Final = _name("config_valid")
 CONFIG_COMMIT: Final = _name("config_commit")
 KUBERNETES_EVENTS: Final = _name("kubernetes_events_total")
+NOTICES: Final = _name("notices_total")
+QUEUE_READABLE: Final = _name("interruption_queue_readable")
 LEADER: Final = _name("leader")
 DRY_RUN: Final = _name("dry_run")
 
@@ -53,6 +55,8 @@ ALL: Final = (
     CYCLES,
     CYCLE_SECONDS,
     CHANGE_SECONDS,
+    NOTICES,
+    QUEUE_READABLE,
     ACTIONS,
     ACTION_ERRORS,
     REACTION_SECONDS,

@@ -1,4 +1,4 @@
-# Notices of what AWS is about to do to nodes, for an interruption handler to read: there is none yet.
+# Notices of what AWS is about to do to nodes: the capacity loop reads them (docs/interruptions.md).
 locals {
   interruption_events = {
     spot-interruption = { source = ["aws.ec2"], detail-type = ["EC2 Spot Instance Interruption Warning"] }
@@ -73,7 +73,7 @@ resource "aws_iam_role_policy" "interruptions" {
     Statement = [{
       Sid      = "ReadNotices"
       Effect   = "Allow"
-      Action   = ["sqs:DeleteMessage", "sqs:ReceiveMessage"]
+      Action   = ["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage"]
       Resource = each.value.arn
     }]
   })

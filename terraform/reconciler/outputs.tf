@@ -4,7 +4,7 @@ output "role_arn" {
 }
 
 output "queue_url" {
-  description = "URL of the interruption queue, for `interruption.queue_url` of the sector config (accepted, not acted on yet). Empty: none was made."
+  description = "URL of the interruption queue, for `interruption.queue_url` of the sector config. Empty: none was made."
   value       = join("", [for queue in aws_sqs_queue.interruptions : queue.url])
 }
 

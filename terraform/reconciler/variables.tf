@@ -91,7 +91,7 @@ variable "tags" {
 
 # Entity 2: notices of interruptions.
 variable "interruption_queue" {
-  description = "Whether to make the SQS queue and the EventBridge rules that fill it with notices of interruptions, rebalancing, maintenance and state changes. The capacity loop does not read them yet."
+  description = "Whether to make the SQS queue and the EventBridge rules that fill it with notices of interruptions, rebalancing, maintenance and state changes."
   type        = bool
   default     = true
   nullable    = false

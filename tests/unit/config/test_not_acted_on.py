@@ -16,7 +16,6 @@ ASKED = {
     "descheduler.enabled": "descheduler: {enabled: true}\n",
     "rolling_update.enabled": "rolling_update: {enabled: yes}\n",
     "spot_return.enabled": "spot_return: {enabled: true}\n",
-    "interruption.queue_url": "interruption: {queue_url: 'https://sqs/q'}\n",
     "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
     "sectors.primary.fleets[0].expire_after": with_fleets("{size: small, expire_after: 720h}"),
 }

@@ -1,13 +1,11 @@
 """Nodes that EC2 takes back: emptied in time, replaced once (docs/interruptions.md)."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from reconciler.model.actions import (
     DRAIN_STARTED,
-    DRAINING_TAINT,
     INTERRUPTION,
     REPLACEMENT_ASKED,
     AnnotateNode,
@@ -18,7 +16,7 @@ from reconciler.model.actions import (
     TerminateInstance,
     UntaintNode,
 )
-from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
+from reconciler.model.cluster import Node, Pod, PodDisruptionBudget
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.planner.fleets.interruptions import read_notice
@@ -26,6 +24,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import DisruptionBudget
 from reconciler.planner.text import rfc3339
 from tests.builders import ago, make_node, make_settings, make_snapshot, selecting
+from tests.unit.planner.disruption.interrupted_nodes import FLEET, TAINT, begun, noticed, targets
 from tests.unit.planner.scale_in.scene import (
     drained,
     full,
@@ -37,29 +36,6 @@ from tests.unit.planner.scale_in.scene import (
     told,
     unneeded,
 )
-
-FLEET = make_scene_fleet()
-TAINT = Taint(key=DRAINING_TAINT, value="interruption", effect="NoSchedule")
-
-
-def noticed(name: str, left_seconds: float = 110, **changed: Any) -> Node:
-    """A node that EC2 takes back so many seconds from now."""
-    text = f"terminate/{rfc3339(ago(-left_seconds))}"
-    annotations = {INTERRUPTION: text, **changed.pop("annotations", {})}
-    return make_node(
-        name, changed.pop("fleet", FLEET), annotations=FrozenMap(annotations), **changed
-    )
-
-
-def begun(name: str, left_seconds: float = 60, **changed: Any) -> Node:
-    """The same some time after its drain began."""
-    own = {DRAIN_STARTED: rfc3339(ago(30)), **changed.pop("annotations", {})}
-    return noticed(name, left_seconds, annotations=own, taints=(TAINT,), **changed)
-
-
-def targets(made: Plan) -> list[tuple[int, int]]:
-    """Every change of a target."""
-    return [(a.from_capacity, a.to_capacity) for a in made.actions if isinstance(a, SetCapacity)]
 
 
 def asked_in_place_of(made: Plan) -> list[str]:

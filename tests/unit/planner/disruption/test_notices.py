@@ -27,7 +27,7 @@ from tests.builders import (
     make_settings,
     make_snapshot,
 )
-from tests.unit.planner.disruption.test_interrupted import FLEET, begun, noticed, targets
+from tests.unit.planner.disruption.interrupted_nodes import FLEET, begun, noticed, targets
 from tests.unit.planner.scale_in.scene import full
 
 SETTINGS = make_settings(FLEET)

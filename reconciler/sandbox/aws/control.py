@@ -8,6 +8,8 @@ GET    /_sandbox/faults      those of scripts in force, each with how often it h
 POST   /_sandbox/faults      {"seed", ...}: more of them, the `aws` part of a fault script
 DELETE /_sandbox/faults      take all of these away
 POST   /_sandbox/interrupt   {"instance_ids": [...], "notice_seconds": 120}: spot interruptions
+POST   /_sandbox/announce    {"kind": "rebalance|scheduled-change", "instance_ids": [...],
+                             "starts_in_seconds": 0}: events on the default bus
 GET    /_sandbox/capacity    {"limits": [...]}
 POST   /_sandbox/capacity    {"instance_type", "zone", "lifecycle", "code", "message", "remaining"}
 DELETE /_sandbox/capacity    the same first three, or an empty body for all
@@ -19,10 +21,11 @@ GET    /_sandbox/instances   ?since=N &wait_seconds=S -> {"change", "instances"}
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import parse_qs
 
 from reconciler.model.errors import InputError
+from reconciler.sandbox.aws.announcements import AnnouncementKind
 from reconciler.sandbox.aws.call_log import CallLog, HttpRequest
 from reconciler.sandbox.aws.faults import CapacityLimit
 from reconciler.sandbox.aws.interruptions import NOTICE_SECONDS
@@ -55,6 +58,7 @@ class Control:
                 ("POST", "faults"): self._post_faults,
                 ("DELETE", "faults"): self._delete_faults,
                 ("POST", "interrupt"): self._post_interrupt,
+                ("POST", "announce"): self._post_announce,
                 ("GET", "capacity"): self._get_capacity,
                 ("POST", "capacity"): self._post_capacity,
                 ("DELETE", "capacity"): self._delete_capacity,
@@ -112,6 +116,15 @@ class Control:
         if not isinstance(seconds, int | float) or seconds < 0:
             raise InputError("interrupt", "notice_seconds is no duration")
         return {"interrupted": list(self.world.interrupt(_ids(body, "interrupt"), seconds))}
+
+    def _post_announce(self, _query: Query, body: Body) -> Body:
+        known: Mapping[str, AnnouncementKind] = {each: each for each in get_args(AnnouncementKind)}
+        kind, seconds = known.get(body.get("kind", "")), body.get("starts_in_seconds", 0)
+        if kind is None:
+            raise InputError("announce", f"kind is none of {', '.join(known)}")
+        if not isinstance(seconds, int | float):
+            raise InputError("announce", "starts_in_seconds is no duration")
+        return {"announced": list(self.world.announce(kind, _ids(body, "announce"), seconds))}
 
     def _get_capacity(self, _query: Query, _body: Body) -> Body:
         return {"limits": [asdict(limit) for limit in self.faults.limits()]}

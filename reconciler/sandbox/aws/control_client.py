@@ -34,10 +34,29 @@ class ControlClient:
         """Take all faults of scripts away."""
         self._ask("DELETE", "faults")
 
-    def interrupt(self, instance_ids: Sequence[str], notice_seconds: float = 120.0) -> None:
-        """Give spot instances their interruption notice; they end after `notice_seconds`."""
+    def interrupt(
+        self, instance_ids: Sequence[str], notice_seconds: float = 120.0
+    ) -> Sequence[str]:
+        """Give spot instances their interruption notice; they end after `notice_seconds`.
+
+        Returns those that were there.
+        """
         body = {"instance_ids": list(instance_ids), "notice_seconds": notice_seconds}
-        self._ask("POST", "interrupt", body=body)
+        return list(self._ask("POST", "interrupt", body=body)["interrupted"])
+
+    def announce(
+        self, kind: str, instance_ids: Sequence[str], starts_in_seconds: float = 0.0
+    ) -> Sequence[str]:
+        """Tell EventBridge of a `rebalance` recommendation or a `scheduled-change`.
+
+        Returns those that were there.
+        """
+        body = {
+            "kind": kind,
+            "instance_ids": list(instance_ids),
+            "starts_in_seconds": starts_in_seconds,
+        }
+        return list(self._ask("POST", "announce", body=body)["announced"])
 
     def limit_capacity(self, **limit: str | int | None) -> None:
         """Put a capacity limit in force: the fields of `faults.CapacityLimit`."""

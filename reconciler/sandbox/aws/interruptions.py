@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from reconciler.sandbox.aws.announcements import interruption
 from reconciler.sandbox.aws.launcher import EndReason
 from reconciler.sandbox.aws.region import Ec2Region
 from reconciler.sandbox.aws.scripted import ScriptedFaults
@@ -38,7 +39,7 @@ class Interruptions:
         ends_at = now + timedelta(seconds=notice_seconds)
         self._notices[instance_id] = _Notice(region=region, ends_at=ends_at)
         region.instances()[instance_id].interrupted_at = ends_at
-        region.moto.announce_interruption(instance_id, now)
+        region.moto.announce(interruption(instance_id), now)
 
     def advance(self, now: datetime, places: Places) -> bool:
         """Give the notices and make the ends that are due; whether there were any."""

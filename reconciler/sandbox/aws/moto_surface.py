@@ -23,7 +23,7 @@ from moto.sqs.models import sqs_backends
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState
 from reconciler.sandbox.aws.moto_lookups import look_instead
-from reconciler.sandbox.aws.values import LaunchTemplateRef, Lifecycle, Pool
+from reconciler.sandbox.aws.values import Announcement, LaunchTemplateRef, Lifecycle, Pool
 
 _CODES: Mapping[InstanceState, int] = MappingProxyType(
     {
@@ -268,18 +268,22 @@ class MotoRegion:
                 self._numbers[key] = len(self._numbers)
         return [(self._numbers[reservation.id], reservation) for reservation in found]
 
-    def announce_interruption(self, instance_id: str, at: datetime) -> None:
-        """Put EC2's warning on the default event bus, for the rules that someone made there.
+    @property
+    def has_event_rules(self) -> bool:
+        """Whether somebody made a rule on the default event bus."""
+        bus = events_backends[self._backend.account_id][self.name].event_buses.get("default")
+        return bool(bus is not None and bus.rules)
 
-        Source: EC2 user guide, "EC2 Spot Instance interruption warning for an EventBridge event".
-        """
+    def announce(self, told: Announcement, at: datetime) -> None:
+        """Put an event on the default event bus, for the rules that someone made there."""
         account, region = self._backend.account_id, self.name
+        arns = [f"arn:aws:ec2:{region}:{account}:instance/{each}" for each in told.instance_ids]
         event = {
-            "Source": "aws.ec2",
-            "DetailType": "EC2 Spot Instance Interruption Warning",
+            "Source": told.source,
+            "DetailType": told.detail_type,
             "Time": at.timestamp(),
-            "Resources": [f"arn:aws:ec2:{region}:{account}:instance/{instance_id}"],
-            "Detail": json.dumps({"instance-id": instance_id, "instance-action": "terminate"}),
+            "Resources": arns,
+            "Detail": json.dumps(told.detail),
         }
         events_backends[account][region].put_events([event])
 

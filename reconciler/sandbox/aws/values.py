@@ -1,6 +1,6 @@
 """The value model of an EC2 Fleet: what is asked for, what was launched, what is remembered."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -173,3 +173,13 @@ class HistoryRecord:
     at: datetime
     description: str | None = None
     instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """An event, as EventBridge gets it."""
+
+    source: str
+    detail_type: str
+    instance_ids: Sequence[str]
+    detail: Mapping[str, Any]

@@ -3,11 +3,17 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Condition, RLock, Thread
 from types import MappingProxyType
 from typing import Any
 
+from reconciler.sandbox.aws.announcements import (
+    AnnouncementKind,
+    StateChanges,
+    rebalance,
+    scheduled_change,
+)
 from reconciler.sandbox.aws.clock import Clock
 from reconciler.sandbox.aws.faults import Faults
 from reconciler.sandbox.aws.interruptions import NOTICE_SECONDS, Interruptions
@@ -30,6 +36,7 @@ class Ec2World:
         self._changed = Condition(RLock())
         self._regions: dict[tuple[str, str], Ec2Region] = {}
         self._interruptions = Interruptions(faults.script)
+        self._state_changes = StateChanges()
         self._changes = 0
         self._stopping = False
         self._thread: Thread | None = None
@@ -86,6 +93,34 @@ class Ec2World:
                         self._interruptions.notice(region, instance_id, now, notice_seconds)
                         found.append(instance_id)
             self._changes += 1
+        return tuple(found)
+
+    def announce(
+        self, kind: AnnouncementKind, instance_ids: Iterable[str], starts_in_seconds: float = 0.0
+    ) -> tuple[str, ...]:
+        """Tell EventBridge of a rebalance recommendation or of a scheduled change.
+
+        Nothing happens to the instances.
+
+        Args:
+            kind: Which of the two.
+            instance_ids: Of any Region.
+            starts_in_seconds: Until a scheduled change begins.
+
+        Returns:
+            The instances that were found.
+        """
+        found: list[str] = []
+        with self.turn() as now:
+            for region in self._regions.values():
+                here = [each for each in instance_ids if region.is_member(each)]
+                if here and kind == "scheduled-change":
+                    starts_at = now + timedelta(seconds=starts_in_seconds)
+                    region.moto.announce(scheduled_change(here, starts_at), now)
+                elif kind == "rebalance":
+                    for each in here:
+                        region.moto.announce(rebalance(each), now)
+                found.extend(here)
         return tuple(found)
 
     def region(self, account_id: str, name: str) -> Ec2Region:
@@ -182,3 +217,4 @@ class Ec2World:
         seconds = self.faults.script.staleness_seconds()
         for region in self._regions.values():
             region.record(now, seconds)
+            self._state_changes.tell(region, now)

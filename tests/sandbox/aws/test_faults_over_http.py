@@ -263,7 +263,8 @@ def test_spot_interruption_is_announced_and_then_done(
     sqs, events = client("sqs"), client("events")
     url = sqs.create_queue(QueueName="notices")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
-    events.put_rule(Name="spot", EventPattern=json.dumps({"source": ["aws.ec2"]}))
+    pattern = {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}
+    events.put_rule(Name="spot", EventPattern=json.dumps(pattern))
     events.put_targets(Rule="spot", Targets=[{"Id": "queue", "Arn": arn["QueueArn"]}])
     put(interruptions=[{"fleet": "taken", "from": "45s", "count": 1, "notice": "2m"}])
     fleet = make_fleet(2, tags={"fleet": "taken"})

@@ -1,0 +1,50 @@
+"""The interruption queue of a sandbox and the rules that fill it, as the module makes them."""
+
+import json
+from typing import Any, Final
+
+import boto3
+
+QUEUE_NAME: Final = "analytics-fleet-reconciler"
+RULES: Final = {
+    "spot-interruption": {
+        "source": ["aws.ec2"],
+        "detail-type": ["EC2 Spot Instance Interruption Warning"],
+    },
+    "rebalance": {
+        "source": ["aws.ec2"],
+        "detail-type": ["EC2 Instance Rebalance Recommendation"],
+    },
+    "state-change": {
+        "source": ["aws.ec2"],
+        "detail-type": ["EC2 Instance State-change Notification"],
+    },
+    "scheduled-change": {"source": ["aws.health"], "detail-type": ["AWS Health Event"]},
+}
+"""What terraform/reconciler sends to its queue, less what the sandbox never announces."""
+
+
+def make_interruption_queue(url: str, region: str, name: str = QUEUE_NAME) -> str:
+    """Make queue and rules through the API, as often as one likes; returns the queue's URL.
+
+    Args:
+        url: Endpoint of the emulated AWS; never a real one, the credentials are dummies.
+        region: Where to make them.
+        name: Of the queue, and the beginning of the rules' names.
+    """
+    session: Any = boto3.Session("sandbox", "sandbox", region_name=region)
+    sqs: Any = session.client("sqs", endpoint_url=url)
+    events: Any = session.client("events", endpoint_url=url)
+    try:
+        queue_url = str(sqs.create_queue(QueueName=name)["QueueUrl"])
+        names = ["QueueArn"]
+        facts = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=names)
+        for rule, pattern in RULES.items():
+            named = f"{name}-{rule}"
+            events.put_rule(Name=named, EventPattern=json.dumps(pattern))
+            target = {"Id": "queue", "Arn": facts["Attributes"]["QueueArn"]}
+            events.put_targets(Rule=named, Targets=[target])
+    finally:
+        sqs.close()
+        events.close()
+    return queue_url

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ import typer
 from reconciler.cli.control_plane import ControlPlaneOption, programs_of
 from reconciler.cli.faults import read_faults
 from reconciler.cli.output import Output, OutputOption, wanted
+from reconciler.cli.sandbox_interrupt import interrupt
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.settings import ClusterSettings
@@ -30,6 +32,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=Fa
 @app.callback()
 def _group() -> None:
     """Embedded AWS and a Kubernetes cluster on loopback; nothing leaves this machine."""
+
+
+app.command("interrupt")(interrupt)
 
 
 @app.command("up")
@@ -78,9 +83,10 @@ def _run(settings: SandboxSettings, command: list[str], output: Output) -> int:
     previous = {number: signal.signal(number, _interrupt) for number in _ENDING}
     try:
         with Sandbox(settings) as sandbox:
+            queue = {"SANDBOX_QUEUE_URL": sandbox.interruption_queue()}
             if command:
-                return _run_inside(sandbox, command)
-            _print_environment(sandbox.environment(), output)
+                return _run_inside(sandbox.environment() | queue, command)
+            _print_environment(sandbox.environment() | queue, output)
             while True:
                 signal.pause()
     except KeyboardInterrupt:
@@ -97,8 +103,8 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _run_inside(sandbox: Sandbox, command: list[str]) -> int:
-    environment = {**os.environ, **sandbox.environment()}  # noqa: TID251 - a child inherits ours
+def _run_inside(inside: Mapping[str, str], command: list[str]) -> int:
+    environment = {**os.environ, **inside}  # noqa: TID251 - a child inherits ours
     try:
         child = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's own command
     except OSError as error:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from reconciler.model.errors import ToolError, UsageError
 from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.aws.process import AwsProcess
+from reconciler.sandbox.aws.queue import make_interruption_queue
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.cluster.control_client import KubeControlClient
 from reconciler.sandbox.cluster.settings import ClusterSettings
@@ -168,6 +169,10 @@ class Sandbox:
             "AWS_EC2_METADATA_DISABLED": "true",
             "KUBECONFIG": str(self.kubeconfig),
         }
+
+    def interruption_queue(self) -> str:
+        """The URL of a queue that EventBridge fills with what EC2 announces; made when asked."""
+        return make_interruption_queue(self.aws_url, self.settings.region)
 
     def start(self) -> Self:
         """Start both processes and the joiner; nothing is left running when one of them fails."""

@@ -12,6 +12,7 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import PodKey
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import LEASE_NAME
+from reconciler.sandbox.aws.queue import count_messages, make_interruption_queue
 from tests.e2e.promises import Promises, Tally
 from tests.e2e.sandbox import OnRealCluster
 from tests.sandbox.capacity.fleets import create_fleet
@@ -225,6 +226,11 @@ class Scene:
         assert self.program is not None
         return [e for e in self.program.events("action_applied") if e["action"] == kind]
 
+    def events(self, name: str) -> list[Mapping[str, Any]]:
+        """The log's lines of an event so far."""
+        assert self.program is not None
+        return list(self.program.events(name))
+
     def plan(self) -> Mapping[str, Any]:
         """The last plan."""
         assert self.program is not None
@@ -278,6 +284,18 @@ class Scene:
         """Annotate a node, as whoever plays its kubelet reads it."""
         body = {"metadata": {"annotations": dict(annotations)}}
         self.api.expect("PATCH", f"/api/v1/nodes/{node.name}", body=body, content_type=_MERGE)
+
+    def interruption_queue(self) -> str:
+        """The URL of a queue of this scene that EventBridge fills."""
+        return make_interruption_queue(self._sandbox.aws_url, "us-west-2", self.name)
+
+    def queued(self) -> int:
+        """How many messages of that queue nobody has deleted."""
+        return count_messages(self._sandbox.aws_url, "us-west-2", self.name)
+
+    def interrupt(self, *nodes: Node) -> None:
+        """EC2 announces that it takes these nodes back in two minutes, and does it."""
+        self._sandbox.control.interrupt([str(node.instance_id) for node in nodes])
 
     def _path(self, kind: str) -> str:
         return f"{_PATHS[kind]}/namespaces/{self.name}/{kind.lower()}s"

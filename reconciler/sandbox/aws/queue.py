@@ -24,6 +24,19 @@ RULES: Final = {
 """What terraform/reconciler sends to its queue, less what the sandbox never announces."""
 
 
+def count_messages(url: str, region: str, name: str = QUEUE_NAME) -> int:
+    """Return how many messages wait in the queue, those that a reader holds included."""
+    session: Any = boto3.Session("sandbox", "sandbox", region_name=region)
+    sqs: Any = session.client("sqs", endpoint_url=url)
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    try:
+        queue_url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        found = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=names)
+    finally:
+        sqs.close()
+    return sum(int(found["Attributes"][each]) for each in names)
+
+
 def make_interruption_queue(url: str, region: str, name: str = QUEUE_NAME) -> str:
     """Make queue and rules through the API, as often as one likes; returns the queue's URL.
 

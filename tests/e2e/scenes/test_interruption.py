@@ -1,23 +1,17 @@
-"""A spot notice on a node, two minutes before EC2 takes it."""
+"""EC2 announces through EventBridge and SQS that it takes a node back in two minutes."""
 
-from datetime import UTC, datetime, timedelta
-
-from reconciler.model.actions import INTERRUPTION
-from reconciler.planner.text import rfc3339
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
-
-_CONFIG = "scale_in: {idle_threshold: 300s}"
 
 
 def test_interrupted_node_is_replaced_once_before_it_is_ended(scene: Scene) -> None:
     """Its pods would die with it, and EC2 would launch a node beside the one that was bought."""
-    scene.open(FleetShape(target=1), config=_CONFIG)
+    queue = f"interruption: {{queue_url: '{scene.interruption_queue()}'}}"
+    scene.open(FleetShape(target=1), config=f"scale_in: {{idle_threshold: 300s}}\n{queue}")
     spec = pod_spec("1")
     scene.create("Deployment", "web", {"replicas": 2, **template({"app": "web"}, spec)})
     scene.until(lambda _: len(scene.running()) == 2, "both run")
     (noticed,) = scene.nodes()
-    deadline = datetime.now(UTC) + timedelta(seconds=110)  # noqa: TID251 - the server's own day
-    scene.annotate_node(noticed, {INTERRUPTION: f"terminate/{rfc3339(deadline)}"})
+    scene.interrupt(noticed)
     scene.until(
         lambda _: (
             [n.name for n in scene.ready_nodes()] not in ([], [noticed.name])
@@ -30,3 +24,6 @@ def test_interrupted_node_is_replaced_once_before_it_is_ended(scene: Scene) -> N
     assert len(scene.actions("set-capacity")) == 1
     assert scene.targets() == {f"{scene.name}-small": 1}
     assert len(scene.nodes()) == 1
+    scene.until(lambda _: scene.queued() == 0, "every message was dealt with and deleted")
+    settled = [key for e in scene.events("notices_settled") for key in e["notices"]]
+    assert "spot-interruption acted" in settled

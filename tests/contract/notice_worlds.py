@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 
 from reconciler.adapters.aws import Clients, SqsNotices
-from reconciler.adapters.memory import ManualClock, MemoryMessages, MemoryNotices
+from reconciler.adapters.memory import MemoryNotices, MemoryWorld
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 from reconciler.model.notices import MessageId, Notice
@@ -82,28 +82,27 @@ class InMemory(NoticeWorld):
     """The twin that simulations run on."""
 
     def __init__(self) -> None:
-        self._clock = ManualClock()
-        self._messages = MemoryMessages(self._clock)
+        self._world = MemoryWorld()
 
     def send(self, *bodies: str) -> None:
         """See NoticeWorld."""
         for body in bodies:
-            self._messages.send(partial(_decoded, body))
+            self._world.messages.send(partial(_decoded, body))
 
     def reader(self) -> NoticeQueue:
         """See NoticeWorld."""
-        return MemoryNotices(self._messages)
+        return MemoryNotices(self._world.messages, self._world.log)
 
     def kill(self, reader: NoticeQueue) -> None:
         """See NoticeWorld."""
 
     def visible_again(self) -> None:
         """See NoticeWorld."""
-        self._clock.advance(31)
+        self._world.advance(31)
 
     def waiting(self) -> int:
         """See NoticeWorld."""
-        return len(self._messages.waiting)
+        return len(self._world.messages.waiting)
 
     def close(self) -> None:
         """See NoticeWorld."""

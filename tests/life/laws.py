@@ -15,11 +15,13 @@ from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.fleets.interruptions import read_notice
 from reconciler.planner.settings import FleetSettings
 from tests.builders import is_tainted
 from tests.life.happenings import Happenings
 from tests.life.stage import Stage
 
+LAST_CALL_SECONDS = 30.0
 RACE_SECONDS = 5.0
 """A pod that was bound less long ago than this may have come after the last check."""
 
@@ -184,7 +186,15 @@ class Laws:
             yield f"{node.name} does not carry our taint"
 
     def _deleting(self, call: Call) -> None:
-        self._break(f"{call.subject} deleted past its budget")
+        """Only in the last 30 s of a node that EC2 takes back (docs/interruptions.md)."""
+        key = call.arguments[0]
+        assert isinstance(key, PodKey)
+        pod = self._world.objects.find(key)
+        node = self._world.node(pod.node_name) if pod is not None and pod.node_name else None
+        notice = read_notice(node) if node is not None else None
+        left = notice.deadline - self._world.clock.now() if notice is not None else None
+        if left is None or left.total_seconds() > LAST_CALL_SECONDS + RACE_SECONDS:
+            self._break(f"{call.subject} deleted past its budget")
 
     # Nodes -------------------------------------------------------------------------------------
 

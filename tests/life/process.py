@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from reconciler.adapters.memory import Crash, MemoryCloud, MemoryCluster, MemoryWorld
+from reconciler.adapters.memory import Crash, MemoryCloud, MemoryCluster, MemoryNotices, MemoryWorld
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
 from reconciler.loops.reconcile_loop import CycleReport, ReconcileLoop
@@ -60,6 +60,7 @@ class Process:
 
     def _start(self) -> None:
         self.cluster, self.cloud = MemoryCluster(self.world), MemoryCloud(self.world)
+        self.queue = MemoryNotices(self.world.messages, self.world.log)
         self.frozen_at: float | None = None
         self.started_at = self.now
         clock = self.world.clock
@@ -78,6 +79,7 @@ class Process:
             stopping=self._stopping,
             sleep_seconds=lambda: max(0.1, min(self.sleep_seconds(), self._until - self.now)),
             remember=self.cluster.remember,
+            settle=self.queue.settle,
         )
 
     def _stopping(self) -> bool:
@@ -87,7 +89,8 @@ class Process:
         self.world.relists = 2 if self.now - self.started_at >= CONFIRM_SECONDS else 1
         self.cluster_known_at = self.now if self.frozen_at is None else self.frozen_at
         self.planned_with = self.settings
-        return observe(self.cluster, [self.cloud], self.settings.regions, self.world.clock)
+        regions, clock = self.settings.regions, self.world.clock
+        return observe(self.cluster, [self.cloud], regions, clock, self.queue)
 
     def _plan(self, snapshot: Snapshot) -> Plan:
         made = plan(snapshot, self.planned_with)

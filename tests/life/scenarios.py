@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
-from reconciler.model.actions import INTERRUPTION
 from reconciler.model.cluster import Owner, Pod
 from reconciler.model.errors import Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.planner.settings import FleetSettings
-from reconciler.planner.text import rfc3339
 from tests.builders import HOME, make_spec
 from tests.life.happenings import Happenings
 from tests.life.laws import Laws
@@ -272,25 +269,17 @@ def _interruption(scene: Scene) -> None:
     scene.pods("web", "3", 2)
     instance = scene.world.nodes()[-1].instance_id
     assert instance is not None
-    scene.later(10, lambda: scene.world.interrupt(instance))
+    scene.later(10, lambda: scene.world.interrupt(instance, announce=False))
 
 
 def _notice(scene: Scene) -> None:
-    """The same with EC2's notice on the node: its pods move, and it is replaced once."""
+    """The same with EC2's notice in the queue: its pods move, and it is replaced once."""
     scene.set_target("primary-small", 2)
     scene.world.advance(60)
     scene.pods("web", "3", 2)
-    scene.later(10, lambda: _give_notice(scene))
-
-
-def _give_notice(scene: Scene) -> None:
-    world = scene.world
-    node = world.nodes()[-1]
-    assert node.instance_id is not None
-    deadline = world.clock.now() + timedelta(seconds=world.delays.interruption)
-    notice = {INTERRUPTION: f"terminate/{rfc3339(deadline)}"}
-    world.objects.add_node(replace(node, annotations=FrozenMap({**node.annotations, **notice})))
-    world.interrupt(node.instance_id)
+    instance = scene.world.nodes()[-1].instance_id
+    assert instance is not None
+    scene.later(10, lambda: scene.world.interrupt(instance))
 
 
 _USUAL = Config(unhurried=True)

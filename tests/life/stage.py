@@ -18,7 +18,7 @@ SMALL = amounts(cpu=4, memory="16Gi", pods=20)
 LARGE = amounts(cpu=8, memory="32Gi", pods=20)
 DELAYS = Delays(
     modify=1, launch=20, join=25, terminate=15, node_gone=20, pod_stop=2, pod_start=3,
-    pods_given_up=60, interruption=60,
+    pods_given_up=60, interruption=120,
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from reconciler.adapters.memory.clock import ManualClock
+from reconciler.adapters.memory.faults import CallLog
 from reconciler.model.notices import MessageId, Notice
 
 VISIBILITY_SECONDS = 30.0
@@ -67,10 +68,12 @@ class MemoryNotices:
 
     Args:
         messages: The queue.
+        log: Records deletions as calls, at which the program may be killed.
     """
 
-    def __init__(self, messages: MemoryMessages) -> None:
+    def __init__(self, messages: MemoryMessages, log: CallLog) -> None:
         self._messages = messages
+        self._log = log
         self._held: dict[MessageId, tuple[Notice, ...]] = {}
         self._wanted = False
 
@@ -87,4 +90,6 @@ class MemoryNotices:
         known = {each for each in messages if each in self._held}
         for each in known:
             del self._held[each]
-        self._messages.delete(known)
+        if known:
+            with self._log.call("delete_messages", "queue"):
+                self._messages.delete(known)

@@ -1,17 +1,19 @@
 """A whole small world in memory: a cluster and EC2 fleets under a clock that tests move."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reconciler.adapters.memory.clock import ManualClock
 from reconciler.adapters.memory.faults import Call, CallLog
 from reconciler.adapters.memory.fleets import FleetRecord, MemoryFleets
+from reconciler.adapters.memory.notices import MemoryMessages
 from reconciler.adapters.memory.pods import MemoryObjects
 from reconciler.adapters.memory.settings import BudgetShape, Delays, FleetShape, Scoring
 from reconciler.model.cluster import DaemonSet, Node, Pod
 from reconciler.model.errors import PortError
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
+from reconciler.model.notices import Notice
 
 
 class MemoryWorld:
@@ -36,6 +38,8 @@ class MemoryWorld:
         self.objects = MemoryObjects(self.clock, delays, scoring)
         self.fleets = MemoryFleets(self.clock, delays, self.objects, cluster)
         self.log = CallLog(self.clock)
+        self.messages = MemoryMessages(self.clock)
+        """The interruption queue."""
         self.lease_annotations: dict[str, str] = {}
         self.uid = "uid-of-the-memory-cluster"
         """Of its namespace kube-system: the cluster's identity."""
@@ -135,8 +139,27 @@ class MemoryWorld:
         """A kubelet registers again after its Node object was deleted under it."""
         self.fleets.rejoin(instance_id)
 
-    def interrupt(self, instance_id: InstanceId) -> None:
-        """EC2 takes a spot instance back: notice now, its end two minutes later."""
+    def interrupt(self, instance_id: InstanceId, *, announce: bool = True) -> None:
+        """EC2 takes a spot instance back: notice now, its end `delays.interruption` later.
+
+        Args:
+            instance_id: Which one.
+            announce: Whether EventBridge sends the notice to the interruption queue.
+        """
+        at = self.clock.now() + timedelta(seconds=self.delays.interruption)
+        if announce:
+            self.messages.send(
+                lambda message: (
+                    Notice(
+                        message=message,
+                        kind="spot-interruption",
+                        instance=instance_id,
+                        action="terminate",
+                        at=at.replace(microsecond=0),
+                    ),
+                )
+            )
+            self.objects.touch()
         self.clock.call_later(self.delays.interruption, lambda: self.end_instance(instance_id))
 
     def vanish(self, instance_id: InstanceId) -> None:

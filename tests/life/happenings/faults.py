@@ -81,7 +81,7 @@ class Faults(Acting):
     def _interrupt(self, step: Step) -> None:
         instance = self._instance(step)
         if instance is not None:
-            self.world.interrupt(instance.id)
+            self.world.interrupt(instance.id, announce=step.b % 4 != 0)
 
     def _vanish(self, step: Step) -> None:
         instance = self._instance(step)

@@ -15,19 +15,16 @@ from reconciler.model.actions import INTERRUPTION
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
 from reconciler.model.ids import InstanceId, NodeName
+from reconciler.model.interruption_annotation import read_annotation
 from reconciler.model.notices import Notice
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.text import rfc3339
 
-ACTIONS: Final = frozenset({"terminate", "stop", "hibernate"})
-"""What EC2 may do to the instance; after each of them the node runs nothing."""
 FORCED_AHEAD: Final = timedelta(minutes=10)
 """A notice of a later moment waits until this long before it."""
 OVER_AFTER: Final = timedelta(minutes=5)
 """So long after its deadline a notice has not come true, or was delivered far too late."""
-LONGEST_NOTICE: Final = 64
-"""Characters; an RFC 3339 time has at most 35."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +54,11 @@ class InterruptionNotice:
 
 
 def read_notice(node: Node) -> InterruptionNotice | None:
-    """Return the notice on a node; None without one, or where it cannot be read."""
-    text = node.annotations.get(INTERRUPTION, "")
-    action, _, time = text.partition("/")
-    if len(text) > LONGEST_NOTICE or action not in ACTIONS:
+    """Return the notice on a node that EC2 takes it back; None without one that can be read."""
+    found = read_annotation(node.annotations.get(INTERRUPTION, ""))
+    if found is None or not found.forced:
         return None
-    try:
-        deadline = datetime.fromisoformat(time)
-    except ValueError:
-        return None
-    if deadline.tzinfo is None:
-        return None
-    return InterruptionNotice(action=action, deadline=deadline)
+    return InterruptionNotice(action=found.action, deadline=found.at)
 
 
 def told_interruptions(

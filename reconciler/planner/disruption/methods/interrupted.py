@@ -22,6 +22,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetId, FleetKey
+from reconciler.model.interruption_annotation import read_annotation
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate
 from reconciler.planner.disruption.drains.actions import annotate, evictions, give_back, taint
@@ -199,8 +200,11 @@ def explain_notices(builder: PlanBuilder) -> None:
     for node in view.nodes.values():
         if INTERRUPTION not in node.annotations or node.name not in view.inventory.fleet_of_node:
             continue
+        said = read_annotation(node.annotations[INTERRUPTION])
         notice = read_notice(node)
-        if notice is None:
+        if said is not None and notice is None:
+            builder.block(node, "notice-not-acted-on", f"{said}: nothing is done about it")
+        elif notice is None:
             why = f"its annotation {INTERRUPTION} is not <action>/<RFC 3339>: nothing is done"
             builder.block(node, "unreadable-notice", why)
         elif notice.deadline - view.at > FORCED_AHEAD:

@@ -214,6 +214,7 @@ def test_node_that_ec2_did_not_take_is_given_back(annotated: bool) -> None:
         "explode/2026-01-31T12:00:00Z",
         "terminate/" + "9" * 10_000,
         "terminate/2026-01-31T12:00:00Z/more",
+        "terminate/9999-12-31T23:59:59-12:00",
     ],
 )
 def test_notice_that_cannot_be_read_moves_nothing_and_is_said(text: str) -> None:
@@ -223,6 +224,16 @@ def test_notice_that_cannot_be_read_moves_nothing_and_is_said(text: str) -> None
     made = planned(FLEET, node, on("a"))
     assert told(made, TaintNode) + told(made, EvictPod) == []
     assert kept(made)["a"] == "unreadable-notice"
+
+
+@pytest.mark.parametrize("action", ["rebalance-recommendation", "scheduled-change"])
+def test_notice_that_is_not_acted_on_is_said(action: str) -> None:
+    """The node watch announces it, and an operator would look for a typo in it."""
+    text = f"{action}/{rfc3339(ago(-60))}"
+    node = make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: text}))
+    made = planned(FLEET, node, on("a"))
+    assert told(made, TaintNode) + told(made, EvictPod) == []
+    assert kept(made)["a"] == "notice-not-acted-on"
 
 
 @pytest.mark.parametrize("left", [-301, -4 * 86_400, 601, 86_400])

@@ -1,0 +1,62 @@
+"""The value of the node annotation `fleet-reconciler.io/interruption`: who writes and reads it.
+
+Its form is `<action>/<RFC 3339>`. The node watch writes it from instance metadata, the capacity
+loop from the interruption queue, and the planner reads it. Standard library only, so that the
+node watch stays small.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from reconciler.model.notices import SPOT_ACTIONS
+
+REBALANCE_RECOMMENDATION: Final = "rebalance-recommendation"
+"""EC2 says that a spot instance is likelier to be interrupted; the time is when it said so."""
+SCHEDULED_CHANGE: Final = "scheduled-change"
+"""EC2 reboots, stops or retires the instance; the time is `NotBefore`."""
+ACTIONS: Final = SPOT_ACTIONS | {REBALANCE_RECOMMENDATION, SCHEDULED_CHANGE}
+LENGTH_MAX: Final = 64
+"""Characters; the longest action has 24 and an RFC 3339 time at most 35."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatedNotice:
+    """What the annotation of a node says."""
+
+    action: str
+    """One of `ACTIONS`."""
+    at: datetime
+    """When it begins, in UTC, whole seconds."""
+
+    def __str__(self) -> str:
+        """The value of the annotation."""
+        return f"{self.action}/{self.at.isoformat().replace('+00:00', 'Z')}"
+
+    @property
+    def forced(self) -> bool:
+        """Whether the instance ends at that time, whatever is done."""
+        return self.action in SPOT_ACTIONS
+
+
+def annotated_notice(action: str, at: datetime) -> AnnotatedNotice | None:
+    """Return a notice; None for an unknown action, or a time without zone or out of range."""
+    if action not in ACTIONS or at.tzinfo is None:
+        return None
+    try:
+        in_utc = at.astimezone(UTC).replace(microsecond=0)
+    except OverflowError:
+        return None
+    return AnnotatedNotice(action=action, at=in_utc)
+
+
+def read_annotation(text: str) -> AnnotatedNotice | None:
+    """Return what the value of the annotation says; None where it cannot be read."""
+    action, _, time = text.partition("/")
+    if len(text) > LENGTH_MAX:
+        return None
+    try:
+        at = datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    return annotated_notice(action, at)

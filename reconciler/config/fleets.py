@@ -109,7 +109,7 @@ class FleetEntry(Section):
     bounce_deployment_pods: Boolean = False
     """Whether a node whose pods all belong to ReplicaSets may be emptied after 1,800 s."""
     expire_after_seconds: PositiveSeconds | None = Field(default=None, alias="expire_after")
-    """Age at which its nodes are replaced; default: never. Not built yet, refused."""
+    """Age at which its nodes are replaced, one after the other; default: never."""
     scale_in: ScaleIn | None = None
     """Keys of the top-level `scale_in` that differ here."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()

@@ -38,7 +38,6 @@ _LISTS: Final = {
     ),
 }
 """Lists that ask for nothing while they are empty."""
-_EXPIRY: Final = "no node is replaced for its age; take it out and drain old nodes"
 _GROUP: Final = (
     "`reconciler run` does not manage Auto Scaling groups; `reconciler plan` with files does. Take"
     " the fleet out of the config that `run` reads"
@@ -63,9 +62,6 @@ def not_acted_on(document: Document, *, running: bool) -> Iterator[Problem]:
         if _asks(root, key):
             yield _fault(document, (key,), f"{key} is not built yet: {instead}")
     for fleet in document.fleets():
-        if fleet.entry.states("expire_after"):
-            message = f"expire_after is not built yet: {_EXPIRY}"
-            yield _fault(document, (*fleet.location, "expire_after"), message)
         if fleet.entry.text("provider") == "asg":
             severity = "error" if running else "warning"
             location = (*fleet.location, "provider")

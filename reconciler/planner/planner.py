@@ -129,7 +129,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
         orphans=len(view.inventory.orphans.found),
-        notices=notice_outcomes(snapshot),
+        notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
     )
 
 

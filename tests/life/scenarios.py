@@ -282,6 +282,16 @@ def _notice(scene: Scene) -> None:
     scene.later(10, lambda: scene.world.interrupt(instance))
 
 
+def _recommendation(scene: Scene) -> None:
+    """EC2 recommends to leave a node: another one comes first, then its pods move."""
+    scene.set_target("primary-small", 2)
+    scene.world.advance(60)
+    scene.pods("web", "3", 2)
+    instance = scene.world.nodes()[-1].instance_id
+    assert instance is not None
+    scene.later(100, lambda: scene.world.recommend_leaving(instance))
+
+
 _USUAL = Config(unhurried=True)
 SCENARIOS = (
     Scenario("scale-up from zero", _scale_up, 120),
@@ -295,6 +305,7 @@ SCENARIOS = (
     Scenario("an instance vanishes", _gone_node, 420),
     Scenario("an instance is interrupted", _interruption, 300),
     Scenario("an instance is interrupted, with notice", _notice, 700, evicts=True),
+    Scenario("EC2 recommends to leave an instance", _recommendation, 500, evicts=True),
     Scenario(
         "consolidation", _consolidation, 420, replace(_USUAL, consolidation=True), evicts=True
     ),

@@ -13,7 +13,7 @@ from reconciler.model.cluster import DaemonSet, Node, Pod
 from reconciler.model.errors import PortError
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey, Region
-from reconciler.model.notices import Notice
+from reconciler.model.notices import Notice, NoticeKind
 
 
 class MemoryWorld:
@@ -148,19 +148,23 @@ class MemoryWorld:
         """
         at = self.clock.now() + timedelta(seconds=self.delays.interruption)
         if announce:
-            self.messages.send(
-                lambda message: (
-                    Notice(
-                        message=message,
-                        kind="spot-interruption",
-                        instance=instance_id,
-                        action="terminate",
-                        at=at.replace(microsecond=0),
-                    ),
-                )
-            )
-            self.objects.touch()
+            self._announce("spot-interruption", instance_id, at, "terminate")
         self.clock.call_later(self.delays.interruption, lambda: self.end_instance(instance_id))
+
+    def recommend_leaving(self, instance_id: InstanceId) -> None:
+        """EC2 recommends to leave an instance, which it may soon take back."""
+        self._announce("rebalance", instance_id, self.clock.now())
+
+    def _announce(
+        self, kind: NoticeKind, instance_id: InstanceId, at: datetime, action: str = ""
+    ) -> None:
+        at = at.replace(microsecond=0)
+        self.messages.send(
+            lambda message: (
+                Notice(message=message, kind=kind, instance=instance_id, action=action, at=at),
+            )
+        )
+        self.objects.touch()
 
     def vanish(self, instance_id: InstanceId) -> None:
         """An instance is gone and EC2 does not mention it any more."""

@@ -21,6 +21,7 @@ from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.outdated import Outdated
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.text import duration
 from reconciler.planner.view import ClusterView
@@ -56,10 +57,19 @@ class Candidate:
     """1 after a failed drain: others go first."""
     policy: PolicyName
     because: str
+    outdated: Outdated | None = None
+    """Why it is to be replaced whatever its use; None when only its use speaks."""
+
+    @property
+    def must_go(self) -> bool:
+        """Whether its pods move at any price: it is to be replaced, or its whole fleet is to go."""
+        return self.outdated is not None or self.status.settings.departing
 
     @property
     def reason(self) -> DisruptionReason:
         """What a disruption budget calls it."""
+        if self.outdated is not None:
+            return self.outdated.reason
         if self.status.settings.departing:
             return "drifted"
         return "consolidation" if self.policy == "consolidation" else "underutilized"
@@ -70,7 +80,7 @@ class Candidate:
 
     def unneeded_long_enough(self, at: datetime) -> bool:
         """Whether it has been unneeded for `unneeded_time`."""
-        if self.bounces:
+        if self.bounces or self.outdated is not None:
             return True
         needed = timedelta(seconds=self.status.settings.scale_in.unneeded_seconds)
         return at - (self.since or at) >= needed
@@ -84,11 +94,14 @@ class Candidate:
     def order(self) -> tuple[object, ...]:
         """The node that has been unneeded longest comes first, then the least used one.
 
+        Nodes that are to be replaced come before all others, the one with the oldest reason first.
+
         The choice stays the same from cycle to cycle. Of equally used nodes the one with fewer
         moves comes first. (Fewer moves before less use was tried: over two days of docs/month.md
         it moved a tenth more pods, for 3 % more node-hours.)
         """
-        waited = self.since is None, self.since.timestamp() if self.since else 0.0
+        since = self.outdated.since if self.outdated is not None else self.since
+        waited = self.outdated is None, since is None, since.timestamp() if since else 0.0
         return (self.failures_rank, *waited, self.share, *moves_rank(self.moving), self.node.name)
 
 
@@ -153,7 +166,7 @@ def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker
     if rests is not None:
         detail = f"its last drain failed: not again before {rests:%H:%M:%S}"
         return Blocker("drain-cool-off", detail)
-    if not context.room.may_leave(candidate.status.key):
+    if candidate.outdated is None and not context.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
     refusal = context.builder.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
     if refusal:
@@ -163,9 +176,9 @@ def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker
 
 
 def _not_worth_moving(view: ClusterView, candidate: Candidate) -> Blocker | None:
-    """That the moves cost more than the node; None for a fleet that goes at any price."""
+    """That the moves cost more than the node; None for a node that goes at any price."""
     offer, settings = view.offers[candidate.status.key], candidate.status.settings
-    if settings.departing or not offer.priced:
+    if candidate.must_go or not offer.priced:
         return None
     price = offer.nano_usd_per_hour
     return not_worth_moving(candidate.moving, price, settings.scale_in.move_cost_usd)
@@ -182,7 +195,8 @@ def _candidate(
     pods = view.pods_on.get(node.name, [])
     bounces = status.settings.bounce_deployment_pods and _bounce(view, pods)
     little_used = share < threshold.utilization_threshold
-    if not (little_used or bounces or view.settings.consolidation):
+    outdated = view.inventory.outdated.get(node.name)
+    if not (little_used or bounces or outdated or view.settings.consolidation):
         return None
     moving: list[Pod] = []
     again: list[Pod] = []
@@ -201,6 +215,8 @@ def _candidate(
     because = f"its pods ask for {utilisation.shown(node.name)}"
     if bounces:
         because = "all its pods belong to ReplicaSets and have run for 30m"
+    if outdated is not None:
+        policy, because = outdated.policy, outdated.because
     return Candidate(
         node=node,
         status=status,
@@ -213,6 +229,7 @@ def _candidate(
         failures_rank=int(rests_until(view, node) is not None),
         policy=policy,
         because=because,
+        outdated=outdated,
     )
 
 

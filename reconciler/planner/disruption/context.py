@@ -14,7 +14,7 @@ from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.disruption.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.simulator.relocation import Relocation
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.rules import Judge, judge_of
 from reconciler.planner.settings import FleetSettings
 from reconciler.planner.view import ClusterView

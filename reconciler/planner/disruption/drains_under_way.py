@@ -41,7 +41,8 @@ from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
-from reconciler.planner.fleets.inventory import (
+from reconciler.planner.fleets.drain_taints import (
+    drain_policy,
     is_draining,
     is_draining_voluntarily,
 )
@@ -142,7 +143,7 @@ class _Leaver:
         else:
             kept = kept_by_duplicate(view, node)
         if kept is not None:
-            builder.cancel_drain(give_back(node, "scale-in", kept.detail))
+            builder.cancel_drain(give_back(node, drain_policy(node), kept.detail))
         elif status.out_of_reach or view.inventory.is_unseen(node, key):
             return  # no answer, a late one, or it is gone: no pod is evicted, nothing is ended
         elif counted(pods):
@@ -167,7 +168,7 @@ class _Leaver:
             moves = self._simulator.move(node, grouped(view, moving))
         if moves is None:
             why = blocker.detail if blocker else "its pods fit nowhere else any more"
-            builder.cancel_drain(give_up(view, node, "scale-in", why))
+            builder.cancel_drain(give_up(view, node, drain_policy(node), why))
             return
         self.begun.append(moves)
         self._going_on[key] = self._going_on.get(key, 0) + 1
@@ -183,7 +184,7 @@ class _Leaver:
             builder.block(node, "budget", because)
         grace = settings.graceful_termination_max_seconds
         builder.continue_drain(
-            evictions(node, now, grace, "scale-in", because),
+            evictions(node, now, grace, drain_policy(node), because),
             [move for move in placements_of(builder, moves) if move.pod in allowed],
         )
 
@@ -234,7 +235,8 @@ def _noted(view: ClusterView, node: Node, to_evict: int, ending: int) -> list[An
         now = str(progress.after(view.at, to_evict, ending))
         if now != node.annotations[DRAIN_PROGRESS]:
             marks.append((DRAIN_PROGRESS, now, "its drain in rounds has come further"))
-    return [annotate(node, key, value, "scale-in", because) for key, value, because in marks]
+    policy = drain_policy(node)
+    return [annotate(node, key, value, policy, because) for key, value, because in marks]
 
 
 def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
@@ -254,7 +256,7 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
                 precondition="empty",
                 from_capacity=status.current,
                 stuck_terminating=view.stuck_terminating(node.name),
-                policy="scale-in",
+                policy=drain_policy(node),
                 because="drained and still empty",
             )
         )

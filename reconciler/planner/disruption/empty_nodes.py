@@ -1,6 +1,6 @@
 """Which nodes without pods may go: their timers, and the spares that stay."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ class EligibleNodes:
     """Nodes that have been empty long enough."""
 
     nodes: tuple[Eligible, ...]
-    """Empty longest first."""
+    """Those that are to be replaced first, then those that have been empty longest."""
     spares: frozenset[NodeName]
     """Those of them that are kept all the same."""
 
@@ -43,8 +43,9 @@ def find_eligible(context: DisruptionContext) -> EligibleNodes:
             found = _eligible(context, node, view.statuses[key])
             if found is not None:
                 eligible.append((found, node, view.statuses[key]))
-    eligible.sort(key=lambda each: (-each[0], each[1].name))
-    return EligibleNodes(nodes=tuple(eligible), spares=_spares(eligible))
+    outdated = view.inventory.outdated
+    eligible.sort(key=lambda each: (each[1].name not in outdated, -each[0], each[1].name))
+    return EligibleNodes(nodes=tuple(eligible), spares=_spares(eligible, outdated))
 
 
 def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> timedelta | None:
@@ -69,7 +70,7 @@ def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> ti
     required = timedelta(
         seconds=idle_seconds_required(status.settings, view.at, view.settings.timezone)
     )
-    if idle < required:
+    if idle < required and node.name not in view.inventory.outdated:
         waits = duration(required - idle)
         builder.block(node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
         if context.room.may_leave(status.key):
@@ -78,13 +79,15 @@ def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> ti
     return idle
 
 
-def _spares(eligible: Sequence[Eligible]) -> frozenset[NodeName]:
+def _spares(eligible: Sequence[Eligible], outdated: Collection[NodeName]) -> frozenset[NodeName]:
     """Per fleet and instance type as many as are asked for, idle below `type_idle_threshold`."""
     counts: dict[tuple[object, str], int] = {}
     kept: set[NodeName] = set()
     for idle, node, status in eligible:
         settings = status.settings.scale_in
         kind = (status.key, node.labels.get(INSTANCE_TYPE, ""))
+        if node.name in outdated:
+            continue
         young = idle.total_seconds() < settings.type_idle_threshold_seconds
         if young and counts.get(kind, 0) < settings.type_spares:
             counts[kind] = counts.get(kind, 0) + 1

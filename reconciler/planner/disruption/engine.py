@@ -14,8 +14,10 @@ from reconciler.planner.disruption.methods import (
     consolidation,
     departing,
     empty,
+    expired,
     interrupted,
     orphaned,
+    rebalance,
     stuck,
     underutilized,
     unhealthy,
@@ -33,7 +35,9 @@ EMPTY: tuple[Method[VoluntaryRun], ...] = (empty.METHOD,)
 """They leave without a move. They come first: what is about to go takes no pods of others."""
 
 VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
+    rebalance.METHOD,
     departing.METHOD,
+    expired.METHOD,
     underutilized.METHOD,
     consolidation.METHOD,
 )

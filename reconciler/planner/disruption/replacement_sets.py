@@ -16,7 +16,7 @@ from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.disruption.drains.idleness import parse_time
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.text import counted_noun, rfc3339
 from reconciler.planner.view import ClusterView

@@ -13,7 +13,7 @@ from reconciler.planner.disruption.replacement_sets import (
     failed_again,
 )
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.text import counted_noun
 
 

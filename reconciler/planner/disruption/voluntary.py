@@ -19,8 +19,9 @@ from reconciler.planner.disruption.drains.actions import begin_drain, evictions
 from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
 from reconciler.planner.disruption.empty_nodes import find_eligible
-from reconciler.planner.disruption.replacement.consolidator import NewNodes, is_departing
+from reconciler.planner.disruption.replacement.consolidator import NewNodes
 from reconciler.planner.disruption.replacement.departures import Departures
+from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
 from reconciler.planner.disruption.waiting_removals import (
@@ -98,6 +99,9 @@ class VoluntaryRun:
         if why is not None:
             builder.block(node, *why)
             return False
+        if not self.context.room.may_leave(candidate.status.key):
+            status, outdated = candidate.status, candidate.outdated
+            return ask_for_successor(self.context, candidate.node, status, outdated)
         moves = self.departures.leave(candidate)
         if moves is None:
             return self._replace(candidate)
@@ -132,7 +136,7 @@ class VoluntaryRun:
         """
         builder, node, departures = self.context.builder, candidate.node, self.departures
         answer = departures.leave_in_time(candidate) or departures.leave_for_new(candidate)
-        code = "removal" if is_departing(candidate) else "consolidation"
+        code = _code(candidate)
         match answer:
             case Relocation():
                 self.context.non_empty_begun += 1
@@ -166,6 +170,8 @@ class VoluntaryRun:
         builder, status, departures = self.context.builder, candidate.status, self.departures
         if builder.view.row_of[candidate.node.name] in self.simulator.receiving:
             return IN_USE
+        if candidate.outdated is not None:
+            return None
         if not self.context.room.may_leave(status.key):
             return at_minimum(status)
         found: Relocation | NewNodes | Blocker | None = departures.leave(candidate)
@@ -182,10 +188,17 @@ class VoluntaryRun:
         return None if found == NEEDED_BACK else found
 
 
+def _code(candidate: Candidate) -> str:
+    """Return the code of a node that goes when other nodes have come for its pods."""
+    if candidate.outdated is not None:
+        return "replacement"
+    return "removal" if candidate.status.settings.departing else "consolidation"
+
+
 def _no_destination(builder: PlanBuilder, candidate: Candidate) -> Blocker:
     """That its pods fit nowhere; of a fleet that is to go also what would have to change."""
     nowhere = "its pods fit on no other node"
-    if not is_departing(candidate):
+    if not candidate.status.settings.departing:
         return Blocker("no-destination", nowhere)
     specs = [pod.spec for pod in candidate.placed]
     label = selects_only_what_goes(builder.view.settings, specs)
@@ -202,7 +215,7 @@ def _waits_for_a_set(context: DisruptionContext, candidate: Candidate) -> Blocke
 
     What goes only to save money waits, and nothing is asked for in the place of other nodes.
     """
-    if is_departing(candidate) or candidate.status.settings.sector not in context.sets.sectors:
+    if candidate.must_go or candidate.status.settings.sector not in context.sets.sectors:
         return None
     return Blocker("consolidation", "it waits until nodes of its sector have been replaced")
 
@@ -247,7 +260,7 @@ def _removal(builder: PlanBuilder, candidate: Candidate, moves: Relocation) -> R
     pods = counted_noun(len(candidate.moving), "pod")
     because = f"{candidate.because}; {pods} {fit} elsewhere"
     offer = view.offers[candidate.status.key]
-    if offer.priced and not candidate.status.settings.departing:
+    if offer.priced and not candidate.must_go:
         price, cost = offer.nano_usd_per_hour, settings.move_cost_usd
         because += f"; {moves_and_saving(candidate.moving, price, cost)}"
     if rounds > 1:

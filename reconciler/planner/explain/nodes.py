@@ -15,7 +15,7 @@ from reconciler.model.plan import Plan
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.text import counted_noun
 
 SHOWN_PODS = 10

@@ -1,9 +1,12 @@
 """Nodes that EC2 is about to take back: the interruption queue or the node itself says so.
 
 What the queue tells is written onto the node, as the annotation `interruption`; whoever else
-learns of it may write it there too: `<action>/<RFC 3339>`, the words of the instance metadata's
-`spot/instance-action`. It stays on the node, so a restart forgets nothing.
-Source: EC2 user guide, "Spot Instance interruption notices".
+learns of it may write it there too: `<action>/<RFC 3339>`. The actions `terminate`, `stop` and
+`hibernate` are the words of the instance metadata's `spot/instance-action`; a scheduled change has
+the time at which it begins, a rebalance recommendation the time at which it was given. The
+annotation stays on the node, so a restart forgets nothing.
+Source: EC2 user guide, "Spot Instance interruption notices", "EC2 instance rebalance
+recommendations" and "Scheduled events for your instances".
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,12 +18,19 @@ from reconciler.model.actions import INTERRUPTION
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
 from reconciler.model.ids import InstanceId, NodeName
-from reconciler.model.interruption_annotation import read_annotation
-from reconciler.model.notices import Notice
+from reconciler.model.interruption_annotation import (
+    REBALANCE_RECOMMENDATION,
+    SCHEDULED_CHANGE,
+    AnnotatedNotice,
+    read_annotation,
+)
+from reconciler.model.notices import SPOT_ACTIONS, Notice
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.text import rfc3339
 
+RANKS: Final = {**dict.fromkeys(SPOT_ACTIONS, 0), SCHEDULED_CHANGE: 1, REBALANCE_RECOMMENDATION: 2}
+"""The known actions: one of a lower number outranks the others."""
 FORCED_AHEAD: Final = timedelta(minutes=10)
 """A notice of a later moment waits until this long before it."""
 OVER_AFTER: Final = timedelta(minutes=5)
@@ -29,52 +39,74 @@ OVER_AFTER: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptionNotice:
-    """EC2 takes an instance back."""
+    """EC2 takes an instance back, or recommends to leave it."""
 
     action: str
     deadline: datetime
-    """When EC2 begins with it, aware."""
+    """When EC2 begins with it, or when it recommended it; aware."""
 
     def __str__(self) -> str:
         """For people."""
-        return f"EC2 will {self.action} its instance at {rfc3339(self.deadline)}"
+        at = rfc3339(self.deadline)
+        if self.action == REBALANCE_RECOMMENDATION:
+            return f"EC2 recommended at {at} to leave its instance, which it may soon take back"
+        if self.action == SCHEDULED_CHANGE:
+            return f"EC2 has scheduled a change of its instance for {at}"
+        return f"EC2 will {self.action} its instance at {at}"
+
+    @property
+    def rank(self) -> tuple[int, datetime]:
+        """The notice with the smallest one is the notice that holds."""
+        return RANKS[self.action], self.deadline
 
     def in_force(self, at: datetime) -> bool:
-        """Whether its node is emptied for it now."""
-        return not self.is_over(at) and self.deadline - at <= FORCED_AHEAD
+        """Whether its node is emptied for it now, whatever limits say."""
+        forced = self.action != REBALANCE_RECOMMENDATION
+        return forced and not self.is_over(at) and self.deadline - at <= FORCED_AHEAD
+
+    def is_graceful(self, at: datetime) -> bool:
+        """Whether its node is to be replaced in time, as far as limits allow."""
+        later = self.action == SCHEDULED_CHANGE and self.deadline - at > FORCED_AHEAD
+        return later or self.action == REBALANCE_RECOMMENDATION
 
     def is_over(self, at: datetime) -> bool:
         """Whether its time passed so long ago that it has not come true."""
-        return at - self.deadline > OVER_AFTER
+        return self.action != REBALANCE_RECOMMENDATION and at - self.deadline > OVER_AFTER
 
     @property
     def annotation(self) -> str:
         """The value of the node's annotation."""
-        return f"{self.action}/{rfc3339(self.deadline)}"
+        return str(AnnotatedNotice(action=self.action, at=self.deadline))
 
 
 def read_notice(node: Node) -> InterruptionNotice | None:
-    """Return the notice on a node that EC2 takes it back; None without one that can be read."""
+    """Return the notice on a node; None without one, or where it cannot be read."""
     found = read_annotation(node.annotations.get(INTERRUPTION, ""))
-    if found is None or not found.forced:
-        return None
-    return InterruptionNotice(action=found.action, deadline=found.at)
+    return InterruptionNotice(action=found.action, deadline=found.at) if found is not None else None
 
 
 def told_interruptions(
-    notices: Iterable[Notice], at: datetime
+    notices: Iterable[Notice], at: datetime, *, rebalance: bool
 ) -> Mapping[InstanceId, InterruptionNotice]:
-    """Return what the interruption queue tells of each instance: of several notices the earliest.
+    """Return what the interruption queue tells of each instance: the notice that outranks others.
 
-    Only interruptions that are in force or still to come.
+    Args:
+        notices: Of the queue.
+        at: The clock; what is over by then is left out.
+        rebalance: Whether rebalance recommendations count.
     """
     told: dict[InstanceId, InterruptionNotice] = {}
     for each in notices:
-        if each.kind != "spot-interruption" or each.at is None:
+        action = {
+            "spot-interruption": each.action,
+            "scheduled-change": SCHEDULED_CHANGE,
+            "rebalance": REBALANCE_RECOMMENDATION if rebalance else "",
+        }.get(each.kind, "")
+        if not action or each.at is None:
             continue
-        notice = InterruptionNotice(action=each.action, deadline=each.at)
+        notice = InterruptionNotice(action=action, deadline=each.at)
         known = told.get(each.instance)
-        if not notice.is_over(at) and (known is None or notice.deadline < known.deadline):
+        if not notice.is_over(at) and (known is None or notice.rank < known.rank):
             told[each.instance] = notice
     return told
 
@@ -82,17 +114,22 @@ def told_interruptions(
 def notice_of(
     node: Node, told: Mapping[InstanceId, InterruptionNotice], at: datetime
 ) -> InterruptionNotice | None:
-    """Return the earliest notice for a node that is not over, of annotation and queue."""
+    """Return the notice that holds for a node, of annotation and queue; None without one."""
     known = read_notice(node)
     message = told.get(node.instance_id) if node.instance_id is not None else None
     found = [each for each in (known, message) if each is not None and not each.is_over(at)]
-    return min(found, key=lambda each: each.deadline, default=None)
+    return min(found, key=lambda each: each.rank, default=None)
 
 
-def find_interrupted(
-    snapshot: Snapshot, ours: Collection[NodeName], leaving: Collection[NodeName], binding: Binding
+def find_noticed(
+    snapshot: Snapshot,
+    ours: Collection[NodeName],
+    leaving: Collection[NodeName],
+    binding: Binding,
+    *,
+    rebalance: bool,
 ) -> Mapping[NodeName, InterruptionNotice]:
-    """Return the nodes of ours with a notice in force, in name order.
+    """Return the nodes of ours with a notice that is not over, in name order.
 
     Those whose instance is ending already are left out. There are none while nothing proves the
     cluster, or while the clocks differ: no deadline could be kept then.
@@ -100,11 +137,11 @@ def find_interrupted(
     found: dict[NodeName, InterruptionNotice] = {}
     if not binding.may_remove or is_skewed(snapshot):
         return found
-    told = told_interruptions(snapshot.notices, snapshot.at)
+    told = told_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance)
     for node in snapshot.cluster.nodes:
         announced = INTERRUPTION in node.annotations or node.instance_id in told
         if announced and node.name in ours and node.name not in leaving:
             notice = notice_of(node, told, snapshot.at)
-            if notice is not None and notice.in_force(snapshot.at):
+            if notice is not None and (rebalance or notice.action != REBALANCE_RECOMMENDATION):
                 found[node.name] = notice
     return dict(sorted(found.items()))

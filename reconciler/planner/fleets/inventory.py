@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from reconciler.model.actions import DRAINING_TAINT, UNNEEDED_TAINT
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
@@ -15,6 +14,7 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.duplicate_nodes import (
     DuplicateNodes,
     find_duplicate_nodes,
@@ -28,9 +28,10 @@ from reconciler.planner.fleets.health import (
     read_signs,
     unavailable,
 )
-from reconciler.planner.fleets.interruptions import InterruptionNotice, find_interrupted
+from reconciler.planner.fleets.interruptions import InterruptionNotice, find_noticed
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.orphans import Orphans, find_orphans
+from reconciler.planner.fleets.outdated import Outdated, find_outdated
 from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
@@ -114,6 +115,11 @@ class Inventory:
     """Instances of ours whose fleet is gone; their nodes belong to no fleet."""
     interrupted: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
     """Nodes of our fleets that EC2 is about to take back: no destination, no lasting capacity."""
+    noticed: Mapping[NodeName, InterruptionNotice] = field(default_factory=dict)
+    """These, and those with a notice that is not in force: of a rebalance recommendation, or of a
+    time that is further off."""
+    outdated: Mapping[NodeName, Outdated] = field(default_factory=dict)
+    """Nodes of our fleets that are to be replaced in time: no destination for pods of others."""
     memories: tuple[FleetMemory, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
 
@@ -127,30 +133,6 @@ class Inventory:
         """Whether EC2 shows instances of the node's region, but not the node's."""
         named = node.instance_id is not None and node.name not in self.instance_of_node
         return named and key.region in self.regions_shown
-
-
-def is_draining(node: Node) -> bool:
-    """Whether the node carries our draining taint."""
-    return bool(node.taints) and any(taint.key == DRAINING_TAINT for taint in node.taints)
-
-
-def is_marked(node: Node) -> bool:
-    """Whether the node carries our soft taint."""
-    return bool(node.taints) and any(taint.key == UNNEEDED_TAINT for taint in node.taints)
-
-
-VOLUNTARY_DRAINS = frozenset({"scale-in", "consolidation"})
-"""Drains for other reasons (interruption, expiry, stuck) end with the node gone."""
-
-
-def drain_reasons(node: Node) -> frozenset[str]:
-    """The policies whose draining taint the node carries."""
-    return frozenset(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
-
-
-def is_draining_voluntarily(node: Node) -> bool:
-    """Whether the node is being emptied only because it is not needed: it may be given back."""
-    return is_draining(node) and drain_reasons(node) <= VOLUNTARY_DRAINS
 
 
 STARTUP_TAINTS = (
@@ -225,6 +207,9 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         for key in fleet.fleet_keys()
         if key in nodes or _is_listed(key, cloud, settings)
     ]
+    noticed = find_noticed(
+        snapshot, owners, leaving, binding, rebalance=settings.drains_for_rebalance
+    )
     return Inventory(
         fleets=tuple(
             replace(each, unavailable=closed.get(each.key) or each.unavailable) for each in statuses
@@ -237,7 +222,15 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         duplicate_nodes=twins,
         regions_shown=shown,
         orphans=find_orphans(snapshot, settings),
-        interrupted=find_interrupted(snapshot, owners, leaving, binding),
+        interrupted={n: each for n, each in noticed.items() if each.in_force(snapshot.at)},
+        noticed=noticed,
+        outdated=find_outdated(
+            {n.name: (n, instance_of_node.get(n.name)) for own in nodes.values() for n in own},
+            owners,
+            {each.key: each.settings for each in statuses},
+            noticed,
+            snapshot.at,
+        ),
         memories=tuple(memories[place] for place in sorted(memories)),
     )
 

@@ -9,17 +9,22 @@ from typing import Final
 
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
-from reconciler.model.notices import Notice, NoticeOutcome, NoticeResult
+from reconciler.model.notices import SPOT_ACTIONS, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.planner.fleets.drain_taints import drain_reasons
 from reconciler.planner.fleets.interruptions import OVER_AFTER, read_notice
-from reconciler.planner.fleets.inventory import drain_reasons
 
 STAYING: Final = frozenset({"pending", "running"})
 """States of an instance after which nothing is to be done."""
 
 
-def notice_outcomes(snapshot: Snapshot) -> tuple[NoticeOutcome, ...]:
-    """Return what became of each notice of the snapshot, in its order."""
+def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutcome, ...]:
+    """Return what became of each notice of the snapshot, in its order.
+
+    Args:
+        snapshot: The world.
+        rebalance: Whether rebalance recommendations count; they are passed over otherwise.
+    """
     if not snapshot.notices:
         return ()
     cloud = snapshot.cloud
@@ -34,7 +39,11 @@ def notice_outcomes(snapshot: Snapshot) -> tuple[NoticeOutcome, ...]:
             late = snapshot.at - notice.at > OVER_AFTER
             result = "not-ours" if known else "expired" if late else "waiting"
         else:
-            result = _of_ours(notice, snapshot.at, instances[notice.instance])
+            ignored = notice.kind == "lifecycle-action" or (
+                notice.kind == "rebalance" and not rebalance
+            )
+            instance = instances[notice.instance]
+            result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
         if result == "waiting" and _is_acted_on(notice, nodes.get(notice.instance)):
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))
@@ -47,8 +56,6 @@ def _of_ours(notice: Notice, at: datetime, instance: Instance) -> NoticeResult:
         return "instance-gone"
     if notice.kind == "state-change" and notice.action in STAYING:
         return "no-change"
-    if notice.kind in {"rebalance", "scheduled-change", "lifecycle-action"}:
-        return "ignored"
     return "expired" if at - notice.at > OVER_AFTER else "waiting"
 
 
@@ -59,8 +66,10 @@ def _knows_all_instances(cloud: CloudState | None) -> bool:
 
 def _is_acted_on(notice: Notice, node: Node | None) -> bool:
     """Whether the node says of itself what the message says, or that it goes earlier."""
-    if node is None or notice.at is None or notice.kind != "spot-interruption":
+    known = read_notice(node) if node is not None else None
+    if node is None or known is None or notice.at is None:
         return False
-    known = read_notice(node)
-    marked = "interruption" in drain_reasons(node)
-    return known is not None and known.deadline <= notice.at and marked
+    if known.action in SPOT_ACTIONS and notice.kind != "spot-interruption":
+        return True
+    begun = notice.kind != "spot-interruption" or "interruption" in drain_reasons(node)
+    return begun and known.deadline <= notice.at

@@ -17,7 +17,6 @@ ASKED = {
     "rolling_update.enabled": "rolling_update: {enabled: yes}\n",
     "spot_return.enabled": "spot_return: {enabled: true}\n",
     "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
-    "sectors.primary.fleets[0].expire_after": with_fleets("{size: small, expire_after: 720h}"),
 }
 GROUP = with_fleets("{size: small, provider: asg, auto_scaling_group: workers}")
 DEFAULTS = """\

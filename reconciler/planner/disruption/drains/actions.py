@@ -51,11 +51,14 @@ def annotate(
     return AnnotateNode(node=node.name, key=key, value=value, policy=policy, because=because)
 
 
-def taint(node: Node, policy: PolicyName, because: str) -> TaintNode:
+def taint(node: Node, policy: PolicyName, because: str, *, forced: bool = False) -> TaintNode:
     """Our draining taint."""
+    # An interruption ends with the node; what only EC2's recommendation begins may be given back.
+    graceful = policy == "interruption" and not forced
+    value = "rebalance" if graceful else policy
     return TaintNode(
         node=node.name,
-        taint=Taint(key=DRAINING_TAINT, value=policy, effect="NoSchedule"),
+        taint=Taint(key=DRAINING_TAINT, value=value, effect="NoSchedule"),
         policy=policy,
         because=because,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from reconciler.model.actions import AnyAction, TerminateInstance, ends_drain
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.filters import resources

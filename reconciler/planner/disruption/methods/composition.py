@@ -16,7 +16,7 @@ from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.set_search import ProposedSet, SetSearch
 from reconciler.planner.disruption.replacement_sets import encode, rests_until
 from reconciler.planner.disruption.voluntary import VoluntaryRun
-from reconciler.planner.fleets.inventory import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.new_nodes import NANO
 from reconciler.planner.text import counted_noun
 
@@ -60,7 +60,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     No pod came to it for as long as any timer asks.
     """
     view, status = run.context.view, candidate.status
-    if status.settings.departing or not view.offers[status.key].priced:
+    if candidate.must_go or not view.offers[status.key].priced:
         return False
     settings, latest = status.settings.scale_in, last_bound(candidate.placed)
     rests = max(settings.consolidate_after_seconds, settings.unneeded_seconds)

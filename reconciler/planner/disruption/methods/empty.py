@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.planner.builder import Removal
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
@@ -11,8 +12,10 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.awaited import find_awaited
+from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.voluntary import VoluntaryRun
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.outdated import Outdated
 from reconciler.planner.settings import DisruptionReason
 from reconciler.planner.text import duration
 
@@ -38,15 +41,19 @@ def propose(run: VoluntaryRun) -> None:
 def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: FleetStatus) -> None:
     """As far as the limits allow."""
     builder, most = context.builder, status.settings.scale_in.empty_at_once_max
+    outdated = context.view.inventory.outdated.get(node.name)
     if not context.room.may_leave(status.key):
-        builder.block(node, *at_minimum(status))
+        if budget := context.budgets.blocker(status.key, _reason(status, outdated)):
+            builder.block(node, *(budget if outdated is not None else at_minimum(status)))
+        else:
+            ask_for_successor(context, node, status, outdated)
     elif context.draining_before + context.empty_begun >= most:
         builder.block(node, "max-empty-at-once", "enough nodes are leaving at once")
         context.wait(node.name)
-    elif budget := context.budgets.blocker(status.key, _reason(status)):
+    elif budget := context.budgets.blocker(status.key, _reason(status, outdated)):
         builder.block(node, *budget)
         context.wait(node.name)
-    elif not _spare(context, node, status):
+    elif outdated is None and not _spare(context, node, status):
         builder.block(node, *NEEDED_BACK)
     else:
         context.room.leave(status.key)
@@ -54,12 +61,17 @@ def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: Fle
         context.empty_begun += 1
         context.closed.add(node.name)
         because = f"empty for {duration(idle)}"
-        actions = (taint(node, "scale-in", because),)
+        policy: PolicyName = "scale-in"
+        if outdated is not None:
+            policy, because = outdated.policy, f"{outdated.because}; no pod that counts is on it"
+        actions = (taint(node, policy, because),)
         builder.begin_removal(Removal(key=status.key, node=node.name, actions=actions))
 
 
-def _reason(status: FleetStatus) -> DisruptionReason:
+def _reason(status: FleetStatus, outdated: Outdated | None) -> DisruptionReason:
     """An empty node of a fleet that is to go differs from what the config asks for."""
+    if outdated is not None:
+        return outdated.reason
     return "drifted" if status.settings.departing else "empty"
 
 

@@ -22,18 +22,19 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetId, FleetKey
-from reconciler.model.interruption_annotation import read_annotation
+from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
+from reconciler.model.notices import SPOT_ACTIONS
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate
 from reconciler.planner.disruption.drains.actions import annotate, evictions, give_back, taint
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
+from reconciler.planner.fleets.drain_taints import drain_reasons
 from reconciler.planner.fleets.interruptions import (
     FORCED_AHEAD,
     InterruptionNotice,
     read_notice,
 )
-from reconciler.planner.fleets.inventory import drain_reasons
 from reconciler.planner.text import counted_noun, rfc3339
 
 POLICY: Final = "interruption"
@@ -44,6 +45,7 @@ LAST_CALL = timedelta(seconds=30)
 def propose(builder: PlanBuilder) -> None:
     """Empty the nodes that EC2 takes back, and give back those that it did not take."""
     view = builder.view
+    _write_later_notices(builder)
     replaced = _replaced_now(builder)
     for name, notice in view.inventory.interrupted.items():
         node = view.nodes[name]
@@ -55,6 +57,15 @@ def propose(builder: PlanBuilder) -> None:
             continue
         if _begun(node) and DRAIN_STARTED in node.annotations:
             _give_back(builder, node)
+
+
+def _write_later_notices(builder: PlanBuilder) -> None:
+    """Write onto its node what is not in force: the message need not be kept for it."""
+    inventory = builder.view.inventory
+    for name, notice in inventory.noticed.items():
+        node = builder.view.nodes[name]
+        if name not in inventory.interrupted and read_notice(node) != notice:
+            builder.mark(annotate(node, INTERRUPTION, notice.annotation, POLICY, str(notice)))
 
 
 def _empty(builder: PlanBuilder, node: Node, notice: InterruptionNotice, *, replaced: bool) -> None:
@@ -87,7 +98,7 @@ def _protect(
         because = "a node that this plan asks its fleet for takes its place"
         yield annotate(node, REPLACEMENT_ASKED, at, POLICY, because)
     if not _begun(node):
-        yield taint(node, POLICY, str(notice))
+        yield taint(node, POLICY, str(notice), forced=True)
 
 
 def _clear(
@@ -200,14 +211,15 @@ def explain_notices(builder: PlanBuilder) -> None:
     for node in view.nodes.values():
         if INTERRUPTION not in node.annotations or node.name not in view.inventory.fleet_of_node:
             continue
-        said = read_annotation(node.annotations[INTERRUPTION])
         notice = read_notice(node)
-        if said is not None and notice is None:
-            builder.block(node, "notice-not-acted-on", f"{said}: nothing is done about it")
-        elif notice is None:
+        passed_over = not view.settings.drains_for_rebalance
+        if notice is None:
             why = f"its annotation {INTERRUPTION} is not <action>/<RFC 3339>: nothing is done"
             builder.block(node, "unreadable-notice", why)
-        elif notice.deadline - view.at > FORCED_AHEAD:
+        elif notice.action == REBALANCE_RECOMMENDATION and passed_over:
+            why = f"{notice}; interruption.rebalance says that nothing is done about it"
+            builder.block(node, "notice-not-acted-on", why)
+        elif notice.action in SPOT_ACTIONS and notice.deadline - view.at > FORCED_AHEAD:
             begins = rfc3339(notice.deadline - FORCED_AHEAD)
             builder.block(node, "interrupted-later", f"{notice}: it is emptied from {begins}")
 

@@ -7,7 +7,6 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.candidates import Candidate, examined, may_go_in_time
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.empty_nodes import EligibleNodes
-from reconciler.planner.disruption.replacement.consolidator import is_departing
 from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation
@@ -28,7 +27,7 @@ def find_awaited(
             take no pods.
     """
     removable = eligible.removable
-    wanted = context.view.settings.consolidation or any(map(is_departing, candidates))
+    wanted = context.view.settings.consolidation or any(each.must_go for each in candidates)
     if not (wanted and candidates and removable):
         return {}
     open_to_pods = removable | eligible.spares

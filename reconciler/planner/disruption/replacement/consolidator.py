@@ -1,16 +1,16 @@
 """New nodes in the place of others: a cheaper one when that saves 5 %, or room for a removal.
 
-The first is consolidation, which asks for one node at most. The second is for the pods of fleets
-whose removal was approved, at whatever price. The new nodes are asked for first. The drain begins
-in a later plan, when they are there: a drain is only begun with its end in sight
-(docs/scale-in.md).
+The first is consolidation, which asks for one node at most. The second is for the pods of nodes
+that are to be replaced and of fleets whose removal was approved, at whatever price. The new nodes
+are asked for first. The drain begins in a later plan, when they are there: a drain is only begun
+with its end in sight (docs/scale-in.md).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode
+from reconciler.model.actions import REPLACEMENT_ASKED, AnnotateNode, PolicyName
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.demand import SectorFinder
 from reconciler.planner.disruption.blockers.move_cost import not_worth_moving
@@ -51,8 +51,8 @@ class NewNodes:
 class Consolidator:
     """What could replace a node.
 
-    Nodes of a fleet whose removal was approved may be replaced at any price; all others only when
-    the config asks for consolidation.
+    Nodes that are to go may be replaced at any price; all others only when the config asks for
+    consolidation.
     """
 
     def __init__(self, context: DisruptionContext, simulator: DrainSimulator) -> None:
@@ -71,6 +71,7 @@ class Consolidator:
             view.row_of[name]
             for name in sorted(idle)
             if name not in view.unequipped
+            and name not in view.inventory.outdated
             and self._may_stay(view.inventory.fleet_of_node[name])
             and self._is_better(candidate, view.inventory.fleet_of_node[name])
         ]
@@ -148,7 +149,7 @@ class Consolidator:
 
     def most(self, candidate: Candidate, key: FleetKey) -> int:
         """How many new nodes of the fleet may come for the candidate."""
-        if not is_departing(candidate):
+        if not candidate.status.settings.departing:
             return 1
         status, builder = self._context.view.statuses[key], self._context.builder
         room = NEW_NODES_MAX if status.max is None else status.max - builder.size_of(key)
@@ -164,20 +165,24 @@ class Consolidator:
             usd(builder.view.offers[k].nano_usd_per_hour) for k in (candidate.status.key, key)
         )
         because = f"a node at {price} USD/h can take the pods of {candidate.node.name} at {old}"
-        if is_departing(candidate):
+        policy: PolicyName = "consolidation"
+        if candidate.outdated is not None:
+            policy = candidate.outdated.policy
+            because = f"{candidate.node.name} is replaced: {candidate.because}"
+        elif candidate.must_go:
             because = f"{candidate.status.key.name} is to go, and its pods need places"
-        builder.ask_for_replacements(key, new.count, "consolidation", because)
+        builder.ask_for_replacements(key, new.count, policy, because)
         builder.mark(*self._noted(candidate, key))
         self._context.non_empty_begun += 1
         self._context.budgets.take(candidate.status.key)
 
     def _is_replaced(self, candidate: Candidate) -> bool:
         """Whether other nodes may be kept or bought for its pods at all."""
-        return self._on or is_departing(candidate)
+        return self._on or candidate.must_go
 
     def _is_better(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether a node of the fleet should have its pods rather than the candidate."""
-        return is_departing(candidate) or self._saves(candidate, key)
+        return candidate.must_go or self._saves(candidate, key)
 
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:
         offers = self._context.view.offers
@@ -219,7 +224,8 @@ class Consolidator:
             return []
         noted = Attempts(latest=at, count=1 if asked is None else asked.count + 1)
         because = f"a node of {key.name} is asked for in its place"
-        return [annotate(candidate.node, REPLACEMENT_ASKED, str(noted), "consolidation", because)]
+        policy = "consolidation" if candidate.outdated is None else candidate.outdated.policy
+        return [annotate(candidate.node, REPLACEMENT_ASKED, str(noted), policy, because)]
 
     def _is_open(self, candidate: Candidate, status: FleetStatus) -> bool:
         """Whether the fleet may have one more node, near enough and cheaper, for such pods."""
@@ -246,8 +252,3 @@ class Consolidator:
         price = self._context.view.offers[status.key].nano_usd_per_hour
         limits = cost_limits(self._context.builder, status.settings.sector)
         return all(price <= limit.left for limit in limits)
-
-
-def is_departing(candidate: Candidate) -> bool:
-    """Whether it is a node of a fleet whose removal or replacement was approved."""
-    return candidate.status.settings.departing

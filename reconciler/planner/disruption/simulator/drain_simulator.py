@@ -11,7 +11,7 @@ from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
 from reconciler.planner.disruption.simulator.room_at_first import RoomAtFirst
-from reconciler.planner.fleets.inventory import is_draining, is_marked
+from reconciler.planner.fleets.drain_taints import is_draining, is_marked
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import Group, PodClass
@@ -63,7 +63,7 @@ class DrainSimulator:
         self._begun = list(begun)
         """Relocation that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | view.inventory.leaving | view.inventory.orphans.nodes
-        gone |= view.inventory.departing | view.unequipped
+        gone |= view.inventory.departing | view.inventory.outdated.keys() | view.unequipped
         for name, node in view.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[view.row_of[name]] = True

@@ -4,11 +4,8 @@ The minimum is bought before demand, so that demand can use it.
 """
 
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.fleets.inventory import (
-    VOLUNTARY_DRAINS,
-    FleetStatus,
-    drain_reasons,
-)
+from reconciler.planner.fleets.drain_taints import POLICY_OF_DRAIN, drain_reasons
+from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.fleets.live import LIVE_STATES
 
 
@@ -49,7 +46,7 @@ def _raise_to_minimum(builder: PlanBuilder, status: FleetStatus) -> None:
     A node whose drain can be called off is not replaced: scale-in takes it back. One that leaves
     for another reason is, as far as the maximum allows.
     """
-    ending = sum(1 for node in status.draining if not drain_reasons(node) <= VOLUNTARY_DRAINS)
+    ending = sum(1 for node in status.draining if not drain_reasons(node) <= POLICY_OF_DRAIN.keys())
     short = status.min - (status.joined_or_launching - ending)
     target = max(status.current, status.min, status.joined_or_launching + short if short > 0 else 0)
     if status.max is not None:

@@ -9,7 +9,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import end_of_drain, untaint
-from reconciler.planner.fleets.inventory import is_draining_voluntarily
+from reconciler.planner.fleets.drain_taints import is_draining_voluntarily
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.place import fill_class
@@ -19,8 +19,8 @@ from reconciler.planner.view import ClusterView
 def take_back_draining(builder: PlanBuilder) -> None:
     """Offer the draining nodes to what still waits; keep those that help."""
     view = builder.view
-    departing = view.inventory.departing
-    draining = [n for n in view.nodes.values() if _may_return(view, n, departing)]
+    going = view.inventory.departing | view.inventory.outdated.keys()
+    draining = [n for n in view.nodes.values() if _may_return(view, n, going)]
     if not draining or not any(w.left for w in builder.waiting):
         return
     before = set(builder.used_rows)
@@ -41,7 +41,7 @@ def take_back_draining(builder: PlanBuilder) -> None:
             builder.sim.set_schedulable(row, node_row(node))
 
 
-def _may_return(view: ClusterView, node: Node, departing: Container[NodeName]) -> bool:
+def _may_return(view: ClusterView, node: Node, going: Container[NodeName]) -> bool:
     return (
         is_draining_voluntarily(node)
         and node.ready
@@ -49,7 +49,7 @@ def _may_return(view: ClusterView, node: Node, departing: Container[NodeName]) -
         and node.name in view.inventory.fleet_of_node
         and node.name not in view.inventory.leaving
         and node.name not in view.inventory.interrupted
-        and node.name not in departing
+        and node.name not in going
     )
 
 

@@ -226,12 +226,11 @@ def test_notice_that_cannot_be_read_moves_nothing_and_is_said(text: str) -> None
     assert kept(made)["a"] == "unreadable-notice"
 
 
-@pytest.mark.parametrize("action", ["rebalance-recommendation", "scheduled-change"])
-def test_notice_that_is_not_acted_on_is_said(action: str) -> None:
+def test_notice_that_is_passed_over_is_said() -> None:
     """The node watch announces it, and an operator would look for a typo in it."""
-    text = f"{action}/{rfc3339(ago(-60))}"
+    text = f"rebalance-recommendation/{rfc3339(ago(-60))}"
     node = make_node("a", FLEET, annotations=FrozenMap({INTERRUPTION: text}))
-    made = planned(FLEET, node, on("a"))
+    made = planned(make_settings(FLEET, drains_for_rebalance=False), node, on("a"))
     assert told(made, TaintNode) + told(made, EvictPod) == []
     assert kept(made)["a"] == "notice-not-acted-on"
 

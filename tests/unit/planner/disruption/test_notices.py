@@ -2,17 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from reconciler.model.actions import INTERRUPTION, AnnotateNode, TaintNode
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.actions import INTERRUPTION, TaintNode
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import InstanceId
-from reconciler.model.notices import MessageId, Notice, NoticeKind, settled_messages
-from reconciler.model.plan import Plan
-from reconciler.model.snapshot import CloudState, Snapshot
+from reconciler.model.notices import Notice, NoticeKind, settled_messages
+from reconciler.model.snapshot import CloudState
 from reconciler.planner.planner import plan
 from reconciler.planner.text import rfc3339
 from tests.builders import (
@@ -20,51 +17,15 @@ from tests.builders import (
     HOME,
     NOW,
     ago,
-    make_cloud,
-    make_fleet,
     make_instance,
     make_node,
     make_settings,
-    make_snapshot,
 )
 from tests.unit.planner.disruption.interrupted_nodes import FLEET, begun, noticed, targets
+from tests.unit.planner.disruption.queued_notices import results, seen, spot, written
 from tests.unit.planner.scale_in.scene import full
 
 SETTINGS = make_settings(FLEET)
-
-
-def spot(name: str, left_seconds: float = 110, message: str = "m-1", **changed: Any) -> Notice:
-    """The notice that EC2 takes a node's instance back so many seconds from now."""
-    stated: dict[str, Any] = {"kind": "spot-interruption", "action": "terminate"}
-    stated |= {"instance": InstanceId(f"i-{name}"), "at": ago(-left_seconds)}
-    return Notice(message=MessageId(message), **{**stated, **changed})
-
-
-def seen(*objects: Node | Pod, notices: tuple[Notice, ...], **changed: Any) -> Snapshot:
-    """A snapshot with these notices, in which EC2 shows an instance for each node."""
-    nodes = [each for each in objects if isinstance(each, Node)]
-    live = make_fleet(FLEET, len(nodes))
-    states = changed.pop("states", {})
-    instances = [make_instance(n, live, state=states.get(n.name, "running")) for n in nodes]
-    cloud = replace(make_cloud(live), instances=tuple(instances), instances_known=True)
-    return replace(
-        make_snapshot(*objects, cloud=changed.pop("cloud", cloud), **changed),
-        notices=tuple(sorted(notices)),
-    )
-
-
-def results(made: Plan) -> list[str]:
-    """What became of each notice."""
-    return [each.result for each in made.notices]
-
-
-def written(made: Plan) -> dict[str, str | None]:
-    """The notices that the plan writes onto nodes."""
-    return {
-        a.node: a.value
-        for a in made.actions
-        if isinstance(a, AnnotateNode) and a.key == INTERRUPTION
-    }
 
 
 def test_notice_is_written_onto_its_node_and_acted_on_in_the_same_plan() -> None:

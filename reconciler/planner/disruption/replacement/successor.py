@@ -1,0 +1,49 @@
+"""Another node of its own fleet in the place of one that is to go: the fleet is at its minimum."""
+
+from reconciler.model.cluster import Node
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.pods import at_minimum
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.money import cost_limits
+
+
+def ask_for_successor(
+    context: DisruptionContext, node: Node, status: FleetStatus, outdated: Outdated | None
+) -> bool:
+    """Ask the node's fleet for one more node, so that it can leave in a later plan.
+
+    Args:
+        context: The run.
+        node: It is held by its fleet's minimum alone.
+        status: Its fleet.
+        outdated: Why it is to go; None: it is not, and stays.
+
+    Returns:
+        Whether one was asked for.
+    """
+    builder, key = context.builder, status.key
+    why = at_minimum(status) if outdated is None else _hindrance(context, status)
+    if why is not None or outdated is None:
+        builder.block(node, *(why or at_minimum(status)))
+        return False
+    because = f"{node.name} is replaced: {outdated.because}"
+    builder.ask_for_replacements(key, 1, outdated.policy, because)
+    builder.block(node, "replacement", f"it goes when a node of {key.name} came in its place")
+    context.budgets.take(key)
+    return True
+
+
+def _hindrance(context: DisruptionContext, status: FleetStatus) -> Blocker | None:
+    """Why its fleet cannot have one more node; None when it can."""
+    builder, key = context.builder, status.key
+    if status.unavailable:
+        return Blocker("replacement", f"no node can come in its place: {status.unavailable}")
+    if status.max is not None and builder.size_of(key) >= status.max:
+        maximum = f"its fleet is at its max_capacity of {status.max}, which is its minimum too"
+        return Blocker("max-capacity", maximum)
+    price = builder.view.offers[key].nano_usd_per_hour
+    if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):
+        return Blocker("max-cost", "a node in its place would cost more than a limit allows")
+    return None

@@ -1,0 +1,45 @@
+"""Our taints on a node: whether it is being emptied, and what for."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from reconciler.model.actions import DRAINING_TAINT, UNNEEDED_TAINT, PolicyName
+from reconciler.model.cluster import Node
+
+
+def is_draining(node: Node) -> bool:
+    """Whether the node carries our draining taint."""
+    return bool(node.taints) and any(taint.key == DRAINING_TAINT for taint in node.taints)
+
+
+def is_marked(node: Node) -> bool:
+    """Whether the node carries our soft taint."""
+    return bool(node.taints) and any(taint.key == UNNEEDED_TAINT for taint in node.taints)
+
+
+POLICY_OF_DRAIN: Mapping[str, PolicyName] = MappingProxyType(
+    {
+        "scale-in": "scale-in",
+        "consolidation": "scale-in",
+        "rebalance": "interruption",
+        "expiry": "expiry",
+    }
+)
+"""The drains that end when the node is needed or cannot be emptied, by the value of their taint:
+the policy of what is done to go on with them. A drain for an interruption ends with the node."""
+
+
+def drain_policy(node: Node) -> PolicyName:
+    """Return the policy of what is done to go on with the node's drain."""
+    found = sorted(drain_reasons(node) & POLICY_OF_DRAIN.keys())
+    return POLICY_OF_DRAIN[found[0]] if found else "scale-in"
+
+
+def drain_reasons(node: Node) -> frozenset[str]:
+    """The policies whose draining taint the node carries."""
+    return frozenset(taint.value for taint in node.taints if taint.key == DRAINING_TAINT)
+
+
+def is_draining_voluntarily(node: Node) -> bool:
+    """Whether the node is being emptied only because it is not needed: it may be given back."""
+    return is_draining(node) and drain_reasons(node) <= POLICY_OF_DRAIN.keys()

@@ -1,0 +1,81 @@
+"""Nodes that are to be replaced in time, one after the other, because of what they are.
+
+That is a decision about the node and not about its use: such a node goes at any price and takes no
+pods of others, and what replaces it is there before its pods move.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import PolicyName
+from reconciler.model.cluster import Node
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.fleets.interruptions import InterruptionNotice
+from reconciler.planner.settings import DisruptionReason, FleetSettings
+from reconciler.planner.text import duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outdated:
+    """Why a node is to be replaced."""
+
+    reason: DisruptionReason
+    """What disruption budgets call it."""
+    policy: PolicyName
+    because: str
+    since: datetime
+    """Of two nodes the one with the earlier time goes first."""
+
+
+def find_outdated(
+    nodes: Mapping[NodeName, tuple[Node, Instance | None]],
+    owners: Mapping[NodeName, FleetKey],
+    fleets: Mapping[FleetKey, FleetSettings],
+    noticed: Mapping[NodeName, InterruptionNotice],
+    at: datetime,
+) -> Mapping[NodeName, Outdated]:
+    """Return the nodes that are to be replaced, in name order.
+
+    Args:
+        nodes: Those of our fleets that do not leave, with their instances.
+        owners: The fleet of each node.
+        fleets: Their settings; nodes of fleets that are to go as a whole are left out.
+        noticed: Notices of EC2 by node.
+        at: The clock.
+    """
+    found: dict[NodeName, Outdated] = {}
+    for name in sorted(nodes):
+        settings = fleets.get(owners[name])
+        if settings is None or settings.departing:
+            continue
+        node, instance = nodes[name]
+        why = _by_notice(noticed.get(name), at) or _by_age(node, instance, settings, at)
+        if why is not None:
+            found[name] = why
+    return found
+
+
+def _by_notice(notice: InterruptionNotice | None, at: datetime) -> Outdated | None:
+    """A rebalance recommendation, or a change that is scheduled for later."""
+    if notice is None or not notice.is_graceful(at):
+        return None
+    return Outdated(
+        reason="rebalance", policy="interruption", because=str(notice), since=notice.deadline
+    )
+
+
+def _by_age(
+    node: Node, instance: Instance | None, settings: FleetSettings, at: datetime
+) -> Outdated | None:
+    """Older than its fleet's `expire_after`, counted from the launch of its instance."""
+    since = instance.launched_at if instance is not None else None
+    since = since or node.created_at
+    if settings.expire_after_seconds is None or since is None:
+        return None
+    limit = timedelta(seconds=settings.expire_after_seconds)
+    if at - since < limit:
+        return None
+    because = f"it is {duration(at - since)} old, its fleet's expire_after is {duration(limit)}"
+    return Outdated(reason="expired", policy="expiry", because=because, since=since)

@@ -224,13 +224,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         orphans=find_orphans(snapshot, settings),
         interrupted={n: each for n, each in noticed.items() if each.in_force(snapshot.at)},
         noticed=noticed,
-        outdated=find_outdated(
-            {n.name: (n, instance_of_node.get(n.name)) for own in nodes.values() for n in own},
-            owners,
-            {each.key: each.settings for each in statuses},
-            noticed,
-            snapshot.at,
-        ),
+        outdated=find_outdated(statuses, instance_of_node, noticed, snapshot.at),
         memories=tuple(memories[place] for place in sorted(memories)),
     )
 

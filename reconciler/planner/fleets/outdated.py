@@ -4,14 +4,15 @@ That is a decision about the node and not about its use: such a node goes at any
 pods of others, and what replaces it is there before its pods move.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
-from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.ids import NodeName
 from reconciler.planner.fleets.interruptions import InterruptionNotice
 from reconciler.planner.settings import DisruptionReason, FleetSettings
 from reconciler.planner.text import duration
@@ -29,32 +30,43 @@ class Outdated:
     """Of two nodes the one with the earlier time goes first."""
 
 
+class FleetNodes(Protocol):
+    """A fleet and its nodes: what is asked of a `FleetStatus`."""
+
+    @property
+    def settings(self) -> FleetSettings:
+        """Its part of the config."""
+        ...
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Its nodes, leaving ones not counted."""
+        ...
+
+
 def find_outdated(
-    nodes: Mapping[NodeName, tuple[Node, Instance | None]],
-    owners: Mapping[NodeName, FleetKey],
-    fleets: Mapping[FleetKey, FleetSettings],
+    fleets: Iterable[FleetNodes],
+    instances: Mapping[NodeName, Instance],
     noticed: Mapping[NodeName, InterruptionNotice],
     at: datetime,
 ) -> Mapping[NodeName, Outdated]:
     """Return the nodes that are to be replaced, in name order.
 
     Args:
-        nodes: Those of our fleets that do not leave, with their instances.
-        owners: The fleet of each node.
-        fleets: Their settings; nodes of fleets that are to go as a whole are left out.
+        fleets: All; nodes of fleets that are to go as a whole are left out.
+        instances: By node.
         noticed: Notices of EC2 by node.
         at: The clock.
     """
     found: dict[NodeName, Outdated] = {}
-    for name in sorted(nodes):
-        settings = fleets.get(owners[name])
-        if settings is None or settings.departing:
-            continue
-        node, instance = nodes[name]
-        why = _by_notice(noticed.get(name), at) or _by_age(node, instance, settings, at)
-        if why is not None:
-            found[name] = why
-    return found
+    for fleet in fleets:
+        for node in () if fleet.settings.departing else fleet.nodes:
+            instance = instances.get(node.name)
+            why = _by_notice(noticed.get(node.name), at)
+            why = why or _by_age(node, instance, fleet.settings, at)
+            if why is not None:
+                found[node.name] = why
+    return dict(sorted(found.items()))
 
 
 def _by_notice(notice: InterruptionNotice | None, at: datetime) -> Outdated | None:

@@ -293,9 +293,9 @@ class Scene:
         """How many messages of that queue nobody has deleted."""
         return count_messages(self._sandbox.aws_url, "us-west-2", self.name)
 
-    def interrupt(self, *nodes: Node) -> None:
-        """EC2 announces that it takes these nodes back in two minutes, and does it."""
-        self._sandbox.control.interrupt([str(node.instance_id) for node in nodes])
+    def interrupt(self, *nodes: Node, seconds: float = 120.0) -> None:
+        """EC2 announces that it takes these nodes back in two minutes, and does it after these."""
+        self._sandbox.control.interrupt([str(node.instance_id) for node in nodes], seconds)
 
     def _path(self, kind: str) -> str:
         return f"{_PATHS[kind]}/namespaces/{self.name}/{kind.lower()}s"

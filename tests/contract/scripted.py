@@ -43,6 +43,7 @@ def scripted_server(script: Script) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "render": "Write the Terraform root module of a sector config.",
     "import": "Write a sector config, and Terraform import blocks, for what exists already.",
     "manifest": "Print install.yaml for a sector config.",
+    "node-watch": "On a node: write what EC2 announces to its instance onto the node.",
     "gitops": "The second loop: watch the config repository, validate, render, commit, push.",
     "ci": "What pipelines call: plan, apply, finish, drift, unlock, comment, roots.",
     "sandbox": "Embedded AWS and a simulated cluster on loopback.",

@@ -6,7 +6,7 @@ node watch stays small.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from reconciler.model.notices import SPOT_ACTIONS
@@ -15,7 +15,14 @@ REBALANCE_RECOMMENDATION: Final = "rebalance-recommendation"
 """EC2 says that a spot instance is likelier to be interrupted; the time is when it said so."""
 SCHEDULED_CHANGE: Final = "scheduled-change"
 """EC2 reboots, stops or retires the instance; the time is `NotBefore`."""
-ACTIONS: Final = SPOT_ACTIONS | {REBALANCE_RECOMMENDATION, SCHEDULED_CHANGE}
+RANKS: Final = {**dict.fromkeys(SPOT_ACTIONS, 0), SCHEDULED_CHANGE: 1, REBALANCE_RECOMMENDATION: 2}
+"""The known actions: one of a lower number outranks the others."""
+ACTIONS: Final = frozenset(RANKS)
+WRITTEN_BY_NODE_WATCH: Final = "fleet-reconciler.io/node-watch"
+"""Annotation beside it: the value that the node watch wrote. Where both are the same, the notice
+is the node watch's own, and it may take it back."""
+OVER_AFTER: Final = timedelta(minutes=5)
+"""So long after its time a notice has not come true, or was delivered far too late."""
 LENGTH_MAX: Final = 64
 """Characters; the longest action has 24 and an RFC 3339 time at most 35."""
 
@@ -37,6 +44,18 @@ class AnnotatedNotice:
     def forced(self) -> bool:
         """Whether the instance ends at that time, whatever is done."""
         return self.action in SPOT_ACTIONS
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether its time passed so long ago that it has not come true.
+
+        A recommendation has the time at which it was given, and holds until it is taken back.
+        """
+        return self.action != REBALANCE_RECOMMENDATION and now - self.at > OVER_AFTER
+
+    @property
+    def rank(self) -> tuple[int, datetime]:
+        """Of several notices for a node the one with the smallest rank holds."""
+        return RANKS[self.action], self.at
 
 
 def annotated_notice(action: str, at: datetime) -> AnnotatedNotice | None:

@@ -1,5 +1,6 @@
 """An HTTP server that answers as a test says: for what no well-behaved server can be made to do."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ class Request(NamedTuple):
     method: str
     path: str
     body: bytes
+    headers: Mapping[str, str] = {}
 
 
 class Answer(NamedTuple):
@@ -38,8 +40,8 @@ def json_answer(body: Any, status: int = 200, **headers: str) -> Answer:
 
 
 @contextmanager
-def scripted_server(script: Script) -> Iterator[str]:
-    """Serve on loopback; yields the URL."""
+def scripted_server(script: Script, context: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Serve on loopback, over TLS with a context; yields the URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -47,7 +49,9 @@ def scripted_server(script: Script) -> Iterator[str]:
 
         def answer(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
-            found = script(Request(self.command, self.path, self.rfile.read(length)))
+            found = script(
+                Request(self.command, self.path, self.rfile.read(length), dict(self.headers))
+            )
             if found is None:
                 self.close_connection = True
                 return
@@ -71,17 +75,20 @@ def scripted_server(script: Script) -> Iterator[str]:
                 found.hold.wait(30)
             self.close_connection = True
 
-        do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - http.server's names
+        do_GET = do_PUT = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - http.server's names
 
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    scheme = "http" if context is None else "https"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{scheme}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

@@ -19,22 +19,19 @@ from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
 from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.interruption_annotation import (
+    OVER_AFTER,
     REBALANCE_RECOMMENDATION,
     SCHEDULED_CHANGE,
     AnnotatedNotice,
     read_annotation,
 )
-from reconciler.model.notices import SPOT_ACTIONS, Notice
+from reconciler.model.notices import Notice
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.text import rfc3339
 
-RANKS: Final = {**dict.fromkeys(SPOT_ACTIONS, 0), SCHEDULED_CHANGE: 1, REBALANCE_RECOMMENDATION: 2}
-"""The known actions: one of a lower number outranks the others."""
 FORCED_AHEAD: Final = timedelta(minutes=10)
 """A notice of a later moment waits until this long before it."""
-OVER_AFTER: Final = timedelta(minutes=5)
-"""So long after its deadline a notice has not come true, or was delivered far too late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +54,7 @@ class InterruptionNotice:
     @property
     def rank(self) -> tuple[int, datetime]:
         """The notice with the smallest one is the notice that holds."""
-        return RANKS[self.action], self.deadline
+        return self.annotated.rank
 
     def in_force(self, at: datetime) -> bool:
         """Whether its node is emptied for it now, whatever limits say."""
@@ -71,12 +68,17 @@ class InterruptionNotice:
 
     def is_over(self, at: datetime) -> bool:
         """Whether its time passed so long ago that it has not come true."""
-        return self.action != REBALANCE_RECOMMENDATION and at - self.deadline > OVER_AFTER
+        return self.annotated.is_over(at)
 
     @property
     def annotation(self) -> str:
         """The value of the node's annotation."""
-        return str(AnnotatedNotice(action=self.action, at=self.deadline))
+        return str(self.annotated)
+
+    @property
+    def annotated(self) -> AnnotatedNotice:
+        """What the node's annotation says."""
+        return AnnotatedNotice(action=self.action, at=self.deadline)
 
 
 def read_notice(node: Node) -> InterruptionNotice | None:

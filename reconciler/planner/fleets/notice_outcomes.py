@@ -9,10 +9,11 @@ from typing import Final
 
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
+from reconciler.model.interruption_annotation import OVER_AFTER
 from reconciler.model.notices import SPOT_ACTIONS, Notice, NoticeOutcome, NoticeResult
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.fleets.drain_taints import drain_reasons
-from reconciler.planner.fleets.interruptions import OVER_AFTER, read_notice
+from reconciler.planner.fleets.interruptions import read_notice
 
 STAYING: Final = frozenset({"pending", "running"})
 """States of an instance after which nothing is to be done."""

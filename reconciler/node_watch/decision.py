@@ -1,0 +1,132 @@
+"""What the node watch changes on its node: pure, from what metadata says and what the node carries.
+
+The notice that outranks the others holds, of two of the same rank the earlier one, as in the
+planner: so the capacity loop, which writes what the interruption queue says, and the node watch
+agree in whatever order they write. Only what the node watch wrote itself is taken back.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from reconciler.model.actions import DRAIN_STARTED, DRAINING_TAINT, INTERRUPTION
+from reconciler.model.interruption_annotation import (
+    WRITTEN_BY_NODE_WATCH,
+    AnnotatedNotice,
+    read_annotation,
+)
+from reconciler.node_watch.announcements import Announcements
+
+GROUP_NOTICE: Final = timedelta(minutes=2)
+"""How long an Auto Scaling group's node is given, whose end has no time: as long as spot nodes."""
+TAINT: Final[Mapping[str, str]] = {
+    "key": DRAINING_TAINT,
+    "value": "interruption",
+    "effect": "NoSchedule",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnNode:
+    """What matters of the node that the program runs on."""
+
+    resource_version: str
+    provider_id: str
+    """Empty until a cloud provider has set it."""
+    annotations: Mapping[str, str]
+    taints: tuple[Mapping[str, Any], ...]
+    """As the API server has them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeChange:
+    """What is to be written onto the node."""
+
+    annotations: Mapping[str, str | None]
+    """None takes one away."""
+    taints: tuple[Mapping[str, Any], ...] | None = None
+    """All taints of the node; None leaves them as they are."""
+
+
+def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | None:
+    """Return what to write onto the node; None when it says already what it should."""
+    present_text = node.annotations.get(INTERRUPTION)
+    written_text = node.annotations.get(WRITTEN_BY_NODE_WATCH)
+    notices = _notices(said, written_text, now)
+    own = written_text is not None and present_text in {None, written_text}
+    present = read_annotation(present_text or "")
+    withdrawn = own and not said.problems and present not in notices
+    if present is not None and (withdrawn or present.is_over(now)):
+        present = None
+    wanted = _first(notice for notice in notices if not notice.is_over(now))
+    if wanted is None:
+        if said.problems or written_text is None:
+            return None
+        announced = read_annotation(written_text) in notices
+        return _take_back(node, own=own, announced=announced)
+    if present is not None and present.rank <= wanted.rank:
+        return None
+    if present_text is None and written_text == str(wanted):
+        # Somebody took it off, the capacity loop for one: it is not written again.
+        taints = _untainted(node)
+        return None if taints is None else NodeChange(annotations={}, taints=taints)
+    taints = _tainted(node) if wanted.forced else _untainted(node) if withdrawn else None
+    texts = {INTERRUPTION: str(wanted), WRITTEN_BY_NODE_WATCH: str(wanted)}
+    return NodeChange(annotations=texts, taints=taints)
+
+
+def _notices(
+    said: Announcements, written_text: str | None, now: datetime
+) -> frozenset[AnnotatedNotice]:
+    """Return what is announced; an end by the group has the time that was first given to it."""
+    if not said.group_terminates:
+        return said.notices
+    written = read_annotation(written_text or "")
+    if written is not None and written.action == "terminate":
+        return said.notices | {written}
+    at = (now + GROUP_NOTICE).replace(microsecond=0)
+    return said.notices | {AnnotatedNotice(action="terminate", at=at)}
+
+
+def _first(notices: Iterable[AnnotatedNotice]) -> AnnotatedNotice | None:
+    return min(notices, key=lambda each: (*each.rank, each.action), default=None)
+
+
+def _take_back(node: OwnNode, *, own: bool, announced: bool) -> NodeChange | None:
+    """Return what takes away what was written; another writer's notice and its taint stay.
+
+    Args:
+        node: As it is.
+        own: Whether the notice on it, if any, is the node watch's.
+        announced: Whether metadata still says what was written, which did not come true. The mark
+            then stays, so that it is not written again.
+    """
+    gone = [INTERRUPTION] if own and INTERRUPTION in node.annotations else []
+    marks = [] if announced else [WRITTEN_BY_NODE_WATCH]
+    taints = _untainted(node) if own else None
+    if not gone and not marks and taints is None:
+        return None
+    return NodeChange(annotations=dict.fromkeys([*gone, *marks]), taints=taints)
+
+
+def _tainted(node: OwnNode) -> tuple[Mapping[str, Any], ...] | None:
+    """Return the taints with ours; None where the node is being drained already."""
+    if any(taint.get("key") == DRAINING_TAINT for taint in node.taints):
+        return None
+    return (*node.taints, TAINT)
+
+
+def _untainted(node: OwnNode) -> tuple[Mapping[str, Any], ...] | None:
+    """Return the taints without ours; None where it is not there, or the drain has begun.
+
+    A drain that the capacity loop began it also ends, when the annotation is gone.
+    """
+    if DRAIN_STARTED in node.annotations:
+        return None
+    kept = tuple(each for each in node.taints if not _is_ours(each))
+    return None if len(kept) == len(node.taints) else kept
+
+
+def _is_ours(taint: Mapping[str, Any]) -> bool:
+    return all(taint.get(key) == text for key, text in TAINT.items())

@@ -19,7 +19,6 @@ from reconciler.model.binding import Binding
 from reconciler.model.cluster import Node
 from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.interruption_annotation import (
-    OVER_AFTER,
     REBALANCE_RECOMMENDATION,
     SCHEDULED_CHANGE,
     AnnotatedNotice,

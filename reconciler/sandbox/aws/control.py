@@ -15,6 +15,7 @@ POST   /_sandbox/capacity    {"instance_type", "zone", "lifecycle", "code", "mes
 DELETE /_sandbox/capacity    the same first three, or an empty body for all
 POST   /_sandbox/terminate   {"instance_ids": [...], "reason": "user|spot-interruption|failure"}
 POST   /_sandbox/iam         {"enforced": true|false}: check signatures and IAM policies
+GET    /_sandbox/metadata    ?instance_id= -> {"url"}: IMDSv2 of the instance, served from now on
 GET    /_sandbox/instances   ?since=N &wait_seconds=S -> {"change", "instances"}; waits for news
 """
 
@@ -30,6 +31,7 @@ from reconciler.sandbox.aws.call_log import CallLog, HttpRequest
 from reconciler.sandbox.aws.faults import CapacityLimit
 from reconciler.sandbox.aws.interruptions import NOTICE_SECONDS
 from reconciler.sandbox.aws.launcher import EndReason
+from reconciler.sandbox.aws.metadata import MetadataServers
 from reconciler.sandbox.aws.moto_surface import enforce_iam
 from reconciler.sandbox.aws.world import Ec2World
 from reconciler.sandbox.control_api import PREFIX, read_body
@@ -49,6 +51,7 @@ class Control:
         self.world = world
         self.calls = calls
         self.faults = world.faults
+        self.metadata = MetadataServers(world.facts, world.now)
         self._routes: Mapping[tuple[str, str], Callable[[Query, Body], Body]] = MappingProxyType(
             {
                 ("GET", "health"): lambda _query, _body: {"status": "ok"},
@@ -64,6 +67,7 @@ class Control:
                 ("DELETE", "capacity"): self._delete_capacity,
                 ("POST", "terminate"): self._post_terminate,
                 ("POST", "iam"): self._post_iam,
+                ("GET", "metadata"): self._get_metadata,
                 ("GET", "instances"): self._get_instances,
             }
         )
@@ -165,6 +169,9 @@ class Control:
             raise InputError("iam", "enforced is neither true nor false")
         self.enforce_iam(enforced=enforced)
         return {"enforced": enforced}
+
+    def _get_metadata(self, query: Query, _body: Body) -> Body:
+        return {"url": self.metadata.url(query.get("instance_id", ""))}
 
     def _get_instances(self, query: Query, _body: Body) -> Body:
         try:

@@ -58,6 +58,11 @@ class ControlClient:
         }
         return list(self._ask("POST", "announce", body=body)["announced"])
 
+    def metadata_url(self, instance_id: str) -> str:
+        """Where the metadata of an instance is served: IMDSv2, as on 169.254.169.254."""
+        query = {"instance_id": instance_id}
+        return str(self._ask("GET", "metadata", query=query)["url"])
+
     def limit_capacity(self, **limit: str | int | None) -> None:
         """Put a capacity limit in force: the fields of `faults.CapacityLimit`."""
         self._ask("POST", "capacity", body=limit)

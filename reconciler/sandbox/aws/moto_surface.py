@@ -61,6 +61,10 @@ class MotoInstance:
         """Whether it becomes a node."""
         self.interrupted_at: datetime | None = None
         """When EC2 takes it back, once it has said so."""
+        self.rebalance_at: datetime | None = None
+        """When EC2 recommended to replace it."""
+        self.scheduled_at: datetime | None = None
+        """When its scheduled change begins."""
 
     @property
     def state(self) -> str:
@@ -90,7 +94,6 @@ class MotoInstance:
         """What a node that boots on it needs to know, ready for JSON."""
         instance = self._instance
         tags = dict(self._backend.tags.get(self.instance_id, {}))
-        at = self.interrupted_at
         return {
             "instance_id": self.instance_id,
             "state": self.state,
@@ -106,13 +109,19 @@ class MotoInstance:
             "fleet_id": tags.get("aws:ec2:fleet-id"),
             "tags": tags,
             "joins": self.joins,
-            "interrupted_at": at and at.isoformat(),
+            "interrupted_at": _text(self.interrupted_at),
+            "rebalance_at": _text(self.rebalance_at),
+            "scheduled_at": _text(self.scheduled_at),
         }
 
     def _show_reason(self, reason: EndReason) -> None:
         code, words = _REASONS[reason]
         self._instance.state_reason.code = code
         self._instance.state_reason.message = f"{code}: {words}"
+
+
+def _text(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
 
 
 class MotoRegion:

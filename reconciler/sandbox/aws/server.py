@@ -76,6 +76,7 @@ class AwsServer:
         if self._http is None or self._thread is None or self._gateway is None:
             return
         self._gateway.stop()
+        self.control.metadata.stop()
         self.world.stop()
         self._http.shutdown()
         self._http.close_connections()

@@ -98,7 +98,7 @@ class Ec2World:
     def announce(
         self, kind: AnnouncementKind, instance_ids: Iterable[str], starts_in_seconds: float = 0.0
     ) -> tuple[str, ...]:
-        """Tell EventBridge of a rebalance recommendation or of a scheduled change.
+        """Tell EventBridge and instance metadata of a rebalance or of a scheduled change.
 
         Nothing happens to the instances.
 
@@ -117,11 +117,27 @@ class Ec2World:
                 if here and kind == "scheduled-change":
                     starts_at = now + timedelta(seconds=starts_in_seconds)
                     region.moto.announce(scheduled_change(here, starts_at), now)
+                    for each in here:
+                        region.instances()[each].scheduled_at = starts_at
                 elif kind == "rebalance":
                     for each in here:
                         region.moto.announce(rebalance(each), now)
+                        region.instances()[each].rebalance_at = now
                 found.extend(here)
         return tuple(found)
+
+    def facts(self, instance_id: str) -> Mapping[str, Any] | None:
+        """The facts of one fleet instance; None when there is none of this id."""
+        with self.turn():
+            for region in self._regions.values():
+                instance = region.instances().get(instance_id)
+                if instance is not None:
+                    return instance.facts()
+        return None
+
+    def now(self) -> datetime:
+        """The time of the emulated AWS."""
+        return self._clock.now()
 
     def region(self, account_id: str, name: str) -> Ec2Region:
         """One Region, made on first use. Only inside `turn`."""

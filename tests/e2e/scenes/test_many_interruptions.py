@@ -3,6 +3,8 @@
 from collections import Counter
 from datetime import UTC, datetime
 
+import pytest
+
 from reconciler.model.cluster import Pod
 from tests.asked import rounds
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
@@ -19,6 +21,7 @@ raise_limits: {{nodes_per_cycle: 500, nodes_per_hour: 2000}}
 interruption: {{queue_url: '{queue}'}}"""
 
 
+@pytest.mark.timeout(1500)
 def test_a_third_of_all_nodes_is_replaced_once_and_before_its_end(
     scene: Scene, closing_lines: list[str]
 ) -> None:

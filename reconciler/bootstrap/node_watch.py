@@ -1,7 +1,7 @@
-"""The node watch as a process: its clients, the machine's clock, and the alarm behind it."""
+"""The node watch as a process: its clients, the machine's clock, and what ends it when it hangs."""
 
+import faulthandler
 import os
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -14,10 +14,11 @@ from reconciler.node_watch.metadata import InstanceMetadata
 from reconciler.node_watch.own_node import ApiPlace, OwnNodeClient
 from reconciler.node_watch.watch import NodeWatch
 
-ALARM_SECONDS: Final = 120
+HANG_SECONDS: Final = 120
 """A turn that takes longer ends the process, and the kubelet starts it again. All calls have
 limits, so this is for what no limit holds. A probe would need an open port on the host network,
-or a second Python every few seconds."""
+or a second Python every few seconds. Not SIGALRM: the kernel keeps it from the first process of a
+container."""
 
 
 def api_server_url() -> str:
@@ -43,12 +44,12 @@ def watch_node(*, node_name: str, metadata_url: str, api_server: str, account: P
     with stop_on_signals(stop):
         lines.tell(log.STARTED, version=__version__)
         watch = NodeWatch(metadata, node, clock, lines)
-        watch.run(stop.wait, lambda: _set_alarm(ALARM_SECONDS))
-        _set_alarm(0)
+        watch.run(stop.wait, lambda: end_after(HANG_SECONDS))
+        faulthandler.cancel_dump_traceback_later()
         metadata.close()
         lines.tell(log.STOPPED)
 
 
-def _set_alarm(seconds: int) -> None:
-    """End the process by SIGALRM after so long; 0 takes the alarm back."""
-    signal.alarm(seconds)
+def end_after(seconds: float) -> None:
+    """End the process with exit code 1 after so long, unless this is called again before."""
+    faulthandler.dump_traceback_later(seconds, exit=True)

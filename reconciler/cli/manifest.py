@@ -59,6 +59,9 @@ def command(
     mode: Annotated[
         Literal["push", "pull-request"], typer.Option(help="Second loop: how it commits.")
     ] = "push",
+    node_watch: Annotated[
+        bool, typer.Option("--node-watch", help="Read instance metadata on every spot node too.")
+    ] = False,
     iam_policy: Annotated[
         PolicyName | None, typer.Option(help="Print this IAM policy instead.")
     ] = None,
@@ -92,6 +95,7 @@ def command(
         replicas=replicas,
         priority_class=priority_class,
         gitops=Gitops(repository=repository, branch=branch, mode=mode) if repository else None,
+        node_watch=node_watch,
         extra_files={path: _text(folder / path) for path in extra_paths(loaded)},
     )
     check(settings, loaded)

@@ -22,6 +22,13 @@ TEMPLATES: Final = (
     "disruption_budget",
 )
 """In the order in which they must be applied."""
+NODE_WATCH_TEMPLATES: Final = (
+    "node_watch_namespace",
+    "node_watch_rbac",
+    "node_watch_policy",
+    "node_watch_daemon_set",
+)
+"""What `--node-watch` adds, in the same order."""
 ALWAYS_THERE: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
 """Namespaces of every cluster, which are not ours to label: others' pods are there."""
 _PLAIN_LINES: Final = re.compile(r"(?:[\x20-\x7e\u00a1-\ud7ff\ue000-\ufefe\uff00-\ufffd]*\n)+")
@@ -45,7 +52,9 @@ def render_manifest(settings: InstallSettings, version: str) -> str:
     environment.filters["yaml"] = to_yaml
     environment.filters["block"] = to_block
     values = _values(settings, version)
-    templates = TEMPLATES[1:] if settings.namespace in ALWAYS_THERE else TEMPLATES
+    templates = (*TEMPLATES, *(NODE_WATCH_TEMPLATES if settings.node_watch else ()))
+    if settings.namespace in ALWAYS_THERE:
+        templates = tuple(each for each in templates if not each.endswith("namespace"))
     documents = (
         environment.from_string(read_template(f"install/{name}.yaml.j2")).render(values)
         for name in templates
@@ -87,7 +96,15 @@ def _values(settings: InstallSettings, version: str) -> dict[str, Any]:
         "files": [{"key": _key(path), "path": path, "text": files[path]} for path in sorted(files)],
         "config_hash": _digest(files),
         "arguments": _arguments(settings),
+        "node_watch_namespace": node_watch_namespace(settings),
     }
+
+
+def node_watch_namespace(settings: InstallSettings) -> str:
+    """The namespace of the node watch: one of its own, since its pods use the host network."""
+    if settings.namespace in ALWAYS_THERE:
+        return settings.namespace
+    return f"{settings.namespace}-node-watch"
 
 
 def _key(path: str) -> str:

@@ -17,6 +17,7 @@ CONFIG_FILE: Final = "sectors.yaml"
 CONFIG_MAP_BYTES_MAX: Final = 1 << 20
 """etcd takes no larger object; https://kubernetes.io/docs/concepts/configuration/configmap/."""
 ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]{1,512}")
+NAMESPACE_MAX: Final = 63
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _PRIORITY_CLASS: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _IMAGE: Final = re.compile(r"[a-zA-Z0-9][\w./:@-]{0,511}")
@@ -79,6 +80,8 @@ class InstallSettings:
     replicas: int = 2
     priority_class: str = "system-cluster-critical"
     gitops: Gitops | None = None
+    node_watch: bool = False
+    """Whether every spot node gets the node watch."""
     extra_files: Mapping[str, str] = field(default_factory=FrozenMap)
     """Files that the config names, by their relative path."""
 
@@ -90,8 +93,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
         UsageError: What is wrong and how to mend it.
     """
     check_cluster(settings.cluster)
-    if not _NAMESPACE.fullmatch(settings.namespace):
-        raise UsageError("--namespace", f"{settings.namespace!r} is no name of a namespace")
+    _check_namespace(settings)
     if not _IMAGE.fullmatch(settings.image):
         raise UsageError("--image", f"{settings.image!r} is no name of an image")
     if settings.priority_class and not _PRIORITY_CLASS.fullmatch(settings.priority_class):
@@ -123,6 +125,13 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     size = sum(len(text.encode()) for text in texts)
     if size > CONFIG_MAP_BYTES_MAX:
         raise UsageError("config", f"is {size} bytes, a ConfigMap takes {CONFIG_MAP_BYTES_MAX}")
+
+
+def _check_namespace(settings: InstallSettings) -> None:
+    if not _NAMESPACE.fullmatch(settings.namespace):
+        raise UsageError("--namespace", f"{settings.namespace!r} is no name of a namespace")
+    if settings.node_watch and len(settings.namespace) > NAMESPACE_MAX - len("-node-watch"):
+        raise UsageError("--namespace", "is too long: --node-watch adds -node-watch to it")
 
 
 def check_cluster(name: str) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import ssl
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -362,3 +364,17 @@ def test_name_that_is_none_of_a_node_is_wrong_usage(tmp_path: Path, name: str) -
     """It becomes a part of a path."""
     with pytest.raises(UsageError):
         OwnNodeClient(ApiPlace(url="https://127.0.0.1:1", account=tmp_path), name)
+
+
+def test_turn_that_hangs_ends_the_process() -> None:
+    """The kubelet starts it again; as the first process of a container it gets no SIGALRM."""
+    code = (
+        "import threading\n"
+        "from reconciler.bootstrap.node_watch import end_after\n"
+        "end_after(0.2)\n"
+        "threading.Event().wait(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=50
+    )
+    assert done.returncode == 1

@@ -42,6 +42,9 @@ _GROUPS = {
     "Role": "/apis/rbac.authorization.k8s.io/v1",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1",
     "Deployment": "/apis/apps/v1",
+    "DaemonSet": "/apis/apps/v1",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1",
+    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1",
     "NetworkPolicy": "/apis/networking.k8s.io/v1",
     "PodDisruptionBudget": "/apis/policy/v1",
 }
@@ -66,7 +69,7 @@ def path_of(document: dict[str, Any]) -> str:
     """Where the API server has an object."""
     metadata, kind = document["metadata"], document["kind"]
     namespace = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
-    plural = "networkpolicies" if kind == "NetworkPolicy" else f"{kind.lower()}s"
+    plural = f"{kind[:-1].lower()}ies" if kind.endswith("y") else f"{kind.lower()}s"
     return f"{_GROUPS[kind]}{namespace}/{plural}/{metadata['name']}"
 
 

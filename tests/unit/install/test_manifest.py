@@ -55,6 +55,77 @@ def test_kinds_come_in_the_order_in_which_they_can_be_applied() -> None:
     ]
 
 
+def node_watch_objects(**overrides: Any) -> dict[str, Any]:
+    """What `--node-watch` adds, by kind."""
+    text = render_manifest(settings(node_watch=True, **overrides), "1.2.3")
+    found = [each for each in yaml.safe_load_all(text) if "node-watch" in each["metadata"]["name"]]
+    return {each["kind"]: each for each in found}
+
+
+def test_node_watch_is_added_when_it_is_asked_for() -> None:
+    """A privileged namespace and a pod on every node are nobody's default."""
+    assert "node-watch" not in render_manifest(settings(), "1")
+    assert list(node_watch_objects()) == [
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "DaemonSet",
+    ]
+
+
+def test_node_watch_reaches_instance_metadata_and_nothing_else() -> None:
+    """It runs on every spot node, on the host's network: what it lacks cannot be misused."""
+    pod = node_watch_objects()["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["args"] == ["node-watch"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert (pod["hostNetwork"], "ports" in container, "volumes" in pod) == (True, False, False)
+    assert not {"hostPID", "hostIPC"} & set(pod)
+    assert pod["nodeSelector"]["lifecycle"] == "Ec2Spot"
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["priorityClassName"] == "system-node-critical"
+    assert {"memory"} == set(container["resources"]["limits"])
+    assert container["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == "spec.nodeName"
+
+
+def test_node_watch_has_a_policy_for_its_own_account() -> None:
+    """For a policy of another name in the condition every request would be let through."""
+    found = node_watch_objects(namespace="scaling")
+    account = found["ServiceAccount"]["metadata"]
+    user = f"system:serviceaccount:{account['namespace']}:{account['name']}"
+    policy = found["ValidatingAdmissionPolicy"]["spec"]
+    (condition,) = policy["matchConditions"]
+    assert condition["expression"] == f"request.userInfo.username == '{user}'"
+    assert policy["failurePolicy"] == "Fail"
+    assert found["ValidatingAdmissionPolicyBinding"]["spec"]["validationActions"] == ["Deny"]
+    assert found["ClusterRole"]["rules"] == [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "patch"]}
+    ]
+    (subject,) = found["ClusterRoleBinding"]["subjects"]
+    assert (subject["namespace"], subject["name"]) == (account["namespace"], account["name"])
+
+
+def test_node_watch_goes_into_a_namespace_of_its_own_or_one_that_is_there() -> None:
+    """Pod Security `restricted` refuses the host network."""
+    space = node_watch_objects()["Namespace"]["metadata"]
+    assert space["name"] == "fleet-reconciler-node-watch"
+    assert space["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
+    there = node_watch_objects(namespace="kube-system")
+    assert "Namespace" not in there
+    assert there["DaemonSet"]["metadata"]["namespace"] == "kube-system"
+    with pytest.raises(UsageError, match="too long"):
+        check(settings(node_watch=True, namespace="n" * 53), parse_config(CONFIG))
+
+
 @pytest.mark.parametrize("namespace", ["kube-system", "default"])
 def test_namespace_that_every_cluster_has_is_left_as_it_is(namespace: str) -> None:
     """Pod Security `restricted` on kube-system keeps the network plugin's pods from starting."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding, StuckEnd
@@ -93,6 +94,20 @@ class FleetPlan:
     node left."""
 
 
+DriftReason = Literal["launch-template-version", "instance-type"]
+"""What of a node its fleet would launch otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftedNodes:
+    """Nodes of one fleet that it would no longer launch as they are, for one reason."""
+
+    fleet: str
+    region: Region
+    reason: DriftReason
+    nodes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodes:
     """Nodes that a plan asks one fleet for because of demand."""
@@ -159,3 +174,5 @@ class Plan:
     """Instances with our tags whose fleet is gone."""
     notices: tuple[NoticeOutcome, ...] = ()
     """What the snapshot shows of the notices that the interruption queue told."""
+    drifted: tuple[DriftedNodes, ...] = ()
+    """Nodes that their fleets would launch otherwise, by reason; only those that there are."""

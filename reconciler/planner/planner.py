@@ -26,6 +26,7 @@ from reconciler.planner.disruption.waiting_removals import removal_of
 from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
+from reconciler.planner.fleets.drift import count_drifted
 from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
@@ -130,6 +131,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
         orphans=len(view.inventory.orphans.found),
         notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
+        drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
     )
 
 

@@ -78,4 +78,5 @@ def _node(node: NodeExplanation) -> Json:
         "because": node.because,
         "actions": [action_to_json(each) for each in node.actions],
         "pods": [_key(each) for each in node.pods],
+        "drift": node.drift,
     }

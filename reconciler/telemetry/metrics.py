@@ -36,6 +36,7 @@ DEMAND_QUARANTINED: Final = _name("demand_quarantined")
 RAISED_NODES: Final = _name("raised_nodes")
 RAISE_NODES_LEFT: Final = _name("raise_nodes_left")
 ORPHAN_INSTANCES: Final = _name("orphan_instances")
+NODES_DRIFTED: Final = _name("nodes_drifted")
 GITOPS_STAGE: Final = _name("gitops_stage")
 FLEET_DRIFT: Final = _name("fleet_drift")
 LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
@@ -80,6 +81,7 @@ ALL: Final = (
     NODES_HELD,
     DEMAND_QUARANTINED,
     ORPHAN_INSTANCES,
+    NODES_DRIFTED,
     FLEET_DRIFT,
     GITOPS_STAGE,
     LAST_SUCCESS_AGE,

@@ -67,6 +67,17 @@ def _of_progress(progress: Iterable[ClusterProgress]) -> Metric:
     return stages
 
 
+def _of_drifted(plan: Plan) -> Metric:
+    drifted = GaugeMetricFamily(
+        names.NODES_DRIFTED,
+        "Nodes that their fleet would launch otherwise, by reason.",
+        labels=["fleet", "region", "reason"],
+    )
+    for each in plan.drifted:
+        drifted.add_metric([each.fleet, each.region, each.reason], each.nodes)
+    return drifted
+
+
 def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield _gauge(names.PODS_PENDING, "Pods of ours without a node.", pending_pods(plan))
     unplaceable = GaugeMetricFamily(
@@ -106,6 +117,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield _gauge(
         names.ORPHAN_INSTANCES, "Instances with our tags whose fleet is gone.", plan.orphans
     )
+    yield _of_drifted(plan)
     yield _of_fleets(
         names.FLEET_UNAVAILABLE,
         "1 while a fleet cannot be asked for more.",

@@ -55,6 +55,8 @@ class NodeExplanation:
     """What the plan does to it, in order."""
     pods: tuple[PodKey, ...] = ()
     """Those that keep it."""
+    drift: str = ""
+    """What of it its fleet would launch otherwise, or why that is unknown; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

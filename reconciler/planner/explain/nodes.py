@@ -16,6 +16,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.drift import drift_of
 from reconciler.planner.text import counted_noun
 
 SHOWN_PODS = 10
@@ -41,7 +42,20 @@ def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanatio
         fleet=key.name if key else "",
         actions=_actions(made, node.name),
         pods=tuple(sorted(pod.key for pod in busy)),
+        drift=_drift(builder, node),
     )
+
+
+def _drift(builder: PlanBuilder, node: Node) -> str:
+    """What is known of its drift; empty for nodes that no fleet brought, and without EC2."""
+    if builder.view.snapshot.cloud is None:
+        return ""
+    inventory = builder.view.inventory
+    key = inventory.fleet_of_node.get(node.name)
+    lives = [status.live for status in inventory.fleets if status.key == key]
+    if not lives:
+        return ""
+    return str(drift_of(lives[0], inventory.instance_of_node.get(node.name)))
 
 
 def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:

@@ -14,6 +14,8 @@ import pytest
 from reconciler.gitops.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
+from reconciler.model.ids import Region
+from reconciler.model.plan import DriftedNodes
 from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
@@ -236,6 +238,14 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
         unplaceable=unplaceable,
         fleets=(fleet(),),
         raise_nodes_left=7,
+        drifted=(
+            DriftedNodes(
+                fleet="primary-small",
+                region=Region("us-west-2"),
+                reason="launch-template-version",
+                nodes=4,
+            ),
+        ),
         handled=(Handled(source="queue", seconds=2.5),),
     )
     scene.board.drift_found((MISSING,))

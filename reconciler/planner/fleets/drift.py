@@ -1,0 +1,87 @@
+"""Which nodes their fleet would no longer launch as they are, and why.
+
+This is only reported: no method replaces a node for it. The version of the launch template stands
+for the image and the user data, which are part of it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import DriftedNodes, DriftReason
+from reconciler.planner.fleets.inventory import FleetStatus
+
+TEMPLATE_ID_TAG: Final = "aws:ec2launchtemplate:id"
+"""Source: Amazon EC2 user guide, tags that EC2 adds to instances of a launch template."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What is known about one node."""
+
+    reasons: Mapping[DriftReason, str]
+    """Why it is drifted, in words, by reason; empty when nothing shows that it is."""
+    unknown: str = ""
+    """Why its launch template version was not compared; empty when it was."""
+
+    def __str__(self) -> str:
+        """What explanations say: empty when the node is as its fleet would launch it."""
+        said = [f"drifted: {text}" for text in self.reasons.values()]
+        return "; ".join([*said, *([f"unknown: {self.unknown}"] if self.unknown else [])])
+
+
+def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
+    """Return what of the instance its fleet would launch otherwise.
+
+    What cannot be read never makes a node drifted.
+
+    Args:
+        live: The fleet as EC2 shows it; None when EC2 does not show it.
+        instance: The node's instance; None when EC2 does not show it.
+    """
+    if live is None or instance is None:
+        missing = "fleet" if live is None else "instance"
+        return Drift(reasons={}, unknown=f"EC2 does not show its {missing}")
+    reasons: dict[DriftReason, str] = {}
+    unknown = _why_not_comparable(live, instance)
+    own, present = instance.launch_template_version, live.launch_template_version
+    if not unknown and own != present:
+        reasons["launch-template-version"] = (
+            f"launched from version {own} of the launch template, the fleet's is {present}"
+        )
+    types_known = bool(instance.instance_type and live.instance_types)
+    if types_known and instance.instance_type not in live.instance_types:
+        reasons["instance-type"] = f"the fleet no longer launches {instance.instance_type}"
+    return Drift(reasons=reasons, unknown=unknown)
+
+
+def _why_not_comparable(live: Fleet, instance: Instance) -> str:
+    """Why the two versions cannot be compared; empty when they can."""
+    if not live.launch_template_version.isdigit():
+        return "the number of the fleet's launch template version cannot be read"
+    if not instance.launch_template_version.isdigit():
+        return "its instance does not say from which launch template version it was launched"
+    template = instance.tags.get(TEMPLATE_ID_TAG, "")
+    if template and live.launch_template_id and template != live.launch_template_id:
+        # A fleet may have several templates, of which the first one is read: no proof of drift.
+        return f"it was launched from {template}, the fleet's first is {live.launch_template_id}"
+    return ""
+
+
+def count_drifted(
+    fleets: tuple[FleetStatus, ...], instances: Mapping[NodeName, Instance]
+) -> tuple[DriftedNodes, ...]:
+    """Return how many nodes of each fleet are drifted, by reason; a node may have several."""
+    return tuple(
+        DriftedNodes(fleet=s.key.name, region=s.key.region, reason=reason, nodes=nodes)
+        for s in fleets
+        for reason, nodes in sorted(Counter(_reasons(s, instances)).items())
+    )
+
+
+def _reasons(status: FleetStatus, instances: Mapping[NodeName, Instance]) -> Iterator[DriftReason]:
+    for node in status.nodes:
+        yield from drift_of(status.live, instances.get(node.name)).reasons

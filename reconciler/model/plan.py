@@ -1,6 +1,6 @@
 """What a planning cycle decided: actions in order, promises, refusals, cost."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -132,6 +132,17 @@ class Cost:
     """Fleets without a known price, counted at a usual price of their CPUs and memory."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class InterruptedNode:
+    """A node that EC2 takes back."""
+
+    node: NodeName
+    empty: bool
+    """Whether no pod that counts is on it any more."""
+    seconds: float
+    """Since its drain began; 0 in the plan that begins it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The outcome of one planning cycle; a pure function of snapshot, settings and clock."""
@@ -172,6 +183,10 @@ class Plan:
     """Kinds of pods for which nothing is bought any more (`no-progress`)."""
     orphans: int = 0
     """Instances with our tags whose fleet is gone."""
+    interrupted: tuple[InterruptedNode, ...] = ()
+    """Nodes that EC2 takes back now, by name."""
+    outdated: Mapping[str, int] = field(default_factory=dict)
+    """How many nodes are to be replaced in time, by the reason that disruption budgets name."""
     notices: tuple[NoticeOutcome, ...] = ()
     """What the snapshot shows of the notices that the interruption queue told."""
     drifted: tuple[DriftedNodes, ...] = ()

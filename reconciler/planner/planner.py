@@ -1,5 +1,6 @@
 """The planner: (Snapshot, PlannerSettings) -> Plan, by policies in a fixed order."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from reconciler.model.action_order import in_order
@@ -17,6 +18,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
 from reconciler.planner.disruption.limits.removals import settle_removals
+from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
 from reconciler.planner.disruption.unproven import (
     check_removals,
     hold_for_skew,
@@ -130,6 +132,8 @@ def _finish(builder: PlanBuilder) -> Plan:
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
         orphans=len(view.inventory.orphans.found),
+        interrupted=interrupted_nodes(view),
+        outdated=Counter(each.reason for each in view.inventory.outdated.values()),
         notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
     )

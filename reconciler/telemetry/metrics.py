@@ -48,6 +48,9 @@ CONFIG_COMMIT: Final = _name("config_commit")
 KUBERNETES_EVENTS: Final = _name("kubernetes_events_total")
 NOTICES: Final = _name("notices_total")
 QUEUE_READABLE: Final = _name("interruption_queue_readable")
+NODES_INTERRUPTED: Final = _name("nodes_interrupted")
+INTERRUPTION_SECONDS: Final = _name("interruption_drain_seconds")
+NODES_OUTDATED: Final = _name("nodes_outdated")
 LEADER: Final = _name("leader")
 DRY_RUN: Final = _name("dry_run")
 
@@ -58,6 +61,9 @@ ALL: Final = (
     CHANGE_SECONDS,
     NOTICES,
     QUEUE_READABLE,
+    NODES_INTERRUPTED,
+    INTERRUPTION_SECONDS,
+    NODES_OUTDATED,
     ACTIONS,
     ACTION_ERRORS,
     REACTION_SECONDS,

@@ -97,6 +97,8 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         "Instances that never became nodes and were ended in the last hour.",
         len(plan.stuck_ends),
     )
+    yield _gauge(names.NODES_INTERRUPTED, "Nodes that EC2 takes back now.", len(plan.interrupted))
+    yield _of_outdated(plan)
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
     yield _gauge(
         names.DEMAND_QUARANTINED,
@@ -147,6 +149,15 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         cost.hourly_usd_lower_bound,
     )
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)
+
+
+def _of_outdated(plan: Plan) -> Metric:
+    outdated = GaugeMetricFamily(
+        names.NODES_OUTDATED, "Nodes that are to be replaced in time.", labels=["reason"]
+    )
+    for reason in ("rebalance", "expired"):
+        outdated.add_metric([reason], plan.outdated.get(reason, 0))
+    return outdated
 
 
 def _of_binding(binding: Binding) -> Metric:

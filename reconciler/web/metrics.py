@@ -133,6 +133,7 @@ class Metrics:
         self._cycles.labels("succeeded" if report.settled else "troubled").inc()
         if report.acted and report.plan is not None:
             self.notices.count(report.plan.notices)
+            self.notices.note_interrupted(report.plan.interrupted)
         for each in report.handled:
             self._changes.labels(each.source).observe(each.seconds)
         if report.gathered_seconds:

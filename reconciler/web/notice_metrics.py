@@ -1,11 +1,15 @@
-"""Metrics of the interruption queue."""
+"""Metrics of interruptions: the queue, and how soon the nodes were empty."""
 
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from reconciler.model.ids import NodeName
 from reconciler.model.notices import NoticeOutcome, settled_by_kind
+from reconciler.model.plan import InterruptedNode
 from reconciler.telemetry import metrics as names
+
+SECONDS_BUCKETS = (1, 2, 5, 10, 20, 30, 45, 60, 75, 90, 105, 120, 180, 300)
 
 
 class NoticeMetrics:
@@ -30,11 +34,28 @@ class NoticeMetrics:
             registry=registry,
         )
         self._readable.set(1)
+        self._seconds = Histogram(
+            names.INTERRUPTION_SECONDS,
+            "From the beginning of an interrupted node's drain to its being empty.",
+            buckets=SECONDS_BUCKETS,
+            registry=registry,
+        )
+        self._emptied: set[NodeName] = set()
+        """Interrupted nodes that are still there and were counted as empty."""
 
     def count(self, outcomes: Iterable[NoticeOutcome]) -> None:
         """Count the notices that a cycle dealt with."""
         for (kind, result), count in settled_by_kind(outcomes).items():
             self._notices.labels(kind, result).inc(count)
+
+    def note_interrupted(self, nodes: Iterable[InterruptedNode]) -> None:
+        """Count each interrupted node when it is seen empty for the first time."""
+        there = {each.node: each for each in nodes}
+        self._emptied &= there.keys()
+        for name, each in there.items():
+            if each.empty and name not in self._emptied:
+                self._emptied.add(name)
+                self._seconds.observe(each.seconds)
 
     def queue_readable(self, *, readable: bool) -> None:
         """The queue can be read, or it cannot."""

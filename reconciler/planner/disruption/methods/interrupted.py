@@ -24,9 +24,16 @@ from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetId, FleetKey
 from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
 from reconciler.model.notices import SPOT_ACTIONS
+from reconciler.model.plan import InterruptedNode
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate
-from reconciler.planner.disruption.drains.actions import annotate, evictions, give_back, taint
+from reconciler.planner.disruption.drains.actions import (
+    annotate,
+    drain_started,
+    evictions,
+    give_back,
+    taint,
+)
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import drain_reasons
@@ -36,6 +43,7 @@ from reconciler.planner.fleets.interruptions import (
     read_notice,
 )
 from reconciler.planner.text import counted_noun, rfc3339
+from reconciler.planner.view import ClusterView
 
 POLICY: Final = "interruption"
 LAST_CALL = timedelta(seconds=30)
@@ -57,6 +65,18 @@ def propose(builder: PlanBuilder) -> None:
             continue
         if _begun(node) and DRAIN_STARTED in node.annotations:
             _give_back(builder, node)
+
+
+def interrupted_nodes(view: ClusterView) -> tuple[InterruptedNode, ...]:
+    """Return how far the nodes are that EC2 takes back, by name."""
+    found: list[InterruptedNode] = []
+    for name in view.inventory.interrupted:
+        node = view.nodes[name]
+        started = drain_started(view, node) or view.at
+        empty = not counted(view.pods_on.get(name, ()))
+        seconds = (view.at - started).total_seconds()
+        found.append(InterruptedNode(node=name, empty=empty, seconds=seconds))
+    return tuple(found)
 
 
 def _write_later_notices(builder: PlanBuilder) -> None:

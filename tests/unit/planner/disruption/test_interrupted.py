@@ -266,3 +266,13 @@ def test_node_is_not_ended_under_pods_that_run_there_under_another_name() -> Non
     assert told(alone, TerminateInstance) == ["a"]
     made = planned(FLEET, node, alias, *others, on("old-a"), target=3)
     assert "a" not in told(made, TerminateInstance)
+
+
+def test_plan_says_how_far_interrupted_nodes_are() -> None:
+    """How soon they are empty is what an operator wants to see in a graph."""
+    nodes = [begun("a"), begun("b"), make_node("c", FLEET)]
+    made = planned(FLEET, *nodes, on("b"))
+    assert [(n.node, n.empty, n.seconds) for n in made.interrupted] == [
+        ("a", True, 30.0),
+        ("b", False, 30.0),
+    ]

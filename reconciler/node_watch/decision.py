@@ -60,6 +60,10 @@ def decide(said: Announcements, node: OwnNode, now: datetime) -> NodeChange | No
     if present is not None and (withdrawn or present.is_over(now)):
         present = None
     wanted = _first(notice for notice in notices if not notice.is_over(now))
+    if said.group_terminates and wanted is not None and not wanted.forced:
+        wanted = (
+            None  # the group's end is over and outranks it; its mark must stay, or it begins again
+        )
     if wanted is None:
         if said.problems or written_text is None:
             return None

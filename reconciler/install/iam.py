@@ -11,6 +11,12 @@ from reconciler.model.errors import UsageError
 
 PolicyName = Literal["capacity-loop", "ci-plan", "ci-apply"]
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
+_QUEUE: Final = re.compile(
+    r"https://sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/(\d{12})/([\w.-]{1,80})"
+)
+"""The URL of an SQS queue: region, account, name."""
+QUEUE_ACTIONS: Final = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:ReceiveMessage")
+"""What reading the interruption queue takes; terraform/reconciler grants the same."""
 _PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 """By how a Region's name begins; all others are in `aws`."""
 
@@ -21,9 +27,13 @@ def policy(name: PolicyName, values: dict[str, str]) -> str:
     Args:
         name: Whose: `capacity-loop` for the pods, `ci-plan` and `ci-apply` for pipelines.
         values: For its placeholders: `cluster`; `partition` (aws); for pipelines `bucket` and
-            `key` of the state; for `ci-apply` `node_role_arn`.
+            `key` of the state; for `ci-apply` `node_role_arn`; for the loop `queue_arn`, if the
+            config names an interruption queue.
     """
     document = json.loads(read_policy(name.replace("-", "_")))
+    if name == "capacity-loop" and "queue_arn" in values:
+        notices = {"Sid": "ReadNotices", "Effect": "Allow", "Action": list(QUEUE_ACTIONS)}
+        document["Statement"].append({**notices, "Resource": values["queue_arn"]})
     return json.dumps(_filled(document, {"partition": "aws", **values}), indent=2) + "\n"
 
 
@@ -39,7 +49,7 @@ def policy_values(
     partition = next((p for start, p in _PARTITIONS.items() if home.startswith(start)), "aws")
     values = {"cluster": cluster, "partition": partition}
     if name == "capacity-loop":
-        return values
+        return values | _queue_values(config.interruption.queue_url, partition)
     backend = config.terraform.backend
     if backend is None:
         raise UsageError(
@@ -51,6 +61,24 @@ def policy_values(
     if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
         raise UsageError("--node-role", "ci-apply gives nodes this role", "name its ARN")
     return {**values, "node_role_arn": node_role_arn}
+
+
+def _queue_values(url: str, partition: str) -> dict[str, str]:
+    """The queue's ARN; nothing without a queue.
+
+    Raises:
+        UsageError: The URL is none of SQS, so that no policy can name the queue.
+    """
+    if not url:
+        return {}
+    found = _QUEUE.fullmatch(url)
+    if found is None:
+        raise UsageError(
+            "interruption.queue_url",
+            "is no URL of an SQS queue, so the policy cannot name the queue",
+            "it looks like https://sqs.us-west-2.amazonaws.com/123456789012/NAME",
+        )
+    return {"queue_arn": f"arn:{partition}:sqs:{found[1]}:{found[2]}:{found[3]}"}
 
 
 def _filled(node: Any, values: dict[str, str]) -> Any:

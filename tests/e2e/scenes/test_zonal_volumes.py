@@ -20,6 +20,7 @@ def test_pods_come_back_to_the_zones_of_their_volumes(scene: Scene) -> None:
     scene.create_cluster_wide("/apis/storage.k8s.io/v1/storageclasses", _CLASS)
     spread = {
         "maxSkew": 1,
+        "minDomains": 2,  # else both go to the zone whose node is ready first
         "topologyKey": _ZONE,
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": _LABELS},

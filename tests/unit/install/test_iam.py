@@ -48,3 +48,28 @@ def test_policy_that_cannot_be_limited_is_refused(
     done = run(tmp_path, "--iam-policy", name, config=config)
     assert (done.returncode, done.stdout) == (2, "")
     assert why in done.stderr
+
+
+def test_policy_of_the_loop_names_the_queue_of_the_config(tmp_path: Path) -> None:
+    """Without these rights every notice stays in the queue; with more, so does somebody else's."""
+    url = "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/analytics-fleet-reconciler"
+    config = CONFIG + f"regions: [cn-north-1]\ninterruption: {{queue_url: '{url}'}}\n"
+    done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
+    assert done.returncode == 0, done.stderr
+    (queue,) = [each for each in json.loads(done.stdout)["Statement"] if "sqs:" in str(each)]
+    assert queue["Resource"] == (
+        "arn:aws-cn:sqs:cn-north-1:123456789012:analytics-fleet-reconciler"
+    )
+    assert sorted(queue["Action"]) == [
+        "sqs:ChangeMessageVisibility",
+        "sqs:DeleteMessage",
+        "sqs:ReceiveMessage",
+    ]
+
+
+def test_queue_that_no_policy_can_name_is_refused(tmp_path: Path) -> None:
+    """A policy for every queue would let the loop read those of others."""
+    config = CONFIG + "interruption: {queue_url: 'https://example.com/queue'}\n"
+    done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
+    assert done.returncode == 2
+    assert "interruption.queue_url" in done.stderr

@@ -16,6 +16,7 @@ from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.executing import ConfiguredExecutor
 from reconciler.bootstrap.following import FollowedBranch
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
+from reconciler.bootstrap.planning import plan_in_bulk
 from reconciler.bootstrap.reporting import Reporting
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
@@ -27,7 +28,6 @@ from reconciler.model.errors import PortError, ReconcilerError
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.observer.observe import observe
-from reconciler.planner.planner import plan
 from reconciler.telemetry import events
 from reconciler.web.board import LeadershipView, StatusBoard
 from reconciler.web.metrics import Metrics
@@ -74,7 +74,7 @@ def build_loop(
         )
 
     def plan_now(snapshot: Snapshot) -> Plan:
-        return plan(snapshot, source.settings)
+        return plan_in_bulk(snapshot, source.settings)
 
     loop = ReconcileLoop(
         observe=observe_now,

@@ -21,6 +21,7 @@ from reconciler.planner.planner import plan
 from reconciler.planner.settings import PlannerSettings
 from reconciler.ports.cloud import Cloud
 from reconciler.ports.cluster import Cluster
+from reconciler.records.garbage import garbage_collection_paused
 from reconciler.records.kubernetes import LEASE_NAMESPACE
 
 
@@ -89,7 +90,16 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
             )
     if request.now is not None:
         snapshot = at_another_time(snapshot, request.now)
-    return plan(snapshot, settings), snapshot, settings
+    return plan_in_bulk(snapshot, settings), snapshot, settings
+
+
+def plan_in_bulk(snapshot: Snapshot, settings: PlannerSettings) -> Plan:
+    """Return the plan, made without the cyclic garbage collector.
+
+    With thousands of kinds of pods it would walk the whole cluster several times.
+    """
+    with garbage_collection_paused():
+        return plan(snapshot, settings)
 
 
 def at_another_time(snapshot: Snapshot, at: datetime) -> Snapshot:

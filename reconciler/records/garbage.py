@@ -35,10 +35,11 @@ _PAUSES = _Pauses()
 
 @contextmanager
 def garbage_collection_paused() -> Iterator[None]:
-    """Decode in bulk without the cyclic collector; several threads may do so at once.
+    """Decode or plan without the cyclic collector; several threads may do so at once.
 
-    Decoded values have no cycles, but each of the many new objects makes the collector walk all
-    of them again: off, a list of 30,000 pods decodes several times faster.
+    Decoded values and those of a plan have no cycles, but each of the many new objects makes the
+    collector walk all of them again: off, a list of 30,000 pods decodes several times faster, and
+    a plan of thousands of kinds of pods takes a fifth less.
     """
     _PAUSES.begin()
     try:

@@ -23,7 +23,7 @@ from tests.builders import (
 )
 
 EXPONENT_MAX = 1.2
-CALLS_PER_LINK_MAX = 2000
+CALLS_PER_LINK_MAX = 1000
 """Fifteen fleets are told of, each with its reason."""
 FEW, MANY = 50, 200
 NODES = 20
@@ -77,6 +77,13 @@ def test_pods_that_wait_for_a_neighbour_cost_no_trial(calls_without: int) -> Non
     """A chain of pods that each want the next one would be tried on a node of every fleet."""
     found, made = planned("affinity-chain", MANY)
     assert {u.reasons[0].code for u in found.unplaceable} == {"pod-affinity"}
+    assert (made - calls_without) / MANY < CALLS_PER_LINK_MAX
+
+
+def test_refusal_that_holds_for_every_fleet_is_found_once(calls_without: int) -> None:
+    """Pods spread by keys that no node has would be explained fleet by fleet from the beginning."""
+    found, made = planned("topology-keys", MANY)
+    assert {len(u.reasons) for u in found.unplaceable} == {15}
     assert (made - calls_without) / MANY < CALLS_PER_LINK_MAX
 
 

@@ -1,6 +1,7 @@
 """Why nothing takes a pod: one code and the numbers per fleet."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,16 +43,51 @@ def explain(
         for waiting in members:
             _refuse(builder, waiting, ())
         return
-    rows = [builder.view.offers[status.key].row for status in fleets]
-    offered = np.stack([builder.sim.offer_of(row) for row in rows])
+    closed = [_Fleet.of(builder, status) for status in fleets]
+    offered = np.stack([builder.sim.offer_of(each.row) for each in closed])
+    known: dict[tuple[int, str, str], Reason] = {}
     for waiting in members:
         scarcest = _scarcest(waiting.pod_class.requests, offered)
-        reasons = (
-            Reason(fleet=s.key.name, region=s.key.region, code=code, detail=detail)
-            for s, column in zip(fleets, scarcest, strict=True)
-            for code, detail in [_why(builder, waiting, s, column, over_budget=over_budget)]
-        )
+        hopeless = _hopeless(builder.sim.links(waiting.pod_class))
+        reasons = []
+        for number, (fleet, column) in enumerate(zip(closed, scarcest, strict=True)):
+            found = _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
+            at = (number, *found)
+            if at not in known:
+                known[at] = _reason(fleet.status, *found)
+            reasons.append(known[at])
         _refuse(builder, waiting, tuple(reasons))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fleet:
+    """A fleet, and what is the same for all classes: thousands may be asked about at once."""
+
+    status: FleetStatus
+    row: RowSpec
+    """A new node of it."""
+    kind: int
+    labels: Mapping[str, Sequence[str]]
+    """Per label key the values that a new node may have."""
+    full: str
+    """That it is at its maximum, in words; empty while it is not."""
+
+    @classmethod
+    def of(cls, builder: PlanBuilder, status: FleetStatus) -> "_Fleet":
+        """The fleet as the plan stands."""
+        row, most = builder.view.offers[status.key].row, status.max
+        full = most is not None and builder.size_of(status.key) >= most
+        return cls(
+            status=status,
+            row=row,
+            kind=builder.sim.kind_of(row),
+            labels=_values_by_key(row),
+            full=f"the fleet is at its max_capacity of {most}" if full else "",
+        )
+
+
+def _reason(status: FleetStatus, code: str, detail: str) -> Reason:
+    return Reason(fleet=status.key.name, region=status.key.region, code=code, detail=detail)
 
 
 def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, ...]) -> None:
@@ -63,9 +99,11 @@ def why(
     builder: PlanBuilder, waiting: WaitingClass, status: FleetStatus, *, over_budget: bool
 ) -> tuple[str, str]:
     """The code and the numbers of what keeps the class off the fleet's new nodes."""
-    offered = builder.sim.offer_of(builder.view.offers[status.key].row)
+    fleet = _Fleet.of(builder, status)
+    offered = builder.sim.offer_of(fleet.row)
     (column,) = _scarcest(waiting.pod_class.requests, offered[np.newaxis])
-    return _why(builder, waiting, status, column, over_budget=over_budget)
+    hopeless = _hopeless(builder.sim.links(waiting.pod_class))
+    return _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
 
 
 def _scarcest(requests: IntArray, offered: IntArray) -> list[int | None]:
@@ -79,23 +117,32 @@ def _scarcest(requests: IntArray, offered: IntArray) -> list[int | None]:
 def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     builder: PlanBuilder,
     waiting: WaitingClass,
-    status: FleetStatus,
+    fleet: _Fleet,
     scarcest: int | None,
+    hopeless: tuple[str, str] | None,
     *,
     over_budget: bool,
 ) -> tuple[str, str]:
-    """See `why`; `scarcest` is the resource that a new node has too little of."""
-    node = builder.view.offers[status.key]
-    pod_class = waiting.pod_class
-    found = static_reason(builder, pod_class, node.row)
-    if found:
-        return found
+    """See `why`.
+
+    Args:
+        builder: The plan so far.
+        waiting: The class.
+        fleet: The fleet.
+        scarcest: The resource that a new node has too little of.
+        hopeless: The rule between pods that refuses every node, if one does.
+        over_budget: Whether a limit on what is bought has been reached.
+    """
+    status, pod_class = fleet.status, waiting.pod_class
+    refusal = builder.sim.refusal(pod_class, fleet.kind)
+    if refusal:
+        return refusal, _static_detail(pod_class, refusal, fleet.row, fleet.labels)
     if scarcest is not None:
-        return _too_large(builder, pod_class, node.row, scarcest)
-    if pod_class.number in builder.purchases.quarantined:
-        return "no-progress", builder.purchases.quarantined[pod_class.number]
-    if pod_class.number in builder.purchases.awaiting_bind:
-        return "no-progress", builder.purchases.awaiting_bind[pod_class.number]
+        return _too_large(builder, pod_class, fleet.row, scarcest)
+    purchases, number = builder.purchases, pod_class.number
+    stalled = purchases.quarantined.get(number) or purchases.awaiting_bind.get(number)
+    if stalled:
+        return "no-progress", stalled
     if status.unavailable:
         return "fleet-unavailable", status.unavailable
     blocker = None if status.settings.spot else blocking_spot_fleet(builder, waiting, status)
@@ -104,10 +151,11 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
             f"{blocker.key.name} is unavailable ({blocker.unavailable}) and its spot_fallback "
             "keeps its demand off on-demand"
         )
-    target = builder.size_of(status.key)
-    if status.max is not None and target >= status.max:
-        return "max-capacity", f"the fleet is at its max_capacity of {status.max}"
-    found, certain = _by_topology(builder, pod_class, node.row)
+    if fleet.full:
+        return "max-capacity", fleet.full
+    if hopeless is not None:
+        return hopeless
+    found, certain = _by_topology(builder, pod_class, fleet.row)
     if found and (certain or not over_budget):
         return found
     if over_budget:
@@ -141,20 +189,33 @@ def static_reason(
     code = builder.sim.refusal(pod_class, builder.sim.kind_of(row))
     if not code:
         return None
+    return code, _static_detail(pod_class, code, row, _values_by_key(row))
+
+
+def _static_detail(
+    pod_class: PodClass, code: str, row: RowSpec, labels: Mapping[str, Sequence[str]]
+) -> str:
+    """What the static filter of this code looked at."""
     spec = pod_class.spec
     if code == "taint":
         taint = untolerated_taint(pod_class, row)
-        return code, f"does not tolerate {taint} of a new node" if taint else "is not schedulable"
+        return f"does not tolerate {taint} of a new node" if taint else "is not schedulable"
     if code == "node-selector":
-        return code, _selector_detail(spec.node_selector, row)
+        return _selector_detail(spec.node_selector, labels)
     if code == "zone":
         zones = any_of_zones(row)
-        return code, (
+        return (
             f"needs one zone, but a new node may come up in any of {zones}: give the fleet a `zone`"
         )
     if spec.node_affinity is None or code.startswith("volume"):
-        return code, volume_detail(pod_class.volumes, _labels(row))
-    return code, affinity_detail(spec.node_affinity, _labels(row))
+        return volume_detail(pod_class.volumes, _labels(row))
+    return affinity_detail(spec.node_affinity, _labels(row))
+
+
+def _values_by_key(row: RowSpec) -> dict[str, list[str]]:
+    """Per label key of a new node the values that it may have, "" where it may have none."""
+    keys = {key for variant in row.variants for key in variant}
+    return {key: sorted({variant.get(key, "") for variant in row.variants}) for key in keys}
 
 
 def _labels(row: RowSpec) -> tuple[Labels, ...]:
@@ -168,12 +229,15 @@ def untolerated_taint(pod_class: PodClass, row: RowSpec) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
 
 
-def _selector_detail(selector: Labels, row: RowSpec) -> str:
+def _selector_detail(selector: Labels, labels: Mapping[str, Sequence[str]]) -> str:
     for key, value in sorted(selector.items()):
-        offered = sorted({variant.get(key, "") for variant in row.variants})
+        offered = labels.get(key, _NO_LABEL)
         if offered != [value]:
             return f"selects {key}={value}, a new node has {shown_values(offered)}"
     return "the node selector matches no new node"
+
+
+_NO_LABEL = [""]
 
 
 def _too_large(
@@ -213,22 +277,27 @@ def _stated(
     return shown[0], f"{shown[1]}, of which only {most} can be planned with"
 
 
+def _hopeless(links: Links) -> tuple[str, str] | None:
+    """The rule between pods that refuses every node of every fleet, if one does."""
+    if links.plain or not links.hopeless:
+        return None
+    near = min((c.topology.key != NOWHERE for c in links.affinity), default=True)
+    even = min((r.counter.topology.key != NOWHERE for r in links.spread), default=True)
+    return _topology_code(links, anti=1, affinity=near, spread=even, open_zone=False)
+
+
 def _by_topology(
     builder: PlanBuilder, pod_class: PodClass, row: RowSpec
 ) -> tuple[tuple[str, str] | None, bool]:
     """The rule between pods that refuses a fresh node of the fleet, and whether it certainly does.
 
-    Where none refuses one it is the rule that must have limited how the pods were dealt.
+    A rule that refuses every node is told before (`_hopeless`). Where none refuses one it is the
+    rule that must have limited how the pods were dealt.
     """
     sim = builder.sim
     links = sim.links(pod_class)
     if links.plain:
         return None, False
-    if links.hopeless:
-        near = min((c.topology.key != NOWHERE for c in links.affinity), default=True)
-        even = min((r.counter.topology.key != NOWHERE for r in links.spread), default=True)
-        code = _topology_code(links, anti=1, affinity=near, spread=even, open_zone=False)
-        return code, True
     mark = sim.fork()
     at = sim.add_row(row)
     room = np.ones(sim.rows, dtype=np.int64)

@@ -12,7 +12,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
-from reconciler.model.ids import FleetId, FleetKey
+from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
@@ -29,6 +29,7 @@ from reconciler.planner.disruption.drains.actions import (
     annotate,
     delete_when_terminated,
     drain_started,
+    end_empty_node,
     end_of_drain,
     evictions,
     give_back,
@@ -243,23 +244,16 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     view = builder.view
     status = view.statuses[key]
     lowered = _already_lowered(builder, key)
-    if node.instance_id is not None:
-        builder.finish_drain(
-            TerminateInstance(
-                instance=node.instance_id,
-                node=node.name,
-                fleet=key.name,
-                fleet_id=status.live.id if status.live else FleetId(""),
-                provider=status.settings.provider,
-                region=key.region,
-                decrement=not lowered,
-                precondition="empty",
-                from_capacity=status.current,
-                stuck_terminating=view.stuck_terminating(node.name),
-                policy=drain_policy(node),
-                because="drained and still empty",
-            )
-        )
+    policy = drain_policy(node)
+    ended = end_empty_node(
+        view,
+        node,
+        status,
+        lower_target=not lowered,
+        policy=policy,
+        because="drained and still empty",
+    )
+    builder.finish_drain(ended)
 
 
 def _already_lowered(builder: PlanBuilder, key: FleetKey) -> bool:

@@ -26,7 +26,7 @@ LASTS_MAX = timedelta(hours=1)
 TEXT_MAX = 2_000
 """Longer annotations are not read."""
 LONGER_EACH_TIME = 4
-"""A set that failed bought nodes in vain: its nodes rest longer than what only cost a call."""
+"""A set that failed bought nodes that were not used: it rests longer than what cost a call only."""
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 

@@ -16,15 +16,18 @@ from reconciler.model.actions import (
     EvictPod,
     PolicyName,
     TaintNode,
+    TerminateInstance,
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod, Taint
 from reconciler.model.fleet import Provider
+from reconciler.model.ids import FleetId
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
 from reconciler.planner.disruption.drains.idleness import parse_time
 from reconciler.planner.disruption.drains.rounds import DrainProgress
+from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
 from reconciler.planner.text import rfc3339
@@ -179,6 +182,42 @@ def give_back(
     return (
         untaint(node, policy, because),
         *(annotate(node, key, None, policy, because) for key in timers),
+    )
+
+
+def end_empty_node(
+    view: ClusterView,
+    node: Node,
+    status: FleetStatus,
+    *,
+    lower_target: bool,
+    policy: PolicyName,
+    because: str,
+) -> TerminateInstance:
+    """The end of a node that was emptied; the executor checks once more that it is empty.
+
+    Args:
+        view: The facts.
+        node: The node; it has an instance.
+        status: Its fleet.
+        lower_target: Whether the fleet's target goes down with it; else the fleet replaces it.
+        policy: Whose decision it is.
+        because: Why.
+    """
+    assert node.instance_id is not None, "checked before its drain began"
+    return TerminateInstance(
+        instance=node.instance_id,
+        node=node.name,
+        fleet=status.key.name,
+        fleet_id=status.live.id if status.live else FleetId(""),
+        provider=status.settings.provider,
+        region=status.key.region,
+        decrement=lower_target,
+        precondition="empty",
+        from_capacity=status.current,
+        stuck_terminating=view.stuck_terminating(node.name),
+        policy=policy,
+        because=because,
     )
 
 

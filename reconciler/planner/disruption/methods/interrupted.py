@@ -18,10 +18,9 @@ from reconciler.model.actions import (
     AnyAction,
     DeletePod,
     TaintNode,
-    TerminateInstance,
 )
 from reconciler.model.cluster import Node, Pod
-from reconciler.model.ids import FleetId, FleetKey
+from reconciler.model.ids import FleetKey
 from reconciler.model.interruption_annotation import REBALANCE_RECOMMENDATION
 from reconciler.model.notices import SPOT_ACTIONS
 from reconciler.model.plan import InterruptedNode
@@ -30,6 +29,7 @@ from reconciler.planner.disruption.blockers.nodes import kept_by_duplicate
 from reconciler.planner.disruption.drains.actions import (
     annotate,
     drain_started,
+    end_empty_node,
     evictions,
     give_back,
     taint,
@@ -164,22 +164,11 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     if builder.targets[key] - 1 < status.min:
         builder.block(node, "interrupted", "it is empty, and its fleet replaces it")
         return
-    builder.finish_drain(
-        TerminateInstance(
-            instance=node.instance_id,
-            node=node.name,
-            fleet=key.name,
-            fleet_id=status.live.id if status.live else FleetId(""),
-            provider=status.settings.provider,
-            region=key.region,
-            decrement=True,
-            precondition="empty",
-            from_capacity=status.current,
-            stuck_terminating=builder.view.stuck_terminating(node.name),
-            policy=POLICY,
-            because="EC2 takes it back, it is empty, and the node in its place was asked for",
-        )
+    because = "EC2 takes it back, it is empty, and the node in its place was asked for"
+    ended = end_empty_node(
+        builder.view, node, status, lower_target=True, policy=POLICY, because=because
     )
+    builder.finish_drain(ended)
 
 
 def _replaced_now(builder: PlanBuilder) -> frozenset[str]:

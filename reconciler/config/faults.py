@@ -37,6 +37,7 @@ SIZE_CLAIM: Final = "instance/size-claim"
 UNKNOWN_REGION: Final = "region/unknown"
 OTHER_REGION: Final = "region/other"
 FALLBACK_WITHOUT_SPOT: Final = "fleet/fallback-without-spot"
+EXPIRY: Final = "fleet/expiry"
 LIMIT_BELOW_MINIMA: Final = "fleet/limit-below-minima"
 NO_COST_LIMIT: Final = "cost/no-limit"
 
@@ -68,6 +69,7 @@ WARNING_CODES: Final = (
     UNKNOWN_REGION,
     OTHER_REGION,
     FALLBACK_WITHOUT_SPOT,
+    EXPIRY,
     LIMIT_BELOW_MINIMA,
     NO_COST_LIMIT,
 )

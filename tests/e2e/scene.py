@@ -46,6 +46,7 @@ class FleetShape:
     lowest: int = 0
     most: int = 10
     taints: Sequence[Mapping[str, str]] = ()
+    expire_after: str = ""
 
     @property
     def line(self) -> str:
@@ -53,6 +54,8 @@ class FleetShape:
         text = f"size: {self.size}, min_capacity: {self.lowest}, max_capacity: {self.most}"
         if self.zone:
             text += f", zone: {self.zone}"
+        if self.expire_after:
+            text += f", expire_after: {self.expire_after}"
         if self.taints:
             taints = ", ".join(
                 "{" + ", ".join(f"{key}: {value}" for key, value in taint.items()) + "}"

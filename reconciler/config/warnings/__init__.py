@@ -25,6 +25,7 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     places.zones_elsewhere,
     places.subnets_elsewhere,
     capacity.fallback_without_spot,
+    capacity.useless_expiry,
     capacity.limit_below_minima,
     names.arns,
     terraform.further_regions,

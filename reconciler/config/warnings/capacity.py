@@ -1,13 +1,21 @@
-"""Fleets that ask for what they cannot have: a fallback without spot, minima over the limit."""
+"""Fleets that ask for what they cannot have: a fallback without spot, an expiry without room."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from typing import Final
 
-from reconciler.config.faults import FALLBACK_WITHOUT_SPOT, LIMIT_BELOW_MINIMA, NO_COST_LIMIT
+from reconciler.config.faults import (
+    EXPIRY,
+    FALLBACK_WITHOUT_SPOT,
+    LIMIT_BELOW_MINIMA,
+    NO_COST_LIMIT,
+)
 from reconciler.config.settings import planner_settings
 from reconciler.config.warnings.subject import Subject
 from reconciler.model.errors import Problem
 from reconciler.planner.settings import FleetSettings
+
+SHORTEST_EXPIRY_SECONDS: Final = 3600.0
 
 
 def fallback_without_spot(subject: Subject) -> Iterator[Problem]:
@@ -17,6 +25,24 @@ def fallback_without_spot(subject: Subject) -> Iterator[Problem]:
             message = "spot_fallback does nothing with spot: false; take one of the two out"
             location = (*fleet.node.location, "spot_fallback")
             yield subject.warning(FALLBACK_WITHOUT_SPOT, location, message)
+
+
+def useless_expiry(subject: Subject) -> Iterator[Problem]:
+    """An `expire_after` that moves pods all day, or that can never replace a node."""
+    for fleet in subject.fleets:
+        entry = fleet.fleet.entry
+        if entry.expire_after_seconds is None:
+            continue
+        location = (*fleet.node.location, "expire_after")
+        if entry.expire_after_seconds < SHORTEST_EXPIRY_SECONDS:
+            message = "below 1h every pod of the fleet is moved again and again; days are usual"
+            yield subject.warning(EXPIRY, location, message)
+        if entry.max_capacity is not None and entry.max_capacity <= entry.min_capacity:
+            message = (
+                "no node is ever replaced: min_capacity is max_capacity, and the node in its place"
+                " comes first; raise max_capacity by one"
+            )
+            yield subject.warning(EXPIRY, location, message)
 
 
 def limit_below_minima(subject: Subject) -> Iterator[Problem]:

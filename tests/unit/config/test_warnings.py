@@ -76,6 +76,16 @@ WARNED = [
         with_fleets("{size: small, spot: false, spot_fallback: on-demand}"),
     ),
     (
+        "fleet/expiry",
+        "sectors.primary.fleets[0].expire_after",
+        with_fleets("{size: small, expire_after: 30m}"),
+    ),
+    (
+        "fleet/expiry",
+        "sectors.primary.fleets[0].expire_after",
+        with_fleets("{size: small, expire_after: 720h, min_capacity: 3, max_capacity: 3}"),
+    ),
+    (
         "fleet/limit-below-minima",
         "max_hourly_usd",
         "max_hourly_usd: 0.01\n" + with_fleets("{size: small, min_capacity: 2}"),
@@ -101,6 +111,7 @@ WARNED = [
 CLEAN = [
     COMPLETE,
     with_fleets("{size: small}"),
+    with_fleets("{size: small, expire_after: 720h, min_capacity: 3, max_capacity: 4}"),
     with_fleets("{size: small, spot: true, spot_fallback: on-demand}"),
     with_size("instance_types: [m5.xlarge]"),
     with_size("pods: 500, instance_types: [m5.xlarge]"),

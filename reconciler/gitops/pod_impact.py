@@ -117,5 +117,5 @@ def impact_json(impact: PodImpact) -> dict[str, Any]:
         "nodes": impact.nodes,
         "pods": impact.pods,
         "places": dict(impact.places),
-        "homeless": [{"pod": pod, "codes": codes} for pod, codes in impact.unplaceable],
+        "unplaceable": [{"pod": pod, "codes": codes} for pod, codes in impact.unplaceable],
     }

@@ -124,7 +124,7 @@ def retry_after_seconds(answer: Mapping[str, Any], headers: Mapping[str, str]) -
 def pause_asked_seconds(status: int, body: bytes, headers: Mapping[str, str]) -> float | None:
     """How long a busy server asks to wait before the same request; None when it does not.
 
-    A budget's refusal is no such wish: whether its pod may go is decided in a later cycle.
+    A refusal of a budget asks for no wait: whether its pod may go is decided in a later cycle.
     """
     if status != 429:
         return None

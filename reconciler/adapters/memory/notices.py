@@ -39,7 +39,7 @@ class MemoryMessages:
 
     @property
     def waiting(self) -> tuple[MessageId, ...]:
-        """The messages that nobody has deleted, by id."""
+        """The messages that were not deleted, by id."""
         return tuple(sorted(self._messages))
 
     def receive(self) -> dict[MessageId, tuple[Notice, ...]]:

@@ -38,7 +38,7 @@ def test_pod_that_nothing_else_takes_is_named_with_its_reason() -> None:
     pinned = make_pod("x", node="a", node_selector={"size": "small"})
     (found,) = impacts(*NODES, pinned, change=["delete"])
     assert found.unplaceable == (("ns/x", "node-selector"),)
-    assert impact_json(found)["homeless"] == [{"pod": "ns/x", "codes": "node-selector"}]
+    assert impact_json(found)["unplaceable"] == [{"pod": "ns/x", "codes": "node-selector"}]
 
 
 def test_daemons_and_finished_pods_are_nobodys_loss() -> None:

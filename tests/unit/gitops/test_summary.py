@@ -136,5 +136,5 @@ def test_pods_with_nowhere_to_go_are_shown_before_the_cost() -> None:
     assert "**nowhere to go:** `ns/pod-00` (`insufficient-memory`)" in text
     assert "… and 10 more with nowhere to go" in text
     assert text.index("nowhere to go") < text.index("Cost per hour")
-    assert len(report_json(made)["pods"][0]["homeless"]) == 30
+    assert len(report_json(made)["pods"][0]["unplaceable"]) == 30
     assert report_json(replace(made, impacts=None))["pods"] is None

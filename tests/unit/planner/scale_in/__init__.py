@@ -1,1 +1,1 @@
-"""The way down: nodes with pods, drains under way, instances and nodes that are broken."""
+"""Scale-in: nodes with pods, drains under way, instances and nodes that are broken."""

@@ -1,4 +1,4 @@
-"""Small clusters on their way down: words for what the tests are about."""
+"""Small clusters that scale in: words for what the tests are about."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What holds for every cluster on its way down, cycle after cycle until nothing moves any more."""
+"""What holds for every cluster that scales in, cycle after cycle until nothing moves any more."""
 
 from collections import Counter
 from dataclasses import dataclass, replace

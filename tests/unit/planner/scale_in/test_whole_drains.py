@@ -75,7 +75,7 @@ class Life:
 
 
 def test_under_used_node_leaves_and_its_pod_runs_elsewhere() -> None:
-    """The parts work, but the way down as a whole would not end."""
+    """The parts work, but the scale-in as a whole would not end."""
     life = Life(2)
     life.pod("small", "500m", 0)
     life.pod("large", "2500m", 1)

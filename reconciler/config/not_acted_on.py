@@ -23,15 +23,10 @@ SAID: Final = "Not built yet, refused."
 _SWITCHES: Final = {
     "spot_rescheduler": "pods are not moved from on-demand to spot nodes; set enabled: false",
     "descheduler": "no pod is descheduled; set enabled: false and run kubernetes-sigs/descheduler",
-    "rolling_update": (
-        "nodes are not replaced after a change; set enabled: false and drain old nodes with"
-        " kubectl drain"
-    ),
     "spot_return": "demand is not moved back to spot nodes; set enabled: false",
 }
 """Sections with `enabled`: what does not happen, and what to do instead."""
 _LISTS: Final = {
-    "maintenance_windows": "no window is observed; take it out",
     "headroom": (
         "no room is kept free by it; take it out and run a Deployment of pause pods with a"
         " negative priority"

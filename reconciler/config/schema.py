@@ -80,7 +80,7 @@ class SectorConfig(Section):
     timezone: Timezone = "UTC"
     """IANA time zone of grace periods and maintenance windows."""
     maintenance_windows: tuple[MaintenanceWindow, ...] = ()
-    """When rolling updates may begin; none: at any time. Not built yet, refused."""
+    """When batches of rolling updates may begin; none: at any time."""
     sizes: dict[str, OwnSize] = Field(default_factory=dict)
     """Own sizes beside the built-in tables."""
     scale_in: ScaleIn = ScaleIn.model_construct()
@@ -92,7 +92,7 @@ class SectorConfig(Section):
     descheduler: Descheduler = Descheduler.model_construct()
     """Evicts pods that would be placed better elsewhere. Not built yet, refused."""
     rolling_update: RollingUpdate = RollingUpdate.model_construct()
-    """Replaces nodes that are not of the fleet's present make. Not built yet, refused."""
+    """Replaces nodes that their fleet would launch otherwise now."""
     interruption: Interruption = Interruption.model_construct()
     """Where notices of interruptions come from."""
     spot_return: SpotReturn = SpotReturn.model_construct()

@@ -48,10 +48,7 @@ class GracePeriod(Section):
 
 
 class MaintenanceWindow(Section):
-    """When rolling updates may begin; without any window they may at any time.
-
-    Not built yet, refused.
-    """
+    """When batches of rolling updates may begin; without any window they may at any time."""
 
     starts: TimeOfDay = MIDNIGHT
     """Time of day from which the window is open, in `timezone`."""
@@ -153,21 +150,18 @@ class SpotRescheduler(Section):
 
 
 class RollingUpdate(Section):
-    """Replaces nodes whose launch template, AMI or config is not the fleet's present one.
-
-    Not built yet, refused.
-    """
+    """Replaces nodes of another launch template version or instance type than their fleet's."""
 
     enabled: Boolean = False
     """Whether it runs."""
     min_in_service: Count | None = None
-    """Ready nodes that a fleet keeps meanwhile; default: the fleet's target."""
+    """Ready nodes that a fleet keeps meanwhile; default: each node waits for a new one."""
     max_batch: PositiveCount = 1
-    """Nodes replaced at the same time."""
+    """Nodes of a fleet that are replaced at the same time."""
     pause_seconds: Seconds = Field(default=120.0, alias="pause")
-    """Pause after a replacement is ready."""
+    """Pause after the last new node is Ready, before the next batch."""
     canary_time_seconds: Seconds = Field(default=600.0, alias="canary_time")
-    """How long the first replacement of a fleet is watched before the others follow."""
+    """How long the first new node of a version is watched before the others follow."""
 
 
 class SpotReturn(Section):

@@ -86,6 +86,7 @@ def planner_settings(
         instance_init_seconds=config.instance_init_time_seconds,
         unready_seconds=config.unready_time_seconds,
         drains_for_rebalance=config.interruption.rebalance == "drain",
+        rolling_update=_rolling_update(config),
         stuck_ends=planner.StuckEndSettings(
             per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
         ),
@@ -96,6 +97,27 @@ def planner_settings(
         blast_radius=_blast_radius(config.blast_radius),
         consolidation=config.consolidation,
         allow_destroy=frozenset(config.allow_destroy),
+    )
+
+
+def _rolling_update(config: SectorConfig) -> planner.RollingUpdate | None:
+    """How drifted nodes are replaced; None while that is switched off."""
+    stated = config.rolling_update
+    if not stated.enabled:
+        return None
+    return planner.RollingUpdate(
+        min_in_service=stated.min_in_service,
+        batch_max=stated.max_batch,
+        pause_seconds=stated.pause_seconds,
+        canary_seconds=stated.canary_time_seconds,
+        windows=tuple(
+            planner.MaintenanceWindow(
+                starts=window.starts,
+                ends=window.ends,
+                weekdays=frozenset(window.days) or planner.EVERY_DAY,
+            )
+            for window in config.maintenance_windows
+        ),
     )
 
 

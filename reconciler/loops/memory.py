@@ -8,6 +8,7 @@ from reconciler.model.actions import (
     BOUND_TO,
     FLEET_STATE,
     LAST_DRAIN,
+    RESUME_UPDATE,
     DeletePod,
     EvictPod,
     SetCapacity,
@@ -43,6 +44,8 @@ def to_remember(
         annotations[BOUND_TO] = encode_proof(proof)
     if any(_moved_by_rescheduler(each) for each in outcomes):
         annotations[LAST_DRAIN] = rfc3339(snapshot.at)
+    if snapshot.cluster.resumed_updates:
+        annotations[RESUME_UPDATE] = None  # the plan's memories say what was resumed
     return annotations
 
 

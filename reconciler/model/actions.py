@@ -41,12 +41,14 @@ DRAIN_PROGRESS = "fleet-reconciler.io/drain-progress"
 DRAIN_FAILED = "fleet-reconciler.io/drain-failed"
 REPLACEMENT_ASKED = "fleet-reconciler.io/replacement-asked"
 INTERRUPTION = "fleet-reconciler.io/interruption"
+ROLLING_UPDATE = "fleet-reconciler.io/rolling-update"
 REPLACEMENT_SET = "fleet-reconciler.io/replacement-set"
 REPLACEMENT_SET_FAILED = "fleet-reconciler.io/replacement-set-failed"
 DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"
 LAST_DRAIN = "fleet-reconciler.io/last-drain"
 FLEET_STATE = "fleet-reconciler.io/fleet-state"
 BOUND_TO = "fleet-reconciler.io/bound-to"
+RESUME_UPDATE = "fleet-reconciler.io/resume-update"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

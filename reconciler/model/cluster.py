@@ -203,6 +203,8 @@ class Pod:
     """When it is deleted: the end of its grace period (metadata.deletionTimestamp)."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    restarts: int = 0
+    """How often its containers were started again, all together."""
     unreadable: bool = False
     """Its spec could not be read: it occupies its node, is never moved, and asks for nothing."""
     traits: PodTraits = field(init=False, repr=False, compare=False)

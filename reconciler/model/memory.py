@@ -37,6 +37,12 @@ class FleetMemory:
     """What its nodes were made from then, as in `DemandMemory.version`."""
     unseen_since: datetime | None = None
     """Since when no node offers as little any more; None while one does."""
+    halted_version: str = ""
+    """The launch template version at which its rolling update stands still."""
+    halted_because: str = ""
+    """Why, in words."""
+    resumed_version: str = ""
+    """A version whose halt a person has lifted: it is not halted again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal, get_args
 
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding, StuckEnd
@@ -108,6 +108,30 @@ class DriftedNodes:
     nodes: int
 
 
+UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "halted"]
+"""`waiting`: the next batch may begin. `canary`: the first new node comes or is watched. `rolling`:
+a batch is replaced. `paused`: between two batches. `closed`: outside of all maintenance windows.
+`halted`: the new version does not work."""
+UPDATE_STATES: Final[tuple[UpdateState, ...]] = get_args(UpdateState)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetUpdate:
+    """The rolling update of one fleet: nodes of it are drifted, and it is switched on."""
+
+    fleet: str
+    region: Region
+    version: str
+    """The launch template version that its new nodes have."""
+    state: UpdateState
+    because: str
+    """What it waits for, in words."""
+    old: int
+    """Nodes that are still to be replaced."""
+    new: int
+    """Nodes that are as the fleet launches them now."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodes:
     """Nodes that a plan asks one fleet for because of demand."""
@@ -191,3 +215,5 @@ class Plan:
     """What the snapshot shows of the notices that the interruption queue told."""
     drifted: tuple[DriftedNodes, ...] = ()
     """Nodes that their fleets would launch otherwise, by reason; only those that there are."""
+    updates: tuple[FleetUpdate, ...] = ()
+    """Rolling updates that are not finished."""

@@ -57,6 +57,8 @@ class ClusterState:
     """From our own Lease: that this cluster's nodes were instances of our fleets before."""
     raises: tuple[RaiseMemory, ...] = ()
     """How far targets were raised of late."""
+    resumed_updates: tuple[str, ...] = ()
+    """Fleets whose halted rolling update a person lets go on, from the Lease."""
     ignored: tuple[Ignored, ...] = ()
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1

@@ -331,6 +331,9 @@ class PlanBuilder:
         """
         if not suspicious:
             for removal in self._removals:
+                for action in removal.actions:
+                    if isinstance(action, TerminateInstance) and action.decrement:
+                        self._targets[removal.key] -= 1
                 self._actions += removal.actions
                 self._placements += removal.placements
             return

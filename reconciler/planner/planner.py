@@ -136,6 +136,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         outdated=Counter(each.reason for each in view.inventory.outdated.values()),
         notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
+        updates=tuple(update.shown for update in view.inventory.updates.values()),
     )
 
 

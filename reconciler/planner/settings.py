@@ -77,6 +77,31 @@ class DisruptionBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceWindow:
+    """When batches of a rolling update may begin, in the config's time zone."""
+
+    starts: time = time(0)
+    ends: time = time(0)
+    """Equal to `starts`: the whole day."""
+    weekdays: frozenset[int] = EVERY_DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollingUpdate:
+    """How nodes are replaced that their fleet would launch otherwise (docs/rolling-updates.md)."""
+
+    min_in_service: int | None = None
+    """Ready nodes that a fleet keeps meanwhile; None: each node waits for a new one."""
+    batch_max: int = 1
+    pause_seconds: float = 120.0
+    """From the moment that the last new node is Ready until the next batch begins."""
+    canary_seconds: float = 600.0
+    """How long the first new node of a version is watched before others follow."""
+    windows: tuple[MaintenanceWindow, ...] = ()
+    """When a batch may begin; none: at any time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlastRadius:
     """How many pods of one controller may be moved within a time."""
 
@@ -235,6 +260,8 @@ class PlannerSettings:
     unready_seconds: float = 600
     drains_for_rebalance: bool = True
     """Whether a rebalance recommendation empties its node; else it is passed over."""
+    rolling_update: RollingUpdate | None = None
+    """None: nodes are not replaced because their fleet would launch them otherwise."""
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """Of the whole cluster; those of sectors and fleets hold beside them."""

@@ -8,6 +8,17 @@ def rfc3339(at: datetime) -> str:
     return at.astimezone(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
 
 
+def parse_rfc3339(text: str) -> datetime | None:
+    """An RFC 3339 time of an annotation; None when it is not one."""
+    if not text:
+        return None
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return parsed if parsed.tzinfo is not None else None
+
+
 def duration(span: timedelta) -> str:
     """`1h30m`, `10m`, `45s`: the two largest units that are not zero."""
     left = max(0, int(span.total_seconds()))

@@ -13,6 +13,7 @@ from reconciler.planner.disruption.methods import (
     composition,
     consolidation,
     departing,
+    drifted,
     empty,
     expired,
     interrupted,
@@ -38,6 +39,7 @@ VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
     rebalance.METHOD,
     departing.METHOD,
     expired.METHOD,
+    drifted.METHOD,
     underutilized.METHOD,
     consolidation.METHOD,
 )

@@ -15,10 +15,9 @@ from reconciler.model.ids import FleetKey, NodeName, Region
 from reconciler.planner.cool_off import COOL_OFF
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
-from reconciler.planner.disruption.drains.idleness import parse_time
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.new_nodes import NANO
-from reconciler.planner.text import counted_noun, rfc3339
+from reconciler.planner.text import counted_noun, parse_rfc3339, rfc3339
 from reconciler.planner.view import ClusterView
 
 LASTS_MAX = timedelta(hours=1)
@@ -126,7 +125,7 @@ def _decode(text: str, at: datetime) -> tuple[datetime, dict[FleetKey, int]] | N
         return None
     if not isinstance(noted, dict) or not isinstance(noted.get("new"), dict):
         return None
-    decided = parse_time(noted["at"]) if isinstance(noted.get("at"), str) else None
+    decided = parse_rfc3339(noted["at"]) if isinstance(noted.get("at"), str) else None
     wanted = {_key(name): count for name, count in noted["new"].items()}
     if decided is None or not all(type(n) is int and n > 0 for n in wanted.values()):
         return None

@@ -95,6 +95,9 @@ class VoluntaryRun:
     def _begin(self, candidate: Candidate) -> bool:
         """Begin the drain if everything allows it now; why not is noted."""
         builder, node = self.context.builder, candidate.node
+        if candidate.outdated is not None and candidate.outdated.waits:
+            builder.block(node, "replacement", candidate.outdated.waits)
+            return True
         why = self.limit_of(candidate) or _waits_for_a_set(self.context, candidate)
         if why is not None:
             builder.block(node, *why)
@@ -243,10 +246,18 @@ def _limit(
     found = lasting_blocker(context, candidate)
     if found is not None:
         return found
-    if context.non_empty_draining + context.non_empty_begun >= settings.non_empty_at_once_max:
+    if context.non_empty_draining + context.non_empty_begun >= _at_once_max(context, candidate):
         return Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
     reason = "consolidation" if decided else candidate.reason
     return context.budgets.blocker(candidate.status.key, reason)
+
+
+def _at_once_max(context: DisruptionContext, candidate: Candidate) -> int:
+    """How many nodes with pods may be drained at a time; a rolling update has its `max_batch`."""
+    most, rules = candidate.status.settings.scale_in.non_empty_at_once_max, None
+    if candidate.policy == "rolling-update":
+        rules = context.view.settings.rolling_update
+    return most if rules is None else max(most, rules.batch_max)
 
 
 def _removal(builder: PlanBuilder, candidate: Candidate, moves: Relocation) -> Removal:

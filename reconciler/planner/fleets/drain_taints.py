@@ -23,6 +23,7 @@ POLICY_OF_DRAIN: Mapping[str, PolicyName] = MappingProxyType(
         "consolidation": "scale-in",
         "rebalance": "interruption",
         "expiry": "expiry",
+        "rolling-update": "rolling-update",
     }
 )
 """The drains that end when the node is needed or cannot be emptied, by the value of their taint:

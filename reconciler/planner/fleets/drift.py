@@ -1,18 +1,18 @@
 """Which nodes their fleet would no longer launch as they are, and why.
 
-This is only reported: no method replaces a node for it. The version of the launch template stands
-for the image and the user data, which are part of it.
+The version of the launch template stands for the image and the user data, which are part of it.
+Such nodes are only replaced by a rolling update (`planner.fleets.rolling_update`).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import DriftedNodes, DriftReason
-from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.fleet_nodes import FleetNodes
 
 TEMPLATE_ID_TAG: Final = "aws:ec2launchtemplate:id"
 """Source: Amazon EC2 user guide, tags that EC2 adds to instances of a launch template."""
@@ -72,7 +72,7 @@ def _why_not_comparable(live: Fleet, instance: Instance) -> str:
 
 
 def count_drifted(
-    fleets: tuple[FleetStatus, ...], instances: Mapping[NodeName, Instance]
+    fleets: Iterable[FleetNodes], instances: Mapping[NodeName, Instance]
 ) -> tuple[DriftedNodes, ...]:
     """Return how many nodes of each fleet are drifted, by reason; a node may have several."""
     return tuple(
@@ -82,6 +82,6 @@ def count_drifted(
     )
 
 
-def _reasons(status: FleetStatus, instances: Mapping[NodeName, Instance]) -> Iterator[DriftReason]:
+def _reasons(status: FleetNodes, instances: Mapping[NodeName, Instance]) -> Iterator[DriftReason]:
     for node in status.nodes:
         yield from drift_of(status.live, instances.get(node.name)).reasons

@@ -32,6 +32,12 @@ from reconciler.planner.fleets.interruptions import InterruptionNotice, find_not
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.orphans import Orphans, find_orphans
 from reconciler.planner.fleets.outdated import Outdated, find_outdated
+from reconciler.planner.fleets.rolling_update import (
+    Update,
+    find_updates,
+    halted_after,
+    with_resumed,
+)
 from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
@@ -120,6 +126,8 @@ class Inventory:
     time that is further off."""
     outdated: Mapping[NodeName, Outdated] = field(default_factory=dict)
     """Nodes of our fleets that are to be replaced in time: no destination for pods of others."""
+    updates: Mapping[FleetKey, Update] = field(default_factory=dict)
+    """Rolling updates that are not finished."""
     memories: tuple[FleetMemory, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
 
@@ -128,6 +136,12 @@ class Inventory:
         """Nodes of fleets that are to go: no destination either, they would never leave."""
         going = (status for status in self.fleets if status.settings.departing)
         return frozenset(node.name for status in going for node in status.nodes)
+
+    @property
+    def passing(self) -> frozenset[NodeName]:
+        """Nodes that are to be replaced, now or by the next batches: no destination for pods."""
+        rolling = (u.old for u in self.updates.values() if u.state not in {"halted", "closed"})
+        return frozenset(self.outdated).union(*rolling)
 
     def is_unseen(self, node: Node, key: FleetKey) -> bool:
         """Whether EC2 shows instances of the node's region, but not the node's."""
@@ -192,7 +206,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     believed = () if doubtful else stuck
     closed = _closed_by(binding, stuck)
     signs = read_signs(snapshot, settings, live, believed, joined)
-    memories = memories_after(snapshot, signs)
+    memories = with_resumed(memories_after(snapshot, signs), snapshot.cluster.resumed_updates)
     statuses = [
         _status(
             key,
@@ -210,6 +224,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     noticed = find_noticed(
         snapshot, owners, leaving, binding, rebalance=settings.drains_for_rebalance
     )
+    updates = find_updates(statuses, instance_of_node, believed, memories, snapshot, settings)
+    memories = halted_after(memories, statuses, updates)
     return Inventory(
         fleets=tuple(
             replace(each, unavailable=closed.get(each.key) or each.unavailable) for each in statuses
@@ -224,7 +240,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         orphans=find_orphans(snapshot, settings),
         interrupted={n: each for n, each in noticed.items() if each.in_force(snapshot.at)},
         noticed=noticed,
-        outdated=find_outdated(statuses, instance_of_node, noticed, snapshot.at),
+        outdated=find_outdated(statuses, instance_of_node, noticed, updates, snapshot.at),
+        updates=updates,
         memories=tuple(memories[place] for place in sorted(memories)),
     )
 

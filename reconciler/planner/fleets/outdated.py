@@ -7,13 +7,14 @@ pods of others, and what replaces it is there before its pods move.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.model.fleet import Instance
-from reconciler.model.ids import NodeName
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.fleets.fleet_nodes import FleetNodes
 from reconciler.planner.fleets.interruptions import InterruptionNotice
+from reconciler.planner.fleets.rolling_update import Update
 from reconciler.planner.settings import DisruptionReason, FleetSettings
 from reconciler.planner.text import duration
 
@@ -28,26 +29,15 @@ class Outdated:
     because: str
     since: datetime
     """Of two nodes the one with the earlier time goes first."""
-
-
-class FleetNodes(Protocol):
-    """A fleet and its nodes: what is asked of a `FleetStatus`."""
-
-    @property
-    def settings(self) -> FleetSettings:
-        """Its part of the config."""
-        ...
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """Its nodes, leaving ones not counted."""
-        ...
+    waits: str = ""
+    """What must come before it is emptied, in words; empty when nothing must."""
 
 
 def find_outdated(
     fleets: Iterable[FleetNodes],
     instances: Mapping[NodeName, Instance],
     noticed: Mapping[NodeName, InterruptionNotice],
+    updates: Mapping[FleetKey, Update],
     at: datetime,
 ) -> Mapping[NodeName, Outdated]:
     """Return the nodes that are to be replaced, in name order.
@@ -56,6 +46,7 @@ def find_outdated(
         fleets: All; nodes of fleets that are to go as a whole are left out.
         instances: By node.
         noticed: Notices of EC2 by node.
+        updates: Rolling updates by fleet.
         at: The clock.
     """
     found: dict[NodeName, Outdated] = {}
@@ -63,6 +54,7 @@ def find_outdated(
         for node in () if fleet.settings.departing else fleet.nodes:
             instance = instances.get(node.name)
             why = _by_notice(noticed.get(node.name), at)
+            why = why or _by_update(node, updates.get(fleet.key))
             why = why or _by_age(node, instance, fleet.settings, at)
             if why is not None:
                 found[node.name] = why
@@ -75,6 +67,27 @@ def _by_notice(notice: InterruptionNotice | None, at: datetime) -> Outdated | No
         return None
     return Outdated(
         reason="rebalance", policy="interruption", because=str(notice), since=notice.deadline
+    )
+
+
+def _by_update(node: Node, update: Update | None) -> Outdated | None:
+    """In the batch that a rolling update replaces now."""
+    if update is None or node.name not in update.batch:
+        return None
+    mark = update.batch[node.name]
+    waits = ""
+    if node.name not in update.may_go:
+        came = sum(each.ready for each in update.successors)
+        waits = f"it waits until {mark.number} new nodes are Ready, {came} are"
+        if mark.number == 1:
+            waits = "it waits until a new node is Ready"
+    return Outdated(
+        reason="drifted",
+        policy="rolling-update",
+        because=f"rolling update to launch template version {mark.version}:"
+        f" {update.old[node.name]}",
+        since=mark.at,
+        waits=waits,
     )
 
 

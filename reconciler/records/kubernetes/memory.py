@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder, Encoder
 
-from reconciler.model.actions import BOUND_TO, FLEET_STATE, LAST_DRAIN
+from reconciler.model.actions import BOUND_TO, FLEET_STATE, LAST_DRAIN, RESUME_UPDATE
 from reconciler.model.binding import KeptProof, StuckEnd
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
@@ -56,6 +56,8 @@ class Memory:
     stuck_ends: tuple[StuckEnd, ...] = ()
     proof: KeptProof | None = None
     raises: tuple[RaiseMemory, ...] = ()
+    resumed_updates: tuple[str, ...] = ()
+    """Names of fleets, as a person wrote them."""
     namespace: str = ""
     """Of the Lease."""
     written: bool = False
@@ -68,6 +70,7 @@ class _AnnotationsWire(Struct, gc=False):
     last_drain: str | None = field(name=LAST_DRAIN, default=None)
     fleet_state: str | None = field(name=FLEET_STATE, default=None)
     bound_to: str | None = field(name=BOUND_TO, default=None)
+    resume_update: str | None = field(name=RESUME_UPDATE, default=None)
 
 
 class _LeaseMetadataWire(MetadataWire):
@@ -92,6 +95,9 @@ class _FleetMemoryWire(Struct, gc=False, omit_defaults=True):
     learned: dict[ResourceName, Amount] = field(default_factory=dict)
     learned_version: str = ""
     unseen_since: datetime | None = None
+    halted_version: str = ""
+    halted_because: str = ""
+    resumed_version: str = ""
 
 
 class _DemandWire(Struct, gc=False, omit_defaults=True):
@@ -180,10 +186,18 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
         memory,
         proof=proof,
         last_drain_at=last_drain_at,
+        resumed_updates=_names(wire.resume_update),
         namespace=metadata.namespace or "",
         written=written,
         unreadable=unreadable,
     )
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    """The names of a list with commas; a list that is absurdly long names no fleet of ours."""
+    if not text or len(text) > TEXT_MAX:
+        return ()
+    return tuple(sorted({name.strip() for name in text.split(",")}))
 
 
 def decode_fleet_state(text: str) -> Memory:
@@ -251,6 +265,9 @@ def _fleet(each: _FleetMemoryWire) -> FleetMemory:
         learned=FrozenMap(islice(sorted(each.learned.items()), RESOURCES_MAX)),
         learned_version=printable(each.learned_version),
         unseen_since=utc(each.unseen_since),
+        halted_version=printable(each.halted_version),
+        halted_because=printable(each.halted_because),
+        resumed_version=printable(each.resumed_version),
     )
 
 
@@ -351,6 +368,9 @@ def _fleet_wire(each: FleetMemory) -> _FleetMemoryWire:
         learned=dict(each.learned),
         learned_version=each.learned_version,
         unseen_since=each.unseen_since,
+        halted_version=each.halted_version,
+        halted_because=each.halted_because,
+        resumed_version=each.resumed_version,
     )
 
 

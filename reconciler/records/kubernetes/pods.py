@@ -117,7 +117,7 @@ class _StatusWire(Wire):
     start_time: datetime | None = None
     nominated_node_name: str | None = None
     container_statuses: Raw = NULL
-    """Read only of finished pods."""
+    """Read only of finished pods, and of those with restarts."""
 
 
 class _TerminatedWire(Wire):
@@ -130,6 +130,7 @@ class _ContainerStateWire(Wire):
 
 class _ContainerStatusWire(Wire):
     state: _ContainerStateWire | None = None
+    restart_count: int | None = None
 
 
 class _PodWire(Wire):
@@ -144,6 +145,7 @@ _SPEC = Decoder(_SpecWire)
 _LABELS = Decoder(dict[str, str] | None)
 _CONTAINER_STATUSES = Decoder(tuple[_ContainerStatusWire, ...] | None)
 _SHARED = Encoder()
+_RESTART_COUNT, _NEVER_RESTARTED = b'"restartCount"', b'"restartCount":0,'
 
 
 class PodDecoder:
@@ -200,6 +202,7 @@ class PodDecoder:
             deletion_at=utc(metadata.deletion_timestamp),
             started_at=utc(status.start_time),
             finished_at=_finished_at(status) if phase in {"Succeeded", "Failed"} else None,
+            restarts=_restarts(status.container_statuses),
         )
 
     def template_spec(self, raw: bytes | Raw) -> PodSpec:
@@ -275,6 +278,15 @@ def _owner(references: tuple[OwnerReferenceWire, ...] | None) -> Owner | None:
         if reference.controller:
             return Owner(kind=sys.intern(reference.kind), name=reference.name, uid=reference.uid)
     return None
+
+
+def _restarts(statuses: Raw) -> int:
+    """How often all containers were started again; most pods never were, and are not decoded."""
+    text = bytes(statuses)
+    if text.count(_NEVER_RESTARTED) == text.count(_RESTART_COUNT):
+        return 0
+    found = _CONTAINER_STATUSES.decode(statuses) or ()
+    return sum(max(0, each.restart_count or 0) for each in found)
 
 
 def _finished_at(status: _StatusWire) -> datetime | None:

@@ -111,6 +111,7 @@ def assemble(
         stuck_ends=memory.stuck_ends,
         proof=memory.proof,
         raises=memory.raises,
+        resumed_updates=memory.resumed_updates,
         ignored=tuple(sorted((*ignored, *counted))),
         relists=relists,
     )

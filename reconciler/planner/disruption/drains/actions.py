@@ -25,12 +25,11 @@ from reconciler.model.ids import FleetId
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.cool_off import cool_off
 from reconciler.planner.disruption.drains.attempts import Attempts, read_attempts
-from reconciler.planner.disruption.drains.idleness import parse_time
 from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.rules import Terms
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import rfc3339
+from reconciler.planner.text import parse_rfc3339, rfc3339
 from reconciler.planner.view import ClusterView
 
 _FORGOTTEN_AFTER = timedelta(hours=6)
@@ -117,7 +116,7 @@ def drain_started(view: ClusterView, node: Node) -> datetime | None:
     text = node.annotations.get(DRAIN_STARTED)
     if text is None:
         return None
-    return min(parse_time(text) or view.at, view.at)
+    return min(parse_rfc3339(text) or view.at, view.at)
 
 
 def last_failure(view: ClusterView, node: Node) -> Attempts | None:
@@ -130,7 +129,7 @@ def attempts_dated_again(view: ClusterView, node: Node) -> list[AnnotateNode]:
     found: list[AnnotateNode] = []
     for key in (DRAIN_FAILED, REPLACEMENT_ASKED):
         text = node.annotations.get(key, "")
-        when = parse_time(text.partition("/")[0])
+        when = parse_rfc3339(text.partition("/")[0])
         if when is not None and when > view.at:
             noted = read_attempts(text, view.at, _FORGOTTEN_AFTER)
             found.append(annotate(node, key, str(noted), "scale-in", "it was noted in the future"))

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from reconciler.planner.disruption.drains.idleness import parse_time
-from reconciler.planner.text import rfc3339
+from reconciler.planner.text import parse_rfc3339, rfc3339
 
 _DIGITS_MAX = 3
 
@@ -26,7 +25,7 @@ def read_attempts(text: str, at: datetime, forgotten_after: timedelta) -> Attemp
     A time in the future counts as now, a count that cannot be read as 1.
     """
     noted, _, number = text.partition("/")
-    latest = parse_time(noted)
+    latest = parse_rfc3339(noted)
     if latest is None:
         return None
     readable = number.isascii() and number.isdigit() and len(number) <= _DIGITS_MAX

@@ -7,6 +7,7 @@ from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.counted import counts
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.text import parse_rfc3339
 from reconciler.planner.view import ClusterView
 
 
@@ -23,24 +24,13 @@ def is_empty(builder: PlanBuilder, node: Node) -> bool:
     return not any(counts(pod) for pod in view.pods_on.get(node.name, ()))
 
 
-def parse_time(text: str) -> datetime | None:
-    """An RFC 3339 time of an annotation; None when it is not one."""
-    if not text:
-        return None
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo is not None else None
-
-
 def unneeded_since(view: ClusterView, node: Node) -> datetime | None:
     """The latest of the annotation and the Ready transition, never later than now.
 
     None without an annotation that can be read, or with one of the future, written by a clock
     that was ahead: the timer starts now, and is written again.
     """
-    noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
+    noted = parse_rfc3339(node.annotations.get(UNNEEDED_SINCE, ""))
     if noted is None or noted > view.at:
         return None
     return min(max(noted, node.ready_changed_at or noted), view.at)
@@ -52,7 +42,7 @@ def idle_since(view: ClusterView, node: Node) -> datetime | None:
     The latest of the annotation (or, without it, the end of its last finished pod) and the Ready
     transition. A transition in the future counts as now; so do the others, and the timer is noted.
     """
-    noted = parse_time(node.annotations.get(UNNEEDED_SINCE, ""))
+    noted = parse_rfc3339(node.annotations.get(UNNEEDED_SINCE, ""))
     if noted is None:
         ends = [p.finished_at for p in view.finished_on.get(node.name, ()) if p.finished_at]
         noted = max(ends, default=None)

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import DRAIN_PROGRESS
 from reconciler.model.cluster import Node
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.drains.idleness import parse_time
 from reconciler.planner.settings import ScaleInSettings
-from reconciler.planner.text import counted_noun, duration, rfc3339
+from reconciler.planner.text import counted_noun, duration, parse_rfc3339, rfc3339
 
 DRAIN_ROUNDS_MAX = 3
 """A drain begins when no more rounds are needed: each may take minutes, and the node is closed to
@@ -53,7 +52,7 @@ def drain_progress(node: Node, at: datetime) -> DrainProgress | None:
     if text is None:
         return None
     noted, *numbers = text.split("/")
-    when = parse_time(noted)
+    when = parse_rfc3339(noted)
     readable = [int(n) for n in numbers if n.isascii() and n.isdigit() and len(n) <= _DIGITS_MAX]
     if when is None or len(readable) != _NUMBERS or len(numbers) != _NUMBERS:
         most = 10**_DIGITS_MAX

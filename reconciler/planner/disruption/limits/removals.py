@@ -28,6 +28,23 @@ def settle_removals(builder: PlanBuilder) -> None:
     builder.settle_removals(suspicious=suspicious, also=STUCK_CAP)
 
 
+def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
+    """Whether a failed new node is given up with its part of the target.
+
+    It is when the rolling update that asked for it was halted: the fleet would only launch another
+    one that fails.
+    """
+    update = builder.view.inventory.updates.get(key)
+    falling = sum(
+        isinstance(action, TerminateInstance) and action.decrement
+        for removal in builder.removals
+        if removal.key == key
+        for action in removal.actions
+    )
+    status = builder.view.statuses[key]
+    return update is not None and update.halted and builder.targets[key] - falling > status.min
+
+
 def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:
     """Nodes with our taint that this plan neither ends nor gives back."""
     done = {name for name in map(_node_done_with, builder.actions) if name is not None}

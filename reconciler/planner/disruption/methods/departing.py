@@ -10,7 +10,7 @@ from reconciler.planner.disruption.voluntary import VoluntaryRun
 
 def selects(candidate: Candidate) -> bool:
     """Whether the node's fleet is to go."""
-    return candidate.reason == "drifted"
+    return candidate.outdated is None and candidate.status.settings.departing
 
 
 def propose(run: VoluntaryRun) -> None:
@@ -18,4 +18,4 @@ def propose(run: VoluntaryRun) -> None:
     run.drain(selects)
 
 
-METHOD = Method(name="drifted", policy="scale-in", propose=propose)
+METHOD = Method(name="departing", policy="scale-in", propose=propose)

@@ -42,7 +42,9 @@ def _remove(context: DisruptionContext, idle: timedelta, node: Node, status: Fle
     """As far as the limits allow."""
     builder, most = context.builder, status.settings.scale_in.empty_at_once_max
     outdated = context.view.inventory.outdated.get(node.name)
-    if not context.room.may_leave(status.key):
+    if outdated is not None and outdated.waits:
+        builder.block(node, "replacement", outdated.waits)
+    elif not context.room.may_leave(status.key):
         if budget := context.budgets.blocker(status.key, _reason(status, outdated)):
             builder.block(node, *(budget if outdated is not None else at_minimum(status)))
         else:

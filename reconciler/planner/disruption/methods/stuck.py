@@ -1,7 +1,8 @@
-"""Ends stuck instances without lowering their fleets' targets (docs/scale-in.md)."""
+"""Ends stuck instances; their fleets launch others, except for a halted rolling update."""
 
 from reconciler.model.actions import TerminateInstance
 from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP
 from reconciler.planner.text import duration
@@ -18,6 +19,12 @@ def propose(builder: PlanBuilder) -> None:
             builder.hold(STUCK_CAP, instance=instance.id)
             continue
         age = duration(view.at - instance.launched_at)
+        update = view.inventory.updates.get(stuck.key)
+        failed = update is not None and instance.launch_template_version == update.version
+        given_up = failed and target_may_fall(builder, stuck.key)
+        then = "its fleet launches another, unless its target falls"
+        if given_up:
+            then = "its fleet's rolling update is halted, and no other is launched in its place"
         action = TerminateInstance(
             instance=instance.id,
             node=None,
@@ -25,11 +32,10 @@ def propose(builder: PlanBuilder) -> None:
             fleet_id=instance.fleet_id or status.live.id,
             provider=status.settings.provider,
             region=stuck.key.region,
-            decrement=False,
+            decrement=given_up,
             precondition="never-joined",
             policy="stuck-instance",
-            because=f"launched {age} ago and still no node: "
-            "its fleet launches another, unless its target falls",
+            because=f"launched {age} ago and still no node: {then}",
         )
         builder.begin_removal(
             Removal(key=stuck.key, node=None, instance=instance.id, actions=(action,))

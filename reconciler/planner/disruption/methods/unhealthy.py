@@ -11,6 +11,7 @@ from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import protection
 from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.inventory import is_joining
@@ -107,6 +108,11 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
         builder.block(node, "may-still-run", f"not Ready for {spent}, but {kept.detail}")
         return
     status = view.statuses[key]
+    update = view.inventory.updates.get(key)
+    given_up = update is not None and node in update.new and target_may_fall(builder, key)
+    then = "its fleet launches another, unless its target falls"
+    if given_up:
+        then = "its fleet's rolling update is halted, and no other is launched in its place"
     _remove(
         builder,
         node,
@@ -118,11 +124,10 @@ def _resolve(builder: PlanBuilder, node: Node, key: FleetKey, spent: str) -> Non
             fleet_id=instance.fleet_id or (status.live.id if status.live else FleetId("")),
             provider=status.settings.provider,
             region=key.region,
-            decrement=False,
+            decrement=given_up,
             precondition="not-ready",
             policy="stuck-instance",
-            because=f"not Ready for {spent} while its instance is {instance.state}: its fleet "
-            "launches another, unless its target falls",
+            because=f"not Ready for {spent} while its instance is {instance.state}: {then}",
         ),
     )
 

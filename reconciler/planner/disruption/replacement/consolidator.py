@@ -67,11 +67,12 @@ class Consolidator:
         if not self._is_replaced(candidate):
             return []
         view = self._context.view
+        passing = view.inventory.passing
         return [
             view.row_of[name]
             for name in sorted(idle)
             if name not in view.unequipped
-            and name not in view.inventory.outdated
+            and name not in passing
             and self._may_stay(view.inventory.fleet_of_node[name])
             and self._is_better(candidate, view.inventory.fleet_of_node[name])
         ]

@@ -1,5 +1,6 @@
 """Another node of its own fleet in the place of one that is to go: the fleet is at its minimum."""
 
+from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum
@@ -24,24 +25,46 @@ def ask_for_successor(
         Whether one was asked for.
     """
     builder, key = context.builder, status.key
-    why = at_minimum(status) if outdated is None else _hindrance(context, status)
-    if why is not None or outdated is None:
-        builder.block(node, *(why or at_minimum(status)))
+    if outdated is None:
+        builder.block(node, *at_minimum(status))
         return False
     because = f"{node.name} is replaced: {outdated.because}"
-    builder.ask_for_replacements(key, 1, outdated.policy, because)
+    why = ask_for_successors(context, status, 1, outdated.policy, because)
+    if why is not None:
+        builder.block(node, *why)
+        return False
     builder.block(node, "replacement", f"it goes when a node of {key.name} came in its place")
     context.budgets.take(key)
     return True
 
 
-def _hindrance(context: DisruptionContext, status: FleetStatus) -> Blocker | None:
+def ask_for_successors(
+    context: DisruptionContext, status: FleetStatus, count: int, policy: PolicyName, because: str
+) -> Blocker | None:
+    """Ask a fleet for more nodes in the place of some of its own; a blocker when it can have none.
+
+    Args:
+        context: The run.
+        status: The fleet.
+        count: How many, at least one; as many of them as it can have are asked for.
+        policy: Whose decision it is.
+        because: Why.
+    """
+    for number in range(count):
+        why = no_successor(context, status)
+        if why is not None:
+            return why if number == 0 else None
+        context.builder.ask_for_replacements(status.key, 1, policy, because)
+    return None
+
+
+def no_successor(context: DisruptionContext, status: FleetStatus) -> Blocker | None:
     """Why its fleet cannot have one more node; None when it can."""
     builder, key = context.builder, status.key
     if status.unavailable:
         return Blocker("replacement", f"no node can come in its place: {status.unavailable}")
     if status.max is not None and builder.size_of(key) >= status.max:
-        maximum = f"its fleet is at its max_capacity of {status.max}, which is its minimum too"
+        maximum = f"its fleet is at its max_capacity of {status.max}: no node can come in its place"
         return Blocker("max-capacity", maximum)
     price = builder.view.offers[key].nano_usd_per_hour
     if any(price > limit.left for limit in cost_limits(builder, status.settings.sector)):

@@ -63,7 +63,7 @@ class DrainSimulator:
         self._begun = list(begun)
         """Relocation that stay: kube-scheduler will spread their pods too."""
         gone = set(leaving) | view.inventory.leaving | view.inventory.orphans.nodes
-        gone |= view.inventory.departing | view.inventory.outdated.keys() | view.unequipped
+        gone |= view.inventory.departing | view.inventory.passing | view.unequipped
         for name, node in view.nodes.items():
             if not is_draining(node) and name not in gone:
                 self.staying[view.row_of[name]] = True

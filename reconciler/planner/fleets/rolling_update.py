@@ -1,0 +1,354 @@
+"""Rolling updates: which drifted nodes are replaced next, what they wait for, when it halts.
+
+Nodes are replaced in batches. The nodes of a batch carry the annotation `ROLLING_UPDATE` with the
+launch template version, the time and their number in the batch. Number k is emptied when k nodes
+that came after that time are Ready, so that the fleet never has fewer Ready nodes than before.
+Everything else is read from the nodes again in each cycle; only a halt is remembered (on the Lease,
+`FleetMemory.halted_version`). Model: AWS CloudFormation's AutoScalingRollingUpdate policy
+(MinInstancesInService, MaxBatchSize, PauseTime).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from reconciler.model.actions import ROLLING_UPDATE
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import FleetKey, NodeName, Region
+from reconciler.model.memory import FleetMemory
+from reconciler.model.plan import FleetUpdate, UpdateState
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.calendar import in_window
+from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.drift import drift_of
+from reconciler.planner.fleets.fleet_nodes import FleetNodes
+from reconciler.planner.fleets.stuck import StuckInstance
+from reconciler.planner.settings import PlannerSettings, RollingUpdate
+from reconciler.planner.text import counted_noun, duration, parse_rfc3339, rfc3339
+
+CRASH_LOOP_RESTARTS: Final = 3
+"""A pod with so many restarts on a new node halts the update."""
+_PARTS: Final = 3
+_DIGITS_MAX: Final = 6
+_BECAUSE_MAX: Final = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchMark:
+    """The annotation of a node in a batch, written as `<version>/<RFC 3339>/<number>`."""
+
+    version: str
+    """The launch template version that takes its place."""
+    at: datetime
+    """When the batch began."""
+    number: int
+    """From 1; the node waits for so many new nodes."""
+
+    def __str__(self) -> str:
+        return f"{self.version}/{rfc3339(self.at)}/{self.number}"
+
+
+def read_mark(node: Node, at: datetime) -> BatchMark | None:
+    """Return the node's mark; None when it has none, or one that cannot be read or is of later."""
+    parts = node.annotations.get(ROLLING_UPDATE, "").split("/")
+    if len(parts) != _PARTS:
+        return None
+    version, noted, number = parts
+    when = parse_rfc3339(noted)
+    readable = number.isascii() and number.isdigit() and len(number) <= _DIGITS_MAX
+    if when is None or when > at or not readable or int(number) < 1:
+        return None
+    return BatchMark(version=version, at=when, number=int(number))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """The rolling update of one fleet."""
+
+    key: FleetKey
+    version: str
+    state: UpdateState
+    because: str
+    old: Mapping[NodeName, str]
+    """Why each node is drifted, in words."""
+    batch: Mapping[NodeName, BatchMark]
+    """The drifted nodes that are being replaced now, by number."""
+    new: tuple[Node, ...]
+    """Nodes that are as the fleet launches them now."""
+    spare: int
+    """How many of the fleet's Ready nodes `min_in_service` can do without; 0 when it is not set."""
+    may_go: frozenset[NodeName]
+    """Nodes of the batch that need not wait for a new node any more."""
+    batch_max: int
+    """How many nodes the next batch may have; 0 while none may begin."""
+
+    @property
+    def halted(self) -> bool:
+        """Whether it stands still until the version changes or a person lets it go on."""
+        return self.state == "halted"
+
+    @property
+    def successors(self) -> tuple[Node, ...]:
+        """New nodes that came since the batch began, Ready or not."""
+        began = min((mark.at for mark in self.batch.values()), default=None)
+        if began is None:
+            return ()
+        return tuple(n for n in self.new if n.created_at is not None and n.created_at >= began)
+
+    @property
+    def successors_wanted(self) -> int:
+        """How many of those the batch needs in all."""
+        return max((mark.number for mark in self.batch.values()), default=0)
+
+    @property
+    def shown(self) -> FleetUpdate:
+        """What the plan tells of it."""
+        return FleetUpdate(
+            fleet=self.key.name,
+            region=self.key.region,
+            version=self.version,
+            state=self.state,
+            because=self.because,
+            old=len(self.old),
+            new=len(self.new),
+        )
+
+
+def find_updates(
+    fleets: Iterable[FleetNodes],
+    instances: Mapping[NodeName, Instance],
+    stuck: Sequence[StuckInstance],
+    memories: Mapping[tuple[str, Region], FleetMemory],
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+) -> Mapping[FleetKey, Update]:
+    """Return the rolling updates that are not finished.
+
+    Args:
+        fleets: All; those that are to go as a whole, and those that EC2 does not show, have none.
+        instances: By node.
+        stuck: Instances that never joined, as far as they are to be believed.
+        memories: Which updates are halted.
+        snapshot: Pods, and the clock.
+        settings: The config.
+    """
+    rules = settings.rolling_update
+    if rules is None:
+        return {}
+    crashing: Mapping[NodeName, Pod] | None = None
+    found: dict[FleetKey, Update] = {}
+    for fleet in fleets:
+        old, new = _by_drift(fleet, instances)
+        if not old:
+            continue
+        if crashing is None:
+            crashing = _crashing_pods(snapshot.cluster.pods)
+        assert fleet.live is not None, "without it no node is known to be drifted"
+        memory = memories.get((fleet.key.name, fleet.key.region))
+        failure = ""
+        if not _is_proven(new, rules, snapshot.at):
+            failure = _failure(fleet, new, stuck, crashing, snapshot.at, settings)
+        halted = _why_halted(memory, fleet.live.launch_template_version, failure)
+        found[fleet.key] = _update(fleet, old, new, halted, snapshot.at, settings)
+    return found
+
+
+def halted_after(
+    memories: Mapping[tuple[str, Region], FleetMemory],
+    fleets: Iterable[FleetNodes],
+    updates: Mapping[FleetKey, Update],
+) -> dict[tuple[str, Region], FleetMemory]:
+    """Return the memories with the halts of this snapshot; those of earlier versions are dropped.
+
+    Args:
+        memories: By fleet and region, with what a person lifted.
+        fleets: All.
+        updates: Their rolling updates.
+    """
+    after = dict(memories)
+    for fleet in fleets:
+        place = (fleet.key.name, fleet.key.region)
+        known = after.get(place) or FleetMemory(fleet=place[0], region=place[1])
+        update = updates.get(fleet.key)
+        version = fleet.live.launch_template_version if fleet.live else ""
+        memory = known
+        if version and known.halted_version not in {"", version}:
+            memory = replace(memory, halted_version="", halted_because="")
+        if version and known.resumed_version not in {"", version}:
+            memory = replace(memory, resumed_version="")
+        if update is not None and update.halted:
+            memory = replace(memory, halted_version=update.version, halted_because=update.because)
+        if memory != known:
+            after[place] = memory
+    return after
+
+
+def with_resumed(
+    memories: Mapping[tuple[str, Region], FleetMemory], resumed: Iterable[str]
+) -> dict[tuple[str, Region], FleetMemory]:
+    """Return the memories in which no fleet that a person named is halted.
+
+    Args:
+        memories: By fleet and region.
+        resumed: Names of fleets.
+    """
+    names = frozenset(resumed)
+    return {
+        place: replace(
+            memory, halted_version="", halted_because="", resumed_version=memory.halted_version
+        )
+        if place[0] in names and memory.halted_version
+        else memory
+        for place, memory in memories.items()
+    }
+
+
+def _by_drift(
+    fleet: FleetNodes, instances: Mapping[NodeName, Instance]
+) -> tuple[dict[NodeName, str], list[Node]]:
+    """The drifted nodes of a fleet with the reasons, and those that are known not to be."""
+    old: dict[NodeName, str] = {}
+    new: list[Node] = []
+    for node in () if fleet.settings.departing else fleet.nodes:
+        drift = drift_of(fleet.live, instances.get(node.name))
+        if drift.reasons:
+            old[node.name] = ", ".join(drift.reasons.values())
+        elif not drift.unknown:
+            new.append(node)
+    return old, new
+
+
+def _crashing_pods(pods: Iterable[Pod]) -> Mapping[NodeName, Pod]:
+    """A pod that was restarted again and again, by node."""
+    return {
+        pod.node_name: pod
+        for pod in pods
+        if pod.node_name is not None and pod.restarts >= CRASH_LOOP_RESTARTS and not pod.finished
+    }
+
+
+def _is_proven(new: Iterable[Node], rules: RollingUpdate, at: datetime) -> bool:
+    """Whether a new node has been Ready for `canary_time`."""
+    watched = timedelta(seconds=rules.canary_seconds)
+    return any(n.ready and n.ready_changed_at and at - n.ready_changed_at >= watched for n in new)
+
+
+def _failure(
+    fleet: FleetNodes,
+    new: Iterable[Node],
+    stuck: Iterable[StuckInstance],
+    crashing: Mapping[NodeName, Pod],
+    at: datetime,
+    settings: PlannerSettings,
+) -> str:
+    """What shows that nodes of the new version do not work; empty when nothing does."""
+    assert fleet.live is not None
+    version = fleet.live.launch_template_version
+    limit = timedelta(seconds=settings.instance_init_seconds)
+    for each in stuck:
+        if each.key == fleet.key and each.instance.launch_template_version == version:
+            return f"instance {each.instance.id} never became a node within {duration(limit)}"
+    for node in new:
+        if node.name in crashing:
+            pod = crashing[node.name]
+            return f"pod {pod.key} on {node.name} was restarted {pod.restarts} times"
+        if not node.ready and node.created_at is not None and at - node.created_at >= limit:
+            return f"node {node.name} is not Ready {duration(at - node.created_at)} after it joined"
+    return ""
+
+
+def _why_halted(memory: FleetMemory | None, version: str, failure: str) -> str:
+    """Why the update stands still; empty while it goes on."""
+    if memory is not None and memory.halted_version == version:
+        return memory.halted_because
+    if memory is not None and memory.resumed_version == version:
+        return ""
+    return failure[:_BECAUSE_MAX]
+
+
+def _update(
+    fleet: FleetNodes,
+    old: Mapping[NodeName, str],
+    new: Sequence[Node],
+    halted: str,
+    at: datetime,
+    settings: PlannerSettings,
+) -> Update:
+    rules = settings.rolling_update
+    assert fleet.live is not None
+    assert rules is not None
+    version = fleet.live.launch_template_version
+    marks = {n.name: mark for n in fleet.nodes if n.name in old and (mark := read_mark(n, at))}
+    batch = {} if halted else {n: mark for n, mark in marks.items() if mark.version == version}
+    batch = dict(sorted(batch.items(), key=lambda each: (each[1].number, each[0])))
+    proven = _is_proven(new, rules, at)
+    state, because = _state(rules, batch, new, at, settings.timezone, proven=proven)
+    update = Update(
+        key=fleet.key,
+        version=version,
+        state=state,
+        because=because,
+        old=old,
+        batch=batch,
+        new=tuple(new),
+        spare=_spare(fleet, rules),
+        may_go=frozenset(),
+        batch_max=0 if state != "waiting" else rules.batch_max if proven else 1,
+    )
+    if halted:
+        return replace(update, state="halted", because=halted, batch_max=0)
+    return replace(update, may_go=_may_go(fleet, update))
+
+
+def _state(  # noqa: PLR0911 - one return per state
+    rules: RollingUpdate,
+    batch: Mapping[NodeName, BatchMark],
+    new: Sequence[Node],
+    at: datetime,
+    timezone: str,
+    *,
+    proven: bool,
+) -> tuple[UpdateState, str]:
+    """The state of an update that is not halted, and what it waits for."""
+    if batch:
+        nodes = counted_noun(len(batch), "node")
+        if proven:
+            return "rolling", f"a batch of {nodes} is being replaced"
+        return "canary", f"the first node is being replaced: {next(iter(batch))}"
+    ready = [n.ready_changed_at for n in new if n.ready and n.ready_changed_at is not None]
+    if new and not proven:
+        if not ready:
+            return "canary", "the first new node is not Ready yet"
+        left = min(ready) + timedelta(seconds=rules.canary_seconds) - at
+        return "canary", f"the first new node is watched for another {duration(left)}"
+    paused = timedelta(seconds=rules.pause_seconds)
+    if ready and max(ready) + paused > at:
+        return "paused", f"the next batch begins in {duration(max(ready) + paused - at)}"
+    if not _is_open(rules, at.astimezone(ZoneInfo(timezone))):
+        return "closed", "no maintenance window is open"
+    return "waiting", "the next batch may begin"
+
+
+def _is_open(rules: RollingUpdate, local: datetime) -> bool:
+    """Whether a batch may begin at a local time."""
+    found = (in_window(local, w.starts, w.ends, w.weekdays) for w in rules.windows)
+    return not rules.windows or any(found)
+
+
+def _spare(fleet: FleetNodes, rules: RollingUpdate) -> int:
+    if rules.min_in_service is None:
+        return 0
+    in_service = sum(node.ready and not is_draining(node) for node in fleet.nodes)
+    return max(0, in_service - rules.min_in_service)
+
+
+def _may_go(fleet: FleetNodes, update: Update) -> frozenset[NodeName]:
+    """The nodes of the batch whose new node is Ready, or without which enough are in service."""
+    came = sum(node.ready for node in update.successors)
+    found = {name for name, mark in update.batch.items() if mark.number <= came}
+    draining = {node.name for node in fleet.nodes if is_draining(node)}
+    staying = [name for name in update.batch if name not in draining]
+    return frozenset(found.union(staying[: update.spare]))

@@ -140,6 +140,11 @@ def _print_plan(plan: Json) -> None:
     for fleet in plan["fleets"]:
         if fleet.get("removal"):
             sys.stdout.write(f"{fleet['fleet']} is to go: {fleet['removal']}\n")
+        if update := fleet.get("rolling_update"):
+            sys.stdout.write(
+                f"{fleet['fleet']} is updated to version {update['version']}: {update['state']}, "
+                f"{update['because']}; {update['new']} of {update['old'] + update['new']} nodes\n"
+            )
     cost = plan["cost"]
     sys.stdout.write(
         f"\n{plan['pods_pending']} pods pending, {plan['pods_unplaceable']} of them unplaceable; "

@@ -38,6 +38,7 @@ PASSING: Final = frozenset(
         "max-empty-at-once",
         "max-non-empty-at-once",
         "not-ready",
+        "rolling-update",
         "unneeded-time",
     }
 )

@@ -62,6 +62,7 @@ class LogReporter:
         self._log_skew(plan.clock_skew_seconds)
         self._log_unplaceable(plan.unplaceable)
         self._log_unavailable(plan)
+        self._log_updates(plan)
         self._log_findings(snapshot, plan)
 
     def action_ended(self, outcome: Outcome) -> None:
@@ -170,6 +171,22 @@ class LogReporter:
         for place in sorted(self._unavailable - now.keys()):
             self._log.info(events.FLEET_AVAILABLE, fleet=place[0], region=place[1])
         self._unavailable = frozenset(now)
+
+    def _log_updates(self, plan: Plan) -> None:
+        """Where each rolling update stands: at each change, and every two minutes."""
+        for update in plan.updates:
+            place = (update.fleet, update.region)
+            if self._repeats.is_news(events.ROLLING_UPDATE, *place, update.version, update.state):
+                self._say("warning" if update.state == "halted" else "info")(
+                    events.ROLLING_UPDATE,
+                    fleet=update.fleet,
+                    region=update.region,
+                    version=update.version,
+                    state=update.state,
+                    reason=update.because,
+                    old=update.old,
+                    new=update.new,
+                )
 
     def _log_findings(self, snapshot: Snapshot, plan: Plan) -> None:
         """Missing fleets, held nodes, silent regions, unreadable objects: now and then."""

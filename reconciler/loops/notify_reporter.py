@@ -46,6 +46,12 @@ class NotifyReporter:
             place = f"{fleet.fleet} ({fleet.region})"
             if fleet.unavailable and self._repeats.is_news("unavailable", place):
                 self._lines.append(f"{place} is asked for nothing: {fleet.unavailable}")
+        for update in plan.updates:
+            place = f"{update.fleet} ({update.region})"
+            halted = update.state == "halted"
+            if halted and self._repeats.is_news("halted", place, update.version):
+                what = f"rolling update to launch template version {update.version} is halted"
+                self._lines.append(f"{place}: {what}: {update.because}")
         self._tell_unplaceable(plan)
         if plan.orphans and self._repeats.is_news("orphans"):
             self._lines.append(f"{counted_noun(plan.orphans, 'instance')} of ours without a fleet")

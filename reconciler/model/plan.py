@@ -70,44 +70,6 @@ class Kept:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetPlan:
-    """One fleet's numbers before and after."""
-
-    fleet: str
-    region: Region
-    current: int
-    joined: int
-    launching: int
-    target: int
-    min: int
-    max: int | None
-    state: str
-    """EC2's word; `missing` when EC2 does not have the fleet, `unknown` when it does not answer."""
-    unavailable: str = ""
-    """Why it cannot be asked for more now; empty when it can."""
-    awaited: int = 0
-    """Instances that EC2 is asked for, by this plan or before, and has not launched; none while
-    the fleet is unavailable."""
-    removal: str = ""
-    """What its approved removal or replacement waits for; empty when it is not to go, or has no
-    node left."""
-
-
-DriftReason = Literal["launch-template-version", "instance-type"]
-"""What of a node its fleet would launch otherwise."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriftedNodes:
-    """Nodes of one fleet that it would no longer launch as they are, for one reason."""
-
-    fleet: str
-    region: Region
-    reason: DriftReason
-    nodes: int
-
-
 UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "halted"]
 """`waiting`: the next batch may begin. `canary`: the first new node comes or is watched. `rolling`:
 a batch is replaced. `paused`: between two batches. `closed`: outside of all maintenance windows.
@@ -130,6 +92,46 @@ class FleetUpdate:
     """Nodes that are still to be replaced."""
     new: int
     """Nodes that are as the fleet launches them now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetPlan:
+    """One fleet's numbers before and after."""
+
+    fleet: str
+    region: Region
+    current: int
+    joined: int
+    launching: int
+    target: int
+    min: int
+    max: int | None
+    state: str
+    """EC2's word; `missing` when EC2 does not have the fleet, `unknown` when it does not answer."""
+    unavailable: str = ""
+    """Why it cannot be asked for more now; empty when it can."""
+    awaited: int = 0
+    """Instances that EC2 is asked for, by this plan or before, and has not launched; none while
+    the fleet is unavailable."""
+    removal: str = ""
+    """What its approved removal or replacement waits for; empty when it is not to go, or has no
+    node left."""
+    update: FleetUpdate | None = None
+    """Its rolling update; None when it has none, or it is finished."""
+
+
+DriftReason = Literal["launch-template-version", "instance-type"]
+"""What of a node its fleet would launch otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftedNodes:
+    """Nodes of one fleet that it would no longer launch as they are, for one reason."""
+
+    fleet: str
+    region: Region
+    reason: DriftReason
+    nodes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,5 +217,8 @@ class Plan:
     """What the snapshot shows of the notices that the interruption queue told."""
     drifted: tuple[DriftedNodes, ...] = ()
     """Nodes that their fleets would launch otherwise, by reason; only those that there are."""
-    updates: tuple[FleetUpdate, ...] = ()
-    """Rolling updates that are not finished."""
+
+    @property
+    def updates(self) -> tuple[FleetUpdate, ...]:
+        """Rolling updates that are not finished."""
+        return tuple(fleet.update for fleet in self.fleets if fleet.update is not None)

@@ -136,7 +136,6 @@ def _finish(builder: PlanBuilder) -> Plan:
         outdated=Counter(each.reason for each in view.inventory.outdated.values()),
         notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
-        updates=tuple(update.shown for update in view.inventory.updates.values()),
     )
 
 
@@ -217,6 +216,7 @@ def _fleet_plan(
     builder: PlanBuilder, status: FleetStatus, kept: Mapping[NodeName, Kept]
 ) -> FleetPlan:
     awaited = max(0, builder.targets[status.key] - status.provided)
+    update = builder.view.inventory.updates.get(status.key)
     return FleetPlan(
         fleet=status.key.name,
         region=status.key.region,
@@ -230,6 +230,7 @@ def _fleet_plan(
         unavailable=status.unavailable,
         awaited=0 if status.unavailable else awaited,
         removal=removal_of(builder.view, status, kept),
+        update=None if update is None else update.shown,
     )
 
 

@@ -17,7 +17,15 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.ids import PodKey, Region
-from reconciler.model.plan import Cost, FleetPlan, Held, Placement, Plan, Unplaceable
+from reconciler.model.plan import (
+    Cost,
+    FleetPlan,
+    FleetUpdate,
+    Held,
+    Placement,
+    Plan,
+    Unplaceable,
+)
 from reconciler.model.snapshot import Ignored
 from reconciler.records.binding import binding_to_json
 from reconciler.records.times import rfc3339
@@ -191,6 +199,17 @@ def _fleet(fleet: FleetPlan) -> Json:
         "max": fleet.max,
         "state": fleet.state,
         **removal,
+        **({"rolling_update": _update(fleet.update)} if fleet.update else {}),
+    }
+
+
+def _update(update: FleetUpdate) -> Json:
+    return {
+        "version": update.version,
+        "state": update.state,
+        "because": update.because,
+        "old": update.old,
+        "new": update.new,
     }
 
 

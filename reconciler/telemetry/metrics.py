@@ -37,6 +37,7 @@ RAISED_NODES: Final = _name("raised_nodes")
 RAISE_NODES_LEFT: Final = _name("raise_nodes_left")
 ORPHAN_INSTANCES: Final = _name("orphan_instances")
 NODES_DRIFTED: Final = _name("nodes_drifted")
+ROLLING_UPDATE: Final = _name("rolling_update")
 GITOPS_STAGE: Final = _name("gitops_stage")
 FLEET_DRIFT: Final = _name("fleet_drift")
 LAST_SUCCESS_AGE: Final = _name("last_success_age_seconds")
@@ -88,6 +89,7 @@ ALL: Final = (
     DEMAND_QUARANTINED,
     ORPHAN_INSTANCES,
     NODES_DRIFTED,
+    ROLLING_UPDATE,
     FLEET_DRIFT,
     GITOPS_STAGE,
     LAST_SUCCESS_AGE,

@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from reconciler.gitops.status import STAGES, ClusterProgress
 from reconciler.model.binding import Binding, Verdict
-from reconciler.model.plan import FleetPlan, Plan
+from reconciler.model.plan import UPDATE_STATES, FleetPlan, Plan
 from reconciler.telemetry import metrics as names
 from reconciler.web.board import StatusBoard
 from reconciler.web.status import pending_pods, unplaceable_by_code
@@ -67,7 +67,7 @@ def _of_progress(progress: Iterable[ClusterProgress]) -> Metric:
     return stages
 
 
-def _of_drifted(plan: Plan) -> Metric:
+def _of_drifted(plan: Plan) -> Iterator[Metric]:
     drifted = GaugeMetricFamily(
         names.NODES_DRIFTED,
         "Nodes that their fleet would launch otherwise, by reason.",
@@ -75,7 +75,16 @@ def _of_drifted(plan: Plan) -> Metric:
     )
     for each in plan.drifted:
         drifted.add_metric([each.fleet, each.region, each.reason], each.nodes)
-    return drifted
+    yield drifted
+    updates = GaugeMetricFamily(
+        names.ROLLING_UPDATE,
+        "1 for the state of a fleet's rolling update; none where none is under way.",
+        labels=["fleet", "region", "state"],
+    )
+    for update in plan.updates:
+        for state in UPDATE_STATES:
+            updates.add_metric([update.fleet, update.region, state], int(state == update.state))
+    yield updates
 
 
 def _of_plan(plan: Plan) -> Iterator[Metric]:
@@ -119,7 +128,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield _gauge(
         names.ORPHAN_INSTANCES, "Instances with our tags whose fleet is gone.", plan.orphans
     )
-    yield _of_drifted(plan)
+    yield from _of_drifted(plan)
     yield _of_fleets(
         names.FLEET_UNAVAILABLE,
         "1 while a fleet cannot be asked for more.",

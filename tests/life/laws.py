@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from reconciler.adapters.memory import Call
-from reconciler.model.actions import INTERRUPTION, REPLACEMENT_SET, AnnotateNode
+from reconciler.model.actions import INTERRUPTION, REPLACEMENT_SET, ROLLING_UPDATE, AnnotateNode
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
@@ -269,7 +269,9 @@ class Laws:
         settings = self._stage.process.settings
         at_once = max(f.scale_in.non_empty_at_once_max for f in settings.fleets())
         consolidating = max(at_once, self._asked_for_sets) if settings.consolidation else 0
-        if target > max(before, members, least) + waiting + consolidating + 1:
+        updating = sum(ROLLING_UPDATE in node.annotations for node in self._world.nodes())
+        more = waiting + consolidating + updating + 1
+        if target > max(before, members, least) + more:
             self._break(f"{name} raised from {before} to {target} for {waiting} pods")
 
     def _needed_nodes(self, fleet_id: FleetId) -> Iterator[Node]:

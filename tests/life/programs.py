@@ -51,6 +51,7 @@ class Config:
     over_subscription: float = 0.0
     consolidation: bool = False
     regions: int = 1
+    rolling_update: bool = False
     unhurried: bool = False
     """Calls take no time: nothing happens between observing and acting."""
 

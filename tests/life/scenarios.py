@@ -292,6 +292,21 @@ def _recommendation(scene: Scene) -> None:
     scene.later(100, lambda: scene.world.recommend_leaving(instance))
 
 
+def _new_image(scene: Scene) -> None:
+    """Three nodes are replaced: one, and when it has been watched the two others together."""
+    scene.set_target("primary-small", 3)
+    scene.world.advance(60)
+    scene.pods("web", "2500m", 3)
+    scene.later(100, lambda: scene.world.change_template(scene.stage.fleets["primary-small", HOME]))
+
+
+def _failing_image(scene: Scene) -> None:
+    """The same with an image whose nodes never join."""
+    fleet = scene.stage.fleets["primary-small", HOME]
+    _new_image(scene)
+    scene.later(100, lambda: scene.world.never_join(fleet))
+
+
 _USUAL = Config(unhurried=True)
 SCENARIOS = (
     Scenario("scale-up from zero", _scale_up, 120),
@@ -315,6 +330,16 @@ SCENARIOS = (
         700,
         replace(_USUAL, consolidation=True),
         evicts=True,
+    ),
+    Scenario(
+        "a new image is rolled out",
+        _new_image,
+        600,
+        replace(_USUAL, rolling_update=True),
+        evicts=True,
+    ),
+    Scenario(
+        "a new image fails", _failing_image, 900, replace(_USUAL, rolling_update=True)
     ),
     Scenario("the maximum is lowered", _maximum, 300),
     Scenario(

@@ -6,7 +6,12 @@ from typing import Any
 from reconciler.adapters.memory import Delays, FleetShape, MemoryWorld
 from reconciler.model.cluster import Node, Resources
 from reconciler.model.ids import FleetId, NodeName, Region
-from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.planner.settings import (
+    FleetSettings,
+    PlannerSettings,
+    RollingUpdate,
+    ScaleInSettings,
+)
 from tests.builders import AWAY, HOME, amounts, labelled, make_fleet_settings, make_settings
 from tests.life.process import Process
 from tests.life.programs import Config
@@ -14,6 +19,7 @@ from tests.life.programs import Config
 INIT_SECONDS = 300
 UNREADY_SECONDS = 240
 SETTLE_SECONDS = 60
+ROLLING_UPDATE = RollingUpdate(batch_max=2, pause_seconds=20, canary_seconds=60)
 SMALL = amounts(cpu=4, memory="16Gi", pods=20)
 LARGE = amounts(cpu=8, memory="32Gi", pods=20)
 DELAYS = Delays(
@@ -121,6 +127,7 @@ def settings_of(config: Config, fleets: tuple[FleetSettings, ...]) -> PlannerSet
         instance_init_seconds=INIT_SECONDS,
         unready_seconds=UNREADY_SECONDS,
         search_budget_seconds=0.0,
+        rolling_update=ROLLING_UPDATE if config.rolling_update else None,
     )
 
 

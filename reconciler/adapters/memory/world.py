@@ -131,6 +131,11 @@ class MemoryWorld:
         """Instances of a fleet do not become nodes (a bad AMI), or do so again."""
         self._record(fleet_id).joins = not never
 
+    def change_template(self, fleet_id: FleetId) -> None:
+        """A fleet's launch template has a new version, of which its next instances are."""
+        record = self._record(fleet_id)
+        record.version = str(int(record.version) + 1)
+
     def end_instance(self, instance_id: InstanceId) -> None:
         """An instance ends from outside: a failure, a person."""
         self.fleets.terminate(instance_id)

@@ -11,10 +11,8 @@ from reconciler.model.errors import ConfigError
 from tests.unit.config.documents import COMPLETE, config_of, with_fleets
 
 ASKED = {
-    "maintenance_windows": "maintenance_windows: [{starts: '22:00', ends: '04:00'}]\n",
     "spot_rescheduler.enabled": "spot_rescheduler: {enabled: true}\n",
     "descheduler.enabled": "descheduler: {enabled: true}\n",
-    "rolling_update.enabled": "rolling_update: {enabled: yes}\n",
     "spot_return.enabled": "spot_return: {enabled: true}\n",
     "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
 }
@@ -82,7 +80,7 @@ def test_auto_scaling_group_is_refused_by_run_and_a_warning_of_validate() -> Non
 
 def test_it_comes_together_with_the_other_faults() -> None:
     """All faults in one go, also where one of them hides the typed config."""
-    text = "rolling_update: {enabled: true}\nbogus: 1\n"
+    text = ASKED["headroom"] + "bogus: 1\n"
     assert [code for code, _, _ in told(text)] == [NOT_ACTED_ON, "config/unknown-key"]
 
 

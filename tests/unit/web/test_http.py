@@ -15,7 +15,7 @@ from reconciler.gitops.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
 from reconciler.model.ids import Region
-from reconciler.model.plan import DriftedNodes
+from reconciler.model.plan import DriftedNodes, FleetUpdate
 from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
@@ -228,6 +228,17 @@ def test_latency_of_changes_is_counted_by_source(scene: Scene) -> None:
     assert f'{name}_count{{source="kubernetes/Pod"}} 1.0' in text
 
 
+UPDATE = FleetUpdate(
+    fleet="primary-small",
+    region=Region("us-west-2"),
+    version="8",
+    state="halted",
+    because="it never joined",
+    old=3,
+    new=0,
+)
+
+
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
@@ -236,7 +247,7 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
         raised(),
         pods=(pod,),
         unplaceable=unplaceable,
-        fleets=(fleet(),),
+        fleets=(replace(fleet(), update=UPDATE),),
         raise_nodes_left=7,
         drifted=(
             DriftedNodes(

@@ -32,17 +32,19 @@ def target_may_fall(builder: PlanBuilder, key: FleetKey) -> bool:
     """Whether a failed new node is given up with its part of the target.
 
     It is when the rolling update that asked for it was halted: the fleet would only launch another
-    one that fails.
+    one that fails. A target below what EC2 holds has been lowered for it already.
     """
-    update = builder.view.inventory.updates.get(key)
+    view = builder.view
+    update, status = view.inventory.updates.get(key), view.statuses[key]
     falling = sum(
         isinstance(action, TerminateInstance) and action.decrement
         for removal in builder.removals
         if removal.key == key
         for action in removal.actions
     )
-    status = builder.view.statuses[key]
-    return update is not None and update.halted and builder.targets[key] - falling > status.min
+    if update is None or not update.halted or builder.targets[key] - falling <= status.min:
+        return False
+    return builder.targets[key] >= status.provided
 
 
 def still_draining(builder: PlanBuilder) -> frozenset[NodeName]:

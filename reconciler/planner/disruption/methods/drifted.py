@@ -43,18 +43,22 @@ def propose(run: VoluntaryRun) -> None:
     """Go on with the batches, and begin the next ones."""
     context = run.context
     for update in context.view.inventory.updates.values():
+        _explain(context, update)
         _forget_old_marks(context, update)
         status = context.view.statuses[update.key]
         if update.batch:
             _ask(context, status, update)
         elif update.batch_max:
             _begin(context, status, update)
-        for name in update.old:
-            if name not in update.batch:
-                code = "rolling-update" if update.state != "halted" else "rolling-update-halted"
-                detail = f"{update.old[name]}; {update.because}"
-                context.builder.block(context.view.nodes[name], code, detail)
     run.drain(selects)
+
+
+def _explain(context: DisruptionContext, update: Update) -> None:
+    """Say of drifted nodes outside of a batch what they wait for."""
+    code = "rolling-update-halted" if update.halted else "rolling-update"
+    for name in update.old.keys() - update.batch.keys():
+        detail = f"{update.old[name]}; {update.because}"
+        context.builder.block(context.view.nodes[name], code, detail)
 
 
 def _forget_old_marks(context: DisruptionContext, update: Update) -> None:

@@ -1,0 +1,129 @@
+"""A version whose first node does not work halts its rolling update."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import (
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import InstanceId
+from reconciler.model.memory import FleetMemory
+from tests.builders import (
+    HOME,
+    ago,
+    make_fleet,
+    make_instance,
+    make_node,
+)
+from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.updated_fleet import (
+    FLEET,
+    NEW,
+    drained,
+    made_of,
+    marked,
+    node,
+    state,
+)
+from tests.unit.planner.scale_in.scene import (
+    full,
+    make_scene_fleet,
+    on,
+)
+
+
+def never_joined() -> Instance:
+    """An instance of version 8 that is no node 20 minutes after its launch."""
+    sample = make_instance(
+        make_node("x", FLEET), make_fleet(FLEET), launched_at=ago(1200), launch_template_version=NEW
+    )
+    return replace(sample, id=InstanceId("i-x"))
+
+
+CRASHING = on("c", "app", restarts=3)
+
+
+@pytest.mark.parametrize(
+    ("objects", "more", "because"),
+    [
+        ((), [never_joined()], "i-x never became a node"),
+        ((node("c", 1000, ready=False),), [], "c is not Ready 16m40s after it joined"),
+        ((node("c", 120), CRASHING), [], "app on c was restarted 3 times"),
+    ],
+)
+def test_version_that_does_not_work_halts_the_update(
+    objects: tuple[Any, ...], more: list[Instance], because: str
+) -> None:
+    """One node is lost, and no other pod is moved."""
+    batch: list[Node | Pod] = [node("a", mark=1, began=1300), node("b"), full("a"), full("b")]
+    made = made_of(*batch, *objects, new="c", more=more, target=3)
+    assert state(made) == "halted"
+    (update,) = made.updates
+    assert because in update.because
+    assert marked(made) == {"a": None}
+    assert drained(made) == []
+    assert {k.code for k in made.kept} >= {"rolling-update-halted"}
+    (memory,) = [m for m in made.memories if m.halted_version]
+    assert (memory.halted_version, memory.halted_because) == (NEW, update.because)
+
+
+def test_halted_update_gives_up_the_node_that_it_asked_for() -> None:
+    """Its fleet would launch one after the other that never joins."""
+    made = made_of(node("a"), node("b"), full("a"), full("b"), more=[never_joined()], target=3)
+    ends = [(a.instance, a.decrement) for a in made.actions if isinstance(a, TerminateInstance)]
+    assert ends == [("i-x", True)]
+    assert targets(made) == []
+    least = make_scene_fleet(min_capacity=3)
+    nodes = [node("a", fleet=least), node("b", fleet=least)]
+    made = made_of(*nodes, full("a"), full("b"), more=[never_joined()], target=3, fleet=least)
+    ends = [(a.instance, a.decrement) for a in made.actions if isinstance(a, TerminateInstance)]
+    assert ends == [("i-x", False)]
+
+
+def remembered(**changed: Any) -> tuple[FleetMemory, ...]:
+    """What the Lease says of the fleet."""
+    return (FleetMemory(fleet=FLEET.name, region=HOME, **changed),)
+
+
+def test_halt_lasts_until_the_version_changes() -> None:
+    """The failed node is gone by then, and the next one would fail as well."""
+    objects: list[Node | Pod] = [node("a"), node("b"), full("a"), full("b")]
+    known = remembered(halted_version=NEW, halted_because="it did not work")
+    made = made_of(*objects, memories=known)
+    assert state(made) == "halted"
+    assert made.updates[0].because == "it did not work"
+    assert marked(made) == {}
+    made = made_of(*objects, memories=remembered(halted_version="6", halted_because="old"))
+    assert state(made) == "waiting"
+    assert [m for m in made.memories if m.halted_version] == []
+
+
+def test_person_lets_a_halted_update_go_on() -> None:
+    """The cause was another one; the same sign must not halt it at once again."""
+    objects: list[Node | Pod] = [
+        node("a"),
+        node("b"),
+        full("a"),
+        full("b"),
+        node("c", 120),
+        CRASHING,
+    ]
+    known = remembered(halted_version=NEW, halted_because="it did not work")
+    made = made_of(*objects, new="c", memories=known, resumed_updates=("elsewhere",))
+    assert state(made) == "halted"
+    made = made_of(*objects, new="c", memories=known, resumed_updates=(FLEET.name,))
+    assert state(made) == "canary"
+    (memory,) = [m for m in made.memories if m.resumed_version]
+    assert (memory.halted_version, memory.resumed_version) == ("", NEW)
+    made = made_of(*objects, new="c", memories=(memory,))
+    assert state(made) == "canary"
+
+
+def test_crash_loop_after_the_canary_is_no_reason_to_halt() -> None:
+    """Some pod crashes every day in a large cluster."""
+    objects: list[Node | Pod] = [node("a"), node("c", 1200), full("a"), CRASHING]
+    assert state(made_of(*objects, new="c")) == "waiting"

@@ -1,0 +1,242 @@
+"""Rolling updates: drifted nodes are replaced batch by batch."""
+
+from dataclasses import replace
+from datetime import time
+
+import pytest
+
+from reconciler.model.actions import (
+    DRAIN_STARTED,
+    ROLLING_UPDATE,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.plan import FleetUpdate
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import (
+    DisruptionBudget,
+    MaintenanceWindow,
+    RollingUpdate,
+)
+from reconciler.planner.text import rfc3339
+from tests.builders import (
+    HOME,
+    NOW,
+    ago,
+    make_cloud,
+    make_fleet,
+    make_instance,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.disruption.interrupted_nodes import targets
+from tests.unit.planner.disruption.updated_fleet import (
+    FLEET,
+    NEW,
+    OLD,
+    TAINT,
+    drained,
+    made_of,
+    marked,
+    node,
+    state,
+)
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    full,
+    kept,
+    make_scene_fleet,
+    on,
+    told,
+)
+
+
+def test_first_batch_of_a_version_is_one_node() -> None:
+    """A new image that does not work must cost one node, not a batch of them."""
+    made = made_of(node("a"), node("b", 7200), full("a"), full("b"))
+    assert marked(made) == {"b": "8/1"}
+    assert targets(made) == []
+    assert drained(made) == []
+    update = FleetUpdate(
+        fleet=FLEET.name,
+        region=HOME,
+        version=NEW,
+        state="waiting",
+        because="the next batch may begin",
+        old=2,
+        new=0,
+    )
+    assert made.updates == (update,)
+
+
+def test_nothing_is_replaced_while_it_is_switched_off() -> None:
+    """Drift alone is told, and moves no pod."""
+    nodes = [node("a"), node("b")]
+    live = make_fleet(FLEET, 2, launch_template_id="lt-1", launch_template_version=NEW)
+    instances = [make_instance(n, live, launch_template_version=OLD) for n in nodes]
+    cloud = make_cloud(live, instances=instances, instances_known=True)
+    made = plan(make_snapshot(*nodes, full("a"), full("b"), cloud=cloud), make_settings(FLEET))
+    assert made.updates == ()
+    assert marked(made) == {}
+
+
+def test_node_of_a_batch_has_a_new_node_asked_for_once() -> None:
+    """The fleet never has fewer Ready nodes than before; and no plan of the boot buys another."""
+    objects: list[Node | Pod] = [node("a", mark=1, began=5), node("b"), full("a"), full("b")]
+    made = made_of(*objects)
+    assert targets(made) == [(2, 3)]
+    assert drained(made) == []
+    assert kept(made)["a"] == "replacement"
+    assert state(made) == "canary"
+    again = made_of(*objects, target=3)
+    assert targets(again) == []
+    assert drained(again) == []
+
+
+def test_node_of_a_batch_is_drained_when_its_new_node_is_ready() -> None:
+    """Its pods go to the new node, and never to one that is to be replaced itself."""
+    objects: list[Node | Pod] = [node("a", mark=1), node("b"), on("a"), on("b")]
+    waiting = made_of(*objects, node("c", 60, ready=False), new="c")
+    assert drained(waiting) == []
+    assert targets(waiting) == []
+    made = made_of(*objects, node("c", 60), new="c")
+    assert drained(made) == ["a"]
+    assert told(made, EvictPod) == ["on-a"]
+    assert {p.node for p in made.placements if p.moved_from} == {"c"}
+    (taint,) = [a for a in made.actions if isinstance(a, TaintNode)]
+    assert (taint.taint, taint.policy) == (TAINT, "rolling-update")
+    assert "launch template version 8" in taint.because
+
+
+def test_second_node_of_a_batch_waits_for_the_second_new_node() -> None:
+    """Two that left for one would be one node too few."""
+    objects: list[Node | Pod] = [node("a", mark=1), node("b", mark=2), full("a"), full("b")]
+    made = made_of(*objects, node("c", 60), node("p", 9000), new="c p", target=5)
+    assert drained(made) == ["a"]
+    assert kept(made)["b"] == "replacement"
+    made = made_of(*objects, node("c", 60), node("d", 60), node("p", 9000), new="c d p")
+    assert drained(made) == ["a", "b"]
+
+
+def test_drained_node_is_ended_with_its_part_of_the_target() -> None:
+    """The target was raised for the node in its place."""
+    gone = node("a", mark=1, taints=(TAINT,), annotations={DRAIN_STARTED: rfc3339(ago(30))})
+    made = made_of(gone, node("b"), node("c", 60), full("b"), full("c"), new="c")
+    ends = [x for x in made.actions if isinstance(x, TerminateInstance)]
+    assert [(x.node, x.decrement, x.policy) for x in ends] == [("a", True, "rolling-update")]
+
+
+@pytest.mark.parametrize(
+    ("age", "found"), [(30, "canary"), (599, "canary"), (601, "waiting"), (7000, "waiting")]
+)
+def test_others_follow_when_the_first_new_node_was_watched(age: float, found: str) -> None:
+    """A crash loop shows after minutes, not at once."""
+    made = made_of(node("a"), node("b"), node("c", age), full("a"), full("b"), full("c"), new="c")
+    assert state(made) == found
+    assert sorted(marked(made)) == (["a", "b"] if found == "waiting" else [])
+
+
+def test_next_batch_waits_for_the_pause() -> None:
+    """Whoever watches the service needs a moment between two batches."""
+    pods = [full(name) for name in ("a", "p", "c")]
+    made = made_of(node("a"), node("p", 9000), node("c", 90), *pods, new="p c")
+    assert state(made) == "paused"
+    assert marked(made) == {}
+    assert kept(made)["a"] == "rolling-update"
+
+
+@pytest.mark.parametrize(("at", "found"), [("10:00", "closed"), ("22:30", "waiting")])
+def test_batches_begin_within_maintenance_windows_only(at: str, found: str) -> None:
+    """Whoever is on call chooses when nodes change."""
+    window = MaintenanceWindow(starts=time(22), ends=time(4))
+    moment = NOW.replace(hour=int(at[:2]), minute=int(at[3:]))
+    nodes = [replace(node("a"), created_at=None), replace(node("b"), created_at=None)]
+    made = made_of(*nodes, full("a"), full("b"), rules=RollingUpdate(windows=(window,)), at=moment)
+    assert state(made) == found
+    assert bool(marked(made)) == (found == "waiting")
+
+
+def test_begun_batch_is_finished_when_its_window_closes() -> None:
+    """Half a batch would stand there until the next night."""
+    window = MaintenanceWindow(starts=time(0), ends=time(0, 1))
+    rules = RollingUpdate(windows=(window,))
+    made = made_of(node("a", mark=1), node("c", 60), on("a"), new="c", rules=rules)
+    assert drained(made) == ["a"]
+
+
+def test_min_in_service_lets_nodes_go_before_their_new_node_has_come() -> None:
+    """Teams with room to spare replace faster."""
+    rules = RollingUpdate(batch_max=2, min_in_service=2)
+    objects: list[Node | Pod] = [
+        node("p", 9000),
+        node("a", mark=1, began=5),
+        node("b", mark=2, began=5),
+    ]
+    made = made_of(*objects, on("a"), on("b"), on("p"), new="p", rules=rules)
+    assert drained(made) == ["a"]
+    assert targets(made) == [(3, 5)]
+
+
+def test_fleet_at_its_maximum_says_what_to_do() -> None:
+    """It would stand still without a word."""
+    fleet = make_scene_fleet(max_capacity=2)
+    nodes = [node("a", fleet=fleet), node("b", fleet=fleet)]
+    made = made_of(*nodes, full("a"), full("b"), fleet=fleet)
+    assert marked(made) == {}
+    assert kept(made)["a"] == "max-capacity"
+
+
+def test_protected_nodes_are_passed_over() -> None:
+    """A node that may not go must not hold up all others."""
+    kept_node = node("a", 9000, annotations={"fleet-reconciler.io/do-not-disrupt": "true"})
+    made = made_of(kept_node, node("b"), full("a"), full("b"))
+    assert marked(made) == {"b": "8/1"}
+
+
+def test_disruption_budget_holds_the_update() -> None:
+    """`drifted` is its reason."""
+    budget = DisruptionBudget(nodes=0, reasons=frozenset({"drifted"}))
+    made = made_of(
+        node("a"), node("b"), full("a"), full("b"), settings={"disruption_budgets": (budget,)}
+    )
+    assert marked(made) == {}
+
+
+def test_empty_node_waits_for_its_idle_time_as_ever() -> None:
+    """Nothing needs a node in its place."""
+    made = made_of(node("a"), node("b"), full("b"))
+    assert marked(made) == {"b": "8/1"}
+    least = make_scene_fleet(min_capacity=2)
+    nodes = [node("a", fleet=least), node("b", 1800, fleet=least)]
+    made = made_of(*nodes, full("b"), fleet=least)
+    assert marked(made) == {"a": "8/1"}
+    nodes = [node("a", fleet=least, mark=1), node("b", fleet=least)]
+    waits = made_of(*nodes, full("b"), fleet=least, target=3)
+    assert drained(waits) == []
+    assert kept(waits)["a"] == "replacement"
+    goes = made_of(*nodes, node("c", 60, fleet=least), full("b"), new="c", fleet=least)
+    assert drained(goes) == ["a"]
+
+
+def test_node_that_cannot_be_emptied_leaves_its_batch() -> None:
+    """The others would wait for it without end."""
+    blocked = on("a", labels={"job": "x"}, annotations={"fleet-reconciler.io/do-not-disrupt": "t"})
+    objects: list[Node | Pod] = [node("a", mark=1, began=2000), node("b"), full("b")]
+    stays = made_of(*objects, node("c", 600), blocked, new="c")
+    assert marked(stays) == {}
+    made = made_of(*objects, node("c", 1200), blocked, new="c")
+    assert marked(made) == {"a": None}
+    assert ("a", "drain-failed") in {(name, key) for name, key, _ in annotations_set(made)}
+
+
+@pytest.mark.parametrize(
+    "text", ["8", "8/x/1", f"8/{rfc3339(ago(-60))}/1", f"8/{rfc3339(NOW)}/0", "8//1", "8/2026/a/b"]
+)
+def test_mark_that_cannot_be_read_is_taken_off(text: str) -> None:
+    """A person may have edited it; a mark of the future would hold for long."""
+    made = made_of(node("a", annotations={ROLLING_UPDATE: text}), full("a"))
+    assert ("a", "rolling-update", None) in annotations_set(made)
+    assert drained(made) == []
+    assert targets(made) == []

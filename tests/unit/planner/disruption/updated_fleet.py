@@ -1,0 +1,115 @@
+"""A fleet whose launch template has a new version, for tests of rolling updates."""
+
+from dataclasses import replace
+from typing import Any
+
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    ROLLING_UPDATE,
+    TaintNode,
+)
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.fleet import Instance
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import (
+    FleetSettings,
+    RollingUpdate,
+)
+from reconciler.planner.text import rfc3339
+from tests.builders import (
+    NOW,
+    ago,
+    kept_proof,
+    make_cloud,
+    make_fleet,
+    make_instance,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    make_scene_fleet,
+)
+
+FLEET = make_scene_fleet()
+RULES = RollingUpdate(batch_max=2)
+OLD, NEW = "7", "8"
+TAINT = Taint(key=DRAINING_TAINT, value="rolling-update", effect="NoSchedule")
+
+
+def node(name: str, age: float = 3600, **changed: Any) -> Node:
+    """A node of a certain age; `mark` is its number in a batch that began 10 minutes ago."""
+    number, began = changed.pop("mark", 0), changed.pop("began", 600)
+    fleet = changed.pop("fleet", FLEET)
+    own = {ROLLING_UPDATE: f"{NEW}/{rfc3339(ago(began))}/{number}"} if number else {}
+    own |= changed.pop("annotations", {})
+    ready = changed.pop("ready_changed_at", ago(age))
+    return make_node(
+        name,
+        fleet,
+        annotations=FrozenMap(own),
+        created_at=ago(age),
+        ready_changed_at=ready,
+        **changed,
+    )
+
+
+def made_of(
+    *objects: Node | Pod,
+    new: str = "",
+    rules: RollingUpdate = RULES,
+    fleet: FleetSettings = FLEET,
+    **changed: Any,
+) -> Plan:
+    """The plan of a fleet at version 8 whose nodes are of version 7, but those named in `new`.
+
+    Args:
+        objects: Nodes and pods.
+        new: Names of nodes of version 8, with spaces between.
+        rules: How nodes are replaced.
+        fleet: The fleet.
+        changed: `target` of the fleet, `more` instances of it, `settings` of the planner; else
+            keywords of ClusterState.
+    """
+    nodes = [o for o in objects if isinstance(o, Node)]
+    live = make_fleet(
+        fleet,
+        changed.pop("target", len(nodes)),
+        launch_template_id="lt-1",
+        launch_template_version=NEW,
+    )
+    names = set(new.split())
+    instances = [
+        make_instance(n, live, launch_template_version=NEW if n.name in names else OLD)
+        for n in nodes
+    ]
+    more: list[Instance] = changed.pop("more", [])
+    settings = make_settings(fleet, rolling_update=rules, **changed.pop("settings", {}))
+    more = [replace(each, fleet_id=live.id) for each in more]
+    cloud = make_cloud(live, instances=[*instances, *more], instances_known=True)
+    at = changed.pop("at", NOW)
+    known = {**kept_proof(live), **changed}
+    return plan(make_snapshot(*objects, cloud=cloud, at=at, **known), settings)
+
+
+def marked(made: Plan) -> dict[str, str | None]:
+    """The marks that the plan sets or takes off, without their time."""
+    return {
+        name: value and value.split("/")[0] + "/" + value.split("/")[-1]
+        for name, key, value in sorted(annotations_set(made), key=str)
+        if key == "rolling-update"
+    }
+
+
+def drained(made: Plan) -> list[str]:
+    """The nodes that get our draining taint."""
+    return [a.node for a in made.actions if isinstance(a, TaintNode)]
+
+
+def state(made: Plan) -> str:
+    """The state of the one update."""
+    (update,) = made.updates
+    return update.state

@@ -3,12 +3,13 @@
 Argument names and defaults: sigs.k8s.io/descheduler, README and plugin types, v0.3x.
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from reconciler.config import scalars
 from reconciler.config.base import Section
+from reconciler.config.faults import wrong_type
 from reconciler.config.types import (
     Boolean,
     Count,
@@ -17,6 +18,7 @@ from reconciler.config.types import (
     Percent,
     PositiveSeconds,
     Text,
+    must_be,
 )
 
 
@@ -27,6 +29,12 @@ class Namespaces(Section):
     """Only these."""
     exclude: tuple[Name, ...] = ()
     """All but these."""
+
+    @model_validator(mode="after")
+    def _not_both(self) -> Self:
+        if self.include and self.exclude:
+            raise wrong_type("state `include` or `exclude`, not both")
+        return self
 
 
 class LabelExpression(Section):
@@ -102,6 +110,12 @@ class UtilizationPolicy(PolicyEntry):
     )
     """Namespaces whose pods it leaves alone."""
 
+    @model_validator(mode="after")
+    def _needs_thresholds(self) -> Self:
+        if self.enabled and not self.thresholds:
+            raise wrong_type("thresholds are missing: no node would be under-used")
+        return self
+
 
 class LowNodeUtilization(UtilizationPolicy):
     """From over-used to under-used nodes."""
@@ -112,6 +126,19 @@ class LowNodeUtilization(UtilizationPolicy):
     """Whether thresholds are distances from the mean."""
     eviction_limits: EvictionLimits | None = Field(default=None, alias="evictionLimits")
     """Limits of this policy by itself; default: none."""
+
+    @model_validator(mode="after")
+    def _needs_targets(self) -> Self:
+        if not self.enabled:
+            return self
+        if self.thresholds.keys() != self.target_thresholds.keys():
+            raise wrong_type("thresholds and targetThresholds must be of the same resources")
+        if self.use_deviation_thresholds:
+            return self
+        for name, least in self.thresholds.items():
+            if least > self.target_thresholds[name]:
+                raise wrong_type(f"thresholds of {name} are above targetThresholds")
+        return self
 
 
 class HighNodeUtilization(UtilizationPolicy):
@@ -157,7 +184,9 @@ class TopologySpreadPolicy(SelectingPolicy):
         ...,
     ] = ("DoNotSchedule",)
     """Which constraints count."""
-    topology_balance_node_fit: Boolean = Field(default=True, alias="topologyBalanceNodeFit")
+    topology_balance_node_fit: Annotated[
+        Boolean, must_be(expected=True, why="a place that fits is always looked for")
+    ] = Field(default=True, alias="topologyBalanceNodeFit")
     """Whether a place that fits is looked for; always done here."""
 
 
@@ -179,7 +208,7 @@ class PodLifeTime(SelectingPolicy):
     """Pods that are older than they should get."""
 
     max_pod_life_time_seconds: Count | None = Field(default=None, alias="maxPodLifeTimeSeconds")
-    """Age in seconds beyond which a pod is evicted; the policy does nothing without it."""
+    """Age in seconds beyond which a pod is evicted; the policy needs it."""
     states: tuple[PodState, ...] = ()
     """Only pods in these phases or with containers waiting for these reasons; default: all."""
     including_init_containers: Boolean = Field(default=False, alias="includingInitContainers")
@@ -188,6 +217,12 @@ class PodLifeTime(SelectingPolicy):
         default=False, alias="includingEphemeralContainers"
     )
     """Whether ephemeral containers' reasons count."""
+
+    @model_validator(mode="after")
+    def _needs_an_age(self) -> Self:
+        if self.enabled and self.max_pod_life_time_seconds is None:
+            raise wrong_type("maxPodLifeTimeSeconds is missing: no pod would be too old")
+        return self
 
 
 class RemoveFailedPods(SelectingPolicy):
@@ -252,17 +287,22 @@ class Policies(Section):
     )
     """Pods that failed and lie around."""
 
+    @model_validator(mode="after")
+    def _not_back_and_forth(self) -> Self:
+        if self.low_node_utilization.enabled and self.high_node_utilization.enabled:
+            raise wrong_type(
+                "LowNodeUtilization and HighNodeUtilization undo each other: enable one of them"
+            )
+        return self
+
 
 class Descheduler(Section):
-    """Evicts pods that would be placed better elsewhere.
-
-    Not built yet, refused.
-    """
+    """Evicts pods that would be placed better elsewhere (docs/descheduler.md)."""
 
     enabled: Boolean = False
     """Whether it runs."""
     interval_seconds: PositiveSeconds = Field(default=300.0, alias="interval")
-    """Pause between two looks at the cluster."""
+    """Pause after evictions; no pod younger than this is evicted."""
     policies: Policies = Policies.model_construct()
     """Policies, each on or off with its own arguments."""
     policy_file: Text | None = None

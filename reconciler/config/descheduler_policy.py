@@ -1,27 +1,58 @@
 """A descheduler/v1alpha2 DeschedulerPolicy file as the `descheduler` part of a sector config.
 
-Plugins that the DefaultEvictor and other helpers configure are left out: node fit, budgets and
-pods that may not be moved are judged as everywhere else here.
+What the file says and this program would not do is a fault with its place, never passed over.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from reconciler.config import yaml_loader
+from reconciler.config.base import Section
+from reconciler.config.default_evictor import DEFAULT_EVICTOR, DefaultEvictor, NodeSelectorText
 from reconciler.config.descheduler import Descheduler, Policies
 from reconciler.config.faults import quoted
 from reconciler.config.tree import Mapping, Place, Sequence, place_of, text_of, to_data
+from reconciler.config.types import Seconds, Text
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
 API_VERSION: Final = "descheduler/v1alpha2"
+EVICTOR: Final = "DefaultEvictor"
 _LIMITS: Final = {
     "maxNoOfPodsToEvictPerNode": "max_evictions_per_node",
     "maxNoOfPodsToEvictPerNamespace": "max_evictions_per_namespace",
     "maxNoOfPodsToEvictTotal": "max_evictions_per_cycle",
 }
+_KEYS: Final = frozenset(
+    {"apiVersion", "kind", "profiles", "nodeSelector", "gracePeriodSeconds", *_LIMITS}
+)
+_PROFILE_KEYS: Final = frozenset({"name", "pluginConfig", "plugins"})
 _POLICY_POINTS: Final = ("balance", "deschedule")
+_EVICTOR_POINTS: Final = ("filter", "preEvictionFilter", "evict", "sort", "presort")
 _POLICY_NAMES: Final = tuple(field.alias for field in Policies.model_fields.values())
+
+
+class FileProfile(Section):
+    """A profile of a policy file."""
+
+    name: Text = ""
+    """For people."""
+    evictor: DefaultEvictor = DEFAULT_EVICTOR
+    """What it may evict."""
+    policies: Policies = Policies.model_construct()
+    """Its policies with their arguments."""
+
+
+class DeschedulerOfFile(Descheduler):
+    """The descheduler's settings with what only a policy file can say."""
+
+    profiles: tuple[FileProfile, ...] = ()
+    """In the order of the file."""
+    node_selector: NodeSelectorText = ""
+    """Nodes that are looked at."""
+    grace_seconds_max: Seconds | None = None
+    """Most grace that an evicted pod gets."""
 
 
 class PolicyFileFault(ValueError):
@@ -31,14 +62,35 @@ class PolicyFileFault(ValueError):
         super().__init__(f"{place.line}:{place.column}: {message}")
 
 
-def with_policy_file(descheduler: Descheduler, raw: bytes) -> Descheduler:
-    """The descheduler's settings with the policies of a v1alpha2 file.
+def with_policy_file(descheduler: Descheduler, raw: bytes) -> DeschedulerOfFile:
+    """The descheduler's settings with the profiles of a v1alpha2 file.
 
     Limits that the config states itself win over the file's.
 
     Raises:
-        PolicyFileFault: Not such a file, or a policy or argument that is not known here.
+        PolicyFileFault: Not such a file, or it says what is not known or not done here.
     """
+    root = _root(raw)
+    if root.text("apiVersion") != API_VERSION or root.text("kind") != "DeschedulerPolicy":
+        raise PolicyFileFault(root.place, f"not a DeschedulerPolicy of {API_VERSION}")
+    _refuse_unknown(root, _KEYS, "key")
+    update: dict[str, object] = dict(_stated(root, "nodeSelector", "node_selector"))
+    update |= dict(_stated(root, "gracePeriodSeconds", "grace_seconds_max"))
+    for theirs, ours in _LIMITS.items():
+        if ours not in descheduler.model_fields_set:
+            update |= dict(_stated(root, theirs, ours))
+    profiles = tuple(
+        _profile(root, number, item.value, item.place) for number, item in root.items("profiles")
+    )
+    if profiles:
+        update["policies"] = profiles[0].policies
+    known = {name: getattr(descheduler, name) for name in Descheduler.model_fields}
+    return DeschedulerOfFile.model_construct(
+        descheduler.model_fields_set, **(known | update), profiles=profiles
+    )
+
+
+def _root(raw: bytes) -> Mapping:
     try:
         root, found = yaml_loader.compose(yaml_loader.decode(raw))
     except yaml_loader.Unreadable as error:
@@ -47,74 +99,120 @@ def with_policy_file(descheduler: Descheduler, raw: bytes) -> Descheduler:
         raise PolicyFileFault(place, problem.message) from None
     if found:
         raise PolicyFileFault(Place(line=found[0].line, column=found[0].column), found[0].message)
-    if root.text("apiVersion") != API_VERSION or root.text("kind") != "DeschedulerPolicy":
-        raise PolicyFileFault(root.place, f"not a DeschedulerPolicy of {API_VERSION}")
-    update: dict[str, object] = {"policies": _policies(root)}
-    for theirs, ours in _LIMITS.items():
-        if theirs in root.entries and ours not in descheduler.model_fields_set:
-            stated = _validated(Descheduler, {ours: to_data(root.entries[theirs].value)}, root)
-            update[ours] = getattr(stated, ours)
-    return descheduler.model_copy(update=update)
+    return root
 
 
-def _policies(root: Mapping) -> Policies:
-    """The policies that a profile enables, with their arguments."""
-    data: dict[str, object] = {}
-    for _, item in root.items("profiles"):
-        if not isinstance(item.value, Mapping):
-            raise PolicyFileFault(item.place, "a profile must be a mapping")
-        arguments = _arguments(item.value)
-        for name in _enabled(item.value):
-            data[name] = {**arguments.get(name, {}), "enabled": True}
-    validated = _validated(Policies, data, root)
-    assert isinstance(validated, Policies)
-    return validated
+def _refuse_unknown(mapping: Mapping, known: frozenset[str], what: str) -> None:
+    """Refuse a key that would be passed over."""
+    for key, entry in mapping.entries.items():
+        if key not in known:
+            raise PolicyFileFault(entry.place, f"{what} {quoted(key)} is not acted on here")
 
 
-def _arguments(profile: Mapping) -> dict[str, dict[str, object]]:
-    """Arguments by plugin name."""
-    arguments: dict[str, dict[str, object]] = {}
-    for _, item in profile.items("pluginConfig"):
+def _stated(root: Mapping, theirs: str, ours: str) -> Iterator[tuple[str, object]]:
+    """Yield our field and its value where the file states it."""
+    if root.states(theirs):
+        data = {ours: to_data(root.entries[theirs].value)}
+        yield ours, getattr(_validated(DeschedulerOfFile, data, root, (theirs,)), ours)
+
+
+def _profile(root: Mapping, number: int, profile: object, place: Place) -> FileProfile:
+    """One profile: the policies that it enables, with their arguments, and its evictor."""
+    if not isinstance(profile, Mapping):
+        raise PolicyFileFault(place, "a profile must be a mapping")
+    _refuse_unknown(profile, _PROFILE_KEYS, "key")
+    arguments = _arguments(profile)
+    data: dict[str, object] = {
+        name: {**arguments.get(name, ({}, -1))[0], "enabled": True} for name in _enabled(profile)
+    }
+    # What is configured and not enabled does not run; its arguments are checked all the same.
+    configured = {name: args for name, (args, _) in arguments.items() if name != EVICTOR}
+    for name, args in configured.items():
+        data.setdefault(name, args)
+    start = ("profiles", number)
+    indexes = {name: index for name, (_, index) in arguments.items()}
+    policies = _of_plugins(Policies, data, root, start, indexes)
+    evictor_data = arguments.get(EVICTOR, ({}, -1))[0]
+    where = (*start, "pluginConfig", indexes.get(EVICTOR, 0), "args")
+    evictor = _validated(DefaultEvictor, evictor_data, root, where, f"{EVICTOR}.")
+    return FileProfile.model_construct(
+        name=profile.text("name") or "", evictor=evictor, policies=policies
+    )
+
+
+def _of_plugins(
+    model: type[ModelT],
+    data: object,
+    root: Mapping,
+    start: tuple[int | str, ...],
+    indexes: dict[str, int],
+) -> ModelT:
+    """Validated arguments of policies; the first fault at the place of its argument."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        location, message = _first_fault(error)
+        index = indexes.get(str(location[0]))
+        place = place_of(root, start)
+        if index is not None:
+            place = place_of(root, (*start, "pluginConfig", index, "args", *location[1:]))
+        path = ".".join(str(step) for step in location)
+        raise PolicyFileFault(place, f"{path}: {message}") from None
+
+
+def _arguments(profile: Mapping) -> dict[str, tuple[dict[str, object], int]]:
+    """Arguments by plugin name, with their place in the list."""
+    arguments: dict[str, tuple[dict[str, object], int]] = {}
+    for index, item in profile.items("pluginConfig"):
         entry = item.value
         name = entry.text("name") if isinstance(entry, Mapping) else None
         if name is None or not isinstance(entry, Mapping):
             raise PolicyFileFault(item.place, "a pluginConfig entry needs a name")
+        if name != EVICTOR and name not in _POLICY_NAMES:
+            raise PolicyFileFault(item.place, f"unknown plugin {quoted(name)}")
         data = to_data(entry.mapping("args"))
-        arguments[name] = data if isinstance(data, dict) else {}
+        arguments[name] = (data if isinstance(data, dict) else {}, index)
     return arguments
 
 
 def _enabled(profile: Mapping) -> Iterator[str]:
-    """The policies that a profile enables."""
+    """The policies that a profile enables; of other plugins only the DefaultEvictor is known."""
     plugins = profile.mapping("plugins")
-    for point in _POLICY_POINTS:
-        enabled = plugins.mapping(point).get("enabled")
+    _refuse_unknown(plugins, frozenset({*_POLICY_POINTS, *_EVICTOR_POINTS}), "extension point")
+    for point, entry in plugins.entries.items():
+        listed = plugins.mapping(point)
+        _refuse_unknown(listed, frozenset({"enabled", "disabled"}), "key")
+        disabled = listed.get("disabled")
+        if isinstance(disabled, Sequence) and disabled.items:
+            why = "nothing is enabled by default but DefaultEvictor, which cannot be disabled"
+            raise PolicyFileFault(entry.place, why)
+        known = _POLICY_NAMES if point in _POLICY_POINTS else (EVICTOR,)
+        enabled = listed.get("enabled")
         for item in enabled.items if isinstance(enabled, Sequence) else ():
             name = text_of(item.value)
-            if name is None or name not in _POLICY_NAMES:
+            if name is None or name not in known:
                 raise PolicyFileFault(item.place, f"unknown policy {quoted(name or '')}")
-            yield name
+            if name != EVICTOR:
+                yield name
 
 
-def _validated(model: type[BaseModel], data: object, root: Mapping) -> BaseModel:
-    """Validated data; the first fault at the nearest place that is known."""
+def _validated(
+    model: type[ModelT],
+    data: object,
+    root: Mapping,
+    start: tuple[int | str, ...],
+    prefix: str = "",
+) -> ModelT:
+    """Validated data; the first fault at its place below `start`."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        location = tuple(step for step in first["loc"] if step != "[key]")
-        place = _place_of_argument(root, location)
+        location, message = _first_fault(error)
         path = ".".join(str(step) for step in location)
-        raise PolicyFileFault(place, f"{path}: {first['msg']}") from None
+        place = place_of(root, (*start, *location))
+        raise PolicyFileFault(place, f"{prefix}{path}: {message}") from None
 
 
-def _place_of_argument(root: Mapping, location: tuple[int | str, ...]) -> Place:
-    """Where an argument of a policy stands: `(policy, argument, …)`."""
-    for profile_index, profile in root.items("profiles"):
-        if not isinstance(profile.value, Mapping):
-            continue
-        for index, item in profile.value.items("pluginConfig"):
-            if isinstance(item.value, Mapping) and item.value.text("name") == location[0]:
-                start = ("profiles", profile_index, "pluginConfig", index, "args")
-                return place_of(root, (*start, *location[1:]))
-    return root.place
+def _first_fault(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return tuple(step for step in first["loc"] if step != "[key]"), first["msg"]

@@ -22,7 +22,6 @@ SAID: Final = "Not built yet, refused."
 
 _SWITCHES: Final = {
     "spot_rescheduler": "pods are not moved from on-demand to spot nodes; set enabled: false",
-    "descheduler": "no pod is descheduled; set enabled: false and run kubernetes-sigs/descheduler",
     "spot_return": "demand is not moved back to spot nodes; set enabled: false",
 }
 """Sections with `enabled`: what does not happen, and what to do instead."""

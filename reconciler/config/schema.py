@@ -90,7 +90,7 @@ class SectorConfig(Section):
     spot_rescheduler: SpotRescheduler = SpotRescheduler.model_construct()
     """Moves pods off on-demand nodes where spot nodes have room. Not built yet, refused."""
     descheduler: Descheduler = Descheduler.model_construct()
-    """Evicts pods that would be placed better elsewhere. Not built yet, refused."""
+    """Evicts pods that would be placed better elsewhere."""
     rolling_update: RollingUpdate = RollingUpdate.model_construct()
     """Replaces nodes that their fleet would launch otherwise now."""
     interruption: Interruption = Interruption.model_construct()

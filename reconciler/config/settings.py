@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from reconciler.config.descheduling import descheduler_settings
 from reconciler.config.fleets import OwnSize, SectorEntry
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
 from reconciler.config.schema import SectorConfig
@@ -96,6 +97,7 @@ def planner_settings(
         else DEFAULT_BUDGETS,
         blast_radius=_blast_radius(config.blast_radius),
         consolidation=config.consolidation,
+        descheduler=descheduler_settings(config.descheduler),
         allow_destroy=frozenset(config.allow_destroy),
     )
 

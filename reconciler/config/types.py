@@ -28,6 +28,17 @@ def _json(**schema: Any) -> WithJsonSchema:
     return WithJsonSchema(schema)
 
 
+def must_be(*, expected: bool, why: str) -> AfterValidator:
+    """Refuse the other value: it would ask for what is never done."""
+
+    def check(value: bool) -> bool:  # noqa: FBT001 - a validator
+        if value is not expected:
+            raise wrong_type(why)
+        return value
+
+    return AfterValidator(check)
+
+
 def at_least(lowest: NumberT) -> AfterValidator:
     """A lower limit, as a `config/range` fault."""
 

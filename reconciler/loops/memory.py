@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 
 from reconciler.model.actions import (
     BOUND_TO,
     FLEET_STATE,
+    LAST_DESCHEDULED,
     LAST_DRAIN,
     RESUME_UPDATE,
     DeletePod,
     EvictPod,
+    PolicyName,
     SetCapacity,
 )
 from reconciler.model.binding import StuckEnd
@@ -33,7 +36,8 @@ def to_remember(
     Args:
         snapshot: What was observed, the Lease as it is.
         plan: Its memories are what holds after this cycle.
-        outcomes: Pods that the rescheduler moved begin its pause afresh.
+        outcomes: Pods that the rescheduler moved, or the descheduler evicted, begin its pause
+            afresh.
     """
     annotations: dict[str, str | None] = {}
     state = _planned(plan)
@@ -42,10 +46,13 @@ def to_remember(
     proof = plan.binding.kept
     if proof is not None and proof != snapshot.cluster.proof:
         annotations[BOUND_TO] = encode_proof(proof)
-    if any(_moved_by_rescheduler(each) for each in outcomes):
+    done = list(outcomes)
+    if any(_was_evicted_by("spot-reschedule", each) for each in done):
         annotations[LAST_DRAIN] = rfc3339(snapshot.at)
     if snapshot.cluster.resumed_updates:
         annotations[RESUME_UPDATE] = None  # the plan's memories say what was resumed
+    if any(_was_evicted_by("deschedule", each) for each in done):
+        annotations[LAST_DESCHEDULED] = rfc3339(snapshot.at)
     return annotations
 
 
@@ -110,6 +117,9 @@ class OwnMemory:
             lost_fleets=plan.lost_fleets,
             stuck_ends=plan.stuck_ends,
             raises=plan.raises,
+            last_descheduled_at=_later(
+                observed.cluster.last_descheduled_at, plan.last_descheduled_at
+            ),
         )
         return replace(observed, cluster=cluster)
 
@@ -120,6 +130,10 @@ class OwnMemory:
     def forget(self) -> None:
         """Another process acts: what it keeps on the Lease counts."""
         self._plan = None
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    return max((at for at in (one, other) if at is not None), default=None)
 
 
 def _planned(plan: Plan) -> str:
@@ -145,10 +159,10 @@ def _state_of(
     return encode_fleet_state(memories, demands, lost_fleets, stuck_ends, raises)
 
 
-def _moved_by_rescheduler(outcome: Outcome) -> bool:
+def _was_evicted_by(policy: PolicyName, outcome: Outcome) -> bool:
     action = outcome.action
     return (
         outcome.kind == "applied"
-        and action.policy == "spot-reschedule"
+        and action.policy == policy
         and isinstance(action, EvictPod | DeletePod)
     )

@@ -25,6 +25,20 @@ PolicyName = Literal[
     "overflow",
 ]
 
+PodPolicy = Literal[
+    "RemoveDuplicates",
+    "LowNodeUtilization",
+    "HighNodeUtilization",
+    "RemovePodsViolatingInterPodAntiAffinity",
+    "RemovePodsViolatingNodeAffinity",
+    "RemovePodsViolatingNodeTaints",
+    "RemovePodsViolatingTopologySpreadConstraint",
+    "RemovePodsHavingTooManyRestarts",
+    "PodLifeTime",
+    "RemoveFailedPods",
+]
+"""The policies of the descheduler, by their names in descheduler/v1alpha2."""
+
 Precondition = Literal["empty", "not-ready", "never-joined", "orphan"]
 """What must still be true of an instance right before it is ended; the executor checks it.
 
@@ -46,6 +60,7 @@ REPLACEMENT_SET = "fleet-reconciler.io/replacement-set"
 REPLACEMENT_SET_FAILED = "fleet-reconciler.io/replacement-set-failed"
 DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"
 LAST_DRAIN = "fleet-reconciler.io/last-drain"
+LAST_DESCHEDULED = "fleet-reconciler.io/last-descheduled"
 FLEET_STATE = "fleet-reconciler.io/fleet-state"
 BOUND_TO = "fleet-reconciler.io/bound-to"
 RESUME_UPDATE = "fleet-reconciler.io/resume-update"
@@ -106,6 +121,8 @@ class EvictPod(Action):
     pod: PodKey
     node: NodeName
     grace_seconds: int
+    pod_policy: PodPolicy | None = None
+    """The descheduler's policy that evicts it; None for every other move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

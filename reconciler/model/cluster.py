@@ -142,6 +142,22 @@ class Owner:
 
 
 PodPhase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
+QosClass = Literal["BestEffort", "Burstable", "Guaranteed"]
+ContainerKind = Literal["container", "init", "ephemeral"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerState:
+    """What is noticeable of one container: that it waits, has ended, or was started again."""
+
+    kind: ContainerKind
+    waiting: str = ""
+    """Why it waits, `CrashLoopBackOff` say; empty when it does not."""
+    terminated: str = ""
+    """Why it ended, `OOMKilled` say; empty while it has not."""
+    exit_code: int | None = None
+    """None while it has not ended."""
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -204,7 +220,13 @@ class Pod:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     restarts: int = 0
-    """How often its containers were started again, all together."""
+    """How often its containers were started again, added up; init containers left out."""
+    qos: QosClass | None = None
+    """None when the API server does not say."""
+    reason: str = ""
+    """Why it is in its phase, `Evicted` say; mostly empty."""
+    containers: tuple[ContainerState, ...] = ()
+    """Only those of which something is noticeable."""
     unreadable: bool = False
     """Its spec could not be read: it occupies its node, is never moved, and asks for nothing."""
     traits: PodTraits = field(init=False, repr=False, compare=False)

@@ -215,6 +215,8 @@ class Plan:
     """How many nodes are to be replaced in time, by the reason that disruption budgets name."""
     notices: tuple[NoticeOutcome, ...] = ()
     """What the snapshot shows of the notices that the interruption queue told."""
+    last_descheduled_at: datetime | None = None
+    """When the descheduler last evicted pods, this plan's evictions included."""
     drifted: tuple[DriftedNodes, ...] = ()
     """Nodes that their fleets would launch otherwise, by reason; only those that there are."""
 

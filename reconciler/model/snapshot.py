@@ -48,6 +48,8 @@ class ClusterState:
     namespaces: tuple[Namespace, ...] = ()
     last_drain_at: datetime | None = None
     """From the Lease annotation; None when no drain is known."""
+    last_descheduled_at: datetime | None = None
+    """The same of the descheduler's last eviction."""
     memories: tuple[FleetMemory, ...] = ()
     demands: tuple[DemandMemory, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()

@@ -24,7 +24,7 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node
 from reconciler.model.errors import InvariantViolated
-from reconciler.model.ids import FleetKey, InstanceId, NodeName
+from reconciler.model.ids import FleetKey, InstanceId, NodeName, PodKey
 from reconciler.model.placements import Destination
 from reconciler.model.plan import Held, Kept, Placement, Unplaceable
 from reconciler.planner.budgets import BudgetLedger
@@ -48,6 +48,16 @@ class Removal:
     actions: tuple[AnyAction, ...]
     placements: tuple[Placement, ...] = ()
     """Where its pods go."""
+
+
+class KeptPod(NamedTuple):
+    """Why a pod stays that a policy of the descheduler would evict."""
+
+    policy: str
+    reason: str
+    """What the policy says of it."""
+    code: str
+    detail: str
 
 
 class TargetReason(NamedTuple):
@@ -96,6 +106,7 @@ class PlanBuilder:
         self._unplaceable: list[Unplaceable] = []
         self._held: list[Held] = []
         self._kept: list[Kept] = []
+        self._kept_pods: dict[PodKey, KeptPod] = {}
 
     # ---- what is decided so far -----------------------------------------------------------
 
@@ -155,6 +166,11 @@ class PlanBuilder:
             if each.code != "not-ready" or each.node not in found:
                 found[each.node] = each
         return sorted(found.values())
+
+    @property
+    def kept_pods(self) -> Mapping[PodKey, KeptPod]:
+        """Pods that the descheduler looked at and that stay."""
+        return self._kept_pods
 
     def size_of(self, key: FleetKey) -> int:
         """Return the nodes that a fleet will have: one more comes on top of that.
@@ -273,6 +289,10 @@ class PlanBuilder:
         """Say why the node stays."""
         self._kept.append(Kept(node=node.name, code=code, detail=detail))
 
+    def keep_pod(self, pod: PodKey, kept: KeptPod) -> None:
+        """Say why a pod stays that a policy of the descheduler would evict; the first counts."""
+        self._kept_pods.setdefault(pod, kept)
+
     def hold(self, code: str, node: NodeName | None = None, instance: str = "") -> None:
         """Say which safety measure keeps a node, or an instance that never joined."""
         self._held.append(Held(node=node or NodeName(""), code=code, instance=instance))
@@ -303,6 +323,12 @@ class PlanBuilder:
         """Evict pods of a node whose drain was begun by an earlier plan."""
         self._actions += evictions
         self._placements += places
+
+    def evict(self, action: EvictPod, place: Placement | None) -> None:
+        """Evict a pod off a node that stays; its place, where it needs one, is taken."""
+        self._actions.append(action)
+        if place is not None:
+            self._placements.append(place)
 
     def cancel_drain(self, actions: Iterable[AnnotateNode | UntaintNode]) -> None:
         """Give a node back: its taint, its timers and the marks of its drain go."""

@@ -18,6 +18,7 @@ from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
 from reconciler.planner.disruption.engine import propose_forced, propose_voluntary
 from reconciler.planner.disruption.limits.removals import settle_removals
+from reconciler.planner.disruption.methods.deschedule import last_descheduled
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
 from reconciler.planner.disruption.unproven import (
     check_removals,
@@ -135,6 +136,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         interrupted=interrupted_nodes(view),
         outdated=Counter(each.reason for each in view.inventory.outdated.values()),
         notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
+        last_descheduled_at=last_descheduled(builder),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
     )
 

@@ -14,6 +14,7 @@ from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.fleet import InstanceOption, InstanceType, Lifecycle, Provider, UsdPerHour
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetKey, Region
+from reconciler.planner.descheduler_settings import DeschedulerSettings
 
 Expander = Literal["cost", "least-waste", "most-pods", "random", "priority"]
 
@@ -269,6 +270,8 @@ class PlannerSettings:
     """None: as many pods of a controller may be moved as its own budgets allow."""
     timezone: str = "UTC"
     consolidation: bool = False
+    descheduler: DeschedulerSettings | None = None
+    """None: no pod is descheduled."""
     allow_destroy: frozenset[str] = frozenset()
     """Fleets that may be emptied for good."""
     search_budget_seconds: float = 0.2

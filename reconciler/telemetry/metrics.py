@@ -15,6 +15,7 @@ CYCLE_SECONDS: Final = _name("cycle_seconds")
 CHANGE_SECONDS: Final = _name("change_handled_seconds")
 ACTIONS: Final = _name("actions_total")
 ACTION_ERRORS: Final = _name("action_errors_total")
+DESCHEDULER_EVICTIONS: Final = _name("descheduler_evictions_total")
 REACTION_SECONDS: Final = _name("reaction_seconds")
 PODS_PENDING: Final = _name("pods_pending")
 PODS_UNPLACEABLE: Final = _name("pods_unplaceable")
@@ -67,6 +68,7 @@ ALL: Final = (
     NODES_OUTDATED,
     ACTIONS,
     ACTION_ERRORS,
+    DESCHEDULER_EVICTIONS,
     REACTION_SECONDS,
     PODS_PENDING,
     PODS_UNPLACEABLE,

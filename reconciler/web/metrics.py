@@ -13,6 +13,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.ports.clock import Clock
 from reconciler.telemetry import metrics as names
 from reconciler.web.board import StatusBoard
+from reconciler.web.descheduler_metrics import DeschedulerMetrics
 from reconciler.web.gauges import BoardCollector
 from reconciler.web.notice_metrics import NoticeMetrics
 
@@ -66,6 +67,7 @@ class Metrics:
             ["action", "error"],
             registry=self.registry,
         )
+        self._descheduler = DeschedulerMetrics(self.registry)
         self._reaction = Histogram(
             names.REACTION_SECONDS,
             "From a pod's creation to the accepted request for its capacity.",
@@ -119,6 +121,7 @@ class Metrics:
         action = outcome.action
         name = describe(action).name
         self._actions.labels(name, action.policy, outcome.kind).inc()
+        self._descheduler.count(outcome)
         if outcome.error:
             self._action_errors.labels(name, outcome.error).inc()
         if isinstance(action, SetCapacity) and outcome.kind == "applied":

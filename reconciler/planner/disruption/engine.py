@@ -13,6 +13,7 @@ from reconciler.planner.disruption.methods import (
     composition,
     consolidation,
     departing,
+    deschedule,
     drifted,
     empty,
     expired,
@@ -48,6 +49,9 @@ VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
 AT_REST: tuple[Method[VoluntaryRun], ...] = (composition.METHOD,)
 """For sectors in which no node by itself could leave, now or when its time comes."""
 
+PODS: tuple[Method[VoluntaryRun], ...] = (deschedule.METHOD,)
+"""They evict pods off nodes that stay, and know which nodes leave or may leave in time."""
+
 AFTERWARDS: tuple[Method[PlanBuilder], ...] = (orphaned.METHOD, interrupted.EXPLANATION)
 """For nodes without a fleet, which no limit of a fleet knows, and for what is only said."""
 
@@ -71,6 +75,8 @@ def propose_voluntary(builder: PlanBuilder) -> None:
         method.propose(run)
     run.tend_timers()
     for method in AT_REST:
+        method.propose(run)
+    for method in PODS:
         method.propose(run)
     mark_unneeded(builder, context.unneeded, context.not_looked_at, context.room.left)
     for each in AFTERWARDS:

@@ -83,7 +83,7 @@ def _verdict(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict,
 def _ends(action: AnyAction) -> bool:
     """Whether the action empties or ends its node; a soft taint only asks pods to go elsewhere."""
     ends = isinstance(action, TerminateInstance | EvictPod | DeletePod | DeleteNode)
-    return ends or begins_drain(action)
+    return (ends and action.policy != "deschedule") or begins_drain(action)
 
 
 def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:

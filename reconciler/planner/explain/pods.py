@@ -153,6 +153,10 @@ def _explained(builder: PlanBuilder, made: Plan, asked: Question) -> PodExplanat
         placed = next((p for p in made.placements if p.pod == pod.key), None)
         if placed is not None:
             because += f"; the plan moves it to {placed.node or placed.fleet}"
+        stays = builder.kept_pods.get(pod.key)
+        if placed is None and stays is not None:
+            because += f"; {stays.policy} would evict it: {stays.reason}. It stays ({stays.code}): "
+            because += stays.detail
         return PodExplanation(pod=pod.key, verdict="running", because=because, placement=placed)
     refused = next((u for u in made.unplaceable if u.pod == pod.key), None)
     if refused is not None and refused.reasons[0].code in NOT_ASKED:

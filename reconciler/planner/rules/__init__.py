@@ -4,7 +4,7 @@ Whoever moves pods without need asks them; forced departures do not.
 """
 
 from reconciler.planner.rules.annotations import forbidding
-from reconciler.planner.rules.fold import Judge, fold, judge_of
+from reconciler.planner.rules.fold import Judge, fold, fold_failed, judge_of
 from reconciler.planner.rules.irreplaceable import first_irreplaceable
 from reconciler.planner.rules.verdict import Ruling, Subject, Terms, Verdict
 
@@ -16,6 +16,7 @@ __all__ = [
     "Verdict",
     "first_irreplaceable",
     "fold",
+    "fold_failed",
     "forbidding",
     "judge_of",
 ]

@@ -41,6 +41,17 @@ GUESSES: tuple[Rule, ...] = (
 FIRM: tuple[Rule, ...] = (complexity.judge, critical.judge, grace.judge, budgets.judge)
 """Hold whatever the owner says."""
 
+FAILED: tuple[Rule, ...] = (
+    unreadable.judge,
+    ending.deleting,
+    annotations.forbids,
+    daemons.judge,
+    controllers.judge,
+    local_storage.judge,
+    critical.judge,
+)
+"""For pods that failed: they serve nobody, and budgets do not count them."""
+
 RULINGS_MAX = 20_000
 """Rulings that are remembered under one set of terms, twice over."""
 MOVABLE = Ruling(verdict=Verdict.OK)
@@ -59,6 +70,15 @@ def fold(subject: Subject, terms: Terms) -> Ruling:
     for rule in FIRM if _is_lifted(subject, terms) else (*GUESSES, *FIRM):
         ruling = rule(subject, terms)
         if ruling.verdict is Verdict.BLOCK:
+            return ruling
+    return MOVABLE
+
+
+def fold_failed(subject: Subject, terms: Terms) -> Ruling:
+    """Whether what is left of a failed pod may be removed: OK, or the ruling that keeps it."""
+    for rule in FAILED:
+        ruling = rule(subject, terms)
+        if ruling.verdict is not Verdict.NO_OPINION:
             return ruling
     return MOVABLE
 

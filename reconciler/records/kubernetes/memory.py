@@ -9,7 +9,13 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from msgspec.json import Decoder, Encoder
 
-from reconciler.model.actions import BOUND_TO, FLEET_STATE, LAST_DRAIN, RESUME_UPDATE
+from reconciler.model.actions import (
+    BOUND_TO,
+    FLEET_STATE,
+    LAST_DESCHEDULED,
+    LAST_DRAIN,
+    RESUME_UPDATE,
+)
 from reconciler.model.binding import KeptProof, StuckEnd
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
@@ -50,6 +56,7 @@ class Memory:
     """The Lease's annotations, read."""
 
     last_drain_at: datetime | None = None
+    last_descheduled_at: datetime | None = None
     fleets: tuple[FleetMemory, ...] = ()
     demands: tuple[DemandMemory, ...] = ()
     lost_fleets: tuple[LostFleet, ...] = ()
@@ -68,6 +75,7 @@ class Memory:
 
 class _AnnotationsWire(Struct, gc=False):
     last_drain: str | None = field(name=LAST_DRAIN, default=None)
+    last_descheduled: str | None = field(name=LAST_DESCHEDULED, default=None)
     fleet_state: str | None = field(name=FLEET_STATE, default=None)
     bound_to: str | None = field(name=BOUND_TO, default=None)
     resume_update: str | None = field(name=RESUME_UPDATE, default=None)
@@ -162,14 +170,10 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
     if required_name(metadata.name) != LEASE_NAME:
         return None
     wire = metadata.annotations or _AnnotationsWire()
-    unreadable = False
-    last_drain_at: datetime | None = None
+    stated = (wire.last_drain, wire.last_descheduled)
+    last_drain_at, last_descheduled_at = moments = [_stated_moment(text) for text in stated]
+    unreadable = any(text and at is None for text, at in zip(stated, moments, strict=True))
     memory = Memory()
-    try:
-        if wire.last_drain:
-            last_drain_at = utc(_MOMENT.decode(_ENCODER.encode(wire.last_drain)))
-    except (ValueError, OverflowError):
-        unreadable = True
     try:
         if wire.fleet_state:
             memory = decode_fleet_state(wire.fleet_state)
@@ -187,6 +191,7 @@ def decode_lease(raw: bytes | Raw) -> Memory | None:
         proof=proof,
         last_drain_at=last_drain_at,
         resumed_updates=_names(wire.resume_update),
+        last_descheduled_at=last_descheduled_at,
         namespace=metadata.namespace or "",
         written=written,
         unreadable=unreadable,
@@ -198,6 +203,14 @@ def _names(text: str | None) -> tuple[str, ...]:
     if not text or len(text) > TEXT_MAX:
         return ()
     return tuple(sorted({name.strip() for name in text.split(",")}))
+
+
+def _stated_moment(text: str | None) -> datetime | None:
+    """The time that an annotation states; None without one, or when it cannot be read."""
+    try:
+        return utc(_MOMENT.decode(_ENCODER.encode(text))) if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def decode_fleet_state(text: str) -> Memory:

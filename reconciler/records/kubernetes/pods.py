@@ -8,7 +8,15 @@ from msgspec import Raw, Struct, field
 from msgspec.json import Decoder, Encoder
 
 from reconciler.model.actions import DO_NOT_DISRUPT
-from reconciler.model.cluster import Owner, Pod, PodPhase, PodSpec
+from reconciler.model.cluster import (
+    ContainerKind,
+    ContainerState,
+    Owner,
+    Pod,
+    PodPhase,
+    PodSpec,
+    QosClass,
+)
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.interning import InternTable
@@ -20,7 +28,7 @@ from reconciler.records.kubernetes.fields import (
     required_name,
     utc,
 )
-from reconciler.records.kubernetes.limits import VOLUMES_MAX
+from reconciler.records.kubernetes.limits import CONTAINERS_MAX, VOLUMES_MAX
 from reconciler.records.kubernetes.pod_spec import decode_pod_spec
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -113,18 +121,28 @@ class _ConditionWire(Wire):
 
 class _StatusWire(Wire):
     phase: str | None = None
+    reason: str | None = None
+    qos_class: str | None = None
     conditions: tuple[_ConditionWire, ...] | None = None
     start_time: datetime | None = None
     nominated_node_name: str | None = None
     container_statuses: Raw = NULL
-    """Read only of finished pods, and of those with restarts."""
+    init_container_statuses: Raw = NULL
+    ephemeral_container_statuses: Raw = NULL
+
+
+class _WaitingWire(Wire):
+    reason: str | None = None
 
 
 class _TerminatedWire(Wire):
+    reason: str | None = None
+    exit_code: int | None = None
     finished_at: datetime | None = None
 
 
 class _ContainerStateWire(Wire):
+    waiting: _WaitingWire | None = None
     terminated: _TerminatedWire | None = None
 
 
@@ -140,6 +158,7 @@ class _PodWire(Wire):
 
 
 PHASES: frozenset[str] = frozenset(get_args(PodPhase))
+QOS_CLASSES: frozenset[str] = frozenset(get_args(QosClass))
 _POD = Decoder(_PodWire)
 _SPEC = Decoder(_SpecWire)
 _LABELS = Decoder(dict[str, str] | None)
@@ -174,6 +193,7 @@ class PodDecoder:
         name = required_name(metadata.name)
         volumes = (spec.volumes or ())[:VOLUMES_MAX]
         node_name, gated = spec.node_name, bool(spec.scheduling_gates)
+        containers = _containers(status.container_statuses)
         return Pod(
             key=PodKey(
                 namespace=sys.intern(metadata.namespace or "default"),
@@ -201,8 +221,13 @@ class PodDecoder:
             created_at=utc(metadata.creation_timestamp),
             deletion_at=utc(metadata.deletion_timestamp),
             started_at=utc(status.start_time),
-            finished_at=_finished_at(status) if phase in {"Succeeded", "Failed"} else None,
-            restarts=_restarts(status.container_statuses),
+            finished_at=_finished_at(status, containers)
+            if phase in {"Succeeded", "Failed"}
+            else None,
+            restarts=sum(max(0, each.restart_count or 0) for each in containers),
+            qos=cast("QosClass", status.qos_class) if status.qos_class in QOS_CLASSES else None,
+            reason=sys.intern(status.reason[:ANNOTATION_MAX]) if status.reason else "",
+            containers=_noticeable(status, containers),
         )
 
     def template_spec(self, raw: bytes | Raw) -> PodSpec:
@@ -280,20 +305,61 @@ def _owner(references: tuple[OwnerReferenceWire, ...] | None) -> Owner | None:
     return None
 
 
-def _restarts(statuses: Raw) -> int:
-    """How often all containers were started again; most pods never were, and are not decoded."""
+def _containers(statuses: Raw) -> tuple[_ContainerStatusWire, ...]:
+    """The containers, if anything is noticeable of one; of most pods they are not decoded."""
     text = bytes(statuses)
-    if text.count(_NEVER_RESTARTED) == text.count(_RESTART_COUNT):
-        return 0
-    found = _CONTAINER_STATUSES.decode(statuses) or ()
-    return sum(max(0, each.restart_count or 0) for each in found)
+    never = text.count(_NEVER_RESTARTED) == text.count(_RESTART_COUNT)
+    if never and b'"waiting"' not in text and b'"terminated"' not in text:
+        return ()
+    return _CONTAINER_STATUSES.decode(statuses) or ()
 
 
-def _finished_at(status: _StatusWire) -> datetime | None:
+def _noticeable(
+    status: _StatusWire, containers: tuple[_ContainerStatusWire, ...]
+) -> tuple[ContainerState, ...]:
+    """The containers that wait, have ended or were started again, at most `CONTAINERS_MAX`."""
+    init, ephemeral = status.init_container_statuses, status.ephemeral_container_statuses
+    if init is NULL and ephemeral is NULL and not any(map(_is_noticeable, containers)):
+        return ()
+    every: tuple[tuple[ContainerKind, tuple[_ContainerStatusWire, ...]], ...] = (
+        ("container", containers),
+        ("init", _containers(init)),
+        ("ephemeral", _containers(ephemeral)),
+    )
+    found = [
+        _container_state(kind, each)
+        for kind, statuses in every
+        for each in statuses
+        if _is_noticeable(each)
+    ]
+    return tuple(found[:CONTAINERS_MAX])
+
+
+def _is_noticeable(each: _ContainerStatusWire) -> bool:
+    state = each.state
+    waits_or_ended = state is not None and (state.waiting or state.terminated) is not None
+    return waits_or_ended or (each.restart_count or 0) > 0
+
+
+def _container_state(kind: ContainerKind, each: _ContainerStatusWire) -> ContainerState:
+    state = each.state or _ContainerStateWire()
+    waiting, ended = state.waiting or _WaitingWire(), state.terminated or _TerminatedWire()
+    return ContainerState(
+        kind=kind,
+        waiting=sys.intern((waiting.reason or "")[:ANNOTATION_MAX]),
+        terminated=sys.intern((ended.reason or "")[:ANNOTATION_MAX]),
+        exit_code=ended.exit_code,
+        restarts=max(0, each.restart_count or 0),
+    )
+
+
+def _finished_at(
+    status: _StatusWire, containers: tuple[_ContainerStatusWire, ...]
+) -> datetime | None:
     """When its last container ended; else when the pod stopped being ready."""
     ends = [
         each.state.terminated.finished_at
-        for each in _CONTAINER_STATUSES.decode(status.container_statuses) or ()
+        for each in containers
         if each.state and each.state.terminated and each.state.terminated.finished_at
     ]
     if not ends:

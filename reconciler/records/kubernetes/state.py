@@ -105,6 +105,7 @@ def assemble(
         csi_nodes=tuple(sorted(by_type.get(CsiNode, ()), key=_name)),
         namespaces=tuple(sorted(by_type.get(Namespace, ()), key=_name)),
         last_drain_at=memory.last_drain_at,
+        last_descheduled_at=memory.last_descheduled_at,
         memories=memory.fleets,
         demands=memory.demands,
         lost_fleets=memory.lost_fleets,

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from reconciler.config.descheduler import Policies
-from reconciler.config.loader import load_config
+from reconciler.config.descheduling import descheduler_settings
+from reconciler.config.loader import load_config, read_config
 from reconciler.config.schema import SectorConfig
 from reconciler.model.errors import ConfigError
+from reconciler.planner.descheduler_settings import EvictorSettings, FailedPods, NodeTaints
+from tests.unit.config.documents import config_of
 
 POLICY = """\
 apiVersion: descheduler/v1alpha2
@@ -22,7 +25,7 @@ profiles:
   - name: LowNodeUtilization
     args:
       thresholds: {cpu: 20, memory: 20, pods: 20}
-      targetThresholds: {cpu: 50, memory: 50}
+      targetThresholds: {cpu: 50, memory: 50, pods: 50}
       evictableNamespaces: {exclude: [kube-system]}
   - name: RemovePodsHavingTooManyRestarts
     args: {podRestartThreshold: 10, includingInitContainers: true}
@@ -84,6 +87,101 @@ def test_unusable_policy_file_is_a_fault_of_its_key_with_the_file_place(
     (problem,) = caught.value.problems
     assert (problem.code, problem.line, problem.column) == ("config/type", 3, 3)
     assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (POLICY.replace("nodeFit: true", "nodeFit: false"), "9:12: DefaultEvictor.nodeFit"),
+        (POLICY.replace("nodeFit: true", "evictDaemonSetPods: true"), "9:12: DefaultEvictor.evict"),
+        (POLICY.replace("nodeFit: true", "noEvictionPolicy: x"), "9:12: DefaultEvictor.noEvict"),
+        (POLICY.replace("nodeFit: true", "priorityThreshold: {name: high}"), "PriorityClasses"),
+        (POLICY.replace("nodeFit: true", "nodeSelector: 'a in (b)'"), "is not `key=value`"),
+        (f"{POLICY}metricsCollector: {{enabled: true}}\n", "1: key 'metricsCollector' is not"),
+        (POLICY.replace("filter:", "score:"), "18:5: extension point 'score' is not"),
+        (POLICY.replace("filter: {enabled", "filter: {disabled"), "18:5: nothing is enabled by"),
+        (POLICY.replace("DefaultEvictor\n", "Evictor\n"), "8:5: unknown plugin 'Evictor'"),
+        (POLICY.replace("cpu: 50,", "disk: 50,"), "must be of the same resources"),
+        (POLICY.replace("cpu: 20,", "cpu: 60,"), "thresholds of cpu are above"),
+        (POLICY.replace("RemoveDuplicates]", "HighNodeUtilization]"), "thresholds are missing"),
+        (POLICY.replace("[LowNodeUtil", "[PodLifeTime, LowNodeUtil"), "maxPodLifeTimeSeconds is"),
+    ],
+)
+def test_what_would_not_be_done_is_refused_at_its_place(
+    tmp_path: Path, policy: str, message: str
+) -> None:
+    """An argument that is passed over evicts pods that somebody meant to protect."""
+    assert policy != POLICY
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, policy)
+    (problem,) = caught.value.problems
+    assert message in problem.message
+
+
+def test_profiles_keep_their_own_evictors(tmp_path: Path) -> None:
+    """Two teams have two profiles; one evictor for both would evict the other's pods."""
+    policy = """\
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+nodeSelector: pool=web
+gracePeriodSeconds: 20
+profiles:
+- name: one
+  pluginConfig:
+  - name: DefaultEvictor
+    args:
+      labelSelector: {matchLabels: {team: a}}
+      priorityThreshold: {value: 10}
+      nodeSelector: disk!=slow,!old
+      minReplicas: 2
+      minPodAge: 1h
+  plugins: {deschedule: {enabled: [RemoveFailedPods]}}
+- name: two
+  plugins: {deschedule: {enabled: [RemovePodsViolatingNodeTaints]}}
+"""
+    config = load(tmp_path, policy, "  interval: 60\n")
+    settings = descheduler_settings(config.descheduler)
+    assert settings is not None
+    one, two = settings.profiles
+    assert (one.policies, two.policies) == ((FailedPods(),), (NodeTaints(),))
+    assert (one.evictor.priority_below, one.evictor.replicas_min) == (10, 2)
+    assert one.evictor.age_min_seconds == 3600
+    assert one.evictor.selector is not None
+    assert one.evictor.selector.matches({"team": "a"})
+    assert one.evictor.destinations is not None
+    assert one.evictor.destinations.matches({"disk": "fast"})
+    assert not one.evictor.destinations.matches({"disk": "slow"})
+    assert not one.evictor.destinations.matches({"old": ""})
+    assert two.evictor == EvictorSettings()
+    assert settings.nodes is not None
+    assert settings.nodes.matches({"pool": "web"})
+    assert (settings.interval_seconds, settings.grace_seconds_max) == (60, 20)
+
+
+def test_policies_of_the_config_are_one_profile() -> None:
+    """All ten but one of the two that undo each other."""
+    policies = ", ".join(
+        f"{name}: {{enabled: true}}"
+        for name in (field.alias for field in Policies.model_fields.values())
+        if name not in {"HighNodeUtilization", "LowNodeUtilization", "PodLifeTime"}
+    )
+    more = "PodLifeTime: {enabled: true, maxPodLifeTimeSeconds: 60}, LowNodeUtilization: "
+    more += "{enabled: true, thresholds: {cpu: 1}, targetThresholds: {cpu: 2}}"
+    text = f"descheduler: {{enabled: true, policies: {{{policies}, {more}}}}}\n"
+    settings = descheduler_settings(config_of(text).descheduler)
+    assert settings is not None
+    (profile,) = settings.profiles
+    assert len(profile.policies) == 9
+    assert descheduler_settings(config_of("sectors: {}\n").descheduler) is None
+
+
+def test_policies_that_undo_each_other_are_refused() -> None:
+    """Pods would go back and forth."""
+    both = "{enabled: true, thresholds: {cpu: 1}, targetThresholds: {cpu: 2}}"
+    high = "{enabled: true, thresholds: {cpu: 1}}"
+    text = f"descheduler: {{policies: {{LowNodeUtilization: {both}, HighNodeUtilization: {high}}}}}"
+    (problem,) = read_config(text).problems
+    assert "undo each other" in problem.message
 
 
 def test_missing_policy_file_is_a_fault_beside_the_others(tmp_path: Path) -> None:

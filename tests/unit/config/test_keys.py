@@ -274,7 +274,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
     "Policies": {
         "RemoveDuplicates": POLICY,
         "LowNodeUtilization": ("{thresholds: {cpu: 20}}", ..., "{thresholds: {cpu: 101}}", RANGE),
-        "HighNodeUtilization": POLICY,
+        "HighNodeUtilization": ("{enabled: true, thresholds: {cpu: 20}}", *POLICY[1:]),
         "RemovePodsViolatingInterPodAntiAffinity": POLICY,
         "RemovePodsViolatingNodeAffinity": ("{nodeAffinityType: []}", ..., "{nodeFit: 1}", TYPE),
         "RemovePodsViolatingNodeTaints": POLICY,

@@ -12,7 +12,6 @@ from tests.unit.config.documents import COMPLETE, config_of, with_fleets
 
 ASKED = {
     "spot_rescheduler.enabled": "spot_rescheduler: {enabled: true}\n",
-    "descheduler.enabled": "descheduler: {enabled: true}\n",
     "spot_return.enabled": "spot_return: {enabled: true}\n",
     "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
 }

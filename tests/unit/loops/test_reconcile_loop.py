@@ -8,7 +8,14 @@ import pytest
 from reconciler.adapters.memory import FleetShape
 from reconciler.executor.executor import DryRunExecutor
 from reconciler.loops.reconcile_loop import AWAIT_SECONDS, BATCH_SECONDS
-from reconciler.model.actions import FLEET_STATE, LAST_DRAIN, AnnotateNode, EvictPod
+from reconciler.model.actions import (
+    FLEET_STATE,
+    LAST_DESCHEDULED,
+    LAST_DRAIN,
+    AnnotateNode,
+    EvictPod,
+    PolicyName,
+)
 from reconciler.model.errors import (
     InsufficientCapacity,
     InvariantViolated,
@@ -167,20 +174,26 @@ def test_lease_that_cannot_be_written_holds_nothing_up() -> None:
     assert isinstance(first.unkept, Unavailable)
 
 
-def test_rescheduler_drain_begins_its_pause_on_the_lease() -> None:
-    """Without it a restart would drain the next node at once."""
+@pytest.mark.parametrize(
+    ("policy", "annotation"),
+    [("spot-reschedule", LAST_DRAIN), ("deschedule", LAST_DESCHEDULED)],
+)
+def test_moved_pod_begins_a_pause_on_the_lease(policy: PolicyName, annotation: str) -> None:
+    """Without it a restart would drain the next node, or evict the next pods, at once."""
     scene = Scene()
     key = scene.world.add_pod(make_pod("moved", cpu="1", node="elsewhere"))
     moved = EvictPod(
         pod=key,
         node=scene.world.pods()[0].node_name,  # type: ignore[arg-type] # it has one
         grace_seconds=1,
-        policy="spot-reschedule",
-        because="room on spot",
+        policy=policy,
+        because="there is room",
     )
     scene.loop.plan = lambda _: replace(EMPTY, actions=(moved,))
     scene.run(2)
-    assert LAST_DRAIN in scene.world.lease_annotations
+    others = {LAST_DRAIN, LAST_DESCHEDULED} - {annotation}
+    assert annotation in scene.world.lease_annotations
+    assert not others & scene.world.lease_annotations.keys()
 
 
 def dearer(scene: Scene) -> FleetId:

@@ -47,9 +47,13 @@ def test_lease_gives_back_what_was_remembered() -> None:
         ),
     )
     state = decode(
-        lease(last_drain="2026-01-31T12:00:00Z", fleet_state=encode_fleet_state(memories))
+        lease(
+            last_drain="2026-01-31T12:00:00Z",
+            last_descheduled="2026-01-31T12:00:00Z",
+            fleet_state=encode_fleet_state(memories),
+        )
     )
-    assert state.last_drain_at == AT
+    assert (state.last_drain_at, state.last_descheduled_at) == (AT, AT)
     assert state.memories == memories
 
 
@@ -153,8 +157,9 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
 )
 def test_lease_annotation_edited_by_hand_is_reported_and_forgotten(text: str) -> None:
     """A typing error in an annotation must not stand in the way of every cycle."""
-    state = decode(lease(last_drain="soon", fleet_state=text))
+    state = decode(lease(last_drain="soon", last_descheduled="never", fleet_state=text))
     assert (state.last_drain_at, state.memories, state.demands) == (None, (), ())
+    assert state.last_descheduled_at is None
     assert [each.kind for each in state.ignored] == ["Lease"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from reconciler.model.cluster import HostPort, Owner, PodSpec
+from reconciler.model.cluster import ContainerState, HostPort, Owner, PodSpec
 from reconciler.records.kubernetes import ObjectDecoder, decode_cluster, split_documents
 from tests.unit.records.kube import decode, decode_pod, pod_json
 
@@ -273,3 +273,31 @@ def known_specs() -> int:
     """How many specs this process holds, by whatever table."""
     gc.collect()
     return sum(type(each) is PodSpec for each in gc.get_objects())
+
+
+def test_restarts_and_what_containers_wait_for_are_read() -> None:
+    """The descheduler judges pods by their restarts, their reasons and how they ended."""
+    status = {
+        "phase": "Failed",
+        "reason": "Evicted",
+        "qosClass": "Burstable",
+        "containerStatuses": [
+            {"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}},
+            {"restartCount": 2, "state": {"terminated": {"reason": "Error", "exitCode": 1}}},
+            {"restartCount": 0, "state": {"running": {}}},
+        ],
+        "initContainerStatuses": [{"restartCount": 7, "state": {}}],
+    }
+    pod = decode(pod_json("crashing", status=status)).pods[0]
+    assert (pod.restarts, pod.reason, pod.qos) == (5, "Evicted", "Burstable")
+    assert pod.containers == (
+        ContainerState(kind="container", waiting="CrashLoopBackOff", restarts=3),
+        ContainerState(kind="container", terminated="Error", exit_code=1, restarts=2),
+        ContainerState(kind="init", restarts=7),
+    )
+
+
+def test_pod_of_which_nothing_is_noticeable_has_no_containers() -> None:
+    """Most pods are like that: they cost nothing."""
+    pod = decode(pod_json("fine", status={"phase": "Running", "qosClass": "Best"})).pods[0]
+    assert (pod.restarts, pod.reason, pod.qos, pod.containers) == (0, "", None, ())

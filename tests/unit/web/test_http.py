@@ -13,8 +13,10 @@ import pytest
 
 from reconciler.gitops.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
+from reconciler.model.actions import EvictPod
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
-from reconciler.model.ids import Region
+from reconciler.model.ids import NodeName, PodKey, Region
+from reconciler.model.outcome import Outcome
 from reconciler.model.plan import DriftedNodes, FleetUpdate
 from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
@@ -336,3 +338,20 @@ def test_asking_where_nothing_listens_says_so() -> None:
         port = free.getsockname()[1]
     with pytest.raises(Unavailable, match="nothing answers: Connection refused"):
         ask_status(f"127.0.0.1:{port}")
+
+
+def test_evictions_of_the_descheduler_are_counted_by_policy_and_result(scene: Scene) -> None:
+    """`actions_total` knows one policy for all ten."""
+    action = EvictPod(
+        pod=PodKey(namespace="ns", name="old"),
+        node=NodeName("a"),
+        grace_seconds=30,
+        policy="deschedule",
+        because="PodLifeTime: it is old",
+        pod_policy="PodLifeTime",
+    )
+    scene.metrics.action_ended(Outcome(action=action, kind="refused", error="Refused"))
+    scene.metrics.action_ended(Outcome(action=replace(action, pod_policy=None), kind="applied"))
+    name = "fleet_reconciler_descheduler_evictions_total"
+    assert scene.metric(f'{name}{{policy="PodLifeTime",result="refused"}}') == 1
+    assert scene.metric(f'{name}{{policy="PodLifeTime",result="applied"}}') == 0

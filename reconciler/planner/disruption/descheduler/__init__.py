@@ -1,0 +1,1 @@
+"""The descheduler: policies yield pods, one evictor says which of them go."""

@@ -1,0 +1,163 @@
+"""The one place that says which proposed pods are evicted: filters, place, limits, budgets."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from reconciler.model.actions import EvictPod
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Placement
+from reconciler.planner.builder import KeptPod
+from reconciler.planner.descheduler_settings import DeschedulerSettings, Profile
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.settling import settled_at
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.descheduler.facts import Facts, Proposal, Proposals
+from reconciler.planner.disruption.descheduler.places import Places
+from reconciler.planner.disruption.descheduler.pod_blockers import PodBlockers
+from reconciler.planner.text import counted_noun
+
+
+class Evictor:
+    """Takes proposals, keeps the pods that may not go, and evicts the others.
+
+    Args:
+        context: The limits of this plan.
+        facts: What the policies read.
+        places: Where evicted pods would be placed.
+        settings: The descheduler's.
+    """
+
+    def __init__(
+        self,
+        context: DisruptionContext,
+        facts: Facts,
+        places: Places,
+        settings: DeschedulerSettings,
+    ) -> None:
+        self._context = context
+        self._facts = facts
+        self._places = places
+        self._settings = settings
+        self._evicted: dict[Pod, NodeName] = {}
+        self._per_node: Counter[NodeName] = Counter()
+        self._per_namespace: Counter[str] = Counter()
+        self._disrupted: set[NodeName] = set()
+        """Nodes that use disruption budgets up."""
+
+    def run(self, profile: Profile, policies: Iterable[Proposals]) -> None:
+        """Hear the policies of a profile, one after the other."""
+        blockers = PodBlockers(self._context, self._settings, profile.evictor)
+        for proposals in policies:
+            try:
+                proposal = next(proposals)
+                while True:
+                    proposal = proposals.send(self._decided(proposal, blockers))
+            except StopIteration:
+                continue
+
+    def _decided(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | None:
+        """Where the evicted pod is expected; None when it stays, and why is noted."""
+        pod = proposal.pod
+        if pod in self._evicted:
+            return self._evicted[pod]
+        found = self._blocker(proposal, blockers)
+        place = None if found is not None else self._place(proposal, blockers)
+        found = found or (place if isinstance(place, Blocker) else None)
+        if found is not None:
+            kept = KeptPod(proposal.policy, proposal.reason, found.code, found.detail)
+            self._context.builder.keep_pod(pod.key, kept)
+            return None
+        assert not isinstance(place, Blocker)
+        self._evict(proposal, place)
+        return place or pod.node_name
+
+    def _blocker(self, proposal: Proposal, blockers: PodBlockers) -> Blocker | None:
+        """The first reason for which the pod stays, whatever place there is for it."""
+        checks: tuple[Callable[[Proposal], Blocker | None], ...] = (
+            blockers.first,
+            self._unsettled,
+            self._limit,
+            self._budget,
+        )
+        return next((found for check in checks if (found := check(proposal)) is not None), None)
+
+    def _unsettled(self, proposal: Proposal) -> Blocker | None:
+        """A node to which a pod came a short time ago looks otherwise in a moment."""
+        node = proposal.pod.node_name
+        if not proposal.balances or node is None:
+            return None
+        view = self._context.view
+        status = view.statuses[view.inventory.fleet_of_node[node]]
+        until = settled_at(view.pods_on.get(node, ()), "scale-in", status.settings.scale_in)
+        if until is None or until <= view.at:
+            return None
+        return Blocker("settling", f"a pod came to {node} a short time ago")
+
+    def _limit(self, proposal: Proposal) -> Blocker | None:
+        settings, pod = self._settings, proposal.pod
+        assert pod.node_name is not None
+        counts = (
+            ("node", self._per_node[pod.node_name], settings.per_node_max),
+            ("namespace", self._per_namespace[pod.key.namespace], settings.per_namespace_max),
+            ("cycle", len(self._evicted), settings.per_cycle_max),
+        )
+        for what, count, most in counts:
+            if most is not None and count >= most:
+                pods = counted_noun(most, "pod")
+                return Blocker("eviction-limit", f"max_evictions_per_{what} allows {pods}")
+        return None
+
+    def _budget(self, proposal: Proposal) -> Blocker | None:
+        """A budget that would be broken; a pod that has ended uses none up."""
+        pod, context = proposal.pod, self._context
+        if pod.finished:
+            return None
+        refusal = context.builder.budgets.refusal((pod,))
+        if refusal:
+            return Blocker("budget", refusal)
+        found = context.blast_radius.blocker((pod,))
+        if found is not None or pod.node_name is None or pod.node_name in self._disrupted:
+            return found
+        key = context.view.inventory.fleet_of_node[pod.node_name]
+        return context.budgets.blocker(key, "deschedule")
+
+    def _place(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | Blocker | None:
+        """Where the pod would be placed; None for a pod that has ended."""
+        if proposal.pod.finished:
+            return None
+        return self._places.take(proposal, blockers.destinations)
+
+    def _evict(self, proposal: Proposal, place: NodeName | None) -> None:
+        pod, context = proposal.pod, self._context
+        node = pod.node_name
+        assert node is not None
+        if not pod.finished:
+            context.builder.budgets.take((pod,))
+            context.blast_radius.take((pod,))
+            if node not in self._disrupted:
+                self._disrupted.add(node)
+                context.budgets.take(context.view.inventory.fleet_of_node[node])
+        self._evicted[pod] = place or node
+        self._per_node[node] += 1
+        self._per_namespace[pod.key.namespace] += 1
+        expected = f"; {place} takes it" if place is not None else ""
+        action = EvictPod(
+            pod=pod.key,
+            node=node,
+            grace_seconds=self._grace_seconds(pod, node),
+            policy="deschedule",
+            because=f"{proposal.policy}: {proposal.reason}{expected}",
+            pod_policy=proposal.policy,
+        )
+        moved = None if place is None else Placement(pod=pod.key, node=place, moved_from=node)
+        context.builder.evict(action, moved)
+
+    def _grace_seconds(self, pod: Pod, node: NodeName) -> int:
+        """The pod's own grace period, the fleet's limit or the policy file's: the smallest."""
+        view = self._context.view
+        status = view.statuses[view.inventory.fleet_of_node[node]]
+        limits = [status.settings.scale_in.graceful_termination_max_seconds]
+        if self._settings.grace_seconds_max is not None:
+            limits.append(self._settings.grace_seconds_max)
+        return int(min(pod.spec.termination_grace_seconds, *limits))

@@ -1,0 +1,145 @@
+"""Why a pod may not be descheduled: one ordered list, for the pods of one profile."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+
+from reconciler.model.cluster import Pod
+from reconciler.model.frozen import NO_LABELS
+from reconciler.planner.descheduler_settings import DeschedulerSettings, EvictorSettings
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.descheduler.facts import Proposal, age_seconds
+from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.rules import Ruling, Subject, Terms, Verdict, fold_failed, judge_of
+from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import duration
+
+_Controller = tuple[str, str, str, str]
+"""Namespace, kind, name and UID."""
+
+
+class PodBlockers:
+    """Asks a pod's own annotations, owner and age, and the DefaultEvictor's arguments.
+
+    Args:
+        context: The limits of this plan.
+        settings: The descheduler's.
+        evictor: The profile's.
+    """
+
+    def __init__(
+        self, context: DisruptionContext, settings: DeschedulerSettings, evictor: EvictorSettings
+    ) -> None:
+        self._context = context
+        self._settings = settings
+        self._evictor = evictor
+        view = context.view
+        self._namespaces = {each.name: each.labels for each in view.snapshot.cluster.namespaces}
+        chosen = evictor.destinations
+        self.destinations = np.array(
+            [chosen is None or chosen.matches(node.labels) for node in view.nodes.values()],
+            dtype=np.bool_,
+        )
+        """Rows of nodes that pods may be expected on."""
+        self._replicas: Counter[_Controller] = Counter()
+        if evictor.replicas_min:
+            self._replicas.update(
+                _controller(pod)
+                for pod in view.snapshot.cluster.pods
+                if pod.owner is not None and not pod.finished
+            )
+
+    def first(self, proposal: Proposal) -> Blocker | None:
+        """Return the first reason for which the pod stays; None when nothing about it keeps it."""
+        checks: tuple[Callable[[Pod], Blocker | None], ...] = (
+            self._rules,
+            self._selected,
+            self._priority,
+            self._claims,
+            self._replicas_min,
+            self._young,
+        )
+        return next((found for ask in checks if (found := ask(proposal.pod)) is not None), None)
+
+    def _rules(self, pod: Pod) -> Blocker | None:
+        """What scale-in asks of a pod as well."""
+        view = self._context.view
+        assert pod.node_name is not None
+        status = view.statuses[view.inventory.fleet_of_node[pod.node_name]]
+        ruling = self._ruling(pod, self._terms(status.settings.scale_in))
+        if ruling.verdict is Verdict.OK:
+            return None
+        return Blocker(ruling.code, ruling.reason or f"{ruling.code} pods are left alone")
+
+    def _ruling(self, pod: Pod, terms: Terms) -> Ruling:
+        coverage = self._context.builder.budgets.coverage
+        if pod.finished:
+            bare = replace(terms, move_bare_pods=self._evictor.failed_bare_pods)
+            return fold_failed(Subject(pod=pod), bare)
+        return judge_of(terms, coverage).ruling(pod)
+
+    def _terms(self, scale_in: ScaleInSettings) -> Terms:
+        terms = terms_of(scale_in)
+        return replace(
+            terms,
+            move_local_storage=terms.move_local_storage or self._evictor.local_storage,
+            critical_pods_stay=not self._evictor.system_critical,
+        )
+
+    def _selected(self, pod: Pod) -> Blocker | None:
+        evictor = self._evictor
+        if evictor.selector is not None and not evictor.selector.matches(pod.labels):
+            return Blocker("not-selected", "the evictor's labelSelector does not match it")
+        labels = self._namespaces.get(pod.key.namespace, NO_LABELS)
+        of_namespace = evictor.namespace_selector
+        if of_namespace is not None and not of_namespace.matches(labels):
+            return Blocker("not-selected", "the evictor's namespaceLabelSelector leaves it out")
+        return None
+
+    def _priority(self, pod: Pod) -> Blocker | None:
+        below = self._evictor.priority_below
+        if below is None or pod.spec.priority < below:
+            return None
+        why = f"its priority is {pod.spec.priority}, the threshold {below}"
+        return Blocker("priority", why)
+
+    def _claims(self, pod: Pod) -> Blocker | None:
+        if self._evictor.claims_stay and pod.claims:
+            return Blocker("claims", "it has a PersistentVolumeClaim (ignorePvcPods)")
+        budgets = self._context.builder.budgets.coverage
+        if self._evictor.without_budget_stays and not budgets.of(pod):
+            return Blocker("no-budget", "no disruption budget covers it (ignorePodsWithoutPDB)")
+        return None
+
+    def _replicas_min(self, pod: Pod) -> Blocker | None:
+        least = self._evictor.replicas_min
+        if not least or pod.owner is None or self._replicas[_controller(pod)] >= least:
+            return None
+        count = self._replicas[_controller(pod)]
+        return Blocker("min-replicas", f"its controller has {count} pods, minReplicas is {least}")
+
+    def _young(self, pod: Pod) -> Blocker | None:
+        """A replica that has just been made stays, so that none is evicted again and again."""
+        evictor, at = self._evictor, self._context.view.at
+        assert pod.node_name is not None
+        least = max(self._settings.interval_seconds, evictor.age_min_seconds)
+        if not pod.finished:
+            status = self._context.view.statuses[
+                self._context.view.inventory.fleet_of_node[pod.node_name]
+            ]
+            least = max(least, status.settings.scale_in.settle_seconds)
+        else:
+            least = evictor.age_min_seconds
+        left = least - age_seconds(pod, at)
+        if left <= 0:
+            return None
+        return Blocker("young", f"it is too young; {duration(timedelta(seconds=left))} to go")
+
+
+def _controller(pod: Pod) -> _Controller:
+    assert pod.owner is not None
+    return pod.key.namespace, pod.owner.kind, pod.owner.name, pod.owner.uid

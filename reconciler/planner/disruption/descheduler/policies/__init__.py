@@ -1,0 +1,1 @@
+"""One file per policy of the descheduler: which pods it would evict, and why."""

@@ -1,0 +1,115 @@
+"""LowNodeUtilization: pods from over-used to under-used nodes."""
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import NodeName
+from reconciler.planner.descheduler_settings import LowNodeUtilization
+from reconciler.planner.disruption.descheduler.facts import (
+    Facts,
+    Proposal,
+    Proposals,
+    eviction_order,
+)
+from reconciler.planner.disruption.descheduler.usage import (
+    Usage,
+    fullness,
+    is_above,
+    is_below,
+    shown,
+)
+from reconciler.planner.placement.arrays import BoolArray
+
+_WHOLE = 100.0
+
+
+def proposals(arguments: LowNodeUtilization, facts: Facts) -> Proposals:
+    """Yield pods of over-used nodes, the fullest first, until each is at its target.
+
+    They are expected on nodes that were under-used and that stay at their target with them.
+    Source: descheduler README, LowNodeUtilization, read 2026-11.
+    """
+    usage = Usage(facts, {*arguments.thresholds, *arguments.target_thresholds})
+    low, high = _thresholds(arguments, usage)
+    under_used = {
+        node.name
+        for node in facts.nodes
+        if not node.unschedulable and is_below(usage.percents(node.name), low)
+    }
+    if len(under_used) <= arguments.number_of_nodes or not under_used:
+        return
+    over_used = [node for node in facts.nodes if is_above(usage.percents(node.name), high)]
+    for node in sorted(over_used, key=lambda node: (-fullness(usage, node), node.name)):
+        yield from _relieved(arguments, facts, node, usage, (under_used, high))
+
+
+def _relieved(
+    arguments: LowNodeUtilization,
+    facts: Facts,
+    node: Node,
+    usage: Usage,
+    target: tuple[Collection[NodeName], Mapping[str, float]],
+) -> Proposals:
+    """Yield pods of one node while it is above its target."""
+    under_used, high = target
+    evicted = 0
+    for pod in sorted(_pods(arguments, facts, node), key=eviction_order):
+        percents = usage.percents(node.name)
+        if not is_above(percents, high) or evicted == arguments.evictions_per_node_max:
+            return
+        place = yield Proposal(
+            pod=pod,
+            policy="LowNodeUtilization",
+            reason=f"{node.name} is over-used: {shown(percents)}, at most {shown(high)}",
+            better=_better(facts, under_used, usage, pod, high),
+            leaves=True,
+            balances=True,
+        )
+        if place is not None:
+            evicted += 1
+            usage.move(pod, node.name, place)
+
+
+def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:
+    """The pods of a node that the policy looks at."""
+    return [
+        pod
+        for pod in facts.pods_on.get(node.name, ())
+        if not (pod.daemon or pod.mirror or pod.deleting) and arguments.scope.covers(pod)
+    ]
+
+
+def _better(
+    facts: Facts,
+    under_used: Collection[NodeName],
+    usage: Usage,
+    pod: Pod,
+    high: Mapping[str, float],
+) -> BoolArray:
+    """Rows of under-used nodes that would not be over-used with the pod."""
+    return np.array(
+        [
+            name in under_used and not is_above(usage.percents(name, pod), high)
+            for name in facts.view.nodes
+        ],
+        dtype=np.bool_,
+    )
+
+
+def _thresholds(
+    arguments: LowNodeUtilization, usage: Usage
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Where under-used ends and over-used begins, in percent; as distances from the mean if asked.
+
+    A distance of 0 leaves the resource out, as upstream does.
+    """
+    if not arguments.deviation:
+        return arguments.thresholds, arguments.target_thresholds
+    mean = usage.mean()
+    below, above = arguments.thresholds, arguments.target_thresholds
+    low = {n: max(0.0, mean.get(n, 0.0) - d) for n, d in below.items() if d > 0}
+    high = {n: min(_WHOLE, mean.get(n, 0.0) + d) for n, d in above.items() if d > 0}
+    return FrozenMap(low), FrozenMap(high)

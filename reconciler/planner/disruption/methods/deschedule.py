@@ -1,0 +1,80 @@
+"""The descheduler: pods that would be placed better elsewhere are evicted; no node is drained."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from reconciler.model.cluster import Node
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.descheduler_settings import DeschedulerSettings, HighNodeUtilization
+from reconciler.planner.disruption.descheduler.evictor import Evictor
+from reconciler.planner.disruption.descheduler.facts import Facts
+from reconciler.planner.disruption.descheduler.order import proposals_of
+from reconciler.planner.disruption.descheduler.places import Places
+from reconciler.planner.disruption.descheduler.policies.high_node_utilization import (
+    under_used_nodes,
+)
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.view import ClusterView
+
+
+def _propose(run: VoluntaryRun) -> None:
+    """Evict what the policies of each profile propose, unless the last time is too short ago."""
+    context, builder = run.context, run.context.builder
+    settings = context.view.settings.descheduler
+    if settings is None or rests_until(context.view, settings) is not None:
+        return
+    view = context.view
+    nodes = tuple(_looked_at(run, settings))
+    pods_on = {node.name: view.pods_on.get(node.name, ()) for node in nodes}
+    facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on)
+    staying = run.simulator.staying
+    closed = {name for name, row in view.row_of.items() if not staying[row]}
+    closed |= context.closed | context.idle | context.unneeded.keys()
+    _ask_to_stay_empty(run, facts, settings)
+    evictor = Evictor(context, facts, Places(builder, closed), settings)
+    for profile in settings.profiles:
+        evictor.run(profile, (proposals_of(policy, facts) for policy in profile.policies))
+
+
+def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSettings) -> None:
+    """Have the soft taint put on what HighNodeUtilization empties.
+
+    kube-scheduler prefers the emptiest nodes: without the taint the pods would come back.
+    """
+    for profile in settings.profiles:
+        for policy in profile.policies:
+            if isinstance(policy, HighNodeUtilization):
+                for node in under_used_nodes(policy, facts):
+                    run.context.unneeded.setdefault(node.name, "deschedule")
+
+
+def rests_until(view: ClusterView, settings: DeschedulerSettings) -> datetime | None:
+    """When the next pods may be evicted; None when they may now. A future time counts as now."""
+    last = view.snapshot.cluster.last_descheduled_at
+    if last is None:
+        return None
+    until = min(last, view.at) + timedelta(seconds=settings.interval_seconds)
+    return until if until > view.at else None
+
+
+def last_descheduled(builder: PlanBuilder) -> datetime | None:
+    """Return when pods were last evicted here: now, where the plan evicts any."""
+    if any(action.policy == METHOD.policy for action in builder.actions):
+        return builder.view.at
+    return builder.view.snapshot.cluster.last_descheduled_at
+
+
+def _looked_at(run: VoluntaryRun, settings: DeschedulerSettings) -> Iterator[Node]:
+    """Yield our Ready nodes that stay and that the policy's nodeSelector chooses."""
+    view = run.context.view
+    for name, node in view.nodes.items():
+        if name not in view.inventory.fleet_of_node or not node.ready or node.unreadable:
+            continue
+        if settings.nodes is not None and not settings.nodes.matches(node.labels):
+            continue
+        if run.simulator.staying[view.row_of[name]]:
+            yield node
+
+
+METHOD = Method(name="deschedule", policy="deschedule", propose=_propose)

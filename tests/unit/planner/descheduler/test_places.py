@@ -1,0 +1,219 @@
+"""Policies about where pods are: violation made, violation gone, nothing else moved."""
+
+from dataclasses import replace
+
+from reconciler.model.actions import UNNEEDED_TAINT, TaintNode
+from reconciler.model.cluster import Node, Owner, Pod, TopologySpreadConstraint
+from reconciler.model.plan import Plan
+from reconciler.planner.descheduler_settings import (
+    HighNodeUtilization,
+    InterPodAntiAffinity,
+    LowNodeUtilization,
+    PolicyArguments,
+    RemoveDuplicates,
+    TopologySpread,
+)
+from tests.builders import HOSTNAME, ZONE, make_node, make_settings, near, selecting, spread
+from tests.unit.planner.descheduler.scene import (
+    FLEET,
+    Objects,
+    descheduling,
+    evicted,
+    nodes,
+    old,
+    said,
+)
+from tests.unit.planner.scale_in.scene import moves, planned
+
+LOW = LowNodeUtilization(thresholds={"cpu": 20}, target_thresholds={"cpu": 50})
+WEB = Owner(kind="ReplicaSet", name="web", uid="1")
+
+
+def after(made: Plan, objects: Objects) -> Objects:
+    """The objects when the evicted pods run where the plan expects them."""
+    places = {p.pod: p.node for p in made.placements if p.moved_from is not None}
+    return [
+        replace(each, node_name=places.get(each.key, each.node_name))
+        if isinstance(each, Pod)
+        else each
+        for each in objects
+    ]
+
+
+def rests(policy: PolicyArguments, objects: Objects) -> bool:
+    """Whether the policy moves nothing."""
+    return not evicted(planned(descheduling(policy), *objects))
+
+
+def zoned(name: str, zone: str) -> Node:
+    """A node of a zone."""
+    return make_node(name, FLEET, zone=zone)
+
+
+def test_pods_that_must_not_share_a_node_are_parted() -> None:
+    """Two replicas that came together while a rule was missing; one of them moves, once."""
+    apart = (near(HOSTNAME, app="db"),)
+    pods = [
+        old("a", f"db-{i}", labels={"app": "db"}, pod_anti_affinity=apart, priority=2 - i)
+        for i in range(2)
+    ]
+    objects: Objects = [*nodes("a", "b"), *pods, old("a", "web")]
+    made = planned(descheduling(InterPodAntiAffinity()), *objects)
+    assert evicted(made) == {"db-1": "RemovePodsViolatingInterPodAntiAffinity"}
+    assert moves(made) == {"db-1": "b"}
+    assert rests(InterPodAntiAffinity(), after(made, objects))
+
+
+def test_pods_that_can_only_share_a_node_stay() -> None:
+    """There is no other node: evicted, one of them would wait."""
+    apart = (near(HOSTNAME, app="db"),)
+    pods = [old("a", f"db-{i}", labels={"app": "db"}, pod_anti_affinity=apart) for i in range(2)]
+    assert rests(InterPodAntiAffinity(), [*nodes("a"), *pods])
+
+
+def test_duplicates_are_spread_over_the_nodes_that_take_them() -> None:
+    """Four replicas came up on the one node there was; now there are two."""
+    pods = [old("a", f"web-{i}", owner=WEB, cpu="200m") for i in range(4)]
+    objects: Objects = [*nodes("a", "b"), *pods, old("a", "other")]
+    made = planned(descheduling(RemoveDuplicates()), *objects)
+    assert sorted(evicted(made)) == ["web-0", "web-1"]
+    assert set(moves(made).values()) == {"b"}
+    assert rests(RemoveDuplicates(), after(made, objects))
+
+
+def test_duplicates_of_an_excluded_owner_kind_stay() -> None:
+    """`excludeOwnerKinds: [ReplicaSet]`."""
+    pods = [old("a", f"web-{i}", owner=WEB) for i in range(2)]
+    policy = RemoveDuplicates(exclude_owner_kinds=frozenset({"ReplicaSet"}))
+    assert rests(policy, [*nodes("a", "b"), *pods])
+
+
+def test_duplicates_stay_where_kube_scheduler_would_put_them_back() -> None:
+    """The other node is nearly full: kube-scheduler prefers the first."""
+    pods = [old("a", f"web-{i}", owner=WEB, cpu="100m") for i in range(2)]
+    objects: Objects = [*nodes("a", "b"), *pods, old("b", "large", cpu="2500m")]
+    settings = descheduling(RemoveDuplicates())
+    assert evicted(planned(settings, *objects)) == {}
+    assert "no-better-place" in said(settings, pods[0], *nodes("a", "b"), *objects[3:])
+
+
+def test_node_that_a_pod_came_to_a_short_time_ago_has_not_settled() -> None:
+    """Where pods are still coming, balance is judged later."""
+    pods = [old("a", f"web-{i}", owner=WEB, cpu="200m") for i in range(4)]
+    young = old("a", "young", 200)
+    objects: Objects = [*nodes("a", "b"), *pods, young]
+    settings = descheduling(RemoveDuplicates(), interval_seconds=60)
+    assert evicted(planned(settings, *objects)) == {}
+    assert "settling" in said(settings, pods[0], *nodes("a", "b"), *objects[3:])
+
+
+def test_uneven_spread_over_zones_is_evened_out() -> None:
+    """A zone was gone for a while; its pods do not come back by themselves."""
+    rule = (spread(ZONE, app="web"),)
+    web = {"app": "web"}
+    pods = [old("a", f"web-{i}", labels=web, topology_spread=rule, cpu="200m") for i in range(4)]
+    objects: Objects = [zoned("a", "z1"), zoned("b", "z2"), *pods, old("a", "other")]
+    made = planned(descheduling(TopologySpread()), *objects)
+    assert sorted(evicted(made)) == ["web-0", "web-1"]
+    assert set(moves(made).values()) == {"b"}
+    assert rests(TopologySpread(), after(made, objects))
+
+
+def test_spread_within_its_skew_is_let_alone() -> None:
+    """Its maxSkew says how uneven it may be."""
+    rule = (spread(ZONE, 2, app="web"),)
+    pods = [old("a", f"web-{i}", labels={"app": "web"}, topology_spread=rule) for i in range(2)]
+    assert rests(TopologySpread(), [zoned("a", "z1"), zoned("b", "z2"), *pods])
+
+
+def test_soft_constraints_count_on_request_only() -> None:
+    """`constraints: [ScheduleAnyway]`."""
+    rule = TopologySpreadConstraint(
+        topology_key=ZONE, max_skew=1, hard=False, selector=selecting(app="web")
+    )
+    pods = [
+        old("a", f"web-{i}", labels={"app": "web"}, topology_spread=(rule,), cpu="200m")
+        for i in range(4)
+    ]
+    objects: Objects = [zoned("a", "z1"), zoned("b", "z2"), *pods]
+    assert rests(TopologySpread(), objects)
+    assert evicted(planned(descheduling(TopologySpread(soft=True)), *objects))
+
+
+def test_over_used_node_gives_pods_to_an_under_used_one() -> None:
+    """Until it is at its target, and no further; pods of low priority go first."""
+    pods = [old("a", f"p{i}", cpu="500m", priority=i) for i in range(6)]
+    objects: Objects = [*nodes("a", "b"), *pods, old("b", "there", cpu="100m")]
+    made = planned(descheduling(LOW), *objects)
+    assert evicted(made) == dict.fromkeys(["p0", "p1"], "LowNodeUtilization")
+    assert set(moves(made).values()) == {"b"}
+    assert rests(LOW, after(made, objects))
+
+
+def test_no_pod_moves_without_an_under_used_node() -> None:
+    """It would only make the next node over-used."""
+    pods = [old("a", f"p{i}") for i in range(6)]
+    assert rests(LOW, [*nodes("a", "b"), *pods, old("b", "there", cpu="1500m")])
+    few = replace(LOW, number_of_nodes=1)
+    assert rests(few, [*nodes("a", "b"), *pods, old("b", "there", cpu="100m")])
+
+
+def test_utilization_policy_has_a_limit_per_node_of_its_own() -> None:
+    """`evictionLimits: {node: 1}`."""
+    pods = [old("a", f"p{i}") for i in range(6)]
+    limited = replace(LOW, evictions_per_node_max=1)
+    objects: Objects = [*nodes("a", "b"), *pods, old("b", "there", cpu="100m")]
+    assert len(evicted(planned(descheduling(limited), *objects))) == 1
+
+
+def test_thresholds_may_be_distances_from_the_mean() -> None:
+    """The mean is 38 %: nodes below 28 % and above 48 % count."""
+    deviation = LowNodeUtilization(
+        thresholds={"cpu": 10}, target_thresholds={"cpu": 10}, deviation=True
+    )
+    pods = [old("a", f"p{i}", cpu="300m") for i in range(8)]
+    objects: Objects = [*nodes("a", "b"), *pods, old("b", "there", cpu="600m")]
+    assert rests(LowNodeUtilization(thresholds={"cpu": 10}, target_thresholds={"cpu": 90}), objects)
+    made = planned(descheduling(deviation), *objects)
+    assert len(evicted(made)) == 2
+    assert rests(deviation, after(made, objects))
+
+
+def test_extended_resources_have_thresholds_too() -> None:
+    """GPUs are what is short on GPU nodes."""
+    gpu = "nvidia.com/gpu"
+    offered = {**make_node("a", FLEET).allocatable, gpu: 4}
+    ours = [
+        replace(each, allocatable=type(FLEET.options[0].resources)(offered))
+        for each in nodes("a", "b")
+    ]
+    policy = LowNodeUtilization(thresholds={gpu: 20}, target_thresholds={gpu: 50})
+    pods = [old("a", f"p{i}", cpu="100m", requests={gpu: 1}) for i in range(4)]
+    for pod in pods:
+        assert pod.spec.requests
+    made = planned(descheduling(policy), *ours, *pods)
+    assert len(evicted(made)) == 2
+
+
+def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:
+    """Without the soft taint kube-scheduler would bring the pods back."""
+    fleet = replace(FLEET, min_capacity=0)
+    policy = HighNodeUtilization(thresholds={"cpu": 20})
+    settings = replace(
+        make_settings(fleet), descheduler=descheduling(policy).descheduler, consolidation=False
+    )
+    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
+    first = planned(settings, *nodes("a", "b"), *pods)
+    assert evicted(first) == {}
+    (marked,) = [each for each in first.actions if isinstance(each, TaintNode)]
+    assert (marked.node, marked.taint.key, marked.policy) == ("a", UNNEEDED_TAINT, "deschedule")
+    soft = make_node("a", FLEET, taints=(marked.taint,))
+    second = planned(settings, soft, *nodes("b"), *pods)
+    assert evicted(second) == {"lonely": "HighNodeUtilization"}
+    assert moves(second) == {"lonely": "b"}
+
+
+def test_pods_are_gathered_on_nodes_above_the_threshold_only() -> None:
+    """Of two under-used nodes neither takes the other's pods."""
+    policy = HighNodeUtilization(thresholds={"cpu": 20})
+    assert rests(policy, [*nodes("a", "b"), old("a", cpu="200m"), old("b", cpu="200m")])

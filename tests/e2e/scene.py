@@ -15,7 +15,7 @@ from reconciler.records.kubernetes import LEASE_NAME
 from reconciler.sandbox.aws.queue import count_messages, make_interruption_queue
 from tests.e2e.promises import Promises, Tally
 from tests.e2e.sandbox import OnRealCluster
-from tests.sandbox.capacity.fleets import create_fleet
+from tests.sandbox.capacity.fleets import change_template, create_fleet, user_data
 from tests.sandbox.capacity.world import Program, World
 from tests.waiting import until
 
@@ -299,6 +299,14 @@ class Scene:
     def interrupt(self, *nodes: Node, seconds: float = 120.0) -> None:
         """EC2 announces that it takes these nodes back in two minutes, and does it after these."""
         self._sandbox.control.interrupt([str(node.instance_id) for node in nodes], seconds)
+
+    def change_template(self, fleet: str, data: str | None = None) -> str:
+        """A fleet's launch template gets a new version; its number."""
+        return change_template(self._sandbox.aws_url, fleet, data)
+
+    def user_data(self, size: str) -> str:
+        """The user data with which an instance of a fleet joins."""
+        return user_data("analytics", f"{self.name}-{size}", size, self.name, ())
 
     def _path(self, kind: str) -> str:
         return f"{_PATHS[kind]}/namespaces/{self.name}/{kind.lower()}s"

@@ -86,6 +86,33 @@ def create_fleet(
         ec2.close()
 
 
+def change_template(url: str, fleet: str, data: str | None = None, cluster: str = CLUSTER) -> str:
+    """Give a fleet's launch template a new version, which its next instances are launched from.
+
+    Args:
+        url: Of the sandbox's AWS.
+        fleet: Its name.
+        data: User data, base64; None: that of the version before.
+        cluster: The cluster's name.
+
+    Returns:
+        The number of the version.
+    """
+    session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
+    ec2 = session.client("ec2", endpoint_url=url)
+    name = f"{cluster}-{fleet}"
+    try:
+        found = ec2.describe_launch_template_versions(LaunchTemplateName=name, Versions=["$Latest"])
+        (latest,) = found["LaunchTemplateVersions"]
+        made = ec2.create_launch_template_version(
+            LaunchTemplateName=name,
+            LaunchTemplateData=latest["LaunchTemplateData"] | ({"UserData": data} if data else {}),
+        )
+        return str(made["LaunchTemplateVersion"]["VersionNumber"])
+    finally:
+        ec2.close()
+
+
 def user_data(
     cluster: str, fleet: str, size: str, sector: str, taints: Sequence[Mapping[str, str]]
 ) -> str:

@@ -31,6 +31,9 @@ def successor(pod: Pod, serial: int, now: datetime) -> Pod:
         created_at=now,
         started_at=None,
         finished_at=None,
+        restarts=0,
+        reason="",
+        containers=(),
         nominated_node_name=None,
     )
 

@@ -1,13 +1,15 @@
 """What the policies of the descheduler read, and what they say."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.model.actions import PodPolicy
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import Labels
 from reconciler.model.ids import NodeName
 from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.kinds import with_zone_aliases
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.view import ClusterView
 
@@ -23,18 +25,17 @@ class Facts:
     """The nodes whose pods are looked at, by name: ours, Ready, and none that leaves."""
     pods_on: Mapping[NodeName, Sequence[Pod]]
     """Pods that run there or start, by name; DaemonSets' too."""
+    pods: Sequence[tuple[Node, Pod]]
+    """The pods of all nodes, without those of DaemonSets and those being deleted."""
 
     @property
     def at(self) -> datetime:
         """The clock."""
         return self.view.at
 
-    def pods(self) -> Iterator[tuple[Node, Pod]]:
-        """Yield the pods of all nodes, without those of DaemonSets and those being deleted."""
-        for node in self.nodes:
-            for pod in self.pods_on.get(node.name, ()):
-                if not (pod.daemon or pod.mirror or pod.deleting):
-                    yield node, pod
+    def labels_by_node(self) -> Mapping[NodeName, Labels]:
+        """Return the labels of the nodes, the names of the zone label that are missing added."""
+        return {name: with_zone_aliases(node.labels) for name, node in self.view.nodes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

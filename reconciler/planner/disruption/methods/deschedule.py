@@ -27,7 +27,13 @@ def _propose(run: VoluntaryRun) -> None:
     view = context.view
     nodes = tuple(_looked_at(run, settings))
     pods_on = {node.name: view.pods_on.get(node.name, ()) for node in nodes}
-    facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on)
+    pods = [
+        (node, pod)
+        for node in nodes
+        for pod in pods_on[node.name]
+        if not (pod.traits.daemon or pod.traits.mirror or pod.traits.deleting)
+    ]
+    facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on, pods=pods)
     staying = run.simulator.staying
     closed = {name for name, row in view.row_of.items() if not staying[row]}
     closed |= context.closed | context.idle | context.unneeded.keys()

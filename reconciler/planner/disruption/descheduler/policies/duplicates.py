@@ -26,7 +26,7 @@ def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
     Source: descheduler README, RemoveDuplicates, read 2026-11.
     """
     groups: dict[_Group, list[Pod]] = defaultdict(list)
-    for _, pod in facts.pods():
+    for _, pod in facts.pods:
         owner = pod.owner
         excluded = owner is None or owner.kind in arguments.exclude_owner_kinds
         if owner is not None and not excluded and arguments.scope.covers(pod):

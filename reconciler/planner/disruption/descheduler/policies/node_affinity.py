@@ -1,8 +1,12 @@
 """RemovePodsViolatingNodeAffinity: pods on nodes that their node affinity would not choose now."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.frozen import Labels
+from reconciler.model.ids import NodeName
 from reconciler.planner.descheduler_settings import NodeAffinity
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -11,7 +15,6 @@ from reconciler.planner.disruption.descheduler.facts import (
     eviction_order,
 )
 from reconciler.planner.placement.filters.node_affinity import selects
-from reconciler.planner.placement.kinds import with_zone_aliases
 
 
 def proposals(arguments: NodeAffinity, facts: Facts) -> Proposals:
@@ -19,9 +22,16 @@ def proposals(arguments: NodeAffinity, facts: Facts) -> Proposals:
 
     Source: descheduler README, RemovePodsViolatingNodeAffinity, read 2026-11.
     """
-    pods = [(node, pod) for node, pod in facts.pods() if arguments.scope.covers(pod)]
+    pods = [
+        (node, pod)
+        for node, pod in facts.pods
+        if (pod.spec.node_affinity is not None or pod.spec.node_preferences)
+        and arguments.scope.covers(pod)
+    ]
+    labels = facts.labels_by_node() if pods else {}
     for node, pod in sorted(pods, key=lambda each: (each[0].name, eviction_order(each[1]))):
-        if arguments.required and pod.spec.node_affinity is not None and not _holds(pod, node):
+        required = arguments.required and pod.spec.node_affinity is not None
+        if required and not _holds(pod, node.name, labels[node.name]):
             yield Proposal(
                 pod=pod,
                 policy="RemovePodsViolatingNodeAffinity",
@@ -29,21 +39,22 @@ def proposals(arguments: NodeAffinity, facts: Facts) -> Proposals:
                 leaves=True,
             )
         elif arguments.preferred and pod.spec.node_preferences:
-            yield from _preferring_others(node, pod, facts)
+            yield from _preferring_others(node, pod, facts, labels)
 
 
-def _holds(pod: Pod, node: Node) -> bool:
+def _holds(pod: Pod, name: NodeName, labels: Labels) -> bool:
     """Whether nodeSelector and required node affinity choose the node as it is now."""
-    labels = with_zone_aliases(node.labels)
     affinity = pod.spec.node_affinity
     return selects(pod.spec.node_selector, labels) and (
-        affinity is None or affinity.matches(labels, node.name)
+        affinity is None or affinity.matches(labels, name)
     )
 
 
-def _preferring_others(node: Node, pod: Pod, facts: Facts) -> Proposals:
+def _preferring_others(
+    node: Node, pod: Pod, facts: Facts, labels: Mapping[NodeName, Labels]
+) -> Proposals:
     """Yield the pod when it prefers other nodes to its own."""
-    weights = np.array([_weight(pod, each) for each in facts.view.nodes.values()])
+    weights = np.array([_weight(pod, name, labels[name]) for name in facts.view.nodes])
     own = weights[facts.view.row_of[node.name]]
     if (weights > own).any():
         yield Proposal(
@@ -55,6 +66,5 @@ def _preferring_others(node: Node, pod: Pod, facts: Facts) -> Proposals:
         )
 
 
-def _weight(pod: Pod, node: Node) -> int:
-    labels = with_zone_aliases(node.labels)
-    return sum(p.weight for p in pod.spec.node_preferences if p.term.matches(labels, node.name))
+def _weight(pod: Pod, name: NodeName, labels: Labels) -> int:
+    return sum(p.weight for p in pod.spec.node_preferences if p.term.matches(labels, name))

@@ -21,9 +21,9 @@ def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
     """
     old = [
         pod
-        for _, pod in facts.pods()
-        if arguments.scope.covers(pod)
-        and age_seconds(pod, facts.at) > arguments.seconds_max
+        for _, pod in facts.pods
+        if age_seconds(pod, facts.at) > arguments.seconds_max
+        and arguments.scope.covers(pod)
         and _is_in_state(pod, arguments)
     ]
     for pod in sorted(old, key=lambda pod: (-age_seconds(pod, facts.at), eviction_order(pod))):

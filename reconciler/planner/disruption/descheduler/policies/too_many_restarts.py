@@ -17,8 +17,10 @@ def proposals(arguments: TooManyRestarts, facts: Facts) -> Proposals:
     """
     found = [
         (_restarts(pod, arguments), pod)
-        for _, pod in facts.pods()
-        if arguments.scope.covers(pod) and _is_in_state(pod, arguments)
+        for _, pod in facts.pods
+        if pod.restarts + len(pod.containers) >= min(1, arguments.threshold)
+        and arguments.scope.covers(pod)
+        and _is_in_state(pod, arguments)
     ]
     found = [each for each in found if each[0] >= arguments.threshold]
     for restarts, pod in sorted(found, key=lambda each: (-each[0], eviction_order(each[1]))):

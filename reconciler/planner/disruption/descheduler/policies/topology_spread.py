@@ -1,12 +1,11 @@
 """RemovePodsViolatingTopologySpreadConstraint: pods that make a spread more uneven than allowed."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from reconciler.model.cluster import Node, Pod, TopologySpreadConstraint
-from reconciler.model.ids import NodeName
+from reconciler.model.cluster import Pod, TopologySpreadConstraint
 from reconciler.planner.descheduler_settings import TopologySpread
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -14,9 +13,9 @@ from reconciler.planner.disruption.descheduler.facts import (
     Proposals,
     eviction_order,
 )
-from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.arrays import BoolArray, IntArray
+from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.static import eligible_for_spread
-from reconciler.planner.placement.kinds import with_zone_aliases
 
 
 def proposals(arguments: TopologySpread, facts: Facts) -> Proposals:
@@ -24,8 +23,9 @@ def proposals(arguments: TopologySpread, facts: Facts) -> Proposals:
 
     Source: descheduler README, RemovePodsViolatingTopologySpreadConstraint, read 2026-11.
     """
+    domains = _Domains(facts)
     for constraint, pods in _constraints(arguments, facts):
-        yield from _Balance(constraint, pods, facts).proposals()
+        yield from _Balance(constraint, pods, facts, domains).proposals()
 
 
 def _constraints(
@@ -33,7 +33,7 @@ def _constraints(
 ) -> Iterator[tuple[TopologySpreadConstraint, list[Pod]]]:
     """Yield each constraint with the pods that have it."""
     found: dict[tuple[str, TopologySpreadConstraint, int], list[Pod]] = defaultdict(list)
-    for _, pod in facts.pods():
+    for _, pod in facts.pods:
         if not pod.spec.topology_spread or not arguments.scope.covers(pod):
             continue
         pod_class = facts.view.table.of(pod, bound=True)
@@ -47,6 +47,24 @@ def _constraints(
         yield constraint, pods
 
 
+class _Domains:
+    """The nodes by topology domain, worked out once per key."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._labels = facts.labels_by_node()
+        self._known: dict[str, tuple[IntArray, list[str]]] = {}
+
+    def of(self, key: str) -> tuple[IntArray, list[str]]:
+        """Return the number of each row's domain, -1 for none, and the domains' values."""
+        if key not in self._known:
+            stated = [labels.get(key, "") for labels in self._labels.values()]
+            values = sorted(set(stated) - {""})
+            number = {value: i for i, value in enumerate(values)}
+            domain = np.array([number.get(value, -1) for value in stated], dtype=np.int64)
+            self._known[key] = domain, values
+        return self._known[key]
+
+
 class _Balance:
     """The domains of one constraint.
 
@@ -54,92 +72,96 @@ class _Balance:
         constraint: As the pods' classes have it.
         pods: The pods that have it, and so may go for it.
         facts: The cluster.
+        domains: Of its nodes.
     """
 
     def __init__(
-        self, constraint: TopologySpreadConstraint, pods: Sequence[Pod], facts: Facts
+        self,
+        constraint: TopologySpreadConstraint,
+        pods: Sequence[Pod],
+        facts: Facts,
+        domains: _Domains,
     ) -> None:
         self._constraint = constraint
+        self._pods = pods
         self._facts = facts
-        self._pod_class = facts.view.table.of(pods[0], bound=True)
-        nodes = facts.view.nodes
-        self._known: dict[int, bool] = {}
-        """Whether nodes of a kind count, by its number."""
-        domains = {name: self._domain(node) for name, node in nodes.items()}
-        self._domain_of: Mapping[NodeName, str] = {
-            name: value for name, value in domains.items() if value and self._is_eligible(name)
-        }
-        self._sizes = dict.fromkeys(self._domain_of.values(), 0)
-        namespace = pods[0].key.namespace
-        for name, value in self._domain_of.items():
-            self._sizes[value] += sum(
-                _counts(pod, namespace, constraint) for pod in facts.view.pods_on.get(name, ())
-            )
-        self._movable: dict[str, list[Pod]] = defaultdict(list)
-        for pod in sorted(pods, key=eviction_order, reverse=True):
-            home = self._domain_of.get(pod.node_name) if pod.node_name is not None else None
-            if home is not None and _counts(pod, namespace, constraint):
-                self._movable[home].append(pod)
+        domain, self._values = domains.of(constraint.topology_key)
+        pod_class = facts.view.table.of(pods[0], bound=True)
+        self._domain = np.where(_eligible(pod_class, constraint, facts), domain, -1)
+        self._sizes = np.zeros(len(self._values), dtype=np.int64)
+        namespace = frozenset({pods[0].key.namespace})
+        for member in facts.sim.matching(namespace, constraint.selector):
+            if not member.deleting:
+                self._add(member)
+        self._present = np.unique(self._domain[self._domain >= 0])
 
-    def _domain(self, node: Node) -> str:
-        return with_zone_aliases(node.labels).get(self._constraint.topology_key, "")
-
-    def _is_eligible(self, name: NodeName) -> bool:
-        """Whether the constraint counts the node (nodeAffinityPolicy, nodeTaintsPolicy)."""
-        sim, constraint = self._facts.sim, self._constraint
-        number = int(sim.kinds[self._facts.view.row_of[name]])
-        if number not in self._known:
-            self._known[number] = eligible_for_spread(
-                sim.table.statics[self._pod_class.static],
-                sim.kind_table.kinds[number],
-                honor_affinity=constraint.honor_node_affinity,
-                honor_taints=constraint.honor_node_taints,
-            )
-        return self._known[number]
+    def _add(self, member: PodClass) -> None:
+        """Count the pods of a class."""
+        for rows, amounts in self._facts.sim.located(member):
+            here = rows < len(self._domain)
+            at = self._domain[rows[here]]
+            np.add.at(self._sizes, at[at >= 0], amounts[here][at >= 0])
 
     def proposals(self) -> Proposals:
         """Yield one pod after the other, each from the fullest domain that can still give one."""
+        if not self._is_uneven():
+            return
+        movable = self._movable()
         while True:
-            least = self._least()
-            uneven = [
-                value
-                for value, pods in self._movable.items()
-                if pods and self._sizes[value] - least > self._constraint.max_skew
-            ]
+            least, most = self._least(), self._constraint.max_skew
+            uneven = [d for d, pods in movable.items() if pods and self._sizes[d] - least > most]
             if not uneven:
                 return
-            fullest = max(uneven, key=lambda value: (self._sizes[value], value))
-            pod = self._movable[fullest].pop()
+            fullest = max(uneven, key=lambda d: (self._sizes[d], d))
+            pod = movable[fullest].pop()
+            value = self._values[fullest]
             place = yield Proposal(
                 pod=pod,
                 policy="RemovePodsViolatingTopologySpreadConstraint",
                 reason=(
-                    f"{self._constraint.topology_key}={fullest} holds {self._sizes[fullest]} such "
-                    f"pods and another domain {least}, maxSkew is {self._constraint.max_skew}"
+                    f"{self._constraint.topology_key}={value} holds {self._sizes[fullest]} such "
+                    f"pods and another domain {least}, maxSkew is {most}"
                 ),
-                better=self._smaller(fullest),
+                better=(self._domain >= 0)
+                & (self._sizes[self._domain] <= self._sizes[fullest] - 2),
                 leaves=True,
                 balances=True,
             )
             if place is not None:
                 self._sizes[fullest] -= 1
-                self._sizes[self._domain_of[place]] += 1
+                self._sizes[self._domain[self._facts.view.row_of[place]]] += 1
+
+    def _is_uneven(self) -> bool:
+        most = int(self._sizes.max(initial=0))
+        return bool(len(self._present)) and most - self._least() > self._constraint.max_skew
+
+    def _movable(self) -> dict[int, list[Pod]]:
+        """The pods of each domain that the constraint counts, the first to go last."""
+        found: dict[int, list[Pod]] = defaultdict(list)
+        selector, row_of = self._constraint.selector, self._facts.view.row_of
+        for pod in sorted(self._pods, key=eviction_order, reverse=True):
+            home = int(self._domain[row_of[pod.node_name]]) if pod.node_name is not None else -1
+            if home >= 0 and selector is not None and selector.matches(pod.labels):
+                found[home].append(pod)
+        return found
 
     def _least(self) -> int:
-        if len(self._sizes) < self._constraint.min_domains:
+        """What the emptiest domain holds; nothing while there are fewer than minDomains."""
+        if len(self._present) < self._constraint.min_domains:
             return 0
-        return min(self._sizes.values(), default=0)
-
-    def _smaller(self, fullest: str) -> BoolArray:
-        """Rows of domains that are still smaller when the pod has come."""
-        most = self._sizes[fullest] - 2
-        names = self._facts.view.nodes
-        domains = [self._domain_of.get(name) for name in names]
-        return np.array([d is not None and self._sizes[d] <= most for d in domains], dtype=np.bool_)
+        return int(self._sizes[self._present].min(initial=0 if not len(self._present) else 2**31))
 
 
-def _counts(pod: Pod, namespace: str, constraint: TopologySpreadConstraint) -> bool:
-    """Whether the constraint counts the pod."""
-    if pod.deleting or pod.key.namespace != namespace or constraint.selector is None:
-        return False
-    return constraint.selector.matches(pod.labels)
+def _eligible(pod_class: PodClass, constraint: TopologySpreadConstraint, facts: Facts) -> BoolArray:
+    """Rows of nodes that the constraint counts (nodeAffinityPolicy, nodeTaintsPolicy)."""
+    sim = facts.sim
+    kinds = sim.kinds[: len(facts.view.nodes)]
+    found = np.zeros(len(sim.kind_table.kinds), dtype=np.bool_)
+    for number in np.unique(kinds).tolist():
+        found[number] = eligible_for_spread(
+            sim.table.statics[pod_class.static],
+            sim.kind_table.kinds[number],
+            honor_affinity=constraint.honor_node_affinity,
+            honor_taints=constraint.honor_node_taints,
+        )
+    return np.asarray(found[kinds])

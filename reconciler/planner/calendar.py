@@ -1,9 +1,13 @@
 """Windows of local time: when a grace period or a disruption budget holds."""
 
 from collections.abc import Collection
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
+from typing import Final
 
 from cronsim import CronSim
+
+_CLOCK_CHANGE_MAX: Final = timedelta(hours=3)
+"""No time zone sets its clocks back by as much."""
 
 
 def in_window(local: datetime, starts: time, ends: time, weekdays: Collection[int]) -> bool:
@@ -34,12 +38,20 @@ def after_schedule(local: datetime, schedule: str, duration_seconds: float) -> b
     Args:
         local: The moment, in the time zone of the expression.
         schedule: Five fields, as crontab(5) has them.
-        duration_seconds: How long it holds from each of its moments.
+        duration_seconds: How long it holds from each of its moments, also when the clocks change.
 
     Raises:
         cronsim.CronSimError: The expression cannot be read.
     """
-    # The moment itself counts, and a cron iterator starts beside the moment that it is given.
-    just_after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    latest = next(CronSim(schedule, just_after, reverse=True), None)
-    return latest is not None and local - latest < timedelta(seconds=duration_seconds)
+    now, zone = local.astimezone(UTC), local.tzinfo
+    clock = local.replace(tzinfo=None, fold=0, second=0, microsecond=0)
+    latest: datetime | None = None
+    # A cron iterator knows local clocks only: it begins where they could have been set back from,
+    # and each of its times is one moment, or two in the hour that comes twice.
+    for each in CronSim(schedule, clock + _CLOCK_CHANGE_MAX, reverse=True):
+        if latest is not None and each < clock - _CLOCK_CHANGE_MAX:
+            break
+        moments = (each.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        found = [moment for moment in moments if moment <= now]
+        latest = max([*found, latest] if latest is not None else found, default=None)
+    return latest is not None and now - latest < timedelta(seconds=duration_seconds)

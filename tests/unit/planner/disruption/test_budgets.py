@@ -1,7 +1,7 @@
 """Disruption budgets: how many nodes are disrupted together, for which reasons, and when."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
@@ -104,6 +104,30 @@ def test_node_that_waits_for_its_replacement_uses_the_budget_up() -> None:
     (raised,) = [a for a in made.actions if isinstance(a, SetCapacity)]
     assert raised.to_capacity == 1
     assert kept(made)["m"] == "disruption-budget"
+
+
+@pytest.mark.parametrize(
+    ("schedule", "first", "end"),
+    [
+        # 29 March 2026: at 01:00 UTC clocks in Berlin go from 02:00 to 03:00.
+        ("0 1 * * 0", "2026-03-29T00:00:00", "2026-03-29T04:00:00"),
+        ("30 4 29 3 *", "2026-03-29T02:30:00", "2026-03-29T06:30:00"),
+        # 25 October 2026: at 01:00 UTC they go back from 03:00 to 02:00, which comes twice.
+        ("0 1 * * 0", "2026-10-24T23:00:00", "2026-10-25T03:00:00"),
+        ("30 2 25 10 *", "2026-10-25T00:30:00", "2026-10-25T05:30:00"),
+        ("0 5 25 10 *", "2026-10-25T04:00:00", "2026-10-25T08:00:00"),
+    ],
+)
+def test_schedule_holds_to_the_minute_when_the_clocks_change(
+    schedule: str, first: str, end: str
+) -> None:
+    """Once a year a freeze of four hours would end after three."""
+    budget = DisruptionBudget(nodes=0, schedule=schedule, duration_seconds=4 * 3600)
+    begins, minute = moment(first), timedelta(minutes=1)
+    hours = [begins + i * minute for i in range(-3 * 60, 9 * 60)]
+    held = [at for at in hours if is_in_force(budget, at, "Europe/Berlin")]
+    assert (held[0], held[-1] + minute) == (begins, moment(end))
+    assert len(held) == (held[-1] - held[0]) / minute + 1
 
 
 def test_fleet_that_is_to_go_is_limited_as_drifted() -> None:

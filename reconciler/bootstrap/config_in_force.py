@@ -41,7 +41,11 @@ class ConfigFollower:
     def pause_seconds(self) -> float:
         """Return the longest pause between cycles; each cycle reads the config file again."""
         config = self._source.config
-        return min(config.sleep_interval_seconds, config.config_refresh_interval_seconds)
+        pause = min(config.sleep_interval_seconds, config.config_refresh_interval_seconds)
+        rescheduler = config.spot_rescheduler
+        return (
+            min(pause, rescheduler.housekeeping_interval_seconds) if rescheduler.enabled else pause
+        )
 
     def follow(self) -> bool:
         """Take a changed config over; False when none is new, or it cannot be used.

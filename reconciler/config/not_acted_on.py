@@ -21,7 +21,6 @@ SAID: Final = "Not built yet, refused."
 """How the docstring of such a key ends."""
 
 _SWITCHES: Final = {
-    "spot_rescheduler": "pods are not moved from on-demand to spot nodes; set enabled: false",
     "spot_return": "demand is not moved back to spot nodes; set enabled: false",
 }
 """Sections with `enabled`: what does not happen, and what to do instead."""

@@ -88,7 +88,7 @@ class SectorConfig(Section):
     consolidation: Boolean = False
     """Whether nodes are also replaced by fewer or smaller ones when that saves at least 5 %."""
     spot_rescheduler: SpotRescheduler = SpotRescheduler.model_construct()
-    """Moves pods off on-demand nodes where spot nodes have room. Not built yet, refused."""
+    """Moves pods off on-demand nodes where spot nodes have room."""
     descheduler: Descheduler = Descheduler.model_construct()
     """Evicts pods that would be placed better elsewhere."""
     rolling_update: RollingUpdate = RollingUpdate.model_construct()

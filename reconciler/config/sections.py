@@ -12,6 +12,7 @@ from reconciler.config.types import (
     CronSchedule,
     DisruptionReason,
     Name,
+    NodeLabelText,
     NodesOrPercent,
     Percent,
     PodsOrPercent,
@@ -122,29 +123,26 @@ class RaiseLimits(Section):
 
 
 class SpotRescheduler(Section):
-    """Moves pods off on-demand nodes where spot nodes have room.
-
-    Not built yet, refused.
-    """
+    """Moves pods off on-demand nodes where spot nodes have room (docs/spot-rescheduler.md)."""
 
     enabled: Boolean = False
     """Whether it runs."""
     housekeeping_interval_seconds: PositiveSeconds = Field(
         default=10.0, alias="housekeeping_interval"
     )
-    """Pause between looks at the on-demand nodes."""
+    """Longest pause between two looks at the on-demand nodes; each change brings one earlier."""
     node_drain_delay_seconds: Seconds = Field(default=600.0, alias="node_drain_delay")
-    """Pause between two drained nodes."""
+    """Pause after the last eviction of one node, before the next is emptied."""
     pod_eviction_timeout_seconds: Seconds = Field(default=120.0, alias="pod_eviction_timeout")
     """How long an eviction that a budget refuses is tried again."""
     max_graceful_termination_seconds: Seconds = Field(
         default=120.0, alias="max_graceful_termination"
     )
     """The longest grace period that a pod may ask for."""
-    on_demand_node_label: Text = "lifecycle=OnDemand"
+    on_demand_node_label: NodeLabelText = "lifecycle=OnDemand"
     """Label of on-demand nodes, `key` or `key=value`."""
-    spot_node_label: Text = "lifecycle=Ec2Spot"
-    """Label of spot nodes, `key` or `key=value`."""
+    spot_node_label: NodeLabelText = "lifecycle=Ec2Spot"
+    """Label of spot nodes, `key` or `key=value`; a node with both labels is a spot node."""
     delete_non_replicated_pods: Boolean = False
     """Whether pods without a controller may be moved too."""
 

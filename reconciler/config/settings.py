@@ -16,6 +16,7 @@ from reconciler.config.sections import (
     RaiseLimits,
     ScaleIn,
 )
+from reconciler.config.spot_rescheduling import spot_rescheduler
 from reconciler.model.cluster import Resources, Taint
 from reconciler.model.errors import UsageError
 from reconciler.model.fleet import InstanceOption, InstanceType, UsdPerHour
@@ -88,6 +89,7 @@ def planner_settings(
         unready_seconds=config.unready_time_seconds,
         drains_for_rebalance=config.interruption.rebalance == "drain",
         rolling_update=_rolling_update(config),
+        spot_rescheduler=spot_rescheduler(config.spot_rescheduler),
         stuck_ends=planner.StuckEndSettings(
             per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
         ),

@@ -95,6 +95,15 @@ Integer: TypeAlias = Annotated[int, BeforeValidator(scalars.integer), _json(type
 Count: TypeAlias = Annotated[
     int, BeforeValidator(scalars.integer), at_least(0), _json(type="integer", minimum=0)
 ]
+_NODE_LABEL = (
+    r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+    r"(=([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?)?"
+)
+NodeLabelText: TypeAlias = Annotated[
+    Text,
+    text_like(_NODE_LABEL, "a label of nodes, written as `key` or `key=value`"),
+    _json(type="string", pattern=f"^{_NODE_LABEL}$"),
+]
 Verbosity: TypeAlias = Annotated[Count, at_most(3)]
 StuckEndCount: TypeAlias = Annotated[Count, at_most(200)]
 PositiveCount: TypeAlias = Annotated[

@@ -15,6 +15,7 @@ from reconciler.model.actions import (
     EvictPod,
     PolicyName,
     SetCapacity,
+    UntaintNode,
 )
 from reconciler.model.binding import StuckEnd
 from reconciler.model.errors import InsufficientCapacity
@@ -47,7 +48,7 @@ def to_remember(
     if proof is not None and proof != snapshot.cluster.proof:
         annotations[BOUND_TO] = encode_proof(proof)
     done = list(outcomes)
-    if any(_was_evicted_by("spot-reschedule", each) for each in done):
+    if any(_was_moved_to_spot(each) for each in done):
         annotations[LAST_DRAIN] = rfc3339(snapshot.at)
     if snapshot.cluster.resumed_updates:
         annotations[RESUME_UPDATE] = None  # the plan's memories say what was resumed
@@ -166,3 +167,10 @@ def _was_evicted_by(policy: PolicyName, outcome: Outcome) -> bool:
         and action.policy == policy
         and isinstance(action, EvictPod | DeletePod)
     )
+
+
+def _was_moved_to_spot(outcome: Outcome) -> bool:
+    """Whether a pod was moved, or a drain ended: a crash may have lost the note of the move."""
+    ended = isinstance(outcome.action, UntaintNode) and outcome.kind == "applied"
+    theirs = ended and outcome.action.policy == "spot-reschedule"
+    return theirs or _was_evicted_by("spot-reschedule", outcome)

@@ -107,6 +107,7 @@ class PlanBuilder:
         self._held: list[Held] = []
         self._kept: list[Kept] = []
         self._kept_pods: dict[PodKey, KeptPod] = {}
+        self._on_demand: dict[NodeName, Kept] = {}
 
     # ---- what is decided so far -----------------------------------------------------------
 
@@ -165,7 +166,12 @@ class PlanBuilder:
         for each in self._kept:
             if each.code != "not-ready" or each.node not in found:
                 found[each.node] = each
-        return sorted(found.values())
+        return sorted((self._on_demand | found).values())
+
+    @property
+    def on_demand(self) -> Mapping[NodeName, Kept]:
+        """On-demand nodes whose pods are not moved to spot nodes, and why."""
+        return self._on_demand
 
     @property
     def kept_pods(self) -> Mapping[PodKey, KeptPod]:
@@ -292,6 +298,10 @@ class PlanBuilder:
     def keep_pod(self, pod: PodKey, kept: KeptPod) -> None:
         """Say why a pod stays that a policy of the descheduler would evict; the first counts."""
         self._kept_pods.setdefault(pod, kept)
+
+    def stays_on_demand(self, node: Node, code: str, detail: str) -> None:
+        """Say why its pods are not moved to spot nodes; what others say of the node comes first."""
+        self._on_demand[node.name] = Kept(node=node.name, code=code, detail=detail)
 
     def hold(self, code: str, node: NodeName | None = None, instance: str = "") -> None:
         """Say which safety measure keeps a node, or an instance that never joined."""

@@ -103,6 +103,37 @@ class RollingUpdate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLabel:
+    """A label by which nodes are told apart: a key, with one value or with any."""
+
+    key: str
+    value: str | None = None
+    """None: whatever the value."""
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether a node with these labels is meant."""
+        found = labels.get(self.key)
+        return found is not None and self.value in {None, found}
+
+    def __str__(self) -> str:
+        return self.key if self.value is None else f"{self.key}={self.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotRescheduler:
+    """How pods are moved off on-demand nodes (docs/spot-rescheduler.md)."""
+
+    on_demand: NodeLabel
+    spot: NodeLabel
+    """A node with both labels is a spot node."""
+    node_drain_delay_seconds: float = 600.0
+    """From the last eviction of one drain until the next begins."""
+    pod_eviction_timeout_seconds: float = 120.0
+    graceful_termination_max_seconds: float = 120.0
+    move_bare_pods: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlastRadius:
     """How many pods of one controller may be moved within a time."""
 
@@ -263,6 +294,8 @@ class PlannerSettings:
     """Whether a rebalance recommendation empties its node; else it is passed over."""
     rolling_update: RollingUpdate | None = None
     """None: nodes are not replaced because their fleet would launch them otherwise."""
+    spot_rescheduler: SpotRescheduler | None = None
+    """None: no pod is moved because a spot node has room."""
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """Of the whole cluster; those of sectors and fleets hold beside them."""

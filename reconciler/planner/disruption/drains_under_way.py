@@ -42,6 +42,13 @@ from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
+from reconciler.planner.disruption.spot_rules import (
+    POLICY,
+    by_cpu,
+    drain_settings,
+    judge_for,
+    spot_rows,
+)
 from reconciler.planner.fleets.drain_taints import (
     drain_policy,
     is_draining,
@@ -49,7 +56,7 @@ from reconciler.planner.fleets.drain_taints import (
 )
 from reconciler.planner.fleets.live import LIVE_STATES
 from reconciler.planner.rules import Judge, Verdict, judge_of
-from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
 from reconciler.planner.text import counted_noun, duration, rfc3339
 from reconciler.planner.view import ClusterView
 
@@ -130,7 +137,7 @@ class _Leaver:
         builder, status = self._builder, self._builder.view.statuses[key]
         view = builder.view
         pods = view.pods_on.get(node.name, [])
-        judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage)
+        judge = self._judge(node, key)
         begun = DRAIN_STARTED in node.annotations
         remaining = builder.targets[key] - 1 - self._going_on.get(key, 0)
         beside = [pod for pod in pods if not counts(pod)]
@@ -142,7 +149,7 @@ class _Leaver:
         elif view.row_of[node.name] in builder.used_rows or (counted(pods) and not begun):
             kept = Blocker("in-use", "it is used again")
         else:
-            kept = kept_by_duplicate(view, node)
+            kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, pods)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain_policy(node), kept.detail))
         elif status.out_of_reach or view.inventory.is_unseen(node, key):
@@ -154,11 +161,45 @@ class _Leaver:
         elif node.instance_id is not None:
             _end(builder, node, key)
 
+    def _rules(self, node: Node) -> SpotRescheduler | None:
+        """How pods are moved to spot nodes, where that is what empties the node."""
+        is_theirs = drain_policy(node) == POLICY
+        return self._builder.view.settings.spot_rescheduler if is_theirs else None
+
+    def _settings(self, node: Node, key: FleetKey) -> ScaleInSettings:
+        settings, rules = self._builder.view.statuses[key].settings.scale_in, self._rules(node)
+        return settings if rules is None else drain_settings(settings, rules)
+
+    def _judge(self, node: Node, key: FleetKey) -> Judge:
+        settings = self._settings(node, key)
+        if self._rules(node) is not None:
+            return judge_for(self._builder, settings)
+        return judge_of(terms_of(settings), self._builder.budgets.coverage)
+
+    def _stays_afterwards(self, node: Node, pods: Sequence[Pod]) -> Blocker | None:
+        """That its pods have moved to spot nodes: the node itself is not ended for that."""
+        if drain_policy(node) != POLICY:
+            return None
+        if self._rules(node) is None:
+            return Blocker("not-rescheduled", "the spot rescheduler is switched off")
+        if counted(pods) or _evicted_lately(self._builder.view, node):
+            return None
+        return Blocker("rescheduled", "its pods have moved to spot nodes")
+
+    def _moves(self, node: Node, pods: Sequence[Pod]) -> Relocation | None:
+        """Where its pods go."""
+        builder, rules = self._builder, self._rules(node)
+        if rules is None:
+            return self._simulator.move(node, grouped(builder.view, pods))
+        staying = {int(row) for row in self._simulator.staying.nonzero()[0]}
+        rows = spot_rows(builder, rules, staying)
+        return self._simulator.move_onto(node, by_cpu(builder.view, pods), rows)
+
     def _drain_on(self, node: Node, key: FleetKey, pods: Sequence[Pod], judge: Judge) -> None:
         """Evict what is still there, unless time is up or the end is no longer in sight."""
         builder = self._builder
         view = builder.view
-        settings = view.statuses[key].settings.scale_in
+        settings = self._settings(node, key)
         rulings = list(judge.rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
@@ -166,7 +207,7 @@ class _Leaver:
         blocker = blocking_pod(rulings) or _too_long(view, node, settings, len(left), ending)
         moves = None
         if blocker is None:
-            moves = self._simulator.move(node, grouped(view, moving))
+            moves = self._moves(node, moving)
         if moves is None:
             why = blocker.detail if blocker else "its pods fit nowhere else any more"
             builder.cancel_drain(give_up(view, node, drain_policy(node), why))

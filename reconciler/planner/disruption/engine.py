@@ -20,6 +20,7 @@ from reconciler.planner.disruption.methods import (
     interrupted,
     orphaned,
     rebalance,
+    spot_reschedule,
     stuck,
     underutilized,
     unhealthy,
@@ -49,6 +50,9 @@ VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
 AT_REST: tuple[Method[VoluntaryRun], ...] = (composition.METHOD,)
 """For sectors in which no node by itself could leave, now or when its time comes."""
 
+LAST: tuple[Method[VoluntaryRun], ...] = (spot_reschedule.METHOD,)
+"""For nodes that stay: they know what leaves, and what may leave in time."""
+
 PODS: tuple[Method[VoluntaryRun], ...] = (deschedule.METHOD,)
 """They evict pods off nodes that stay, and know which nodes leave or may leave in time."""
 
@@ -74,7 +78,7 @@ def propose_voluntary(builder: PlanBuilder) -> None:
     for method in VOLUNTARY:
         method.propose(run)
     run.tend_timers()
-    for method in AT_REST:
+    for method in (*AT_REST, *LAST):
         method.propose(run)
     for method in PODS:
         method.propose(run)

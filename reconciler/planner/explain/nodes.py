@@ -34,6 +34,9 @@ def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanatio
     key = view.inventory.fleet_of_node.get(node.name)
     verdict, code, because = _verdict(builder, made, node)
     busy = counted(view.pods_on.get(node.name, ()))
+    stays = builder.on_demand.get(node.name)
+    if stays is not None and verdict != "leaves" and stays.detail != because:
+        because += f"; its pods do not move to spot nodes ({stays.code}): {stays.detail}"
     return NodeExplanation(
         node=node.name,
         verdict=verdict,

@@ -24,6 +24,7 @@ POLICY_OF_DRAIN: Mapping[str, PolicyName] = MappingProxyType(
         "rebalance": "interruption",
         "expiry": "expiry",
         "rolling-update": "rolling-update",
+        "spot-reschedule": "spot-reschedule",
     }
 )
 """The drains that end when the node is needed or cannot be emptied, by the value of their taint:

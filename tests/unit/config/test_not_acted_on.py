@@ -11,7 +11,6 @@ from reconciler.model.errors import ConfigError
 from tests.unit.config.documents import COMPLETE, config_of, with_fleets
 
 ASKED = {
-    "spot_rescheduler.enabled": "spot_rescheduler: {enabled: true}\n",
     "spot_return.enabled": "spot_return: {enabled: true}\n",
     "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
 }

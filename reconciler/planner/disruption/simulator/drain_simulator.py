@@ -137,6 +137,39 @@ class DrainSimulator:
         self.receiving |= rows
         return Relocation(node=node, groups=groups, taken=taken, rows=sorted(rows))
 
+    def move_onto(
+        self, node: Node, groups: Sequence[Group], rows: Sequence[int]
+    ) -> Relocation | None:
+        """Like `move`, onto these rows alone, in their order.
+
+        Args:
+            node: The node that is emptied.
+            groups: Its pods, in the order in which they get their places.
+            rows: The rows that may take them; one of an idle node stays for good then.
+        """
+        before, order = self.mark(), self._order
+        self.take_out(node, groups)
+        gone = self.staying
+        self.staying, self._order = self._only(rows), np.array(rows, dtype=np.int64)
+        taken = self.relocate(groups)
+        self.staying, self._order = gone, order
+        if taken is None:
+            self.undo(before)
+            return None
+        found = {at for each in taken for at, _ in each}
+        self._out[-1] = (*self._out[-1][:2], found)
+        self.receiving |= found
+        return Relocation(node=node, groups=groups, taken=taken, rows=sorted(found))
+
+    def dislike(self, rows: Iterable[int]) -> None:
+        """Note rows that kube-scheduler takes after all others, for a taint of somebody else."""
+        self.marked = sorted({*self.marked, *rows})
+
+    def _only(self, rows: Sequence[int]) -> BoolArray:
+        among = np.zeros(self._builder.sim.rows, dtype=np.bool_)
+        among[list(rows)] = True
+        return among
+
     def take_out(self, node: Node, groups: Sequence[Group]) -> None:
         """Take a node out with its pods, which have no place then."""
         sim, row = self._builder.sim, self._builder.view.row_of[node.name]
@@ -234,10 +267,15 @@ class DrainSimulator:
         self._out[-1] = (row, name, set(rows))
         self.receiving = {row for _, _, rows in self._out for row in rows}
 
-    def spread_rows(self, moves: Relocation) -> list[int]:
-        """Where kube-scheduler would put the pods that were just moved; nothing is changed."""
+    def spread_rows(self, moves: Relocation, also: Sequence[int] = ()) -> list[int]:
+        """Where kube-scheduler would put the pods that were just moved; nothing is changed.
+
+        Args:
+            moves: The last moves.
+            also: Idle rows, which are open to it.
+        """
         mark = self._builder.sim.fork()
-        among = self._with(moves.rows)
+        among = self._with([*moves.rows, *also])
         rows = self._spread([moves], [c for _, c in moves.as_evicted()], among)
         self._builder.sim.revert(mark)
         return rows

@@ -1,0 +1,186 @@
+"""The spot rescheduler: on-demand nodes are emptied where spot nodes have room for all their pods.
+
+One node at a time. It is emptied like any other, onto spot nodes alone, and given back when it is
+empty (`drains_under_way`): scale-in ends it if it stays so.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.nodes import first_blocker
+from reconciler.planner.disruption.blockers.pods import IN_USE, movable
+from reconciler.planner.disruption.blockers.settling import settled_at
+from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
+from reconciler.planner.disruption.context import DisruptionContext, open_nodes
+from reconciler.planner.disruption.drains.idleness import is_empty
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.spot_rules import (
+    POLICY,
+    by_cpu,
+    drain_settings,
+    is_on_demand,
+    is_spot,
+    judge_for,
+    spot_rows,
+)
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
+from reconciler.planner.settings import SpotRescheduler
+from reconciler.planner.text import counted_noun, duration
+
+ENOUGH = Blocker("spot-reschedule-turn", "another on-demand node is emptied first")
+NO_ROOM = Blocker("no-spot-room", "spot nodes together have no room for all of its pods")
+
+
+def propose(run: VoluntaryRun) -> None:
+    """Begin to empty the first on-demand node whose pods all fit on spot nodes."""
+    rules = run.context.view.settings.spot_rescheduler
+    if rules is None:
+        return
+    nodes = sorted(_on_demand(run, rules), key=lambda each: _requested(run, each[0]))
+    waits = _waits(run.context, rules) if nodes else None
+    search = _Search(run, rules) if nodes and waits is None else None
+    for node, key in nodes:
+        why = waits if search is None else search.try_to_empty(node, key)
+        if why is not None:
+            run.context.builder.stays_on_demand(node, *why)
+
+
+def _on_demand(run: VoluntaryRun, rules: SpotRescheduler) -> Iterator[tuple[Node, FleetKey]]:
+    """Yield our on-demand nodes with pods that no other method empties."""
+    builder = run.context.builder
+    begun = {removal.node for removal in builder.removals}
+    for node, key in open_nodes(run.context.view):
+        if is_on_demand(node, rules) and node.name not in begun and not is_empty(builder, node):
+            yield node, key
+
+
+def _requested(run: VoluntaryRun, node: Node) -> tuple[int, str]:
+    """What the pods on the node ask for: the least requested CPU comes first."""
+    sim, row = run.context.builder.sim, run.context.view.row_of[node.name]
+    return int(sim.offers[row, 0] - sim.free[row, 0]), node.name
+
+
+def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None:
+    """What keeps all on-demand nodes from being emptied now."""
+    view = context.view
+    if context.builder.waiting:
+        return Blocker("pods-waiting", "pods wait for a node: nothing is moved meanwhile")
+    if context.non_empty_draining + context.non_empty_begun:
+        return ENOUGH
+    last = view.snapshot.cluster.last_drain_at
+    if last is None:
+        return None
+    left = min(last, view.at) + timedelta(seconds=rules.node_drain_delay_seconds) - view.at
+    if left <= timedelta():
+        return None
+    return Blocker("node-drain-delay", f"a node was emptied lately; {duration(left)} to go")
+
+
+class _Search:
+    """The search for the one node of a plan.
+
+    Args:
+        run: What voluntary methods share.
+        rules: How pods are moved.
+    """
+
+    def __init__(self, run: VoluntaryRun, rules: SpotRescheduler) -> None:
+        self._run, self._rules = run, rules
+        context = run.context
+        view, builder, simulator = context.view, context.builder, run.simulator
+        self._idle = [view.row_of[name] for name in sorted(context.idle)]
+        leaving = set(view.inventory.outdated)
+        staying = {
+            row
+            for name, row in view.row_of.items()
+            if simulator.staying[row] and name not in leaving
+        }
+        self._rows = spot_rows(builder, rules, staying | set(self._idle))
+        self._spot = {view.row_of[n] for n, node in view.nodes.items() if is_spot(node, rules)}
+        free = np.maximum(builder.sim.free[self._rows, :CPU_AND_MEMORY], 0)
+        none = np.zeros(CPU_AND_MEMORY, dtype=np.int64)
+        self._total = free.sum(axis=0) if len(free) else none
+        self._largest = free.max(axis=0) if len(free) else none
+        simulator.dislike(
+            view.row_of[name]
+            for name, node in view.nodes.items()
+            if any(taint.effect == "PreferNoSchedule" for taint in node.taints)
+        )
+        self._found = False
+
+    def try_to_empty(self, node: Node, key: FleetKey) -> Blocker | None:
+        """Begin the drain of the node; why not, if not."""
+        if self._found:
+            return ENOUGH
+        candidate = self._candidate(node, key)
+        if isinstance(candidate, Blocker):
+            return candidate
+        context, simulator = self._run.context, self._run.simulator
+        groups = by_cpu(context.view, candidate.placed)
+        asked = sum(c.requests[:CPU_AND_MEMORY] * len(pods) for c, pods in groups)
+        most = np.max([c.requests[:CPU_AND_MEMORY] for c, _ in groups], axis=0)
+        if (asked > self._total).any() or (most > self._largest).any():
+            return NO_ROOM
+        mark = simulator.mark()
+        moves = simulator.move_onto(node, groups, self._rows)
+        if moves is None:
+            return NO_ROOM
+        lands = simulator.spread_rows(moves, self._idle)
+        if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
+            simulator.undo(mark)
+            others = sorted({context.builder.row_name(r) for r in lands if r not in self._spot})
+            where = f"on {', '.join(others[:3])}" if others else "so that not all of them fit"
+            return Blocker(
+                "not-preferred",
+                f"kube-scheduler would put its pods {where}: on-demand nodes need a"
+                " PreferNoSchedule taint",
+            )
+        self._run.begin(candidate, moves)
+        self._found = True
+        return None
+
+    def _candidate(self, node: Node, key: FleetKey) -> Candidate | Blocker:
+        """The node, if nothing about it, its fleet or its pods keeps it as it is."""
+        context = self._run.context
+        view, status = context.view, context.view.statuses[key]
+        blocked = first_blocker(view, node, status) or context.sets.blocker(node.name)
+        if blocked is None and not self._run.simulator.staying_alone(node):
+            blocked = IN_USE
+        if blocked is not None:
+            return blocked
+        settings = drain_settings(status.settings.scale_in, self._rules)
+        pods = view.pods_on.get(node.name, ())
+        judge = judge_for(context.builder, settings)
+        moving, again, blocked = movable(judge, pods)
+        if blocked is not None or not moving:
+            return blocked or Blocker("deleting", "its last pods are being deleted")
+        count = counted_noun(len(moving), "pod")
+        candidate = Candidate(
+            node=node,
+            status=replace(status, settings=replace(status.settings, scale_in=settings)),
+            moving=moving,
+            placed=[*moving, *again],
+            share=0.0,
+            bounces=False,
+            since=None,
+            settled_at=settled_at(pods, POLICY, settings),
+            failures_rank=0,
+            policy=POLICY,
+            because=f"spot nodes have room for its {count}",
+        )
+        settles = candidate.settles_for(view.at)
+        if settles is not None:
+            detail = f"a pod was placed there a short time ago; {duration(settles)} to go"
+            return Blocker("settling", detail)
+        found = lasting_blocker(context, candidate)
+        return found or context.budgets.blocker(key, POLICY) or candidate
+
+
+METHOD = Method(name="spot-reschedule", policy=POLICY, propose=propose)

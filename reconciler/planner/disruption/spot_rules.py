@@ -1,0 +1,65 @@
+"""What the spot rescheduler's drains go by: which nodes are meant, and under which terms."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.disruption.simulator.relocation import grouped
+from reconciler.planner.placement.classes import Group
+from reconciler.planner.rules import Judge, judge_of
+from reconciler.planner.settings import ScaleInSettings, SpotRescheduler
+from reconciler.planner.view import ClusterView
+
+POLICY: Final = "spot-reschedule"
+
+
+def is_spot(node: Node, rules: SpotRescheduler) -> bool:
+    """Whether pods may be moved to the node."""
+    return rules.spot.matches(node.labels)
+
+
+def is_on_demand(node: Node, rules: SpotRescheduler) -> bool:
+    """Whether pods are moved off the node; one with both labels is a spot node."""
+    return rules.on_demand.matches(node.labels) and not is_spot(node, rules)
+
+
+def drain_settings(settings: ScaleInSettings, rules: SpotRescheduler) -> ScaleInSettings:
+    """A fleet's scale-in with the times of the rescheduler, and its word on bare pods."""
+    return replace(
+        settings,
+        pod_eviction_timeout_seconds=rules.pod_eviction_timeout_seconds,
+        graceful_termination_max_seconds=rules.graceful_termination_max_seconds,
+        move_bare_pods=rules.move_bare_pods,
+    )
+
+
+def judge_for(builder: PlanBuilder, settings: ScaleInSettings) -> Judge:
+    """The rules on moving pods; critical pods stay.
+
+    Args:
+        builder: The plan.
+        settings: What `drain_settings` returned.
+    """
+    terms = replace(terms_of(settings), critical_pods_stay=True)
+    return judge_of(terms, builder.budgets.coverage)
+
+
+def by_cpu(view: ClusterView, pods: Sequence[Pod]) -> list[Group]:
+    """Pods by class, in the order in which they get their places: the most CPU first."""
+    return sorted(grouped(view, pods), key=lambda group: -int(group[0].requests[0]))
+
+
+def spot_rows(builder: PlanBuilder, rules: SpotRescheduler, rows: AbstractSet[int]) -> list[int]:
+    """Those of the rows that are spot nodes, the one with the most free CPU first."""
+    view = builder.view
+    found = [
+        row for name, row in view.row_of.items() if row in rows and is_spot(view.nodes[name], rules)
+    ]
+    free = builder.sim.free[found, 0]
+    return [found[at] for at in np.argsort(-free, kind="stable")]

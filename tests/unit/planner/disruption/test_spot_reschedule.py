@@ -1,0 +1,225 @@
+"""Pods move off on-demand nodes where spot nodes have room (docs/spot-rescheduler.md)."""
+
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import (
+    DRAINING_TAINT,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+    UntaintNode,
+)
+from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
+from reconciler.model.plan import Plan
+from reconciler.planner.settings import NodeLabel, PlannerSettings, SpotRescheduler
+from tests.builders import ago, make_fleet_settings, make_node, make_pod, make_settings, selecting
+from tests.unit.planner.scale_in.scene import (
+    annotations_set,
+    drained,
+    make_scene_fleet,
+    moves,
+    on,
+    planned,
+    told,
+)
+
+RULES = SpotRescheduler(
+    on_demand=NodeLabel(key="lifecycle", value="OnDemand"),
+    spot=NodeLabel(key="lifecycle", value="Ec2Spot"),
+)
+PREFERS_SPOT = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")
+RESCHEDULED = Taint(key=DRAINING_TAINT, value="spot-reschedule", effect="NoSchedule")
+SPOT = make_scene_fleet(name="spot", utilization_threshold=0.0)
+ON_DEMAND = make_scene_fleet(
+    name="on-demand", spot=False, taints=(PREFERS_SPOT,), utilization_threshold=0.0
+)
+
+
+def settings(**changed: Any) -> PlannerSettings:
+    """Settings of both fleets with the rescheduler on."""
+    fleets = changed.pop("fleets", (ON_DEMAND, SPOT))
+    return make_settings(*fleets, spot_rescheduler=changed.pop("rules", RULES), **changed)
+
+
+def nodes(on_demand: str = "a", spot: str = "s") -> list[Node]:
+    """One node per letter."""
+    return [
+        *(make_node(name, ON_DEMAND) for name in on_demand),
+        *(make_node(name, SPOT) for name in spot),
+    ]
+
+
+def made_of(*objects: Node | Pod, **changed: Any) -> Plan:
+    """The plan; `rules` and `fleets` are those of the settings."""
+    own = {k: changed.pop(k) for k in ("rules", "fleets") if k in changed}
+    return planned(settings(**own), *objects, **changed)
+
+
+def stays(made: Plan) -> dict[str, str]:
+    """Code of each on-demand node that keeps its pods."""
+    return {str(each.node): each.code for each in made.kept}
+
+
+def begun(made: Plan) -> list[str]:
+    """The nodes whose drain the plan begins for spot nodes."""
+    return [
+        str(action.node)
+        for action in made.actions
+        if isinstance(action, TaintNode) and action.taint == RESCHEDULED
+    ]
+
+
+def test_pods_move_to_the_spot_node_with_the_most_free_cpu() -> None:
+    """Without it on-demand nodes stay full when spot capacity is back."""
+    made = made_of(*nodes("a", "st"), on("a"), on("s", cpu="2"), on("t", cpu="1"))
+    assert begun(made) == ["a"]
+    assert moves(made) == {"on-a": "t"}
+    (eviction,) = (a for a in made.actions if isinstance(a, EvictPod))
+    assert eviction.policy == "spot-reschedule"
+
+
+def test_least_requested_on_demand_node_goes_first_and_alone() -> None:
+    """The fewest pods per emptied node, and one node at a time."""
+    made = made_of(*nodes("abc"), on("a", cpu="2"), on("b", cpu="1"), on("c", cpu="1500m"), on("s"))
+    assert begun(made) == ["b"]
+    assert {name: stays(made)[name] for name in "ac"} == dict.fromkeys("ac", "spot-reschedule-turn")
+
+
+def test_node_whose_pods_do_not_all_fit_keeps_every_one() -> None:
+    """Half of an emptied node saves nothing."""
+    made = made_of(*nodes(), on("a", "x", "2"), on("a", "y", "1"), on("s", cpu="2"))
+    assert (begun(made), told(made, EvictPod)) == ([], [])
+    assert stays(made)["a"] == "no-spot-room"
+
+
+def test_pods_may_share_out_over_all_spot_nodes() -> None:
+    """The spot nodes count together."""
+    made = made_of(
+        *nodes("a", "st"), on("a", "x", "2"), on("a", "y", "2"), on("s", cpu="2"), on("t", cpu="2")
+    )
+    assert sorted(map(str, moves(made).values())) == ["s", "t"]
+
+
+def test_other_on_demand_nodes_take_nothing() -> None:
+    """Moving between on-demand nodes would go on for ever."""
+    made = made_of(*nodes("ab"), on("a", cpu="1"), on("b"), on("s", cpu="3800m"))
+    assert begun(made) == []
+    assert {name: stays(made)[name] for name in "ab"} == dict.fromkeys("ab", "no-spot-room")
+
+
+def test_nothing_moves_while_pods_wait() -> None:
+    """What moves would take the room that they wait for."""
+    waiting = make_pod("waiting", cpu="1")
+    made = made_of(*nodes(), on("a", cpu="3"), on("s"), waiting)
+    assert begun(made) == []
+    assert stays(made)["a"] == "pods-waiting"
+
+
+@pytest.mark.parametrize(("seconds", "goes"), [(599, False), (600, True), (-60, False)])
+def test_pause_after_the_last_eviction_survives_a_restart(seconds: float, goes: bool) -> None:
+    """The Lease knows it; a time in the future counts as now."""
+    made = made_of(*nodes(), on("a"), on("s"), last_drain_at=ago(seconds))
+    assert begun(made) == (["a"] if goes else [])
+    if not goes:
+        assert stays(made)["a"] == "node-drain-delay"
+
+
+def test_drain_of_scale_in_counts_as_the_one_node() -> None:
+    """Two nodes' pods would look for room at once."""
+    made = made_of(*nodes("a", "s"), drained("t", SPOT), on("a"), on("s"), on("t"))
+    assert begun(made) == []
+    assert stays(made)["a"] == "spot-reschedule-turn"
+
+
+def test_node_with_both_labels_is_a_spot_node() -> None:
+    """It is never emptied, and takes pods."""
+    rules = SpotRescheduler(on_demand=NodeLabel(key="fleet"), spot=RULES.spot)
+    made = made_of(*nodes("a", "s"), on("a"), on("s", cpu="1"), rules=rules)
+    assert begun(made) == ["a"]
+    assert moves(made) == {"on-a": "s"}
+
+
+def test_pod_without_controller_keeps_its_node_unless_the_config_lets_it_go() -> None:
+    """Nothing would make it again."""
+    objects: list[Node | Pod] = [*nodes(), on("a", owner=None), on("s")]
+    assert stays(made_of(*objects))["a"] == "no-controller"
+    freed = SpotRescheduler(on_demand=RULES.on_demand, spot=RULES.spot, move_bare_pods=True)
+    assert begun(made_of(*objects, rules=freed)) == ["a"]
+
+
+def test_critical_pod_keeps_its_node() -> None:
+    """The cluster may depend on it."""
+    made = made_of(*nodes(), on("a", priority=2_000_000_000), on("s"))
+    assert stays(made)["a"] == "critical"
+
+
+def test_spot_node_that_drains_takes_nothing() -> None:
+    """Pods would be moved twice."""
+    gone = drained("s", SPOT)
+    made = made_of(*nodes("a", ""), gone, on("a"))
+    assert stays(made)["a"] == "no-spot-room"
+
+
+def test_without_a_taint_pods_that_would_come_to_on_demand_nodes_stay() -> None:
+    """kube-scheduler takes the emptiest node: pods would move in circles."""
+    plain = make_fleet_settings(name="plain", spot=False, scale_in=ON_DEMAND.scale_in)
+    objects = [make_node("a", plain), make_node("b", plain), make_node("s", SPOT)]
+    made = made_of(*objects, on("a"), on("b"), on("s", cpu="2"), fleets=(plain, SPOT))
+    assert begun(made) == []
+    assert stays(made)["a"] == "not-preferred"
+
+
+def test_emptied_node_is_given_back_and_not_ended() -> None:
+    """It stays schedulable: scale-in ends it if it stays empty."""
+    made = made_of(under_way(), *nodes("", "s"), on("s"))
+    assert told(made, TerminateInstance) == []
+    assert told(made, UntaintNode) == ["a"]
+    assert ("a", "drain-started", None) in annotations_set(made)
+
+
+def under_way(seconds: float = 30) -> Node:
+    """An on-demand node that is being emptied."""
+    marks = drained("a", ON_DEMAND, seconds).annotations
+    return make_node("a", ON_DEMAND, taints=(PREFERS_SPOT, RESCHEDULED), annotations=marks)
+
+
+def test_drain_goes_on_towards_spot_nodes_alone() -> None:
+    """A restart in the middle changes nothing; another on-demand node is no destination."""
+    objects: list[Node | Pod] = [under_way(), *nodes("b", "s"), on("a"), on("b")]
+    assert moves(made_of(*objects, on("s"))) == {"on-a": "s"}
+    full = made_of(*objects, on("s", cpu="3800m"))
+    assert (told(full, EvictPod), told(full, UntaintNode)) == ([], ["a"])
+
+
+def test_drain_that_takes_too_long_is_given_up() -> None:
+    """`pod_eviction_timeout`: a budget that never allows it must not hold the node for ever."""
+    budget = PodDisruptionBudget(
+        namespace="default", name="x", selector=selecting(), disruptions_allowed=0
+    )
+    made = made_of(under_way(300), *nodes("", "s"), on("a"), on("s"), budgets=(budget,))
+    assert told(made, UntaintNode) == ["a"]
+    assert any(key == "drain-failed" for _, key, _ in annotations_set(made))
+
+
+def test_drain_is_given_up_when_it_is_switched_off() -> None:
+    """Its taint would stay for ever."""
+    made = made_of(under_way(), *nodes("", "s"), on("a"), on("s"), rules=None)
+    assert (told(made, UntaintNode), told(made, EvictPod)) == (["a"], [])
+
+
+def test_switched_off_nothing_moves_and_nothing_is_said() -> None:
+    """Off is the default."""
+    made = made_of(*nodes(), on("a"), on("s"), rules=None)
+    assert begun(made) == []
+    assert "a" not in stays(made)
+
+
+def test_fleet_at_its_minimum_keeps_its_node_as_it_is() -> None:
+    """The node could not go: its pods would move for nothing."""
+    least = make_scene_fleet(
+        name="on-demand", spot=False, min_capacity=1, utilization_threshold=0.0
+    )
+    made = made_of(*nodes(), on("a"), on("s"), fleets=(least, SPOT))
+    assert stays(made)["a"] == "min-capacity"

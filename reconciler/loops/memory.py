@@ -19,10 +19,16 @@ from reconciler.model.actions import (
 )
 from reconciler.model.binding import StuckEnd
 from reconciler.model.errors import InsufficientCapacity
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
+from reconciler.model.memory import (
+    DemandMemory,
+    FleetMemory,
+    InterruptedPool,
+    LostFleet,
+    RaiseMemory,
+)
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.planner.fleets.health import refused
 from reconciler.planner.raise_limits import with_raise
 from reconciler.records.kubernetes import encode_fleet_state, encode_proof
@@ -121,6 +127,7 @@ class OwnMemory:
             last_descheduled_at=_later(
                 observed.cluster.last_descheduled_at, plan.last_descheduled_at
             ),
+            interrupted_pools=plan.interrupted_pools,
         )
         return replace(observed, cluster=cluster)
 
@@ -138,26 +145,39 @@ def _later(one: datetime | None, other: datetime | None) -> datetime | None:
 
 
 def _planned(plan: Plan) -> str:
-    return _state_of(plan.memories, plan.demands, plan.lost_fleets, plan.stuck_ends, plan.raises)
+    return _state_of(*_parts(plan))
 
 
 def _observed(snapshot: Snapshot) -> str:
-    cluster = snapshot.cluster
-    return _state_of(
-        cluster.memories, cluster.demands, cluster.lost_fleets, cluster.stuck_ends, cluster.raises
+    return _state_of(*_parts(snapshot.cluster))
+
+
+_Parts = tuple[
+    tuple[FleetMemory, ...],
+    tuple[DemandMemory, ...],
+    tuple[LostFleet, ...],
+    tuple[StuckEnd, ...],
+    tuple[RaiseMemory, ...],
+    tuple[InterruptedPool, ...],
+]
+
+
+def _parts(of: Plan | ClusterState) -> _Parts:
+    """What plan and cluster both hold of it, in the order in which it is encoded."""
+    return (
+        of.memories,
+        of.demands,
+        of.lost_fleets,
+        of.stuck_ends,
+        of.raises,
+        of.interrupted_pools,
     )
 
 
 @lru_cache(maxsize=4)
-def _state_of(
-    memories: tuple[FleetMemory, ...],
-    demands: tuple[DemandMemory, ...],
-    lost_fleets: tuple[LostFleet, ...],
-    stuck_ends: tuple[StuckEnd, ...],
-    raises: tuple[RaiseMemory, ...],
-) -> str:
+def _state_of(*parts: *_Parts) -> str:
     """The annotation: each cycle asks for it several times, and mostly it stays the same."""
-    return encode_fleet_state(memories, demands, lost_fleets, stuck_ends, raises)
+    return encode_fleet_state(*parts)
 
 
 def _was_evicted_by(policy: PolicyName, outcome: Outcome) -> bool:

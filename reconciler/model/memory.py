@@ -1,4 +1,4 @@
-"""What must outlive a restart: each fleet's past, stuck demand, lost fleets.
+"""What must outlive a restart: each fleet's past, stuck demand, lost fleets, interruptions.
 
 All of it is kept in the Lease annotation `fleet-state` (docs/failures.md).
 """
@@ -78,6 +78,16 @@ class RaiseMemory:
     """Nodes that there were, or were asked for, before."""
     nano_usd_before: int = 0
     """What those cost per hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class InterruptedPool:
+    """An instance type in a zone from which EC2 took a spot instance of ours back."""
+
+    instance_type: str
+    zone: str
+    at: datetime
+    """When it took the last one, or will, as its notice says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,13 @@ from typing import Final, Literal, get_args
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding, StuckEnd
 from reconciler.model.ids import NodeName, PodKey, Region
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
+from reconciler.model.memory import (
+    DemandMemory,
+    FleetMemory,
+    InterruptedPool,
+    LostFleet,
+    RaiseMemory,
+)
 from reconciler.model.notices import NoticeOutcome
 from reconciler.model.snapshot import Ignored
 
@@ -199,6 +205,8 @@ class Plan:
     """How far our clock is ahead of EC2's and the API server's; negative when it is behind."""
     raises: tuple[RaiseMemory, ...] = ()
     """The same about how far targets were raised before; what this plan raises comes on top."""
+    interrupted_pools: tuple[InterruptedPool, ...] = ()
+    """The same about where EC2 took spot instances of ours back in the last half hour."""
     new_nodes: tuple[NewNodes, ...] = ()
     """What demand adds to the targets, by fleet."""
     ran_before: tuple[int, int] = (0, 0)

@@ -17,7 +17,13 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import Region
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
+from reconciler.model.memory import (
+    DemandMemory,
+    FleetMemory,
+    InterruptedPool,
+    LostFleet,
+    RaiseMemory,
+)
 from reconciler.model.notices import Notice
 
 
@@ -61,6 +67,8 @@ class ClusterState:
     """How far targets were raised of late."""
     resumed_updates: tuple[str, ...] = ()
     """Fleets whose halted rolling update a person lets go on, from the Lease."""
+    interrupted_pools: tuple[InterruptedPool, ...] = ()
+    """Where EC2 took spot instances of ours back of late."""
     ignored: tuple[Ignored, ...] = ()
     """Objects of unused kinds and objects that could not be read."""
     relists: int = 1

@@ -1,13 +1,17 @@
 """What plans may buy: the next nodes of a fleet, and how much of them."""
 
+from reconciler.model.ids import FleetKey
+from reconciler.model.memory import InterruptedPool
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.problem import Offer
 from reconciler.planner.capacity.purchase import Budget
+from reconciler.planner.fleets.interrupted_pools import interrupted_of, penalty_nano_usd
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.money import cost_limits
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.placement.filters import resources
 from reconciler.planner.raise_limits import raise_limits
+from reconciler.planner.view import ClusterView
 
 
 def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
@@ -20,7 +24,45 @@ def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
         vector=builder.sim.offer_of(node.row),
         over_subscription=round(status.settings.over_subscription * resources.WHOLE),
         priority=status.settings.priority,
+        penalty_nano_usd=penalty_nano_usd(
+            node.nano_usd_per_hour, *_pools(builder.view, status.key)
+        ),
     )
+
+
+def _pools(view: ClusterView, key: FleetKey) -> tuple[int, int]:
+    """How many pools of spot capacity a fleet launches from, and how many were interrupted."""
+    count, interrupted = _interrupted(view, key)
+    return count, len(interrupted)
+
+
+def _interrupted(view: ClusterView, key: FleetKey) -> tuple[int, tuple[InterruptedPool, ...]]:
+    known = view.inventory.interrupted_pools
+    if not known or not view.statuses[key].settings.spot:
+        return 1, ()
+    return interrupted_of(view.offers[key].row.variants, known)
+
+
+SHOWN_POOLS = 2
+"""Pools that are named; the others are counted."""
+
+
+def preferred_less(builder: PlanBuilder, bought: FleetStatus) -> str:
+    """Say which pools of other fleets of the sector were interrupted; empty when none was."""
+    view = builder.view
+    others = [
+        status
+        for status in view.inventory.fleets
+        if status.settings.sector == bought.settings.sector and status.key != bought.key
+    ]
+    own = set(_interrupted(view, bought.key)[1])
+    found = {pool for status in others for pool in _interrupted(view, status.key)[1]} - own
+    named = [f"{pool.instance_type} in {pool.zone}" for pool in sorted(found)]
+    if not named:
+        return ""
+    shown = ", ".join(named[:SHOWN_POOLS])
+    more = f" and {len(named) - SHOWN_POOLS} more" if len(named) > SHOWN_POOLS else ""
+    return f"; {shown}{more} preferred less, as EC2 interrupted spot instances there"
 
 
 def purchase_budget(builder: PlanBuilder, sector: str) -> Budget:

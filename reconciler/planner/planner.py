@@ -129,6 +129,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         binding=view.inventory.binding,
         clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
         raises=recent_raises(snapshot.cluster.raises, view.at),
+        interrupted_pools=view.inventory.interrupted_pools,
         new_nodes=new_nodes_of(builder),
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),

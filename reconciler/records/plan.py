@@ -66,6 +66,11 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
         "binding": binding_to_json(plan.binding),
         "clock_skew_seconds": plan.clock_skew_seconds,
     }
+    if plan.interrupted_pools:
+        result["interrupted_pools"] = [
+            {"instance_type": each.instance_type, "zone": each.zone, "at": rfc3339(each.at)}
+            for each in plan.interrupted_pools
+        ]
     if kept:
         result["kept"] = [
             {"node": each.node, "code": each.code, "detail": each.detail} for each in plan.kept

@@ -51,6 +51,7 @@ KUBERNETES_EVENTS: Final = _name("kubernetes_events_total")
 NOTICES: Final = _name("notices_total")
 QUEUE_READABLE: Final = _name("interruption_queue_readable")
 NODES_INTERRUPTED: Final = _name("nodes_interrupted")
+POOLS_INTERRUPTED: Final = _name("interrupted_pools")
 INTERRUPTION_SECONDS: Final = _name("interruption_drain_seconds")
 NODES_OUTDATED: Final = _name("nodes_outdated")
 LEADER: Final = _name("leader")
@@ -64,6 +65,7 @@ ALL: Final = (
     NOTICES,
     QUEUE_READABLE,
     NODES_INTERRUPTED,
+    POOLS_INTERRUPTED,
     INTERRUPTION_SECONDS,
     NODES_OUTDATED,
     ACTIONS,

@@ -106,7 +106,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         "Instances that never became nodes and were ended in the last hour.",
         len(plan.stuck_ends),
     )
-    yield _gauge(names.NODES_INTERRUPTED, "Nodes that EC2 takes back now.", len(plan.interrupted))
+    yield from _of_interruptions(plan)
     yield _of_outdated(plan)
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
     yield _gauge(
@@ -158,6 +158,15 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         cost.hourly_usd_lower_bound,
     )
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)
+
+
+def _of_interruptions(plan: Plan) -> Iterator[Metric]:
+    yield _gauge(names.NODES_INTERRUPTED, "Nodes that EC2 takes back now.", len(plan.interrupted))
+    yield _gauge(
+        names.POOLS_INTERRUPTED,
+        "Instance types in zones from which EC2 took spot instances in the last 30 minutes.",
+        len(plan.interrupted_pools),
+    )
 
 
 def _of_outdated(plan: Plan) -> Metric:

@@ -23,6 +23,13 @@ class Offer:
     over_subscription: int
     """Ten-thousandths, see `RowSpec`."""
     priority: int
+    penalty_nano_usd: int = 0
+    """What it counts as dearer per hour when purchases are compared; nobody pays that."""
+
+    @property
+    def compared_nano_usd(self) -> int:
+        """Its price as purchases are compared by it."""
+        return self.node.nano_usd_per_hour + self.penalty_nano_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +98,11 @@ class Problem:
             prices=self.prices[offers],
             limits=self.limits[offers],
         )
+
+    def as_compared(self) -> "Problem":
+        """The same problem at the prices by which purchases are compared."""
+        prices = np.array([o.compared_nano_usd for o in self.offers], dtype=np.int64)
+        return replace(self, prices=prices)
 
     def remainder(self, counts: IntArray, bought: IntArray) -> "Problem":
         """The same problem with other counts, after some nodes were bought."""

@@ -109,18 +109,19 @@ def buy(
 ) -> Purchase:
     """Serve `wants` from new nodes; rows and reservations stay in the simulation."""
     dealt = deal(sim, wants, table)
-    problem = state_problem(table.offers, dealt.items, dealt.caps)
+    problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
     found, over_budget = _pack(problem, expander, budget, search_seconds)
     purchase = _Carrier(sim, table).carry(problem, found.packing)
     purchase.over_budget = over_budget
-    purchase.optimal = found.optimal and not over_budget and _undealt(dealt, table)
+    whole_truth = _undealt(dealt, table) and not table.penalised
+    purchase.optimal = found.optimal and not over_budget and whole_truth
     served: dict[int, int] = {}
     for taken in purchase.taken:
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
     whole = not rest and _undealt(dealt, table)
-    if found.divisible is not None and whole:
+    if found.divisible is not None and whole and whole_truth:
         purchase.divisible_nano_usd = found.divisible.nano_usd
         purchase.steady = _by_class(problem, found.divisible.worth)
     if found.worth is not None and (found.settled or whole):
@@ -350,7 +351,7 @@ class _Singles:
         one that takes most. Elsewhere as many as are needed follow into its zone.
         """
         numbers: list[int] = self._table.feasible(pod_class).nonzero()[0].tolist()
-        prices = [o.node.nano_usd_per_hour for o in self._table.offers]
+        prices = [o.compared_nano_usd for o in self._table.offers]
         links = self._sim.links(pod_class)
         begun = any(counter.total for counter in links.affinity)
         if not links.affinity or begun or count < 2:

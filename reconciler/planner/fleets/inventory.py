@@ -9,7 +9,7 @@ from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, Region
-from reconciler.model.memory import FleetMemory
+from reconciler.model.memory import FleetMemory, InterruptedPool
 from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
@@ -28,6 +28,7 @@ from reconciler.planner.fleets.health import (
     read_signs,
     unavailable,
 )
+from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.interruptions import InterruptionNotice, find_noticed
 from reconciler.planner.fleets.live import live_fleets
 from reconciler.planner.fleets.orphans import Orphans, find_orphans
@@ -130,6 +131,8 @@ class Inventory:
     """Rolling updates that are not finished."""
     memories: tuple[FleetMemory, ...] = ()
     """What must be remembered of fleets, what this snapshot adds included."""
+    interrupted_pools: tuple[InterruptedPool, ...] = ()
+    """Where EC2 took spot instances back of late: new ones are rather bought elsewhere."""
 
     @property
     def departing(self) -> frozenset[NodeName]:
@@ -221,15 +224,13 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         for key in fleet.fleet_keys()
         if key in nodes or _is_listed(key, cloud, settings)
     ]
-    noticed = find_noticed(
-        snapshot, owners, leaving, binding, rebalance=settings.drains_for_rebalance
-    )
+    rebalance = settings.drains_for_rebalance
+    noticed = find_noticed(snapshot, owners, leaving, binding, rebalance=rebalance)
     updates = find_updates(statuses, instance_of_node, believed, memories, snapshot, settings)
     memories = halted_after(memories, statuses, updates)
+    judged = (replace(s, unavailable=closed.get(s.key) or s.unavailable) for s in statuses)
     return Inventory(
-        fleets=tuple(
-            replace(each, unavailable=closed.get(each.key) or each.unavailable) for each in statuses
-        ),
+        fleets=tuple(judged),
         fleet_of_node=owners,
         instance_of_node=instance_of_node,
         leaving=leaving,
@@ -243,6 +244,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         outdated=find_outdated(statuses, instance_of_node, noticed, updates, snapshot.at),
         updates=updates,
         memories=tuple(memories[place] for place in sorted(memories)),
+        interrupted_pools=pools_after(snapshot, settings, owners, binding),
     )
 
 
@@ -264,8 +266,7 @@ def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKe
 
 def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings) -> int:
     """Nodes that are not on their way to Ready any more."""
-    init = settings.instance_init_seconds
-    return sum(not is_joining(node, snapshot.at, init) for node in nodes)
+    return sum(not is_joining(n, snapshot.at, settings.instance_init_seconds) for n in nodes)
 
 
 def _still_there(

@@ -7,7 +7,6 @@ from reconciler.records.kubernetes.memory import (
     LEASE_NAMESPACE,
     Memory,
     encode_fleet_state,
-    encode_proof,
 )
 from reconciler.records.kubernetes.objects import (
     ClusterObject,
@@ -15,6 +14,7 @@ from reconciler.records.kubernetes.objects import (
     Identity,
     ObjectDecoder,
 )
+from reconciler.records.kubernetes.proof import encode_proof
 from reconciler.records.kubernetes.state import (
     assemble,
     decode_cluster,

@@ -19,7 +19,13 @@ from reconciler.model.actions import (
 from reconciler.model.binding import KeptProof, StuckEnd
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region, ResourceName
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
+from reconciler.model.memory import (
+    DemandMemory,
+    FleetMemory,
+    InterruptedPool,
+    LostFleet,
+    RaiseMemory,
+)
 from reconciler.records.kubernetes.fields import (
     MetadataWire,
     Wire,
@@ -27,6 +33,8 @@ from reconciler.records.kubernetes.fields import (
     required_name,
     utc,
 )
+from reconciler.records.kubernetes.pools import PoolWire, decode_pools, encode_pools
+from reconciler.records.kubernetes.proof import decode_proof
 
 LEASE_NAME = "fleet-reconciler"
 LEASE_NAMESPACE = "fleet-reconciler"
@@ -65,6 +73,7 @@ class Memory:
     raises: tuple[RaiseMemory, ...] = ()
     resumed_updates: tuple[str, ...] = ()
     """Names of fleets, as a person wrote them."""
+    interrupted_pools: tuple[InterruptedPool, ...] = ()
     namespace: str = ""
     """Of the Lease."""
     written: bool = False
@@ -144,18 +153,12 @@ class _FleetStateWire(Struct, gc=False):
     lost_fleets: tuple[_LostFleetWire, ...] = ()
     stuck_ends: tuple[_StuckEndWire, ...] = ()
     raises: tuple[_RaiseWire, ...] | UnsetType = UNSET
+    interrupted_pools: tuple[PoolWire, ...] | UnsetType = UNSET
     version: int = VERSION
-
-
-class _KeptProofWire(Struct, gc=False):
-    cluster_uid: str
-    fleets: tuple[str, ...]
-    proven_at: datetime
 
 
 _LEASE = Decoder(_LeaseWire)
 _FLEET_STATE = Decoder(_FleetStateWire)
-_KEPT_PROOF = Decoder(_KeptProofWire)
 _MOMENT = Decoder(datetime)
 _ENCODER = Encoder(order="sorted")
 
@@ -236,31 +239,8 @@ def decode_fleet_state(text: str) -> Memory:
             for e in state.stuck_ends[:STUCK_ENDS_MAX]
         ),
         raises=() if state.raises is UNSET else tuple(map(_raise, state.raises[:RAISES_MAX])),
+        interrupted_pools=decode_pools(state.interrupted_pools or ()),
     )
-
-
-def decode_proof(text: str) -> KeptProof:
-    """Read the annotation `bound-to`.
-
-    Raises:
-        ValueError: It cannot be read, or is absurdly long.
-    """
-    if len(text) > TEXT_MAX:
-        raise ValueError(f"{len(text)} characters are no proof of ours")
-    wire = _KEPT_PROOF.decode(text)
-    return KeptProof(
-        cluster_uid=printable(wire.cluster_uid),
-        fleets=tuple(FleetId(printable(each)) for each in wire.fleets[:FLEETS_MAX]),
-        proven_at=_moment(wire.proven_at),
-    )
-
-
-def encode_proof(proof: KeptProof) -> str:
-    """Write the annotation `bound-to`."""
-    wire = _KeptProofWire(
-        cluster_uid=proof.cluster_uid, fleets=proof.fleets, proven_at=proof.proven_at
-    )
-    return _ENCODER.encode(wire).decode()
 
 
 def _fleet(each: _FleetMemoryWire) -> FleetMemory:
@@ -317,6 +297,7 @@ def encode_fleet_state(
     lost_fleets: Iterable[LostFleet] = (),
     stuck_ends: Iterable[StuckEnd] = (),
     raises: Iterable[RaiseMemory] = (),
+    interrupted_pools: Iterable[InterruptedPool] = (),
 ) -> str:
     """Write the annotation `fleet-state`: sorted, bounded, without fleets that have nothing to say.
 
@@ -346,6 +327,7 @@ def encode_fleet_state(
             for each in sorted(stuck_ends)[-STUCK_ENDS_MAX:]
         ),
         raises=tuple(map(_raise_wire, latest)) or UNSET,
+        interrupted_pools=encode_pools(interrupted_pools) or UNSET,
     )
     return _ENCODER.encode(state).decode()
 

@@ -113,6 +113,7 @@ def assemble(
         proof=memory.proof,
         raises=memory.raises,
         resumed_updates=memory.resumed_updates,
+        interrupted_pools=memory.interrupted_pools,
         ignored=tuple(sorted((*ignored, *counted))),
         relists=relists,
     )
@@ -153,6 +154,7 @@ def _without_repeats(memory: Memory) -> Memory:
         lost_fleets=tuple(lost[key] for key in sorted(lost)),
         stuck_ends=tuple(sorted({each.instance: each for each in memory.stuck_ends}.values())),
         raises=tuple(sorted(memory.raises, key=lambda each: each.at)),
+        interrupted_pools=tuple(sorted(set(memory.interrupted_pools))),
     )
 
 

@@ -9,7 +9,13 @@ import pytest
 
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
-from reconciler.model.memory import DemandMemory, FleetMemory, LostFleet, RaiseMemory
+from reconciler.model.memory import (
+    DemandMemory,
+    FleetMemory,
+    InterruptedPool,
+    LostFleet,
+    RaiseMemory,
+)
 from reconciler.model.snapshot import ClusterState
 from reconciler.records.kubernetes import decode_cluster, encode_fleet_state, split_documents
 from tests.unit.records.kube import decode, object_json
@@ -105,6 +111,27 @@ def test_lease_gives_back_how_far_targets_were_raised() -> None:
     assert decode(lease(fleet_state=encode_fleet_state([], raises=[raised]))).raises == (raised,)
 
 
+POOL = InterruptedPool(instance_type="r5.xlarge", zone="us-west-2a", at=AT)
+
+
+def test_lease_gives_back_where_spot_instances_were_taken_back() -> None:
+    """The next leader would buy from the pool that EC2 has just emptied."""
+    text = encode_fleet_state([], interrupted_pools=[POOL])
+    assert decode(lease(fleet_state=text)).interrupted_pools == (POOL,)
+    assert "interrupted_pools" not in encode_fleet_state([])
+
+
+def test_of_many_interrupted_pools_the_latest_are_kept() -> None:
+    """The Lease would grow with every type and zone that a storm touches."""
+    pools = [
+        replace(POOL, instance_type=f"m{n}.large", at=AT + timedelta(seconds=n))
+        for n in range(1000)
+    ]
+    text = encode_fleet_state([], interrupted_pools=pools)
+    kept = decode(lease(fleet_state=text)).interrupted_pools
+    assert set(kept) == set(pools[-200:])
+
+
 def test_state_is_written_the_same_whatever_its_order() -> None:
     """The Lease would be written with every cycle."""
     other = replace(DEMAND, demand="a")
@@ -151,6 +178,9 @@ def test_state_of_a_large_cluster_fits_into_an_annotation() -> None:
         '{"fleets":[],"version":"1"}',
         '{"demands":[{"demand":"a"}]}',
         '{"fleets":[{"fleet":"a","region":"b","failures":-1}]}',
+        '{"interrupted_pools":[{"instance_type":"a","zone":"b","at":"soon"}]}',
+        '{"interrupted_pools":[{"instance_type":"","zone":"b","at":"2026-01-31T12:00:00Z"}]}',
+        '{"interrupted_pools":{"a":"b"}}',
         "[" * 100_000,
         " " * 300_000 + "{}",
     ],

@@ -9,9 +9,10 @@ import numpy as np
 from reconciler.model.ids import FleetKey
 from reconciler.planner.builder import PlanBuilder, TargetReason
 from reconciler.planner.capacity.items import OfferTable, Want
-from reconciler.planner.capacity.purchase import Purchase, buy
+from reconciler.planner.capacity.preferring import buy_preferring
+from reconciler.planner.capacity.purchase import Purchase
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.offers import offer_of, preferred_less, purchase_budget
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
@@ -126,7 +127,7 @@ def _buy_tier(
     for allowed, classes in _by_allowed(builder, wanting, usable).items():
         table = OfferTable(builder.sim, [offer_of(builder, usable[i]) for i in allowed])
         wants: list[Want] = [(w.pod_class, w.left) for w in classes]
-        purchase = buy(
+        purchase = buy_preferring(
             builder.sim,
             wants,
             table,
@@ -179,6 +180,7 @@ def _reason(builder: PlanBuilder, key: FleetKey, target: int) -> TargetReason:
     verb = "needs" if pods == 1 else "need"
     wanted = counted_noun(target - status.joined_or_launching, "more node")
     because = f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
+    because += preferred_less(builder, status)
     preferred = status.settings.regions[0]
     if key.region != preferred:
         return TargetReason("overflow", f"{because}, which {preferred} cannot give now")

@@ -1,0 +1,135 @@
+"""Instance types that EC2 took back in a zone a short time ago: such pools are preferred less.
+
+EC2 keeps a pool of spot capacity per instance type and zone. A pool out of which an instance was
+just taken is likelier than others to lose the next one as well.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from reconciler.model.binding import Binding
+from reconciler.model.cluster import Node
+from reconciler.model.fleet import Instance
+from reconciler.model.frozen import Labels
+from reconciler.model.ids import FleetKey, InstanceId, NodeName
+from reconciler.model.memory import InterruptedPool
+from reconciler.model.notices import SPOT_ACTIONS
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.clocks import is_skewed
+from reconciler.planner.fleets.interruptions import (
+    FORCED_AHEAD,
+    InterruptionNotice,
+    notice_of,
+    told_interruptions,
+)
+from reconciler.planner.placement.kinds import INSTANCE_TYPE, ZONE, region_of_open
+from reconciler.planner.settings import PlannerSettings
+
+REMEMBERED_FOR: Final = timedelta(minutes=30)
+"""So long after the end of an instance its pool is preferred less."""
+PENALTY_PERCENT: Final = 4
+"""What a fleet all of whose pools were interrupted costs more, where purchases are compared.
+
+Less than what consolidation must save, or it would replace the other node at once."""
+
+
+def pools_after(
+    snapshot: Snapshot,
+    settings: PlannerSettings,
+    owners: Mapping[NodeName, FleetKey],
+    binding: Binding,
+) -> tuple[InterruptedPool, ...]:
+    """Return the pools to remember: those known before, and those that this snapshot shows.
+
+    Each has the time at which EC2 took, or takes, the last instance from it. Nothing is learned
+    while nothing proves the cluster, or while the clocks differ.
+
+    Args:
+        snapshot: The world.
+        settings: The sector config, resolved.
+        owners: The fleet of each node, leaving ones included.
+        binding: Whether cluster and fleets belong together.
+    """
+    latest: dict[tuple[str, str], InterruptedPool] = {}
+    found = [*snapshot.cluster.interrupted_pools]
+    if binding.may_remove and not is_skewed(snapshot):
+        spot = {fleet.name for fleet in settings.fleets() if fleet.spot}
+        found += _seen(snapshot, {name for name, key in owners.items() if key.name in spot})
+    for each in sorted(found, key=lambda pool: pool.at):
+        if _holds(each.at, snapshot.at):
+            latest[each.instance_type, each.zone] = each
+    return tuple(latest[key] for key in sorted(latest))
+
+
+def _holds(ended: datetime, at: datetime) -> bool:
+    """Whether an end counts now; one that is further ahead than any notice does not."""
+    return ended - FORCED_AHEAD <= at < ended + REMEMBERED_FOR
+
+
+def _seen(snapshot: Snapshot, spot_nodes: Collection[NodeName]) -> Iterator[InterruptedPool]:
+    """The pools of spot instances of ours with an interruption notice."""
+    cloud = snapshot.cloud
+    instances = {each.id: each for each in cloud.instances} if cloud else {}
+    told = told_interruptions(snapshot.notices, snapshot.at, rebalance=False)
+    yield from _of_instances(told, instances)
+    for node in snapshot.cluster.nodes:
+        if node.name not in spot_nodes:
+            continue
+        notice = notice_of(node, told, snapshot.at)
+        if notice is None or notice.action not in SPOT_ACTIONS:
+            continue
+        place = _place(node, instances.get(node.instance_id) if node.instance_id else None)
+        if all(place):
+            yield InterruptedPool(instance_type=place[0], zone=place[1], at=notice.deadline)
+
+
+def _of_instances(
+    told: Mapping[InstanceId, InterruptionNotice], instances: Mapping[InstanceId, Instance]
+) -> Iterator[InterruptedPool]:
+    """The pools of instances that the queue tells of, be they nodes or not."""
+    for name, notice in told.items():
+        one = instances.get(name)
+        ours = one is not None and one.fleet_id is not None and one.lifecycle == "spot"
+        if one is not None and ours and notice.action in SPOT_ACTIONS:
+            yield InterruptedPool(
+                instance_type=one.instance_type, zone=one.zone, at=notice.deadline
+            )
+
+
+def _place(node: Node, instance: Instance | None) -> tuple[str, str]:
+    """The instance type and zone of a node, empty where nothing says."""
+    if instance is not None:
+        return instance.instance_type, instance.zone
+    return node.labels.get(INSTANCE_TYPE, ""), node.labels.get(ZONE, "")
+
+
+def interrupted_of(
+    variants: Iterable[Labels], pools: Iterable[InterruptedPool]
+) -> tuple[int, tuple[InterruptedPool, ...]]:
+    """Count the pools that new nodes may come from, and return those that were interrupted.
+
+    Args:
+        variants: The label sets that a new node of a spot fleet may turn out with. Where nothing
+            says in which zones it launches, every zone of its region counts as one of them.
+        pools: What is remembered.
+    """
+    own = {(labels.get(INSTANCE_TYPE, ""), labels.get(ZONE, "")) for labels in variants}
+    open_regions = {(name, region_of_open(zone)) for name, zone in own}
+    hit = tuple(
+        each
+        for each in pools
+        if (each.instance_type, each.zone) in own
+        or any(
+            each.instance_type == name and region and each.zone.startswith(region)
+            for name, region in open_regions
+        )
+    )
+    return max(len(own), len(hit)), hit
+
+
+def penalty_nano_usd(price_nano_usd: int, pools: int, interrupted: int) -> int:
+    """Return what a node counts as dearer: its share of `PENALTY_PERCENT`, rounded up."""
+    if not interrupted:
+        return 0
+    return -(-price_nano_usd * PENALTY_PERCENT * interrupted // (100 * pools))

@@ -1,0 +1,44 @@
+"""The part of `fleet-state` that says where EC2 took spot instances of ours back."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from reconciler.model.memory import InterruptedPool
+from reconciler.records.kubernetes.fields import printable, utc
+
+POOLS_MAX = 200
+"""Pools that are written and read at most; the latest are kept."""
+
+_Name = Annotated[str, Meta(min_length=1, max_length=63)]
+
+
+class PoolWire(Struct, gc=False):
+    """One pool."""
+
+    instance_type: _Name
+    zone: _Name
+    at: datetime
+
+
+def decode_pools(wires: Iterable[PoolWire]) -> tuple[InterruptedPool, ...]:
+    """Read the pools."""
+    return tuple(
+        InterruptedPool(
+            instance_type=printable(each.instance_type),
+            zone=printable(each.zone),
+            at=utc(each.at) or each.at,
+        )
+        for each in tuple(wires)[:POOLS_MAX]
+    )
+
+
+def encode_pools(pools: Iterable[InterruptedPool]) -> tuple[PoolWire, ...]:
+    """Write the pools in order of type and zone."""
+    latest = sorted(pools, key=lambda each: (each.at, each))[-POOLS_MAX:]
+    return tuple(
+        PoolWire(instance_type=each.instance_type, zone=each.zone, at=each.at)
+        for each in sorted(latest)
+    )

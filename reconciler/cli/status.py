@@ -151,6 +151,11 @@ def _print_plan(plan: Json) -> None:
         f"{cost['hourly_usd_after']:.4f} USD per hour"
         f" (at least {cost['hourly_usd_lower_bound']:.4f})\n"
     )
+    for each in plan.get("fallbacks", ()):
+        sys.stdout.write(
+            f"{each['nodes']} nodes of {each['fleet']} in {each['region']} stand in for "
+            f"{each['from']}: {each['extra_hourly_usd']:.4f} USD per hour more\n"
+        )
     rows = [
         (f"{u['namespace']}/{u['pod']}", r["fleet"], r["code"], r["detail"])
         for u in plan["unplaceable"]

@@ -152,6 +152,19 @@ class NewNodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackNodes:
+    """On-demand nodes of one fleet that stand in for nodes of a spot fleet."""
+
+    fleet: str
+    region: Region
+    instead_of: str
+    """The spot fleet."""
+    nodes: int
+    extra_hourly_usd: float
+    """What they cost per hour beyond as many nodes of the spot fleet; 0 without known prices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """Hourly cost of all targets, and the proof of how good the plan is."""
 
@@ -207,6 +220,8 @@ class Plan:
     """The same about how far targets were raised before; what this plan raises comes on top."""
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """The same about where EC2 took spot instances of ours back in the last half hour."""
+    fallbacks: tuple[FallbackNodes, ...] = ()
+    """On-demand nodes that were bought because a spot fleet was unavailable."""
     new_nodes: tuple[NewNodes, ...] = ()
     """What demand adds to the targets, by fleet."""
     ran_before: tuple[int, int] = (0, 0)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.fleets.new_nodes import NANO
+from reconciler.planner.fleets.new_nodes import NANO, NewNode
 
 
 def nano_usd(price: Decimal) -> int:
@@ -17,6 +17,13 @@ def nano_usd(price: Decimal) -> int:
 def usd(nano: int) -> float:
     """Billionths of a dollar as dollars, rounded to what a bill shows."""
     return round(nano / NANO, 6)
+
+
+def extra_nano_usd(node: NewNode, instead_of: NewNode) -> int:
+    """What a node costs beyond another per hour; 0 where it is cheaper, or a price is not known."""
+    if not (node.priced and instead_of.priced):
+        return 0
+    return max(0, node.nano_usd_per_hour - instead_of.nano_usd_per_hour)
 
 
 def cost_of_targets(builder: PlanBuilder, fleets: Iterable[FleetStatus]) -> int:

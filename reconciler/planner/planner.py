@@ -12,7 +12,7 @@ from reconciler.model.binding import Binding
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import FleetId, NodeName, PodKey
 from reconciler.model.placements import Dispatch, Placements
-from reconciler.model.plan import Cost, FleetPlan, Kept, Plan, Reason, Unplaceable
+from reconciler.model.plan import Cost, FallbackNodes, FleetPlan, Kept, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import Ignored, Snapshot
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.clocks import clock_skew, is_skewed
@@ -30,10 +30,11 @@ from reconciler.planner.fleets.departing import with_departing
 from reconciler.planner.fleets.devices import with_promised_devices
 from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.drift import count_drifted
+from reconciler.planner.fleets.fallback import find_fallbacks
 from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
-from reconciler.planner.money import cost_of_targets, usd
+from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
 from reconciler.planner.opening import open_builder
 from reconciler.planner.policies import capacity_limits, needed_nodes, scale_up
 from reconciler.planner.policies.scale_up.places_taken import places_taken_of
@@ -46,6 +47,7 @@ from reconciler.planner.raise_limits import (
 )
 from reconciler.planner.runaway import check_target
 from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.view import ClusterView
 
 ORDER = (
     PolicySpec(name="forced_disruption", propose=propose_forced),
@@ -130,6 +132,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         clock_skew_seconds=round(clock_skew(snapshot).total_seconds()),
         raises=recent_raises(snapshot.cluster.raises, view.at),
         interrupted_pools=view.inventory.interrupted_pools,
+        fallbacks=_fallbacks(view),
         new_nodes=new_nodes_of(builder),
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),
@@ -234,6 +237,23 @@ def _fleet_plan(
         awaited=0 if status.unavailable else awaited,
         removal=removal_of(builder.view, status, kept),
         update=None if update is None else update.shown,
+    )
+
+
+def _fallbacks(view: ClusterView) -> tuple[FallbackNodes, ...]:
+    """Nodes that stand in for spot nodes, and what they cost more, by fleet and spot fleet."""
+    young_seconds = view.settings.instance_init_seconds
+    found = find_fallbacks(view.inventory, view.at, young_seconds)
+    counts = Counter((each.key, each.instead_of) for each in found)
+    return tuple(
+        FallbackNodes(
+            fleet=key.name,
+            region=key.region,
+            instead_of=spot.name,
+            nodes=nodes,
+            extra_hourly_usd=usd(nodes * extra_nano_usd(view.offers[key], view.offers[spot])),
+        )
+        for (key, spot), nodes in sorted(counts.items())
     )
 
 

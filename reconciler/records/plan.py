@@ -66,6 +66,17 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
         "binding": binding_to_json(plan.binding),
         "clock_skew_seconds": plan.clock_skew_seconds,
     }
+    if plan.fallbacks:
+        result["fallbacks"] = [
+            {
+                "fleet": each.fleet,
+                "region": each.region,
+                "from": each.instead_of,
+                "nodes": each.nodes,
+                "extra_hourly_usd": _rounded(each.extra_hourly_usd),
+            }
+            for each in plan.fallbacks
+        ]
     if plan.interrupted_pools:
         result["interrupted_pools"] = [
             {"instance_type": each.instance_type, "zone": each.zone, "at": rfc3339(each.at)}

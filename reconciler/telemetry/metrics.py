@@ -53,6 +53,8 @@ QUEUE_READABLE: Final = _name("interruption_queue_readable")
 NODES_INTERRUPTED: Final = _name("nodes_interrupted")
 POOLS_INTERRUPTED: Final = _name("interrupted_pools")
 INTERRUPTION_SECONDS: Final = _name("interruption_drain_seconds")
+NODES_FALLBACK: Final = _name("fallback_nodes")
+FALLBACK_EXTRA_COST: Final = _name("fallback_extra_usd_per_hour")
 NODES_OUTDATED: Final = _name("nodes_outdated")
 LEADER: Final = _name("leader")
 DRY_RUN: Final = _name("dry_run")
@@ -67,6 +69,8 @@ ALL: Final = (
     NODES_INTERRUPTED,
     POOLS_INTERRUPTED,
     INTERRUPTION_SECONDS,
+    NODES_FALLBACK,
+    FALLBACK_EXTRA_COST,
     NODES_OUTDATED,
     ACTIONS,
     ACTION_ERRORS,

@@ -106,7 +106,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         "Instances that never became nodes and were ended in the last hour.",
         len(plan.stuck_ends),
     )
-    yield from _of_interruptions(plan)
+    yield from _of_spot(plan)
     yield _of_outdated(plan)
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
     yield _gauge(
@@ -160,6 +160,11 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)
 
 
+def _of_spot(plan: Plan) -> Iterator[Metric]:
+    yield from _of_interruptions(plan)
+    yield from _of_fallbacks(plan)
+
+
 def _of_interruptions(plan: Plan) -> Iterator[Metric]:
     yield _gauge(names.NODES_INTERRUPTED, "Nodes that EC2 takes back now.", len(plan.interrupted))
     yield _gauge(
@@ -167,6 +172,22 @@ def _of_interruptions(plan: Plan) -> Iterator[Metric]:
         "Instance types in zones from which EC2 took spot instances in the last 30 minutes.",
         len(plan.interrupted_pools),
     )
+
+
+def _of_fallbacks(plan: Plan) -> Iterator[Metric]:
+    labels = ["fleet", "region", "spot_fleet"]
+    nodes = GaugeMetricFamily(
+        names.NODES_FALLBACK, "On-demand nodes that stand in for spot nodes.", labels=labels
+    )
+    extra = GaugeMetricFamily(
+        names.FALLBACK_EXTRA_COST, "What these cost more per hour.", labels=labels
+    )
+    for each in plan.fallbacks:
+        of = [each.fleet, each.region, each.instead_of]
+        nodes.add_metric(of, each.nodes)
+        extra.add_metric(of, each.extra_hourly_usd)
+    yield nodes
+    yield extra
 
 
 def _of_outdated(plan: Plan) -> Metric:

@@ -100,6 +100,7 @@ def plan_summary(plan: Plan) -> Json:
         "actions": full["actions"][:LISTED_MAX],
         "fleets": full["fleets"],
         "cost": full["cost"],
+        "fallbacks": full.get("fallbacks", []),
         "held": full["held"][:LISTED_MAX],
         "unplaceable": full["unplaceable"][:LISTED_MAX],
         "pods_pending": pending_pods(plan),

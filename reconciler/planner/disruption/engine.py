@@ -17,6 +17,7 @@ from reconciler.planner.disruption.methods import (
     drifted,
     empty,
     expired,
+    fallback,
     interrupted,
     orphaned,
     rebalance,
@@ -56,8 +57,12 @@ LAST: tuple[Method[VoluntaryRun], ...] = (spot_reschedule.METHOD,)
 PODS: tuple[Method[VoluntaryRun], ...] = (deschedule.METHOD,)
 """They evict pods off nodes that stay, and know which nodes leave or may leave in time."""
 
-AFTERWARDS: tuple[Method[PlanBuilder], ...] = (orphaned.METHOD, interrupted.EXPLANATION)
-"""For nodes without a fleet, which no limit of a fleet knows, and for what is only said."""
+AFTERWARDS: tuple[Method[PlanBuilder], ...] = (
+    orphaned.METHOD,
+    fallback.METHOD,
+    interrupted.EXPLANATION,
+)
+"""For nodes without a fleet, which no limit of a fleet knows, and for what is only noted."""
 
 
 def propose_forced(builder: PlanBuilder) -> None:

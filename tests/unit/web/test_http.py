@@ -17,7 +17,7 @@ from reconciler.model.actions import EvictPod
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import DriftedNodes, FleetUpdate
+from reconciler.model.plan import DriftedNodes, FallbackNodes, FleetUpdate
 from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
@@ -241,6 +241,15 @@ UPDATE = FleetUpdate(
 )
 
 
+FALLBACK = FallbackNodes(
+    fleet="primary-steady",
+    region=Region("us-west-2"),
+    instead_of="primary-small",
+    nodes=2,
+    extra_hourly_usd=0.4,
+)
+
+
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
@@ -259,6 +268,7 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
                 nodes=4,
             ),
         ),
+        fallbacks=(FALLBACK,),
         handled=(Handled(source="queue", seconds=2.5),),
     )
     scene.board.drift_found((MISSING,))

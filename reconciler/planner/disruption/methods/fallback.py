@@ -1,0 +1,26 @@
+"""On-demand nodes that stand in for spot nodes are marked: what survives a restart is on the node.
+
+Nothing is disrupted here (`planner.fleets.fallback` says which nodes these are).
+"""
+
+from reconciler.model.actions import FALLBACK_FROM
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.actions import annotate
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.fallback import find_fallbacks
+
+
+def propose(builder: PlanBuilder) -> None:
+    """Note on each new one which fleet it stands in for."""
+    view = builder.view
+    young_seconds = view.settings.instance_init_seconds
+    for each in find_fallbacks(view.inventory, view.at, young_seconds):
+        if FALLBACK_FROM in each.node.annotations or is_draining(each.node):
+            continue
+        name = each.instead_of.name
+        because = f"it was bought while {name} was unavailable"
+        builder.mark(annotate(each.node, FALLBACK_FROM, name, "scale-up", because))
+
+
+METHOD = Method(name="fallback", policy="scale-up", propose=propose)

@@ -1,0 +1,95 @@
+"""On-demand nodes that were bought because a spot fleet was unavailable.
+
+The node itself says so, in the annotation `fallback-from`: the name of the spot fleet. It is
+written while the node is young. A node counts when its instance was launched while a spot fleet of
+its sector and region, with `spot_fallback: on-demand`, was unavailable: spot nodes are cheaper, so
+it would have come from there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.model.actions import FALLBACK_FROM
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey, Region
+from reconciler.model.memory import FleetMemory
+from reconciler.planner.fleets.inventory import FleetStatus, Inventory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackNode:
+    """An on-demand node that stands in for one of a spot fleet."""
+
+    node: Node
+    key: FleetKey
+    """Its own fleet."""
+    instead_of: FleetKey
+    """The spot fleet."""
+
+
+def find_fallbacks(inventory: Inventory, at: datetime, young_seconds: float) -> list[FallbackNode]:
+    """Return the nodes that stand in for spot nodes: those that say so, and new ones, by name.
+
+    An annotation that names no such spot fleet of the node's sector and region is passed over.
+
+    Args:
+        inventory: All fleets.
+        at: The clock.
+        young_seconds: Nodes older than this that do not say so are none.
+    """
+    found: list[FallbackNode] = []
+    memories = {(m.fleet, m.region): m for m in inventory.memories}
+    for status in inventory.fleets:
+        if status.settings.spot or status.settings.departing or not status.nodes:
+            continue
+        spot = [each for each in inventory.fleets if _may_fall_back(each, status)]
+        names = {each.key.name: each.key for each in spot}
+        extra = status.joined_or_launching > status.min
+        for node in status.nodes if spot else ():
+            key = names.get(node.annotations.get(FALLBACK_FROM, ""))
+            young = node.created_at is not None and at - node.created_at < timedelta(
+                seconds=young_seconds
+            )
+            if FALLBACK_FROM not in node.annotations and young and extra:
+                instance = inventory.instance_of_node.get(node.name)
+                launched = instance.launched_at if instance is not None else None
+                key = _unavailable_then(spot, memories, launched or node.created_at or at)
+            if key is not None:
+                found.append(FallbackNode(node=node, key=status.key, instead_of=key))
+    return sorted(found, key=lambda each: each.node.name)
+
+
+def _may_fall_back(spot: FleetStatus, status: FleetStatus) -> bool:
+    """Whether demand of the one fleet may move to the other, an on-demand one."""
+    return (
+        spot.settings.spot
+        and spot.settings.spot_fallback
+        and not spot.settings.departing
+        and spot.settings.sector == status.settings.sector
+        and spot.key.region == status.key.region
+    )
+
+
+def _unavailable_then(
+    spot: Sequence[FleetStatus],
+    memories: Mapping[tuple[str, Region], FleetMemory],
+    launched: datetime,
+) -> FleetKey | None:
+    """The first of the fleets, in the order of the config, that was unavailable at a moment."""
+    return next(_unavailable_at(spot, memories, launched), None)
+
+
+def _unavailable_at(
+    spot: Sequence[FleetStatus],
+    memories: Mapping[tuple[str, Region], FleetMemory],
+    launched: datetime,
+) -> Iterator[FleetKey]:
+    for status in spot:
+        memory = memories.get((status.key.name, status.key.region))
+        until = memory.unavailable_until if memory else None
+        since = memory.last_error_at if memory and memory.failures <= 1 else None
+        since = since or (memory.below_target_since if memory else None)
+        rested = until is not None and launched <= until
+        if (rested or status.unavailable) and (since is None or since <= launched):
+            yield status.key

@@ -1,0 +1,13 @@
+"""On-demand nodes that stand in for spot nodes, from the shortage until after it."""
+
+from reconciler.model.actions import FALLBACK_FROM
+from tests.life.scenarios import SCENARIOS
+
+
+def test_nodes_bought_in_a_shortage_stay_marked_when_it_is_over() -> None:
+    """What the shortage costs would be forgotten with the fleet's rest, or with a restart."""
+    scene = next(s for s in SCENARIOS if s.name.startswith("capacity errors")).begin()
+    assert scene.run(240)
+    nodes = [n for n in scene.world.nodes() if n.labels.get("fleet") == "primary-steady"]
+    assert nodes
+    assert {n.annotations.get(FALLBACK_FROM) for n in nodes} == {"primary-small"}

@@ -3,7 +3,7 @@
 Argument names and defaults: sigs.k8s.io/descheduler, README and plugin types, v0.3x.
 """
 
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -19,6 +19,10 @@ from reconciler.config.types import (
     PositiveSeconds,
     Text,
     must_be,
+)
+
+UNDO_EACH_OTHER: Final = (
+    "LowNodeUtilization and HighNodeUtilization undo each other: enable one of them"
 )
 
 
@@ -290,9 +294,7 @@ class Policies(Section):
     @model_validator(mode="after")
     def _not_back_and_forth(self) -> Self:
         if self.low_node_utilization.enabled and self.high_node_utilization.enabled:
-            raise wrong_type(
-                "LowNodeUtilization and HighNodeUtilization undo each other: enable one of them"
-            )
+            raise wrong_type(UNDO_EACH_OTHER)
         return self
 
 

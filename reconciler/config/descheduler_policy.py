@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from reconciler.config import yaml_loader
 from reconciler.config.base import Section
 from reconciler.config.default_evictor import DEFAULT_EVICTOR, DefaultEvictor, NodeSelectorText
-from reconciler.config.descheduler import Descheduler, Policies
+from reconciler.config.descheduler import UNDO_EACH_OTHER, Descheduler, Policies
 from reconciler.config.faults import quoted
 from reconciler.config.tree import Mapping, Place, Sequence, place_of, text_of, to_data
 from reconciler.config.types import Seconds, Text
@@ -82,6 +82,10 @@ def with_policy_file(descheduler: Descheduler, raw: bytes) -> DeschedulerOfFile:
     profiles = tuple(
         _profile(root, number, item.value, item.place) for number, item in root.items("profiles")
     )
+    low = any(each.policies.low_node_utilization.enabled for each in profiles)
+    high = any(each.policies.high_node_utilization.enabled for each in profiles)
+    if low and high:
+        raise PolicyFileFault(root.entries["profiles"].place, UNDO_EACH_OTHER)
     if profiles:
         update["policies"] = profiles[0].policies
     known = {name: getattr(descheduler, name) for name in Descheduler.model_fields}

@@ -184,6 +184,29 @@ def test_policies_that_undo_each_other_are_refused() -> None:
     assert "undo each other" in problem.message
 
 
+def test_policies_of_two_profiles_that_undo_each_other_are_refused(tmp_path: Path) -> None:
+    """In profiles of their own they would do so as well."""
+    policy = """\
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: low
+  pluginConfig:
+  - name: LowNodeUtilization
+    args: {thresholds: {cpu: 20}, targetThresholds: {cpu: 50}}
+  plugins: {balance: {enabled: [LowNodeUtilization]}}
+- name: high
+  pluginConfig:
+  - name: HighNodeUtilization
+    args: {thresholds: {cpu: 20}}
+  plugins: {balance: {enabled: [HighNodeUtilization]}}
+"""
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, policy)
+    (problem,) = caught.value.problems
+    assert "3:1: LowNodeUtilization and HighNodeUtilization undo each other" in problem.message
+
+
 def test_missing_policy_file_is_a_fault_beside_the_others(tmp_path: Path) -> None:
     """All faults in one go, those of the config too."""
     file = tmp_path / "sectors.yaml"

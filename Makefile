@@ -47,7 +47,7 @@ test-unit: setup ## Unit and property tests
 	@$(BIN)/python -m pytest -q tests/unit tests/properties
 
 test: setup ## Every tier that this machine can run; says which it could not and why
-	@$(BIN)/python -m pytest tests --ignore tests/benchmarks --numprocesses $(PROCESSES) --no-loadscope-reorder
+	@$(BIN)/python -m pytest tests --ignore tests/benchmarks --numprocesses $(PROCESSES) --no-loadscope-reorder --durations 60
 
 laws: setup ## Ten thousand random programs against the laws of a node's life (an hour)
 	@RECONCILER_LAWS=$${RECONCILER_LAWS:-10000} $(BIN)/python -m pytest -q -s --timeout 0 tests/life/test_laws.py

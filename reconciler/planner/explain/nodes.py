@@ -1,5 +1,7 @@
 """Why a node stays or goes."""
 
+from collections.abc import Sequence
+
 from reconciler.model.actions import (
     AnyAction,
     DeleteNode,
@@ -9,14 +11,18 @@ from reconciler.model.actions import (
     TerminateInstance,
     begins_drain,
 )
-from reconciler.model.cluster import Node
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.blockers.nodes import first_blocker
+from reconciler.planner.disruption.blockers.pods import movable
+from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
+from reconciler.planner.rules import judge_of
 from reconciler.planner.text import counted_noun
 
 SHOWN_PODS = 10
@@ -97,9 +103,22 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
         names = [str(pod.key) for pod in sorted(busy, key=lambda pod: pod.key)]
         more = f" and {len(names) - SHOWN_PODS} more" if len(names) > SHOWN_PODS else ""
         shown = ", ".join(names[:SHOWN_PODS]) + more
-        return "used", "has-pods", f"{counted_noun(len(busy), 'pod')} on it: {shown}"
+        on_it = f"{counted_noun(len(busy), 'pod')} on it: {shown}"
+        return "used", "has-pods", on_it + _could_not_be_emptied(builder, node, busy)
     if view.row_of[node.name] in builder.used_rows:
         return "used", "promised", "pending pods are promised to it"
     if is_draining(node):
         return "kept", "draining", "it is being emptied; the plan does nothing more to it now"
     return "kept", "not-a-candidate", "no policy wants it gone"
+
+
+def _could_not_be_emptied(builder: PlanBuilder, node: Node, pods: Sequence[Pod]) -> str:
+    """What would keep a node of a fleet that is used, in words; empty when nothing would."""
+    view = builder.view
+    key = view.inventory.fleet_of_node.get(node.name)
+    if key is None:
+        return ""
+    status = view.statuses[key]
+    judge = judge_of(terms_of(status.settings.scale_in), builder.budgets.coverage)
+    found = first_blocker(view, node, status) or movable(judge, pods)[2]
+    return "" if found is None else f"; it could not be emptied ({found.code}): {found.detail}"

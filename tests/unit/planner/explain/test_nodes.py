@@ -47,6 +47,25 @@ def test_node_in_use_names_the_pods_that_keep_it() -> None:
     assert found.verdict in {"used", "kept"}
 
 
+@pytest.mark.parametrize(
+    ("node", "owner", "told"),
+    [
+        ({DO_NOT_DISRUPT: "true"}, "ReplicaSet", "(protected): it is annotated"),
+        ({}, "Job", "(started-job): ns/web"),
+        ({}, "ReplicaSet", ""),
+    ],
+)
+def test_used_node_says_what_would_keep_it_besides(
+    node: dict[str, str], owner: str, told: str
+) -> None:
+    """Its pods move in time; what keeps it then is worth knowing before."""
+    pod = make_pod("web", node="n0", cpu=3, owner=owner)
+    found = explained(snapshot_of(make_node("n0", FLEET, annotations=FrozenMap(node)), pod))
+    assert found.code == "has-pods"
+    assert ("could not be emptied" in found.because) == bool(told)
+    assert told in found.because
+
+
 def test_node_with_a_running_timer_says_how_long_it_waits() -> None:
     """An idle node within its grace period looks like a mistake until one knows the timer."""
     node = make_node("n0", FLEET, annotations={UNNEEDED_SINCE: rfc3339(ago(60))})

@@ -141,6 +141,16 @@ class DriftedNodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodesByKind:
+    """Nodes that the spot rescheduler moves pods off, or onto."""
+
+    kind: Literal["on-demand", "spot"]
+    nodes: int
+    pods: int
+    """Pods on them, those of DaemonSets, mirror pods and finished ones left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewNodes:
     """Nodes that a plan asks one fleet for because of demand."""
 
@@ -240,6 +250,8 @@ class Plan:
     """What the snapshot shows of the notices that the interruption queue told."""
     last_descheduled_at: datetime | None = None
     """When the descheduler last evicted pods, this plan's evictions included."""
+    nodes_by_kind: tuple[NodesByKind, ...] = ()
+    """What the spot rescheduler looks at; nothing while it is off."""
     drifted: tuple[DriftedNodes, ...] = ()
     """Nodes that their fleets would launch otherwise, by reason; only those that there are."""
 

@@ -20,6 +20,7 @@ from reconciler.planner.disruption.engine import propose_forced, propose_volunta
 from reconciler.planner.disruption.limits.removals import settle_removals
 from reconciler.planner.disruption.methods.deschedule import last_descheduled
 from reconciler.planner.disruption.methods.interrupted import interrupted_nodes
+from reconciler.planner.disruption.spot_rules import nodes_by_kind
 from reconciler.planner.disruption.unproven import (
     check_removals,
     hold_for_skew,
@@ -141,6 +142,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         outdated=Counter(each.reason for each in view.inventory.outdated.values()),
         notices=notice_outcomes(snapshot, rebalance=settings.drains_for_rebalance),
         last_descheduled_at=last_descheduled(builder),
+        nodes_by_kind=nodes_by_kind(view),
         drifted=count_drifted(view.inventory.fleets, view.inventory.instance_of_node),
     )
 

@@ -55,6 +55,8 @@ POOLS_INTERRUPTED: Final = _name("interrupted_pools")
 INTERRUPTION_SECONDS: Final = _name("interruption_drain_seconds")
 NODES_FALLBACK: Final = _name("fallback_nodes")
 FALLBACK_EXTRA_COST: Final = _name("fallback_extra_usd_per_hour")
+RESCHEDULER_NODES: Final = _name("spot_rescheduler_nodes")
+RESCHEDULER_PODS: Final = _name("spot_rescheduler_pods")
 NODES_OUTDATED: Final = _name("nodes_outdated")
 LEADER: Final = _name("leader")
 DRY_RUN: Final = _name("dry_run")
@@ -71,6 +73,8 @@ ALL: Final = (
     INTERRUPTION_SECONDS,
     NODES_FALLBACK,
     FALLBACK_EXTRA_COST,
+    RESCHEDULER_NODES,
+    RESCHEDULER_PODS,
     NODES_OUTDATED,
     ACTIONS,
     ACTION_ERRORS,

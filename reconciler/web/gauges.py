@@ -163,6 +163,18 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
 def _of_spot(plan: Plan) -> Iterator[Metric]:
     yield from _of_interruptions(plan)
     yield from _of_fallbacks(plan)
+    nodes, pods = (
+        GaugeMetricFamily(name, text, labels=["kind"])
+        for name, text in (
+            (names.RESCHEDULER_NODES, "Nodes that the spot rescheduler looks at."),
+            (names.RESCHEDULER_PODS, "Pods on these nodes, DaemonSets' left out."),
+        )
+    )
+    for each in plan.nodes_by_kind:
+        nodes.add_metric([each.kind], each.nodes)
+        pods.add_metric([each.kind], each.pods)
+    yield nodes
+    yield pods
 
 
 def _of_interruptions(plan: Plan) -> Iterator[Metric]:
@@ -194,7 +206,7 @@ def _of_outdated(plan: Plan) -> Metric:
     outdated = GaugeMetricFamily(
         names.NODES_OUTDATED, "Nodes that are to be replaced in time.", labels=["reason"]
     )
-    for reason in ("rebalance", "expired"):
+    for reason in ("rebalance", "drifted", "expired"):
         outdated.add_metric([reason], plan.outdated.get(reason, 0))
     return outdated
 

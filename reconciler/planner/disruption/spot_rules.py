@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.plan import NodesByKind
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import terms_of
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.disruption.simulator.relocation import grouped
 from reconciler.planner.placement.classes import Group
 from reconciler.planner.rules import Judge, judge_of
@@ -63,3 +65,21 @@ def spot_rows(builder: PlanBuilder, rules: SpotRescheduler, rows: AbstractSet[in
     ]
     free = builder.sim.free[found, 0]
     return [found[at] for at in np.argsort(-free, kind="stable")]
+
+
+def nodes_by_kind(view: ClusterView) -> tuple[NodesByKind, ...]:
+    """How many nodes and pods the rescheduler looks at; nothing while it is off."""
+    rules = view.settings.spot_rescheduler
+    if rules is None:
+        return ()
+    nodes = view.nodes.values()
+    spot = [node for node in nodes if is_spot(node, rules)]
+    on_demand = [node for node in nodes if is_on_demand(node, rules)]
+    return (_kind("on-demand", on_demand, view), _kind("spot", spot, view))
+
+
+def _kind(
+    kind: Literal["on-demand", "spot"], nodes: Sequence[Node], view: ClusterView
+) -> NodesByKind:
+    pods = sum(len(counted(view.pods_on.get(node.name, ()))) for node in nodes)
+    return NodesByKind(kind=kind, nodes=len(nodes), pods=pods)

@@ -17,7 +17,7 @@ from reconciler.model.actions import EvictPod
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import DriftedNodes, FallbackNodes, FleetUpdate
+from reconciler.model.plan import DriftedNodes, FallbackNodes, FleetUpdate, NodesByKind
 from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
@@ -259,6 +259,7 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
         pods=(pod,),
         unplaceable=unplaceable,
         fleets=(replace(fleet(), update=UPDATE),),
+        nodes_by_kind=(NodesByKind(kind="spot", nodes=2, pods=5),),
         raise_nodes_left=7,
         drifted=(
             DriftedNodes(

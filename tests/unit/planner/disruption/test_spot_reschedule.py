@@ -223,3 +223,15 @@ def test_fleet_at_its_minimum_keeps_its_node_as_it_is() -> None:
     )
     made = made_of(*nodes(), on("a"), on("s"), fleets=(least, SPOT))
     assert stays(made)["a"] == "min-capacity"
+
+
+def test_nodes_and_pods_are_counted_by_kind() -> None:
+    """Whoever watches spot use reads it off these, as before."""
+    daemon = make_pod("agent", node="a", owner="DaemonSet")
+    made = made_of(*nodes("ab", "s"), on("a"), on("b"), on("s"), on("s", "more"), daemon)
+    assert [(k.kind, k.nodes, k.pods) for k in made.nodes_by_kind] == [
+        ("on-demand", 2, 2),
+        ("spot", 1, 2),
+    ]
+    off = planned(make_settings(ON_DEMAND, SPOT), *nodes(), on("a"))
+    assert off.nodes_by_kind == ()

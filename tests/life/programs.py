@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from reconciler.model.cluster import Taint
+
 WORKLOADS = (
     "deployment", "deployment", "deployment", "job", "job", "stateful", "bare", "guarded",
     "budgeted", "disk", "balloon", "urgent", "batch", "huge", "slow", "pinned",
@@ -52,6 +54,9 @@ class Config:
     consolidation: bool = False
     regions: int = 1
     rolling_update: bool = False
+    spot_rescheduler: bool = False
+    steady_taints: tuple[Taint, ...] = ()
+    """Of the on-demand fleet."""
     unhurried: bool = False
     """Calls take no time: nothing happens between observing and acting."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from reconciler.model.cluster import Owner, Pod
+from reconciler.model.cluster import Owner, Pod, Taint
 from reconciler.model.errors import Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
@@ -307,6 +307,15 @@ def _failing_image(scene: Scene) -> None:
     scene.later(100, lambda: scene.world.never_join(fleet))
 
 
+def _on_demand_nodes(scene: Scene) -> None:
+    """Two well-used on-demand nodes, and spot nodes that come to have room for all of it."""
+    scene.set_target("primary-steady", 2)
+    scene.world.advance(60)
+    scene.pods("web", "1300m", 4)
+    scene.later(100, lambda: scene.stage.change_fleet("primary-small", min_capacity=2))
+
+
+PREFERS_SPOT = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")
 _USUAL = Config(unhurried=True)
 SCENARIOS = (
     Scenario("scale-up from zero", _scale_up, 120),
@@ -329,6 +338,13 @@ SCENARIOS = (
         _replacement_set,
         700,
         replace(_USUAL, consolidation=True),
+        evicts=True,
+    ),
+    Scenario(
+        "on-demand nodes are emptied onto spot nodes",
+        _on_demand_nodes,
+        700,
+        replace(_USUAL, spot_rescheduler=True, steady_taints=(PREFERS_SPOT,)),
         evicts=True,
     ),
     Scenario(

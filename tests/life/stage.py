@@ -8,9 +8,11 @@ from reconciler.model.cluster import Node, Resources
 from reconciler.model.ids import FleetId, NodeName, Region
 from reconciler.planner.settings import (
     FleetSettings,
+    NodeLabel,
     PlannerSettings,
     RollingUpdate,
     ScaleInSettings,
+    SpotRescheduler,
 )
 from tests.builders import AWAY, HOME, amounts, labelled, make_fleet_settings, make_settings
 from tests.life.process import Process
@@ -20,6 +22,11 @@ INIT_SECONDS = 300
 UNREADY_SECONDS = 240
 SETTLE_SECONDS = 60
 ROLLING_UPDATE = RollingUpdate(batch_max=2, pause_seconds=20, canary_seconds=60)
+SPOT_RESCHEDULER = SpotRescheduler(
+    on_demand=NodeLabel(key="lifecycle", value="OnDemand"),
+    spot=NodeLabel(key="lifecycle", value="Ec2Spot"),
+    node_drain_delay_seconds=20,
+)
 SMALL = amounts(cpu=4, memory="16Gi", pods=20)
 LARGE = amounts(cpu=8, memory="32Gi", pods=20)
 DELAYS = Delays(
@@ -51,7 +58,9 @@ def fleet_settings(config: Config) -> tuple[FleetSettings, ...]:
         make_fleet_settings(
             "large", cpu=8, memory="32Gi", pods=20, price="0.21", spot_fallback=True, **usual
         ),
-        make_fleet_settings("steady", pods=20, price="0.3", spot=False, **usual),
+        make_fleet_settings(
+            "steady", pods=20, price="0.3", spot=False, taints=config.steady_taints, **usual
+        ),
         make_fleet_settings("small", "batch", pods=20, max_capacity=3, **usual),
     )  # fmt: skip
 
@@ -128,6 +137,7 @@ def settings_of(config: Config, fleets: tuple[FleetSettings, ...]) -> PlannerSet
         unready_seconds=UNREADY_SECONDS,
         search_budget_seconds=0.0,
         rolling_update=ROLLING_UPDATE if config.rolling_update else None,
+        spot_rescheduler=SPOT_RESCHEDULER if config.spot_rescheduler else None,
     )
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from reconciler.model.actions import UNNEEDED_TAINT
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
@@ -30,6 +31,7 @@ from reconciler.planner.disruption.spot_rules import (
     spot_rows,
 )
 from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.fleets.drain_taints import drain_reasons
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.settings import SpotRescheduler
 from reconciler.planner.text import counted_noun, duration
@@ -72,7 +74,9 @@ def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None
     view = context.view
     if context.builder.waiting:
         return Blocker("pods-waiting", "pods wait for a node: nothing is moved meanwhile")
-    if context.non_empty_draining + context.non_empty_begun:
+    # Emptied nodes count until they are given back: pods would be moved onto them.
+    own = any(POLICY in drain_reasons(node) for node in view.nodes.values())
+    if own or context.non_empty_draining + context.non_empty_begun:
         return ENOUGH
     last = view.snapshot.cluster.last_drain_at
     if last is None:
@@ -108,11 +112,14 @@ class _Search:
         none = np.zeros(CPU_AND_MEMORY, dtype=np.int64)
         self._total = free.sum(axis=0) if len(free) else none
         self._largest = free.max(axis=0) if len(free) else none
-        simulator.dislike(
+        disliked = {
             view.row_of[name]
             for name, node in view.nodes.items()
-            if any(taint.effect == "PreferNoSchedule" for taint in node.taints)
-        )
+            if any(t.effect == "PreferNoSchedule" and t.key != UNNEEDED_TAINT for t in node.taints)
+        }
+        self._soft = set(simulator.marked) - disliked
+        """Rows with our soft taint alone: it comes off those to which pods are moved."""
+        simulator.dislike(disliked)
         self._found = False
 
     def try_to_empty(self, node: Node, key: FleetKey) -> Blocker | None:
@@ -132,7 +139,8 @@ class _Search:
         moves = simulator.move_onto(node, groups, self._rows)
         if moves is None:
             return NO_ROOM
-        lands = simulator.spread_rows(moves, self._idle)
+        freed = self._soft.intersection(moves.rows)
+        lands = simulator.spread_rows(moves, self._idle, freed)
         if len(lands) < len(candidate.placed) or not self._spot.issuperset(lands):
             simulator.undo(mark)
             others = sorted({context.builder.row_name(r) for r in lands if r not in self._spot})

@@ -1,6 +1,6 @@
 """The drain simulator: the what-if cluster without nodes that leave, their pods on other nodes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -267,17 +267,22 @@ class DrainSimulator:
         self._out[-1] = (row, name, set(rows))
         self.receiving = {row for _, _, rows in self._out for row in rows}
 
-    def spread_rows(self, moves: Relocation, also: Sequence[int] = ()) -> list[int]:
+    def spread_rows(
+        self, moves: Relocation, also: Sequence[int] = (), freed: Collection[int] = ()
+    ) -> list[int]:
         """Where kube-scheduler would put the pods that were just moved; nothing is changed.
 
         Args:
             moves: The last moves.
             also: Idle rows, which are open to it.
+            freed: Rows whose soft taint comes off before the pods are evicted.
         """
-        mark = self._builder.sim.fork()
+        mark, marked = self._builder.sim.fork(), self.marked
+        self.marked = [row for row in marked if row not in freed]
         among = self._with([*moves.rows, *also])
         rows = self._spread([moves], [c for _, c in moves.as_evicted()], among)
         self._builder.sim.revert(mark)
+        self.marked = marked
         return rows
 
     def _fit_spread(self, moved: Sequence[Relocation], classes: Sequence[PodClass]) -> bool:

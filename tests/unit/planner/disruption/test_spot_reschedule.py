@@ -1,5 +1,6 @@
 """Pods move off on-demand nodes where spot nodes have room (docs/spot-rescheduler.md)."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,9 +13,23 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
+from reconciler.planner.disruption.methods.spot_reschedule import TRIALS_MAX
+from reconciler.planner.planner import plan
 from reconciler.planner.settings import NodeLabel, PlannerSettings, SpotRescheduler
-from tests.builders import ago, make_fleet_settings, make_node, make_pod, make_settings, selecting
+from tests.builders import (
+    NOW,
+    ago,
+    make_cloud_of,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+    selecting,
+)
 from tests.unit.planner.scale_in.scene import (
     annotations_set,
     drained,
@@ -169,6 +184,26 @@ def test_without_a_taint_pods_that_would_come_to_on_demand_nodes_stay() -> None:
     made = made_of(*objects, on("a"), on("b"), on("s", cpu="2"), fleets=(plain, SPOT))
     assert begun(made) == []
     assert stays(made)["a"] == "not-preferred"
+
+
+def test_every_node_has_its_turn_though_one_plan_has_no_time_for_all() -> None:
+    """Simulated moves take long on large clusters; nodes that never fit must not keep the rest."""
+    names = [f"n{number:02}" for number in range(4 * TRIALS_MAX)]
+    objects: list[Node | Pod] = [make_node("s", SPOT), on("s")]
+    for name in names[:-1]:
+        elsewhere = FrozenMap({"disk": "ssd"})
+        objects += [make_node(name, ON_DEMAND), on(name, node_selector=elsewhere)]
+    objects += [make_node(names[-1], ON_DEMAND), on(names[-1], cpu="1")]
+    live = [o for o in objects if isinstance(o, Node)]
+    cloud = make_cloud_of(live, make_fleet(ON_DEMAND, len(names)), make_fleet(SPOT, 1))
+    plans = [
+        plan(make_snapshot(*objects, cloud=cloud, at=NOW + timedelta(seconds=10 * i)), settings())
+        for i in range(8)
+    ]
+    codes = [stays(made)[names[0]] for made in plans]
+    assert set(codes) == {"no-spot-room"}
+    assert any(begun(made) == [names[-1]] for made in plans)
+    assert sum(code == "no-spot-room" for code in stays(plans[0]).values()) == TRIALS_MAX
 
 
 def test_emptied_node_is_given_back_and_not_ended() -> None:

@@ -75,13 +75,19 @@ class OfferTable:
         key = (pod_class.static, pod_class.requests.tobytes())
         known = self._fits.get(key)
         if known is None:
-            room = resources.room(
-                self.vectors, self.vectors, self.over, pod_class.requests, pod_class.columns
-            )
-            slots = np.where(self._admitting(pod_class), np.minimum(room, UNLIMITED), 0)
+            slots = self._slots(pod_class)
             known = Fit(slots=slots, feasible=(slots > 0) & self._open, places={})
             self._fits[key] = known
         return known
+
+    def _slots(self, pod_class: PodClass) -> IntArray:
+        admitting = self._admitting(pod_class)
+        if not np.count_nonzero(admitting):
+            return np.zeros(len(admitting), dtype=np.int64)
+        room = resources.room(
+            self.vectors, self.vectors, self.over, pod_class.requests, pod_class.columns
+        )
+        return np.where(admitting, np.minimum(room, UNLIMITED), 0)
 
     def slots(self, pod_class: PodClass) -> IntArray:
         """(offers,): pods that an empty node takes by static filters and size."""

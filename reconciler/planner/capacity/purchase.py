@@ -108,7 +108,8 @@ def buy(
     search_seconds: float,
 ) -> Purchase:
     """Serve `wants` from new nodes; rows and reservations stay in the simulation."""
-    dealt = deal(sim, wants, table)
+    wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
+    dealt = deal(sim, wanted, table)
     problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
     found, over_budget = _pack(problem, expander, budget, search_seconds)
     purchase = _Carrier(sim, table).carry(problem, found.packing)
@@ -119,8 +120,8 @@ def buy(
     for taken in purchase.taken:
         number = taken.pod_class.number
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
-    rest = [(c, n - served.get(c.number, 0)) for c, n in wants if n > served.get(c.number, 0)]
-    whole = not rest and _undealt(dealt, table)
+    rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
+    whole = not rest and len(wanted) == len(wants) and _undealt(dealt, table)
     if found.divisible is not None and whole and whole_truth:
         purchase.divisible_nano_usd = found.divisible.nano_usd
         purchase.steady = _by_class(problem, found.divisible.worth)
@@ -130,6 +131,7 @@ def buy(
         _Singles(sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))).serve(
             rest
         )
+    purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
     return purchase
 
 

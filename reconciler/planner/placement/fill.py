@@ -82,8 +82,7 @@ def _group_exists(sim: Simulation, pod_class: PodClass) -> bool:
 
 def local_room(sim: Simulation, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
     """`Simulation.room` without the rules on how domains that rows share are filled."""
-    room = np.where(sim.admitted(pod_class), sim.resource_room(pod_class, terms), 0)
-    return rules_room(sim, pod_class, room)
+    return rules_room(sim, pod_class, sim.room_of_its_own(pod_class, terms))
 
 
 def rules_room(sim: Simulation, pod_class: PodClass, room: IntArray) -> IntArray:

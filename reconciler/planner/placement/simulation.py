@@ -228,18 +228,21 @@ class Simulation:
 
     def refusal(self, pod_class: PodClass, kind: int) -> str:
         """The code with which static filters refuse the class on a node kind, or nothing."""
+        return self.refusals(pod_class)[kind]
+
+    def refusals(self, pod_class: PodClass) -> Sequence[str]:
+        """`refusal` for every node kind, by number."""
         verdicts = self._static_verdicts.setdefault(pod_class.static, [])
         if len(verdicts) < len(self.kind_table.kinds):
             constraints = self.table.statics[pod_class.static]
             verdicts += static.verdicts(constraints, self.kind_table, len(verdicts))
-        return verdicts[kind]
+        return verdicts
 
     def admitted(self, pod_class: PodClass, kinds: IntArray | None = None) -> BoolArray:
         """Rows that the static filters allow; on request by the rows' `kinds` of another moment."""
         if not self._rows:
             return np.zeros(0, dtype=np.bool_)
-        self.refusal(pod_class, 0)
-        verdicts = self._static_verdicts[pod_class.static]
+        verdicts = self.refusals(pod_class)
         allowed = self._allowed.get(pod_class.static)
         if allowed is None or len(allowed) < len(verdicts):
             allowed = np.array([not code for code in verdicts], dtype=np.bool_)
@@ -271,11 +274,18 @@ class Simulation:
 
         Rows that share a topology domain share its room: fill such domains one pod at a time.
         """
-        room = np.where(self.admitted(pod_class), self.resource_room(pod_class, terms), 0)
+        room = self.room_of_its_own(pod_class, terms)
         links = self.links(pod_class)
         if links.plain:
             return room
         return self.counter_room(links, room)
+
+    def room_of_its_own(self, pod_class: PodClass, terms: Terms = DEMAND) -> IntArray:
+        """`room` by static filters and resources, the rules between pods left out."""
+        admitted = self.admitted(pod_class)
+        if not np.count_nonzero(admitted):
+            return np.zeros(self._rows, dtype=np.int64)
+        return np.where(admitted, self.resource_room(pod_class, terms), 0)
 
     def counter_room(self, links: Links, room: IntArray) -> IntArray:
         """`room` limited by affinity, anti-affinity and spread."""

@@ -157,8 +157,7 @@ def _follows_others(builder: PlanBuilder, waiting: WaitingClass) -> bool:
 
 def _choice(builder: PlanBuilder, waiting: WaitingClass) -> int:
     """How many rows could take a pod of the class, the rules between pods aside."""
-    room = builder.sim.resource_room(waiting.pod_class) > 0
-    return int((room & builder.sim.admitted(waiting.pod_class)).sum())
+    return int(np.count_nonzero(builder.sim.room_of_its_own(waiting.pod_class)))
 
 
 def _left(classes: Sequence[WaitingClass], placed: Placed) -> list[int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.frozen import Labels
+from reconciler.model.ids import FleetKey
 from reconciler.model.plan import Reason, Unplaceable
 from reconciler.model.quantity import exact_amount, format_amount
 from reconciler.planner.builder import PlanBuilder
@@ -45,17 +46,28 @@ def explain(
         return
     closed = [_Fleet.of(builder, status) for status in fleets]
     offered = np.stack([builder.sim.offer_of(each.row) for each in closed])
-    known: dict[tuple[int, str, str], Reason] = {}
+    known: list[dict[tuple[str, str], Reason]] = [{} for _ in closed]
+    nothing: list[int | None] = [None] * len(closed)
     for waiting in members:
-        scarcest = _scarcest(waiting.pod_class.requests, offered)
-        hopeless = _hopeless(builder.sim.links(waiting.pod_class))
+        refusals = builder.sim.refusals(waiting.pod_class)
+        scarcest, hopeless = nothing, None
+        if not all(refusals[fleet.kind] for fleet in closed):
+            scarcest = _scarcest(waiting.pod_class.requests, offered)
+            hopeless = _hopeless(builder.sim.links(waiting.pod_class))
         reasons = []
-        for number, (fleet, column) in enumerate(zip(closed, scarcest, strict=True)):
-            found = _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
-            at = (number, *found)
-            if at not in known:
-                known[at] = _reason(fleet.status, *found)
-            reasons.append(known[at])
+        for fleet, column, told in zip(closed, scarcest, known, strict=True):
+            refusal = refusals[fleet.kind]
+            if refusal:
+                detail = _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
+                found = refusal, detail
+            else:
+                found = _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
+            reason = told.get(found)
+            if reason is None:
+                reason = told[found] = Reason(
+                    fleet=fleet.key.name, region=fleet.key.region, code=found[0], detail=found[1]
+                )
+            reasons.append(reason)
         _refuse(builder, waiting, tuple(reasons))
 
 
@@ -64,11 +76,12 @@ class _Fleet:
     """A fleet, and what is the same for all classes: thousands may be asked about at once."""
 
     status: FleetStatus
+    key: FleetKey
     row: RowSpec
     """A new node of it."""
     kind: int
-    labels: Mapping[str, Sequence[str]]
-    """Per label key the values that a new node may have."""
+    labels: Mapping[str, "_Offered"]
+    """Per label key what a new node may have."""
     full: str
     """That it is at its maximum, in words; empty while it is not."""
 
@@ -79,15 +92,12 @@ class _Fleet:
         full = most is not None and builder.size_of(status.key) >= most
         return cls(
             status=status,
+            key=status.key,
             row=row,
             kind=builder.sim.kind_of(row),
             labels=_values_by_key(row),
             full=f"the fleet is at its max_capacity of {most}" if full else "",
         )
-
-
-def _reason(status: FleetStatus, code: str, detail: str) -> Reason:
-    return Reason(fleet=status.key.name, region=status.key.region, code=code, detail=detail)
 
 
 def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, ...]) -> None:
@@ -103,6 +113,9 @@ def why(
     offered = builder.sim.offer_of(fleet.row)
     (column,) = _scarcest(waiting.pod_class.requests, offered[np.newaxis])
     hopeless = _hopeless(builder.sim.links(waiting.pod_class))
+    refusal = builder.sim.refusal(waiting.pod_class, fleet.kind)
+    if refusal:
+        return refusal, _static_detail(waiting.pod_class, refusal, fleet.row, fleet.labels)
     return _why(builder, waiting, fleet, column, hopeless, over_budget=over_budget)
 
 
@@ -123,7 +136,7 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
     *,
     over_budget: bool,
 ) -> tuple[str, str]:
-    """See `why`.
+    """See `why`, of a class that the static filters allow.
 
     Args:
         builder: The plan so far.
@@ -134,9 +147,6 @@ def _why(  # noqa: PLR0911 - a list of possible reasons, the first that holds
         over_budget: Whether a limit on what is bought has been reached.
     """
     status, pod_class = fleet.status, waiting.pod_class
-    refusal = builder.sim.refusal(pod_class, fleet.kind)
-    if refusal:
-        return refusal, _static_detail(pod_class, refusal, fleet.row, fleet.labels)
     if scarcest is not None:
         return _too_large(builder, pod_class, fleet.row, scarcest)
     purchases, number = builder.purchases, pod_class.number
@@ -193,7 +203,7 @@ def static_reason(
 
 
 def _static_detail(
-    pod_class: PodClass, code: str, row: RowSpec, labels: Mapping[str, Sequence[str]]
+    pod_class: PodClass, code: str, row: RowSpec, labels: Mapping[str, "_Offered"]
 ) -> str:
     """What the static filter of this code looked at."""
     spec = pod_class.spec
@@ -212,10 +222,27 @@ def _static_detail(
     return affinity_detail(spec.node_affinity, _labels(row))
 
 
-def _values_by_key(row: RowSpec) -> dict[str, list[str]]:
-    """Per label key of a new node the values that it may have, "" where it may have none."""
-    keys = {key for variant in row.variants for key in variant}
-    return {key: sorted({variant.get(key, "") for variant in row.variants}) for key in keys}
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """What new nodes have under one label key."""
+
+    only: str | None
+    """The value that each of them has."""
+    shown: str
+    """All values, in words."""
+
+
+_NO_LABEL = _Offered(only="", shown=shown_values([""]))
+
+
+def _values_by_key(row: RowSpec) -> dict[str, _Offered]:
+    """Per label key of a new node what it may have there; "" stands for no such label."""
+    offered = {}
+    for key in {key for variant in row.variants for key in variant}:
+        values = {variant.get(key, "") for variant in row.variants}
+        only = next(iter(values)) if len(values) == 1 else None
+        offered[key] = _Offered(only=only, shown=shown_values(values))
+    return offered
 
 
 def _labels(row: RowSpec) -> tuple[Labels, ...]:
@@ -229,15 +256,13 @@ def untolerated_taint(pod_class: PodClass, row: RowSpec) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint else ""
 
 
-def _selector_detail(selector: Labels, labels: Mapping[str, Sequence[str]]) -> str:
-    for key, value in sorted(selector.items()):
+def _selector_detail(selector: Labels, labels: Mapping[str, _Offered]) -> str:
+    """The first line of the selector, by key, that a new node does not or may not fulfil."""
+    for key, value in sorted(selector.items()) if len(selector) > 1 else selector.items():
         offered = labels.get(key, _NO_LABEL)
-        if offered != [value]:
-            return f"selects {key}={value}, a new node has {shown_values(offered)}"
+        if offered.only != value:
+            return f"selects {key}={value}, a new node has {offered.shown}"
     return "the node selector matches no new node"
-
-
-_NO_LABEL = [""]
 
 
 def _too_large(

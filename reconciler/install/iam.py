@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from reconciler.config.schema import SectorConfig
@@ -21,14 +22,17 @@ _PARTITIONS: Final = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
 """By how a Region's name begins; all others are in `aws`."""
 
 
-def policy(name: PolicyName, values: dict[str, str]) -> str:
+Values = Mapping[str, str | Sequence[str]]
+
+
+def policy(name: PolicyName, values: Values) -> str:
     """One policy document as JSON.
 
     Args:
         name: Whose: `capacity-loop` for the pods, `ci-plan` and `ci-apply` for pipelines.
         values: For its placeholders: `cluster`; `partition` (aws); for pipelines `bucket` and
-            `key` of the state; for `ci-apply` `node_role_arn`; for the loop `queue_arn`, if the
-            config names an interruption queue.
+            `key` of the state; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
+            the fleets, and `queue_arn`, if the config names an interruption queue.
     """
     document = json.loads(read_policy(name.replace("-", "_")))
     if name == "capacity-loop" and "queue_arn" in values:
@@ -39,7 +43,7 @@ def policy(name: PolicyName, values: dict[str, str]) -> str:
 
 def policy_values(
     name: PolicyName, config: SectorConfig, cluster: str, node_role_arn: str | None
-) -> dict[str, str]:
+) -> Values:
     """What a policy's placeholders stand for in a sector config.
 
     Raises:
@@ -49,7 +53,8 @@ def policy_values(
     partition = next((p for start, p in _PARTITIONS.items() if home.startswith(start)), "aws")
     values = {"cluster": cluster, "partition": partition}
     if name == "capacity-loop":
-        return values | _queue_values(config.interruption.queue_url, partition)
+        queue = _queue_values(config.interruption.queue_url, partition)
+        return {**values, **queue, "regions": _regions(config)}
     backend = config.terraform.backend
     if backend is None:
         raise UsageError(
@@ -61,6 +66,25 @@ def policy_values(
     if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
         raise UsageError("--node-role", "ci-apply gives nodes this role", "name its ARN")
     return {**values, "node_role_arn": node_role_arn}
+
+
+def _regions(config: SectorConfig) -> list[str]:
+    """The Regions that fleets may be in: names of EKS clusters are unique in one of them only.
+
+    Raises:
+        UsageError: None is named.
+    """
+    sectors = config.sectors.values()
+    fleets = [fleet.regions for sector in sectors for fleet in sector.fleets]
+    found = {*config.regions, *(r for s in sectors for r in s.regions or ())}
+    found |= {region for regions in fleets for region in regions or ()}
+    if not found:
+        raise UsageError(
+            "regions",
+            "the policy is limited to the Regions of the fleets, and none is named",
+            "name them",
+        )
+    return sorted(found)
 
 
 def _queue_values(url: str, partition: str) -> dict[str, str]:
@@ -81,12 +105,23 @@ def _queue_values(url: str, partition: str) -> dict[str, str]:
     return {"queue_arn": f"arn:{partition}:sqs:{found[1]}:{found[2]}:{found[3]}"}
 
 
-def _filled(node: Any, values: dict[str, str]) -> Any:
-    """The document with every `${name}` replaced; whatever a value holds stays one JSON text."""
+def _filled(node: Any, values: Values) -> Any:
+    """The document with every `${name}` replaced; whatever a value holds stays one JSON text.
+
+    A list of one name becomes the list of that name's values.
+    """
     if isinstance(node, str):
-        return _PLACEHOLDER.sub(lambda found: values[found[1]], node)
+        return _PLACEHOLDER.sub(lambda found: str(values[found[1]]), node)
     if isinstance(node, list):
-        return [_filled(each, values) for each in node]
+        several = _several(node, values)
+        return several if several is not None else [_filled(each, values) for each in node]
     if isinstance(node, dict):
         return {key: _filled(value, values) for key, value in node.items()}
     return node
+
+
+def _several(node: list[Any], values: Values) -> list[str] | None:
+    """The values of the list's only name, if that name has several."""
+    found = _PLACEHOLDER.fullmatch(node[0]) if len(node) == 1 else None
+    value = values[found[1]] if found else ""
+    return None if isinstance(value, str) else list(value)

@@ -2,6 +2,8 @@
 # instances, and nothing else. The same document is proven against the sandbox, action by action.
 data "aws_partition" "current" {}
 
+data "aws_region" "current" {}
+
 locals {
   partition            = data.aws_partition.current.partition
   permissions_boundary = var.permissions_boundary_arn == "" ? null : var.permissions_boundary_arn
@@ -51,7 +53,12 @@ resource "aws_iam_role" "capacity_loop" {
 resource "aws_iam_role_policy" "capacity_loop" {
   name   = "capacity-loop"
   role   = aws_iam_role.capacity_loop.id
-  policy = templatefile("${path.module}/policies/capacity_loop.json", { cluster = var.cluster_name, partition = local.partition })
+  policy = templatefile("${path.module}/policies/capacity_loop.json", {
+    cluster   = var.cluster_name
+    partition = local.partition
+    # The file is JSON with a list of one text; further ones follow it with quotes of their own.
+    regions = join("\", \"", length(var.regions) > 0 ? var.regions : [data.aws_region.current.id])
+  })
 }
 
 resource "aws_eks_pod_identity_association" "capacity_loop" {

@@ -10,6 +10,18 @@ variable "cluster_name" {
   }
 }
 
+variable "regions" {
+  description = "Regions of the fleets, as the sector config has them. The capacity loop may change nothing elsewhere: another region may have a cluster of the same name. Empty: the provider's."
+  type        = list(string)
+  default     = []
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for region in var.regions : can(regex("^[a-z]{2}(-[a-z]+)+-[0-9]$", region))])
+    error_message = "regions must be names of AWS Regions, such as us-west-2."
+  }
+}
+
 variable "identity" {
   description = "How the ServiceAccount gets its role: irsa (the cluster's OIDC provider) or pod-identity (the EKS Pod Identity agent)."
   type        = string

@@ -7,7 +7,7 @@ IAM user guide, "Policy evaluation logic", read 2026-08.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -121,6 +121,17 @@ def subjects_of(
         tags: Of every resource of the region by id; one that is gone has none.
         place: `REGION:ACCOUNT`.
     """
+    region = {"aws:RequestedRegion": place.partition(":")[0]}
+    found = _subjects(action, parameters, tags, place)
+    return [replace(each, context={**region, **each.context}) for each in found]
+
+
+def _subjects(
+    action: str,
+    parameters: Mapping[str, Any],
+    tags: Mapping[str, Mapping[str, str]],
+    place: str,
+) -> list[Subject]:
     if action in CREATED:
         requested = _request_tags(parameters, CREATED[action])
         return [Subject(arn=f"arn:aws:ec2:{place}:{CREATED[action]}/*", context=requested)]

@@ -20,6 +20,7 @@ run "accepts_irsa_with_defaults" {
     cluster_oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/ABC"
     namespace                 = "kube-system"
     service_account           = "reconciler"
+    regions                   = ["us-west-2", "us-east-1"]
     permissions_boundary_arn  = "arn:aws:iam::123456789012:policy/boundary"
     service_linked_roles      = ["ec2fleet.amazonaws.com", "spot.amazonaws.com"]
   }
@@ -32,6 +33,11 @@ run "accepts_irsa_with_defaults" {
   assert {
     condition     = strcontains(aws_iam_role_policy.capacity_loop.policy, "\"aws:ResourceTag/cluster\": \"analytics\"")
     error_message = "the role could change fleets of other clusters"
+  }
+
+  assert {
+    condition     = alltrue([for statement in slice(jsondecode(aws_iam_role_policy.capacity_loop.policy).Statement, 1, 3) : statement.Condition.StringEquals["aws:RequestedRegion"] == ["us-west-2", "us-east-1"]])
+    error_message = "the role could change fleets of a cluster of the same name in another region"
   }
 
   assert {

@@ -15,6 +15,15 @@ run "rejects_a_cluster_name_that_is_no_label" {
   }
 }
 
+run "rejects_a_region_that_is_none" {
+  command         = plan
+  expect_failures = [var.regions]
+
+  variables {
+    regions = ["*"]
+  }
+}
+
 run "rejects_an_unknown_identity" {
   command         = plan
   expect_failures = [var.identity]

@@ -31,7 +31,9 @@ Document = dict[str, Any]
 
 def shipped() -> Document:
     """The policy for the tests' cluster."""
-    found: Document = json.loads(policy("capacity-loop", {"cluster": "analytics"}))
+    found: Document = json.loads(
+        policy("capacity-loop", {"cluster": "analytics", "regions": [REGION]})
+    )
     return found
 
 
@@ -221,6 +223,16 @@ def test_fleets_and_instances_of_other_clusters_are_out_of_reach(
     account: Account, scenario: Callable[[], None]
 ) -> None:
     """One account holds several clusters: a bug of ours must not empty another's."""
-    account.grant(json.loads(policy("capacity-loop", {"cluster": "another"})))
+    account.grant(json.loads(policy("capacity-loop", {"cluster": "another", "regions": [REGION]})))
+    with pytest.raises(Forbidden):
+        scenario()
+
+
+def test_cluster_of_the_same_name_in_another_region_is_refused(
+    account: Account, scenario: Callable[[], None]
+) -> None:
+    """Names of EKS clusters are unique in one Region only."""
+    values = {"cluster": "analytics", "regions": ["eu-west-1", "us-east-1"]}
+    account.grant(json.loads(policy("capacity-loop", values)))
     with pytest.raises(Forbidden):
         scenario()

@@ -18,8 +18,21 @@ def test_policy_of_the_loop_names_its_cluster_and_partition(tmp_path: Path) -> N
     document = json.loads(done.stdout)
     assert "${" not in done.stdout
     conditions = [each["Condition"] for each in document["Statement"] if "Condition" in each]
-    assert conditions == [{"StringEquals": {"aws:ResourceTag/cluster": "analytics"}}] * 2
+    limits = {"aws:ResourceTag/cluster": "analytics", "aws:RequestedRegion": ["cn-north-1"]}
+    assert conditions == [{"StringEquals": limits}] * 2
     assert "arn:aws-cn:ec2:*:*:fleet/*" in done.stdout
+
+
+def test_policy_of_the_loop_names_every_region_of_its_fleets(tmp_path: Path) -> None:
+    """A cluster of the same name in another Region is somebody else's."""
+    config = CONFIG.replace("{size: small}", "{size: small, regions: [eu-west-1]}")
+    config += "regions: [us-west-2, us-east-1]\n"
+    done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
+    assert done.returncode == 0, done.stderr
+    limited = [each for each in json.loads(done.stdout)["Statement"] if "Condition" in each]
+    assert [each["Condition"]["StringEquals"]["aws:RequestedRegion"] for each in limited] == [
+        ["eu-west-1", "us-east-1", "us-west-2"]
+    ] * 2
 
 
 @pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
@@ -39,7 +52,11 @@ def test_policies_of_pipelines_are_limited_to_the_state(tmp_path: Path, name: st
 
 @pytest.mark.parametrize(
     ("name", "config", "why"),
-    [("ci-plan", CONFIG, "terraform.backend"), ("ci-apply", CONFIG + BACKEND, "--node-role")],
+    [
+        ("ci-plan", CONFIG, "terraform.backend"),
+        ("ci-apply", CONFIG + BACKEND, "--node-role"),
+        ("capacity-loop", CONFIG, "regions"),
+    ],
 )
 def test_policy_that_cannot_be_limited_is_refused(
     tmp_path: Path, name: str, config: str, why: str
@@ -69,7 +86,8 @@ def test_policy_of_the_loop_names_the_queue_of_the_config(tmp_path: Path) -> Non
 
 def test_queue_that_no_policy_can_name_is_refused(tmp_path: Path) -> None:
     """A policy for every queue would let the loop read those of others."""
-    config = CONFIG + "interruption: {queue_url: 'https://example.com/queue'}\n"
+    queue = "interruption: {queue_url: 'https://example.com/queue'}\n"
+    config = CONFIG + "regions: [us-west-2]\n" + queue
     done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
     assert done.returncode == 2
     assert "interruption.queue_url" in done.stderr

@@ -156,6 +156,12 @@ def _print_plan(plan: Json) -> None:
             f"{each['nodes']} nodes of {each['fleet']} in {each['region']} stand in for "
             f"{each['from']}: {each['extra_hourly_usd']:.4f} USD per hour more\n"
         )
+    for each in plan.get("headroom", ()):
+        if each["missing"]:
+            sys.stdout.write(
+                f"headroom of {each['sector']} ({each['asked']}): {each['missing']} of "
+                f"{each['pieces']} pieces missing: {each['because']}\n"
+            )
     rows = [
         (f"{u['namespace']}/{u['pod']}", r["fleet"], r["code"], r["detail"])
         for u in plan["unplaceable"]

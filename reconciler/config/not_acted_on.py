@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from reconciler.config import scalars
 from reconciler.config.faults import NOT_ACTED_ON
 from reconciler.config.rules.document import Document, Location
-from reconciler.config.tree import Mapping, Scalar, Sequence, text_of
+from reconciler.config.tree import Mapping, Scalar, text_of
 from reconciler.model.errors import Problem
 
 SAID: Final = "Not built yet, refused."
@@ -24,13 +24,6 @@ _SWITCHES: Final = {
     "spot_return": "demand is not moved back to spot nodes; set enabled: false",
 }
 """Sections with `enabled`: what does not happen, and what to do instead."""
-_LISTS: Final = {
-    "headroom": (
-        "no room is kept free by it; take it out and run a Deployment of pause pods with a"
-        " negative priority"
-    ),
-}
-"""Lists that ask for nothing while they are empty."""
 _GROUP: Final = (
     "`reconciler run` does not manage Auto Scaling groups; `reconciler plan` with files does. Take"
     " the fleet out of the config that `run` reads"
@@ -51,9 +44,6 @@ def not_acted_on(document: Document, *, running: bool) -> Iterator[Problem]:
     for key, instead in _SWITCHES.items():
         if _is_on(root.mapping(key)):
             yield _fault(document, (key, "enabled"), f"{key} is not built yet: {instead}")
-    for key, instead in _LISTS.items():
-        if _asks(root, key):
-            yield _fault(document, (key,), f"{key} is not built yet: {instead}")
     for fleet in document.fleets():
         if fleet.entry.text("provider") == "asg":
             severity = "error" if running else "warning"
@@ -70,12 +60,6 @@ def _is_on(section: Mapping) -> bool:
         return scalars.boolean(node.text)
     except PydanticCustomError:
         return False
-
-
-def _asks(root: Mapping, key: str) -> bool:
-    """Whether a list has an item."""
-    node = root.get(key)
-    return isinstance(node, Sequence) and bool(node.items)
 
 
 def _fault(

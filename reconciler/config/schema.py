@@ -102,7 +102,7 @@ class SectorConfig(Section):
     blast_radius: BlastRadiusLimit | None = None
     """How many pods of one controller may be moved within a time; default: no limit."""
     headroom: tuple[Headroom, ...] = ()
-    """Room that is kept free. Not built yet, refused."""
+    """Room that is kept free for pods to come."""
     notifications: Notifications = Notifications.model_construct()
     """Who is told."""
     leader_election: LeaderElection = LeaderElection.model_construct()

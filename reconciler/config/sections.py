@@ -209,7 +209,8 @@ class BlastRadiusLimit(Section):
 class Headroom(Section):
     """Room that is kept free in a sector: of a size, a number of nodes, or a percentage.
 
-    Not built yet, refused.
+    Exactly one of the three is stated. Sizes are kept in one piece where a node of the sector is
+    large enough, else in the fewest equal pieces.
     """
 
     sector: Name
@@ -219,9 +220,9 @@ class Headroom(Section):
     memory_bytes: PositiveBytes | None = Field(default=None, alias="memory")
     """Memory to keep free, as a Kubernetes quantity."""
     nodes: PositiveCount | None = None
-    """Empty nodes to keep."""
+    """Room of so many nodes of the fleet whose nodes cost least."""
     percent: Percent | None = None
-    """Share of what the sector has that is kept free, 0 to 100."""
+    """Share of what the sector's pods ask for that is kept free beside it, 0 to 100."""
 
 
 class Interruption(Section):

@@ -93,6 +93,16 @@ def planner_settings(
         stuck_ends=planner.StuckEndSettings(
             per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
         ),
+        headroom=tuple(
+            planner.Headroom(
+                sector=item.sector,
+                cpu_milli=item.cpu_milli or 0,
+                memory_bytes=item.memory_bytes or 0,
+                nodes=item.nodes or 0,
+                percent=float(item.percent or 0),
+            )
+            for item in config.headroom
+        ),
         timezone=config.timezone,
         disruption_budgets=_budgets(config.disruption_budgets)
         if config.disruption_budgets

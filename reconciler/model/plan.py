@@ -175,6 +175,21 @@ class FallbackNodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeadroomPlan:
+    """What became of one item of headroom."""
+
+    sector: str
+    asked: str
+    """What the config asks for, in words."""
+    pieces: int
+    """How many pieces of room that is."""
+    missing: int
+    """Those for which there is neither room nor a node on its way."""
+    because: str
+    """Why some are missing; empty when none is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """Hourly cost of all targets, and the proof of how good the plan is."""
 
@@ -231,6 +246,7 @@ class Plan:
     interrupted_pools: tuple[InterruptedPool, ...] = ()
     """The same about where EC2 took spot instances of ours back in the last half hour."""
     fallbacks: tuple[FallbackNodes, ...] = ()
+    headroom: tuple[HeadroomPlan, ...] = ()
     """On-demand nodes that were bought because a spot fleet was unavailable."""
     new_nodes: tuple[NewNodes, ...] = ()
     """What demand adds to the targets, by fleet."""

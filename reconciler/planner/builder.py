@@ -26,7 +26,7 @@ from reconciler.model.cluster import Node
 from reconciler.model.errors import InvariantViolated
 from reconciler.model.ids import FleetKey, InstanceId, NodeName, PodKey
 from reconciler.model.placements import Destination
-from reconciler.model.plan import Held, Kept, Placement, Unplaceable
+from reconciler.model.plan import HeadroomPlan, Held, Kept, Placement, Unplaceable
 from reconciler.planner.budgets import BudgetLedger
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.simulation import Simulation
@@ -100,6 +100,8 @@ class PlanBuilder:
         self._planned_nodes: dict[int, PlannedNode] = {}
         self._reservations: list[Reservation] = []
         self._used_rows: set[int] = set()
+        self._kept_free: dict[int, str] = {}
+        self._headroom: list[HeadroomPlan] = []
         self._actions: list[AnyAction] = []
         self._removals: list[Removal] = []
         self._placements: list[Placement] = []
@@ -130,6 +132,16 @@ class PlanBuilder:
     def used_rows(self) -> AbstractSet[int]:
         """Rows on which this plan reserved something."""
         return self._used_rows
+
+    @property
+    def kept_free(self) -> Mapping[int, str]:
+        """Rows with room that is kept free, and for which sector: some of `used_rows`."""
+        return self._kept_free
+
+    @property
+    def headroom(self) -> Sequence[HeadroomPlan]:
+        """What became of each item of headroom."""
+        return self._headroom
 
     @property
     def actions(self) -> Sequence[AnyAction]:
@@ -190,6 +202,11 @@ class PlanBuilder:
     def new_nodes(self, key: FleetKey) -> int:
         """Return how many nodes the plan asks the fleet for."""
         return self._new_nodes.get(key, 0) + self._replacements.get(key, 0)
+
+    def said_of(self, key: FleetKey, policy: PolicyName) -> str:
+        """Return what a policy said of the fleet's target so far; empty when it said nothing."""
+        said = self._target_reasons.get(key, ())
+        return "; ".join(each.because for each in said if each.policy == policy)
 
     def target_reason(self, key: FleetKey) -> TargetReason:
         """Return the policy that first changed the target, and what all that changed it say.
@@ -284,6 +301,16 @@ class PlanBuilder:
     def reserve_moves(self, rows: Iterable[int]) -> None:
         """Note that pods of nodes that are emptied come to these rows."""
         self._used_rows.update(rows)
+
+    def keep_free(self, sector: str, rows: Iterable[int]) -> None:
+        """Note that room on these rows, taken in the simulation already, is kept for new pods."""
+        for row in rows:
+            self._used_rows.add(row)
+            self._kept_free[row] = sector
+
+    def note_headroom(self, found: HeadroomPlan) -> None:
+        """Say how much of an item of headroom is there or coming."""
+        self._headroom.append(found)
 
     def refuse(self, pod: Unplaceable) -> None:
         """Note a pod that gets no place, and why."""

@@ -37,7 +37,7 @@ from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
 from reconciler.planner.opening import open_builder
-from reconciler.planner.policies import capacity_limits, needed_nodes, scale_up
+from reconciler.planner.policies import capacity_limits, headroom, needed_nodes, scale_up
 from reconciler.planner.policies.scale_up.places_taken import places_taken_of
 from reconciler.planner.policy import PolicySpec
 from reconciler.planner.raise_limits import (
@@ -54,13 +54,15 @@ ORDER = (
     PolicySpec(name="forced_disruption", propose=propose_forced),
     capacity_limits.SPEC,
     scale_up.SPEC,
+    headroom.SPEC,
     PolicySpec(name="voluntary_disruption", propose=propose_voluntary),
     needed_nodes.SPEC,
 )
 """Each policy sees what earlier ones reserved: broken nodes first, then demand, then what saves
-money; last, no target is left below what is in use."""
+money; last, no target is left below what is in use. Headroom comes after demand: it takes no
+pod's place, and what is saved must leave it."""
 
-WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, needed_nodes.SPEC)
+WITHOUT_REMOVALS = (capacity_limits.SPEC, scale_up.SPEC, headroom.SPEC, needed_nodes.SPEC)
 """What a plan may do while nothing proves that cluster and fleets belong together, or while the
 clocks differ: a new policy is not among them unless it is put here."""
 
@@ -134,6 +136,7 @@ def _finish(builder: PlanBuilder) -> Plan:
         raises=recent_raises(snapshot.cluster.raises, view.at),
         interrupted_pools=view.inventory.interrupted_pools,
         fallbacks=_fallbacks(view),
+        headroom=tuple(builder.headroom),
         new_nodes=new_nodes_of(builder),
         ran_before=ran_before(builder.view),
         raise_nodes_left=min((r.left for r in raise_limits(builder) if not r.money), default=None),

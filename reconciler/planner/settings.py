@@ -250,6 +250,18 @@ class Discovery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Headroom:
+    """Room to keep free in a sector: CPU and memory, or nodes, or a percentage."""
+
+    sector: str
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+    nodes: int = 0
+    percent: float = 0.0
+    """Of what the sector's pods ask for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StuckEndSettings:
     """How many instances that never became nodes may be ended."""
 
@@ -301,6 +313,8 @@ class PlannerSettings:
     """Of the whole cluster; those of sectors and fleets hold beside them."""
     blast_radius: BlastRadius | None = None
     """None: as many pods of a controller may be moved as its own budgets allow."""
+    headroom: tuple[Headroom, ...] = ()
+    """Room that is kept free for pods to come."""
     timezone: str = "UTC"
     consolidation: bool = False
     descheduler: DeschedulerSettings | None = None

@@ -9,6 +9,7 @@ from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.census import PodGroup
 from reconciler.planner.demand import Demand
+from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.classes import ClassTable
@@ -41,6 +42,8 @@ class ClusterView:
     statuses: Mapping[FleetKey, FleetStatus]
     displaced: Mapping[PodKey, NodeName] = field(default_factory=dict)
     """Pods that count as demand although they run: EC2 takes their node back."""
+    headroom: Sequence[HeadroomPieces] = ()
+    """Room to keep free, in pieces that one node can hold."""
     unequipped: frozenset[NodeName] = frozenset()
     """Nodes whose devices have not come yet: pods wait for them, none is moved there."""
 

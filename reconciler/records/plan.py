@@ -77,6 +77,17 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
             }
             for each in plan.fallbacks
         ]
+    if plan.headroom:
+        result["headroom"] = [
+            {
+                "sector": each.sector,
+                "asked": each.asked,
+                "pieces": each.pieces,
+                "missing": each.missing,
+                "because": each.because,
+            }
+            for each in plan.headroom
+        ]
     if plan.interrupted_pools:
         result["interrupted_pools"] = [
             {"instance_type": each.instance_type, "zone": each.zone, "at": rfc3339(each.at)}

@@ -55,6 +55,8 @@ POOLS_INTERRUPTED: Final = _name("interrupted_pools")
 INTERRUPTION_SECONDS: Final = _name("interruption_drain_seconds")
 NODES_FALLBACK: Final = _name("fallback_nodes")
 FALLBACK_EXTRA_COST: Final = _name("fallback_extra_usd_per_hour")
+HEADROOM_PIECES: Final = _name("headroom_pieces")
+HEADROOM_MISSING: Final = _name("headroom_missing_pieces")
 RESCHEDULER_NODES: Final = _name("spot_rescheduler_nodes")
 RESCHEDULER_PODS: Final = _name("spot_rescheduler_pods")
 NODES_OUTDATED: Final = _name("nodes_outdated")
@@ -73,6 +75,8 @@ ALL: Final = (
     INTERRUPTION_SECONDS,
     NODES_FALLBACK,
     FALLBACK_EXTRA_COST,
+    HEADROOM_PIECES,
+    HEADROOM_MISSING,
     RESCHEDULER_NODES,
     RESCHEDULER_PODS,
     NODES_OUTDATED,

@@ -107,6 +107,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         len(plan.stuck_ends),
     )
     yield from _of_spot(plan)
+    yield from _of_headroom(plan)
     yield _of_outdated(plan)
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
     yield _gauge(
@@ -200,6 +201,22 @@ def _of_fallbacks(plan: Plan) -> Iterator[Metric]:
         extra.add_metric(of, each.extra_hourly_usd)
     yield nodes
     yield extra
+
+
+def _of_headroom(plan: Plan) -> Iterator[Metric]:
+    pieces, missing = (
+        GaugeMetricFamily(name, text, labels=["sector"])
+        for name, text in (
+            (names.HEADROOM_PIECES, "Pieces of room that the config asks to keep free."),
+            (names.HEADROOM_MISSING, "Those with neither room nor a node on its way."),
+        )
+    )
+    for sector in sorted({each.sector for each in plan.headroom}):
+        found = [each for each in plan.headroom if each.sector == sector]
+        pieces.add_metric([sector], sum(each.pieces for each in found))
+        missing.add_metric([sector], sum(each.missing for each in found))
+    yield pieces
+    yield missing
 
 
 def _of_outdated(plan: Plan) -> Metric:

@@ -101,6 +101,7 @@ def plan_summary(plan: Plan) -> Json:
         "fleets": full["fleets"],
         "cost": full["cost"],
         "fallbacks": full.get("fallbacks", []),
+        "headroom": full.get("headroom", []),
         "held": full["held"][:LISTED_MAX],
         "unplaceable": full["unplaceable"][:LISTED_MAX],
         "pods_pending": pending_pods(plan),

@@ -17,8 +17,8 @@ from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.asked import rounds
 from tests.e2e.installed import NAMESPACE, apply, documents, manifest, token_kubeconfig
 from tests.e2e.sandbox import OnRealCluster
+from tests.e2e.worst_tenant import ATTACKS, BUSY, WorstTenant, account_of_edit
 from tests.e2e.worst_tenant import NAMESPACE as HOSTILE
-from tests.e2e.worst_tenant import WorstTenant, account_of_edit
 from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
 from tests.waiting import until
@@ -46,6 +46,7 @@ sectors:
     - {{size: small, min_capacity: 0, max_capacity: 300}}
 """
 USUAL_SECONDS, ATTACK_SECONDS = (rounds(short, asked) for short, asked in ((10, 120), (20, 600)))
+BUSY_SECONDS = rounds(0, 300)
 PAUSE_SECONDS = rounds(0, 3)
 """Between two pods of the other tenants: in ten minutes they come to a hundred nodes."""
 WRITTEN_MIN = rounds(5, 1000)
@@ -190,7 +191,17 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     running, _, _ = program
     others = Others(api)
     usual = others.reactions(USUAL_SECONDS)
-    with WorstTenant(account_of_edit(plane, api, tmp_path), SECTOR) as tenant:
+    account = account_of_edit(plane, api, tmp_path)
+    if BUSY_SECONDS:
+        with WorstTenant(account, SECTOR, BUSY) as busy:
+            beside_busy = others.reactions(BUSY_SECONDS)
+        closing_lines.append(
+            f"worst tenant: beside one who only writes as fast as he can they waited "
+            f"p50 {median(beside_busy):.2f} s, p99 {p99(beside_busy):.2f} s "
+            f"({len(beside_busy)} pods, {sum(busy.made.values()):,} objects written)"
+        )
+        _delete(api, f"/api/v1/namespaces/{HOSTILE}/pods", {"gracePeriodSeconds": 0})
+    with WorstTenant(account, SECTOR, ATTACKS) as tenant:
         beside = others.reactions(ATTACK_SECONDS)
     closing_lines.append(
         f"worst tenant: others waited p50 {median(usual):.2f} s, p99 {p99(usual):.2f} s for a node "

@@ -66,9 +66,13 @@ class WorstTenant:
     Args:
         kubeconfig: Of the tenant's account.
         sector: The sector that the other tenants' pods name: some of the attacks aim there.
+        attacks: What is written, and how often before it is the turn of the next.
     """
 
-    def __init__(self, kubeconfig: Path, sector: str) -> None:
+    def __init__(
+        self, kubeconfig: Path, sector: str, attacks: "Sequence[tuple[str, int, Attack]]"
+    ) -> None:
+        self._attacks = attacks
         self._api = connect(str(kubeconfig))
         self._sector = sector
         self._stop = threading.Event()
@@ -101,7 +105,7 @@ class WorstTenant:
 
     def _run(self) -> None:
         try:
-            for _, times, attack in cycle(ATTACKS):
+            for _, times, attack in cycle(self._attacks):
                 for _ in range(times):
                     if self._stop.is_set():
                         return
@@ -291,3 +295,19 @@ ATTACKS: Sequence[tuple[str, int, Attack]] = (
     ("events", 50, _event),
 )
 """What is tried, and how often before it is the turn of the next."""
+
+
+def _plain(tenant: WorstTenant, number: int) -> None:
+    tenant.pod("pod", hostile.pod(f"plain-{number}"), aimed=False)
+
+
+BUSY: Sequence[tuple[str, int, Attack]] = (
+    ("pods", 171, _plain),
+    ("deployments", 10, _deployment),
+    ("budgets", 20, _budget),
+    ("daemon sets", 5, _daemon_set),
+    ("events", 50, _event),
+)
+"""What a tenant who means no harm writes as fast as he can: as many pods, all alike.
+
+What the others wait longer beside him is the API server's, kube-scheduler's and KWOK's share."""

@@ -105,6 +105,9 @@ def _staying(builder: PlanBuilder, node: Node) -> tuple[NodeVerdict, str, str]:
         shown = ", ".join(names[:SHOWN_PODS]) + more
         on_it = f"{counted_noun(len(busy), 'pod')} on it: {shown}"
         return "used", "has-pods", on_it + _could_not_be_emptied(builder, node, busy)
+    sector = builder.kept_free.get(view.row_of[node.name])
+    if sector is not None:
+        return "kept", "headroom", f"its free room is headroom of sector {sector}"
     if view.row_of[node.name] in builder.used_rows:
         return "used", "promised", "pending pods are promised to it"
     if is_draining(node):

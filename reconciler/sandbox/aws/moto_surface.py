@@ -57,6 +57,7 @@ class MotoInstance:
         self.spot_request_id: str | None = getattr(instance, "spot_instance_request_id", None)
         self._private_ip: str = instance.private_ip
         self._private_dns_name: str = instance.private_dns_name
+        self.image_id: str = instance.image_id
         self.joins = True
         """Whether it becomes a node."""
         self.interrupted_at: datetime | None = None
@@ -101,7 +102,7 @@ class MotoInstance:
             "lifecycle": instance.lifecycle or "on-demand",
             "region": self._backend.region_name,
             "zone": instance.placement.zone,
-            "image_id": instance.image_id,
+            "image_id": self.image_id,
             "private_ip": self._private_ip,
             "private_dns_name": self._private_dns_name,
             "launch_time": instance.launch_time.isoformat(),

@@ -187,7 +187,6 @@ class Ec2Region:
         refusal = self._faults.take(pool, lifecycle, place, now)
         if refusal is not None:
             return refusal
-        fate = self._faults.script.launch(place, now)
         tags = {**fleet.request.instance_tags, FLEET_ID_TAG: fleet.id}
         try:
             instance = self.moto.launch(pool, lifecycle, tags, now)
@@ -195,6 +194,7 @@ class Ec2Region:
             return LaunchRefusal(code=fault.code, message=fault.message)
         self._instances[instance.instance_id] = instance
         self._owner_ids[instance.instance_id] = fleet.id
+        fate = self._faults.script.launch(place, instance.image_id, now)
         instance.joins = fate.joins
         self._launcher.started(instance, now, fate.launch_seconds)
         self._transitions.append(

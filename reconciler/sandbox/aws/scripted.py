@@ -130,10 +130,11 @@ class ScriptedFaults:
                 self._remaining[trigger] -= 1
         return None
 
-    def launch(self, place: LaunchPlace, now: datetime) -> LaunchFate:
-        """What becomes of an instance that is launched there now."""
+    def launch(self, place: LaunchPlace, image: str, now: datetime) -> LaunchFate:
+        """What becomes of an instance of this image that is launched there now."""
         for rule, trigger in self._launches:
-            if place.falls_under(rule) and trigger.fires(now):
+            meant = place.falls_under(rule) and rule.image in {ANY, image}
+            if meant and trigger.fires(now):
                 return LaunchFate(launch_seconds=_drawn(rule.delay, trigger), joins=rule.joins)
         return LaunchFate()
 

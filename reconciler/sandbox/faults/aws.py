@@ -61,6 +61,8 @@ class LaunchDelay(Section):
 class LaunchFault(PoolFault):
     """What becomes of instances that are launched."""
 
+    image: Name = ANY
+    """The image's id, such as `ami-03cf127a`."""
     delay: LaunchDelay | None = None
     """From pending to running; without it the sandbox's own time."""
     joins: Boolean = True

@@ -179,14 +179,14 @@ def test_config_that_turns_invalid_leaves_the_last_good_one_in_force(
 def test_feature_that_is_not_built_yet_is_refused_at_start_and_at_reload(
     sandbox: Sandbox, program: Callable[..., Program], config_file: Path
 ) -> None:
-    """Whoever asks for headroom must not wait for it; a running loop goes on as it was."""
+    """Whoever asks for it must not wait for it; a running loop goes on as it was."""
     running = program("--dry-run")
     running.until_event("reconciler_started", lambda _: True)
-    config_file.write_text(CONFIG + "headroom: [{sector: primary, cpu: 4}]\n")
+    config_file.write_text(CONFIG + "spot_return: {enabled: true}\n")
     refused = running.until_event("config_refused", lambda _: True)
-    assert "config/not-acted-on: headroom is not built yet" in refused["faults"][0]
+    assert "config/not-acted-on: spot_return is not built yet" in refused["faults"][0]
     done = reconciler(sandbox, "run", "--once", "--config", str(config_file), code=2)
-    assert "config/not-acted-on: headroom is not built yet" in done.stderr
+    assert "config/not-acted-on: spot_return is not built yet" in done.stderr
 
 
 def test_snapshot_plans_like_the_live_cluster_and_holds_no_secret(

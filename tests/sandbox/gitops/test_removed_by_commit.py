@@ -6,16 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kubernetes import client
-
 from tests.sandbox.gitops.team import Team, sector
+from tests.sandbox.gitops.workloads import apps, deploy
 from tests.terraform.needs import needs_provider, real_terraform
 
 pytestmark = real_terraform
 
 NEW_IMAGE = "ami-0e0d17ed"
-
-
 CPU_REQUEST = 2
 """Of each pod here; a small node has room for one of them beside what is reserved."""
 
@@ -24,31 +21,6 @@ def small(name: str, size: str = "small", minimum: int = 0) -> str:
     """A sector with one fleet."""
     entry = f"{{size: {size}, min_capacity: {minimum}, max_capacity: 3}}"
     return f"  {name}:\n    kind: memory\n    fleets:\n    - {entry}\n"
-
-
-def deploy(team: Team, name: str, selector: dict[str, str]) -> None:
-    """A Deployment of one pod."""
-    labels = {"app": name}
-    requests = {"cpu": str(CPU_REQUEST), "memory": "1Gi"}
-    pod = {
-        "nodeSelector": selector,
-        "containers": [{"name": "main", "image": "web:1", "resources": {"requests": requests}}],
-    }
-    body = {
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
-    apps(team).create_namespaced_deployment("default", body)
-
-
-def apps(team: Team) -> Any:
-    """The API of Deployments."""
-    make: Any = client.AppsV1Api
-    return make(team.world.api)
 
 
 def pods_of(team: Team) -> list[Any]:
@@ -140,8 +112,9 @@ def test_rename_removal_and_image_reach_ec2_by_one_commit(
     """A renamed sector was not created, and a removal ended only when a person ran a pipeline."""
     primary, watch = sector("primary", "small"), Watch(team)
     team.commit(team.config(primary, small("old"), small("web", "medium")), "Two sectors")
-    deploy(team, "renamed", {"sector": "old"})
-    deploy(team, "moved", {"sector": "web"})
+    size = {"cpu": str(CPU_REQUEST), "memory": "1Gi"}
+    deploy(team, "renamed", {"sector": "old"}, **size)
+    deploy(team, "moved", {"sector": "web"}, **size)
     team.until(lambda: fleet_of(team, "renamed") == "old-small", "no node of the old sector")
     team.until(lambda: fleet_of(team, "moved") == "web-medium", "no medium node")
     team.until(team.is_live, "the first config never became live")

@@ -12,7 +12,6 @@ from tests.unit.config.documents import COMPLETE, config_of, with_fleets
 
 ASKED = {
     "spot_return.enabled": "spot_return: {enabled: true}\n",
-    "headroom": "headroom: [{sector: primary, cpu: 4}]\n",
 }
 GROUP = with_fleets("{size: small, provider: asg, auto_scaling_group: workers}")
 DEFAULTS = """\
@@ -78,7 +77,7 @@ def test_auto_scaling_group_is_refused_by_run_and_a_warning_of_validate() -> Non
 
 def test_it_comes_together_with_the_other_faults() -> None:
     """All faults in one go, also where one of them hides the typed config."""
-    text = ASKED["headroom"] + "bogus: 1\n"
+    text = ASKED["spot_return.enabled"] + "bogus: 1\n"
     assert [code for code, _, _ in told(text)] == [NOT_ACTED_ON, "config/unknown-key"]
 
 

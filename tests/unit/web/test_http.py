@@ -17,7 +17,13 @@ from reconciler.model.actions import EvictPod
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError, Unavailable, UsageError
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import DriftedNodes, FallbackNodes, FleetUpdate, NodesByKind
+from reconciler.model.plan import (
+    DriftedNodes,
+    FallbackNodes,
+    FleetUpdate,
+    HeadroomPlan,
+    NodesByKind,
+)
 from reconciler.ports.changes import Handled
 from reconciler.telemetry import metrics as names
 from reconciler.web import server
@@ -250,6 +256,9 @@ FALLBACK = FallbackNodes(
 )
 
 
+HEADROOM = HeadroomPlan(sector="web", asked="2 nodes", pieces=2, missing=1, because="no money")
+
+
 def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     """An alert on a name that does not exist never fires."""
     pod = make_pod("new", created_at=scene.clock.now())
@@ -270,6 +279,7 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
             ),
         ),
         fallbacks=(FALLBACK,),
+        headroom=(HEADROOM,),
         handled=(Handled(source="queue", seconds=2.5),),
     )
     scene.board.drift_found((MISSING,))

@@ -1,0 +1,166 @@
+"""What headroom a config asks for, in pieces that one node can hold (docs/scale-up.md).
+
+A piece is treated as a pod without a name that would run in the sector. CPU and memory are kept in
+one piece, as one pod could use them, or in the fewest equal ones where no node of the sector is so
+large. `nodes` are as many pieces of the size of the sector's cheapest node, `percent` is a share of
+what the sector's pods ask for, in pieces of at most that size.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from reconciler.model.cluster import Pod, PodSpec, Toleration
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.ids import FleetKey, PodKey
+from reconciler.model.quantity import format_amount
+from reconciler.planner.census import PodGroup
+from reconciler.planner.demand import SECTOR, UnschedulablePods
+from reconciler.planner.fleets.inventory import Inventory
+from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.settings import Headroom, PlannerSettings
+from reconciler.planner.text import counted_noun
+
+_HUNDRED = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadroomPieces:
+    """One item of `headroom`."""
+
+    sector: str
+    asked: str
+    """What the config asks for, in words."""
+    pod: Pod
+    """A pod as large as one piece."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    cpu_milli: int
+    memory_bytes: int
+
+    def pieces_of(self, most: "_Size") -> int:
+        """In how many equal parts it is so large at most; 0 where none would be."""
+        if (self.cpu_milli and not most.cpu_milli) or (self.memory_bytes and not most.memory_bytes):
+            return 0
+        by_cpu = ceil(self.cpu_milli / most.cpu_milli) if self.cpu_milli else 0
+        by_memory = ceil(self.memory_bytes / most.memory_bytes) if self.memory_bytes else 0
+        return max(by_cpu, by_memory)
+
+    def part(self, count: int) -> "_Size":
+        return _Size(ceil(self.cpu_milli / count), ceil(self.memory_bytes / count))
+
+
+def headroom_pieces(
+    settings: PlannerSettings,
+    inventory: Inventory,
+    offers: Mapping[FleetKey, NewNode],
+    bound: Iterable[PodGroup],
+    waiting: Iterable[UnschedulablePods],
+) -> tuple[HeadroomPieces, ...]:
+    """All headroom of the config.
+
+    Args:
+        settings: The sector config, resolved.
+        inventory: Fleets and their nodes.
+        offers: What a new node of each fleet is.
+        bound: Pods on nodes.
+        waiting: Pods without one.
+    """
+    if not settings.headroom:
+        return ()
+    asked_for = _asked_for(inventory, bound, waiting)
+    found = []
+    for number, item in enumerate(settings.headroom):
+        nodes = _nodes(inventory, offers, item.sector)
+        parted = _parted(item, nodes, asked_for.get(item.sector, _Size(0, 0)))
+        if parted is not None:
+            size, count = parted
+            pod = _pod(settings, item.sector, number, size)
+            words = _words(item)
+            found.append(HeadroomPieces(sector=item.sector, asked=words, pod=pod, count=count))
+    return tuple(found)
+
+
+def _nodes(
+    inventory: Inventory, offers: Mapping[FleetKey, NewNode], sector: str
+) -> Sequence[_Size]:
+    """What pods may take of new nodes of the sector's fleets, the cheapest first."""
+    keys = [
+        s.key for s in inventory.fleets if s.settings.sector == sector and not s.settings.departing
+    ]
+    keys.sort(key=lambda key: (offers[key].nano_usd_per_hour, key))
+    rooms = [offers[key].row.allocatable for key in keys]
+    return [_Size(room.get("cpu", 0), room.get("memory", 0)) for room in rooms]
+
+
+def _parted(item: Headroom, nodes: Sequence[_Size], asked_for: _Size) -> tuple[_Size, int] | None:
+    """The size of a piece and how many there are; None where nothing is to be kept."""
+    if not nodes:
+        return None
+    if item.nodes:
+        return nodes[0], item.nodes
+    whole = _Size(item.cpu_milli, item.memory_bytes)
+    among = nodes
+    if item.percent:
+        whole = _Size(
+            ceil(asked_for.cpu_milli * item.percent / _HUNDRED),
+            ceil(asked_for.memory_bytes * item.percent / _HUNDRED),
+        )
+        among = nodes[:1]
+    count = min((n for node in among if (n := whole.pieces_of(node))), default=0)
+    return (whole.part(count), count) if count else None
+
+
+def _asked_for(
+    inventory: Inventory, bound: Iterable[PodGroup], waiting: Iterable[UnschedulablePods]
+) -> Mapping[str, _Size]:
+    """What the pods of each sector ask for, those that wait included, DaemonSets' left out."""
+    sums: dict[str, list[int]] = {}
+
+    def add(sector: str, spec: PodSpec, count: int) -> None:
+        total = sums.setdefault(sector, [0, 0])
+        total[0] += spec.requests.get("cpu", 0) * count
+        total[1] += spec.requests.get("memory", 0) * count
+
+    sector_of = {s.key: s.settings.sector for s in inventory.fleets}
+    for group in bound:
+        if group.traits.daemon or group.traits.mirror or group.traits.spec.priority < 0:
+            continue
+        for pod in group.pods:
+            key = inventory.fleet_of_node.get(pod.node_name) if pod.node_name else None
+            if key in sector_of:
+                add(sector_of[key], pod.spec, 1)
+    for each in waiting:
+        if each.group.traits.spec.priority >= 0:
+            add(each.sectors[0], each.group.traits.spec, len(each.group.pods))
+    return {sector: _Size(*total) for sector, total in sums.items()}
+
+
+def _pod(settings: PlannerSettings, sector: str, number: int, size: _Size) -> Pod:
+    """A pod that would use the piece: it runs in the sector and tolerates its fleets' taints."""
+    fleets = [fleet for fleet in settings.fleets() if fleet.sector == sector]
+    tolerations = {
+        Toleration(key=taint.key, operator="Exists", effect=taint.effect)
+        for fleet in fleets
+        for taint in fleet.taints
+    }
+    requests = {"cpu": size.cpu_milli, "memory": size.memory_bytes, "pods": 1}
+    spec = PodSpec(
+        requests=FrozenMap({name: amount for name, amount in requests.items() if amount}),
+        node_selector=Labels({SECTOR: sector} if sector else {}),
+        tolerations=tuple(sorted(tolerations, key=lambda t: (t.key, t.effect))),
+        preempts=False,
+    )
+    return Pod(key=PodKey(namespace="", name=f"headroom-{number}", uid=""), spec=spec)
+
+
+def _words(item: Headroom) -> str:
+    if item.nodes:
+        return counted_noun(item.nodes, "node")
+    if item.percent:
+        return f"{item.percent:g} percent of what its pods ask for"
+    sizes = (("cpu", item.cpu_milli, " CPU"), ("memory", item.memory_bytes, ""))
+    return " and ".join(f"{format_amount(n, amount)}{unit}" for n, amount, unit in sizes if amount)

@@ -1,0 +1,122 @@
+"""Finds room for every piece of headroom once demand is served, and buys what is missing.
+
+The room is taken in the what-if cluster only: pods that wait are placed before, so they get it
+first, and what they took is found or bought anew in the same plan. A node on which a piece lies is
+in use for everything that would remove it, and no pod is moved into a piece.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+
+from reconciler.model.plan import HeadroomPlan
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.items import OfferTable
+from reconciler.planner.capacity.preferring import buy_preferring
+from reconciler.planner.capacity.purchase import Purchase
+from reconciler.planner.fleets.headroom import HeadroomPieces
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.offers import offer_of, purchase_budget
+from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.text import counted_noun
+
+
+def propose(builder: PlanBuilder) -> None:
+    """Keep every piece free, as far as maximum, money and EC2 allow."""
+    for pieces in builder.view.headroom:
+        pod_class = builder.view.table.of(pieces.pod, bound=False)
+        missing = pieces.count - _found(builder, pieces, pod_class)
+        if missing:
+            missing -= _bought(builder, pieces, pod_class, missing)
+        builder.note_headroom(
+            HeadroomPlan(
+                sector=pieces.sector,
+                asked=pieces.asked,
+                pieces=pieces.count,
+                missing=missing,
+                because=_why_missing(builder, pieces) if missing else "",
+            )
+        )
+
+
+def _found(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass) -> int:
+    """Take free room on nodes that are there, coming or just asked for; how many pieces it holds.
+
+    The fullest nodes first: emptier ones can leave.
+    """
+    sim = builder.sim
+    taken = fill(sim, pod_class, pieces.count, _staying(builder), tightness(sim))
+    builder.keep_free(pieces.sector, [row for row, _ in taken])
+    return sum(amount for _, amount in taken)
+
+
+def _staying(builder: PlanBuilder) -> BoolArray:
+    """Rows of nodes that need not go: one that is to be replaced could not, for a piece on it."""
+    view = builder.view
+    staying = np.ones(builder.sim.rows, dtype=np.bool_)
+    for name, row in view.row_of.items():
+        key = view.inventory.fleet_of_node.get(name)
+        departing = key is not None and view.statuses[key].settings.departing
+        if departing or name in view.inventory.outdated:
+            staying[row] = False
+    return staying
+
+
+def _bought(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass, missing: int) -> int:
+    """Ask the sector's fleets for nodes in its preferred region; how many pieces they hold."""
+    view = builder.view
+    (settings,) = [s for s in view.settings.sectors if s.name == pieces.sector]
+    usable = _usable(builder, pieces.sector)
+    if not usable:
+        return 0
+    purchase = buy_preferring(
+        builder.sim,
+        [(pod_class, missing)],
+        OfferTable(builder.sim, [offer_of(builder, status) for status in usable]),
+        settings.expander,
+        purchase_budget(builder, pieces.sector),
+        view.settings.search_budget_seconds,
+    )
+    _record(builder, pieces, purchase)
+    return sum(int(taken.amounts.sum()) for taken in purchase.taken)
+
+
+def _usable(builder: PlanBuilder, sector: str) -> Sequence[FleetStatus]:
+    return [
+        status
+        for status in builder.view.inventory.fleets
+        if status.settings.sector == sector
+        and status.key.region == status.settings.regions[0]
+        and not status.unavailable
+        and not status.settings.departing
+    ]
+
+
+def _record(builder: PlanBuilder, pieces: HeadroomPieces, purchase: Purchase) -> None:
+    """Raise targets for the bought rows, and keep them free."""
+    for node, bought in groupby(purchase.rows, key=itemgetter(1)):
+        rows, key = [row for row, _ in bought], node.key
+        builder.plan_new_nodes(key, rows)
+        nodes = counted_noun(len(rows), "more node")
+        verb = "needs" if len(rows) == 1 else "need"
+        asked = builder.said_of(key, "scale-up")
+        because = f"headroom of sector {pieces.sector} ({pieces.asked}): {nodes} {verb} to come"
+        because = f"{asked}; {because}" if asked else because
+        builder.raise_target(key, builder.size_of(key) + len(rows), "scale-up", because)
+    for taken in purchase.taken:
+        builder.keep_free(pieces.sector, taken.rows.tolist())
+
+
+def _why_missing(builder: PlanBuilder, pieces: HeadroomPieces) -> str:
+    """What keeps the rest from being bought."""
+    usable = _usable(builder, pieces.sector)
+    if not usable:
+        return "no fleet of the sector is available"
+    full = [s for s in usable if s.max is not None and builder.size_of(s.key) >= s.max]
+    if len(full) == len(usable):
+        return "every fleet of the sector is at its max_capacity"
+    return "max_hourly_usd or raise_limits allow no further node, or no fleet's nodes are so large"

@@ -1,0 +1,162 @@
+"""Headroom: room that is kept free for pods to come (docs/scale-up.md)."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import SetCapacity, TaintNode, begins_drain
+from reconciler.model.plan import Plan
+from reconciler.planner.planner import plan
+from reconciler.planner.settings import Headroom
+from tests.builders import (
+    HOME,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_pod,
+    make_pods,
+    make_settings,
+    make_snapshot,
+)
+from tests.unit.planner.placed import raises, seats
+from tests.unit.planner.scale_in.scene import full, on, unneeded
+from tests.unit.planner.scale_in.scene import planned as on_cluster
+
+GIB = 2**30
+FLEET = make_fleet_settings(cpu=4)
+LARGE = make_fleet_settings("large", cpu=16, memory="64Gi", price="0.42")
+FOUR_CPU = Headroom(sector="primary", cpu_milli=4000, memory_bytes=8 * GIB)
+
+
+def planned(*objects: Any, headroom: Headroom = FOUR_CPU, target: int = 0, **changed: Any) -> Plan:
+    """A plan for one small fleet, or those given."""
+    fleets = changed.pop("fleets", (FLEET,))
+    clouds = [make_fleet(fleets[0], target), *(make_fleet(f, 0) for f in fleets[1:])]
+    settings = make_settings(*fleets, headroom=(headroom,), **changed)
+    return plan(make_snapshot(*objects, cloud=make_cloud(*clouds)), settings)
+
+
+def missing(made: Plan) -> list[int]:
+    """Missing pieces by item."""
+    return [each.missing for each in made.headroom]
+
+
+def begun(made: Plan) -> list[str]:
+    """Nodes whose drain begins."""
+    return [a.node for a in made.actions if isinstance(a, TaintNode) and begins_drain(a)]
+
+
+def test_node_is_asked_for_while_nothing_waits() -> None:
+    """The first pod would wait for a launch, which is what headroom is paid for."""
+    made = planned()
+    assert raises(made) == {("primary-small", HOME): 1}
+    (raised,) = [a for a in made.actions if isinstance(a, SetCapacity)]
+    assert (raised.policy, raised.because) == (
+        "scale-up",
+        "headroom of sector primary (4 CPU and 8Gi): 1 more node needs to come",
+    )
+    assert seats(made) == {}
+    assert made.unplaceable == ()
+
+
+def test_room_that_is_there_or_coming_is_enough() -> None:
+    """A node would be bought in every cycle."""
+    assert raises(planned(make_node("n", FLEET), target=1)) == {}
+    assert raises(planned(target=1)) == {}
+
+
+def test_pods_that_wait_take_the_room_and_it_is_bought_anew() -> None:
+    """Room that is never used, or never there again, is none."""
+    made = planned(make_node("n", FLEET), make_pod(cpu=4), target=1)
+    assert seats(made) == {"pod": ("n",)}
+    assert raises(made) == {("primary-small", HOME): 2}
+
+
+def test_demand_and_headroom_say_each_what_they_raise() -> None:
+    """Whoever reads the plan looks for the pods that asked for so many nodes."""
+    made = planned(*make_pods(2, cpu=4))
+    (raised,) = [a for a in made.actions if isinstance(a, SetCapacity)]
+    assert raised.to_capacity == 3
+    assert raised.because == (
+        "2 pending pods need 2 more nodes; headroom of sector primary (4 CPU and 8Gi): 1 more node "
+        "needs to come"
+    )
+
+
+def test_idle_node_that_is_headroom_stays_and_one_beyond_it_goes() -> None:
+    """It would be ended, bought again, ended again; and room for one must not keep two."""
+    settings = make_settings(FLEET, headroom=(FOUR_CPU,))
+    assert begun(on_cluster(settings, unneeded("n", FLEET))) == []
+    assert len(begun(on_cluster(settings, unneeded("a", FLEET), unneeded("b", FLEET)))) == 1
+    assert begun(on_cluster(make_settings(FLEET), unneeded("n", FLEET))) == ["n"]
+
+
+def test_no_pod_is_moved_into_headroom() -> None:
+    """The room would be gone with the next consolidation, and bought again."""
+    objects = (unneeded("a", FLEET), full("a"), unneeded("b", FLEET), on("b", cpu="1"))
+    piece = Headroom(sector="primary", cpu_milli=1000)
+    assert begun(on_cluster(make_settings(FLEET), *objects)) == ["b"]
+    assert begun(on_cluster(make_settings(FLEET, headroom=(piece,)), *objects)) == []
+
+
+@pytest.mark.parametrize(
+    ("headroom", "pieces"),
+    [
+        (Headroom(sector="primary", cpu_milli=16_000), 1),
+        (Headroom(sector="primary", cpu_milli=40_000, memory_bytes=GIB), 3),
+        (Headroom(sector="primary", nodes=3), 3),
+    ],
+)
+def test_it_is_kept_in_the_fewest_pieces_that_nodes_hold(headroom: Headroom, pieces: int) -> None:
+    """A pod of 16 CPU would not find 16 free CPU on four nodes."""
+    made = planned(headroom=headroom, fleets=(FLEET, LARGE))
+    assert [each.pieces for each in made.headroom] == [pieces]
+    assert missing(made) == [0]
+
+
+def test_nodes_are_those_of_the_cheapest_fleet() -> None:
+    """The config says how many, so the cheapest ones."""
+    made = planned(headroom=Headroom(sector="primary", nodes=2), fleets=(FLEET, LARGE))
+    assert raises(made) == {("primary-small", HOME): 2}
+
+
+def test_percentage_is_of_what_the_sectors_pods_ask_for() -> None:
+    """It grows and shrinks with the sector, whatever the size of its nodes."""
+    running = [make_pod(f"p{i}", node=f"n{i}", cpu=4) for i in range(4)]
+    nodes = [make_node(f"n{i}", FLEET) for i in range(4)]
+    waiting = make_pods(4, cpu=4)
+    half = Headroom(sector="primary", percent=50)
+    made = planned(*running, *nodes, *waiting, headroom=half, target=4)
+    assert raises(made) == {("primary-small", HOME): 12}
+    assert raises(planned(headroom=half)) == {}
+
+
+def test_what_cannot_be_bought_is_told_and_refuses_no_pod() -> None:
+    """Headroom comes after demand: it must not take a pod's place or its money."""
+    fleet = make_fleet_settings(cpu=4, max_capacity=2)
+    made = planned(*make_pods(2, cpu=4), fleets=(fleet,))
+    assert raises(made) == {("primary-small", HOME): 2}
+    (found,) = made.headroom
+    assert (found.missing, found.because) == (1, "every fleet of the sector is at its max_capacity")
+    dear = planned(make_pod(cpu=4), usd_per_hour_max=Decimal("0.15"))
+    assert raises(dear) == {("primary-small", HOME): 1}
+    assert missing(dear) == [1]
+
+
+def test_it_stays_in_its_sector_and_tolerates_its_taints() -> None:
+    """Free room of another sector is none for its pods."""
+    tainted = make_fleet_settings(
+        "small", "batch", cpu=4, taints=FLEET.taints, labels={"team": "data"}
+    )
+    headroom = Headroom(sector="batch", nodes=1)
+    made = planned(make_node("n", FLEET), headroom=headroom, fleets=(FLEET, tainted), target=1)
+    assert raises(made) == {("batch-small", HOME): 1}
+
+
+def test_node_that_is_to_be_replaced_is_no_headroom() -> None:
+    """It could never be replaced while it holds the room."""
+    old = make_node("n", make_fleet_settings(cpu=4, departing=True))
+    made = planned(old, fleets=(make_fleet_settings(cpu=4, departing=True), LARGE), target=1)
+    assert raises(made) == {("primary-large", HOME): 1}

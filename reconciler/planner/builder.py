@@ -7,9 +7,8 @@ newly begins to remove a node goes through `begin_removal`, which the safety sto
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import NamedTuple
 
 from reconciler.model.actions import (
     AnnotateNode,
@@ -24,10 +23,11 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node
 from reconciler.model.errors import InvariantViolated
-from reconciler.model.ids import FleetKey, InstanceId, NodeName, PodKey
+from reconciler.model.ids import FleetKey, NodeName, PodKey
 from reconciler.model.placements import Destination
 from reconciler.model.plan import HeadroomPlan, Held, Kept, Placement, Unplaceable
 from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.decided import KeptPod, Removal, TargetReason
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.purchases import Purchases
@@ -35,36 +35,6 @@ from reconciler.planner.reservations import PlannedNode, Reservation, WaitingCla
 from reconciler.planner.view import ClusterView
 
 SAFETY_STOP = "safety-stop"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
-    """One node, or one instance that never joined, that a plan newly begins to remove."""
-
-    key: FleetKey
-    node: NodeName | None
-    """None where the instance never joined."""
-    instance: InstanceId | None = None
-    actions: tuple[AnyAction, ...]
-    placements: tuple[Placement, ...] = ()
-    """Where its pods go."""
-
-
-class KeptPod(NamedTuple):
-    """Why a pod stays that a policy of the descheduler would evict."""
-
-    policy: str
-    reason: str
-    """What the policy says of it."""
-    code: str
-    detail: str
-
-
-class TargetReason(NamedTuple):
-    """Why a target changes, by the policy that changes it."""
-
-    policy: PolicyName
-    because: str
 
 
 class PlanBuilder:

@@ -75,18 +75,8 @@ def open_builder(
     waiting = _waiting(demand.unschedulable, table)
     for pod in asked_about:
         table.of(pod, bound=False)
-    sim = Simulation(table)
     nodes = {node.name: node for node in sorted(cluster.nodes, key=lambda n: n.name)}
-    sim.add_rows(
-        [
-            node_row(
-                node,
-                closed=name in inventory.leaving or name in inventory.interrupted,
-                volume_limits=limits.get(name, NO_LIMITS),
-            )
-            for name, node in nodes.items()
-        ]
-    )
+    sim = _with_nodes(Simulation(table), nodes, inventory, limits)
     row_of = {name: row for row, name in enumerate(nodes)}
     sim.load((pod_class, _rows(pods, row_of)) for pod_class, pods in running)
     alive, hanging = parted_by_stuck_terminating(bound, nodes, snapshot.at)
@@ -112,6 +102,26 @@ def open_builder(
     builder = PlanBuilder(view, sim, waiting, BudgetLedger(cluster.budgets), stuck_ends)
     _plan_launching(builder)
     return builder
+
+
+def _with_nodes(
+    sim: Simulation,
+    nodes: Mapping[NodeName, Node],
+    inventory: Inventory,
+    limits: Mapping[NodeName, Mapping[str, int | None]],
+) -> Simulation:
+    """The what-if cluster with a row for each node, in this order."""
+    sim.add_rows(
+        [
+            node_row(
+                node,
+                closed=name in inventory.leaving or name in inventory.interrupted,
+                volume_limits=limits.get(name, NO_LIMITS),
+            )
+            for name, node in nodes.items()
+        ]
+    )
+    return sim
 
 
 def _without(groups: Sequence[PodGroup], moving: Collection[PodKey]) -> Sequence[PodGroup]:

@@ -107,7 +107,6 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         len(plan.stuck_ends),
     )
     yield from _of_spot(plan)
-    yield from _of_headroom(plan)
     yield _of_outdated(plan)
     yield _gauge(names.NODES_HELD, "Nodes kept although a policy would go on.", len(plan.held))
     yield _gauge(
@@ -159,6 +158,7 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         cost.hourly_usd_lower_bound,
     )
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)
+    yield from _of_headroom(plan)
 
 
 def _of_spot(plan: Plan) -> Iterator[Metric]:

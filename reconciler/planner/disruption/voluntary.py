@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from reconciler.model.actions import UNNEEDED_SINCE
-from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
 from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_minimum

@@ -98,6 +98,13 @@ class Counter:
 
     def add(self, rows: IntArray, amounts: IntArray) -> None:
         """Count `amounts` more pods (or fewer) on these rows; a row may occur more than once."""
+        if len(rows) == 1:
+            # The usual case where every pod is of a kind of its own: a tenth of the time.
+            domain = int(self.topology.domain[rows[0]])
+            if domain >= 0:
+                self.counts[domain] += amounts[0]
+                self.total += int(amounts[0])
+            return
         domains = self.topology.domain[rows]
         held = domains >= 0
         counted = amounts[held]
@@ -112,6 +119,18 @@ class Counter:
         counted = self.counts[domains]
         counted[domains < 0] = 0
         return counted
+
+    @classmethod
+    def together(cls, counters: Sequence["Counter"]) -> "Counter":
+        """What several counters of one topology count, pods of several of them more than once."""
+        if len(counters) == 1:
+            return counters[0]
+        found = cls(counters[0].topology)
+        counts = counters[0].counts.copy()
+        for counter in counters[1:]:
+            counts += counter.counts
+        found._counts, found.total = counts, sum(counter.total for counter in counters)
+        return found
 
     def over_choices(self, counted: IntArray, pick: Literal["most", "least"]) -> IntArray:
         """`counted`, on uncertain rows replaced by the extreme count of what they may turn out as.

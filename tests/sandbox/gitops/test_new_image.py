@@ -39,8 +39,8 @@ class Service:
     def start(self) -> None:
         """Create it, and wait until all of its pods run."""
         team = self._team
-        size = {"cpu": "1300m", "memory": "64Mi"}
-        deploy(team, "web", {"sector": "web"}, replicas=REPLICAS, **size)
+        web = {"sector": "web"}
+        deploy(team, "web", web, cpu="1300m", memory="64Mi", replicas=REPLICAS)
         limit_disruptions(team, "web", BATCH)
         team.until(lambda: self._running() == REPLICAS, f"{REPLICAS} pods never ran")
 
@@ -52,11 +52,12 @@ class Service:
 
     def images(self) -> set[str]:
         """Images of the fleet's running instances."""
-        filters = [
-            {"Name": "tag:fleet", "Values": [FLEET]},
-            {"Name": "instance-state-name", "Values": ["running"]},
-        ]
-        found = self._team.world.ec2.describe_instances(Filters=filters)["Reservations"]
+        found = self._team.world.ec2.describe_instances(
+            Filters=[
+                {"Name": "tag:fleet", "Values": [FLEET]},
+                {"Name": "instance-state-name", "Values": ["running"]},
+            ]
+        )["Reservations"]
         return {each["ImageId"] for part in found for each in part["Instances"]}
 
     def is_whole(self, image: str) -> bool:

@@ -112,9 +112,8 @@ def test_rename_removal_and_image_reach_ec2_by_one_commit(
     """A renamed sector was not created, and a removal ended only when a person ran a pipeline."""
     primary, watch = sector("primary", "small"), Watch(team)
     team.commit(team.config(primary, small("old"), small("web", "medium")), "Two sectors")
-    size = {"cpu": str(CPU_REQUEST), "memory": "1Gi"}
-    deploy(team, "renamed", {"sector": "old"}, **size)
-    deploy(team, "moved", {"sector": "web"}, **size)
+    deploy(team, "renamed", {"sector": "old"}, cpu=str(CPU_REQUEST), memory="1Gi")
+    deploy(team, "moved", {"sector": "web"}, cpu=str(CPU_REQUEST), memory="1Gi")
     team.until(lambda: fleet_of(team, "renamed") == "old-small", "no node of the old sector")
     team.until(lambda: fleet_of(team, "moved") == "web-medium", "no medium node")
     team.until(team.is_live, "the first config never became live")

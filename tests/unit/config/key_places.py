@@ -13,7 +13,11 @@ PLACES = {
     "SpotReturn": ("spot_return: BODY", "", ("spot_return",)),
     "DisruptionBudget": ("disruption_budgets: [BODY]", "nodes: 1", ("disruption_budgets", 0)),
     "BlastRadiusLimit": ("blast_radius: BODY", "pods_per_controller: 1", ("blast_radius",)),
-    "Headroom": ("headroom: [BODY]", "sector: s", ("headroom", 0)),
+    "Headroom": (
+        "{headroom: [BODY], sectors: {s: {kind: memory, fleets: []}}}",
+        "sector: s",
+        ("headroom", 0),
+    ),
     "Interruption": ("interruption: BODY", "", ("interruption",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),
     "StuckEnds": ("stuck_ends: BODY", "", ("stuck_ends",)),
@@ -50,6 +54,8 @@ PLACES = {
 
 
 TOGETHER = {
+    ("SectorConfig", "headroom"): "sectors: {s: {kind: memory, fleets: []}}",
+    ("Headroom", "sector"): "nodes: 1",
     ("DisruptionBudget", "schedule"): "duration: 1h",
     ("DisruptionBudget", "duration"): "schedule: 0 2 * * 6",
 }

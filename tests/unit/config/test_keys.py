@@ -151,7 +151,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "per": POSITIVE_SECONDS,
     },
     "Headroom": {
-        "sector": NAME,
+        "sector": ("s", "s", "[a]", TYPE),
         "cpu": ("4", 4000, "four", TYPE),
         "memory": ("16Gi", 2**34, "-1", RANGE),
         "nodes": ("1", 1, "0", RANGE),
@@ -349,7 +349,11 @@ def test_key_refuses_a_bad_value_at_its_place(section: str, key: str) -> None:
 @pytest.mark.parametrize(("section", "key"), CASES)
 def test_key_without_a_value_is_as_good_as_no_key(section: str, key: str) -> None:
     """`max_capacity:` with nothing behind it is how people switch a limit off."""
-    if f"{key}:" in PLACES[section][1]:
+    if section == "Headroom":
+        # It would keep nothing, so one of its other keys is needed.
+        codes = [RANGE, TYPE] if key == "sector" else [RANGE]
+        assert [fault[0] for fault in found(document(section, key, ""))] == codes
+    elif f"{key}:" in PLACES[section][1]:
         code = "sector/kind" if key == "kind" else TYPE
         assert [fault[0] for fault in found(document(section, key, ""))] == [code]
     else:

@@ -7,7 +7,7 @@ from reconciler.model.actions import EvictPod
 from reconciler.model.cluster import Pod
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Placement
-from reconciler.planner.builder import KeptPod
+from reconciler.planner.decided import KeptPod
 from reconciler.planner.descheduler_settings import DeschedulerSettings, Profile
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.settling import settled_at

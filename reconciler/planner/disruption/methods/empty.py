@@ -6,7 +6,7 @@ import numpy as np
 
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Node
-from reconciler.planner.builder import Removal
+from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blockers.pods import NEEDED_BACK, at_minimum
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import taint

@@ -14,7 +14,8 @@ from reconciler.model.actions import (
 )
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetKey, PodKey
-from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import (
     instance_protection,

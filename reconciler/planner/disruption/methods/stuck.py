@@ -1,7 +1,8 @@
 """Ends stuck instances; their fleets launch others, except for a halted rolling update."""
 
 from reconciler.model.actions import TerminateInstance
-from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.stuck_ends import STUCK_CAP

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import AnyAction, DeleteNode, TerminateInstance
 from reconciler.model.cluster import Node
 from reconciler.model.ids import FleetId, FleetKey, Region
-from reconciler.planner.builder import PlanBuilder, Removal
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.decided import Removal
 from reconciler.planner.demand import FLEET
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import protection

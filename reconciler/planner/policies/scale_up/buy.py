@@ -7,10 +7,11 @@ from operator import itemgetter
 import numpy as np
 
 from reconciler.model.ids import FleetKey
-from reconciler.planner.builder import PlanBuilder, TargetReason
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.capacity.items import OfferTable, Want
 from reconciler.planner.capacity.preferring import buy_preferring
 from reconciler.planner.capacity.purchase import Purchase
+from reconciler.planner.decided import TargetReason
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.offers import offer_of, preferred_less, purchase_budget
 from reconciler.planner.placement.arrays import IntArray

@@ -1,0 +1,38 @@
+"""What policies hand to the PlanBuilder: removals, and reasons."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reconciler.model.actions import AnyAction, PolicyName
+from reconciler.model.ids import FleetKey, InstanceId, NodeName
+from reconciler.model.plan import Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """One node, or one instance that never joined, that a plan newly begins to remove."""
+
+    key: FleetKey
+    node: NodeName | None
+    """None where the instance never joined."""
+    instance: InstanceId | None = None
+    actions: tuple[AnyAction, ...]
+    placements: tuple[Placement, ...] = ()
+    """Where its pods go."""
+
+
+class KeptPod(NamedTuple):
+    """Why a pod stays that a policy of the descheduler would evict."""
+
+    policy: str
+    reason: str
+    """What the policy says of it."""
+    code: str
+    detail: str
+
+
+class TargetReason(NamedTuple):
+    """Why a target changes, by the policy that changes it."""
+
+    policy: PolicyName
+    because: str

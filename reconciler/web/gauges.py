@@ -149,6 +149,11 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
     yield _of_fleets(
         names.FLEET_LAUNCHING, "Nodes still to join.", ((f, f.launching) for f in plan.fleets)
     )
+    yield from _of_cost(plan)
+    yield from _of_headroom(plan)
+
+
+def _of_cost(plan: Plan) -> Iterator[Metric]:
     cost = plan.cost
     yield _gauge(names.COST_BEFORE, "Hourly cost of the old targets.", cost.hourly_usd_before)
     yield _gauge(names.COST_AFTER, "Hourly cost of the new targets.", cost.hourly_usd_after)
@@ -158,7 +163,6 @@ def _of_plan(plan: Plan) -> Iterator[Metric]:
         cost.hourly_usd_lower_bound,
     )
     yield _gauge(names.COST_GAP, "(after - lower bound) / after.", cost.gap)
-    yield from _of_headroom(plan)
 
 
 def _of_spot(plan: Plan) -> Iterator[Metric]:

@@ -39,11 +39,12 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """What `reconciler plan` is asked to explain."""
+    """What is to be explained."""
 
     pods: tuple[str, ...] = ()
     """`namespace/name` each."""
     nodes: tuple[str, ...] = ()
+    fleets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +140,16 @@ def explained(
     """The answers to questions about a plan.
 
     Raises:
-        UsageError: There is no such pod or node.
+        UsageError: There is no such pod, node or fleet.
     """
-    return explain(snapshot, settings, made, pods=questions.pods, nodes=questions.nodes)
+    return explain(
+        snapshot,
+        settings,
+        made,
+        pods=questions.pods,
+        nodes=questions.nodes,
+        fleets=questions.fleets,
+    )
 
 
 def group_names(settings: PlannerSettings) -> frozenset[str]:

@@ -34,6 +34,8 @@ COMMANDS: Final = {
     "sandbox": "Embedded AWS and a simulated cluster on loopback.",
     "demo": "The main job end to end in the sandbox, narrated.",
     "status": "What the running reconciler is doing and why.",
+    "explain": "Why a pod waits, why a node stays, why a fleet has its size.",
+    "completion": "Print a completion script for bash, zsh or fish.",
 }
 """Name and one-line help, in the order in which `--help` lists them."""
 

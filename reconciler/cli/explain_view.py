@@ -7,10 +7,11 @@ from reconciler.model.plan import Plan
 from reconciler.planner.explain.answers import (
     Changes,
     Explanations,
+    FleetExplanation,
     NodeExplanation,
     PodExplanation,
 )
-from reconciler.records.explanations import encode_explained_plan
+from reconciler.records.explanations import encode_explained_plan, encode_explanations
 from reconciler.records.plan import action_to_json
 
 
@@ -19,10 +20,20 @@ def print_explained(plan: Plan, explanations: Explanations, *, as_json: bool) ->
     if as_json:
         sys.stdout.write(encode_explained_plan(plan, explanations).decode())
         return
+    print_explanations(explanations, as_json=False)
+
+
+def print_explanations(explanations: Explanations, *, as_json: bool) -> None:
+    """The explanations alone."""
+    if as_json:
+        sys.stdout.write(encode_explanations(explanations).decode())
+        return
     for pod in explanations.pods:
         _pod(pod)
     for node in explanations.nodes:
         _node(node)
+    for fleet in explanations.fleets:
+        _fleet(fleet)
 
 
 def _pod(pod: PodExplanation) -> None:
@@ -56,4 +67,25 @@ def _node(node: NodeExplanation) -> None:
     if node.actions:
         rows = [(action_to_json(a)["action"], a.policy, a.because) for a in node.actions]
         print_table(("action", "policy", "because"), rows)
+    sys.stdout.write("\n")
+
+
+def _fleet(fleet: FleetExplanation) -> None:
+    plan = fleet.plan
+    sys.stdout.write(
+        f"Fleet {plan.fleet} in {plan.region}: {fleet.verdict}: {fleet.because}.\n"
+        f"Target {plan.current} -> {plan.target} (min {plan.min}, "
+        f"max {'none' if plan.max is None else plan.max}), {plan.joined} joined, "
+        f"{plan.launching} launching, {plan.state}; {fleet.hourly_usd:.4f} USD per hour.\n"
+    )
+    if fleet.pods:
+        sys.stdout.write(f"Pending pods that get a place on it: {fleet.pods}.\n")
+    if fleet.nodes:
+        counts = ", ".join(f"{count} {code}" for code, count in fleet.nodes.items())
+        sys.stdout.write(f"Its nodes: {counts} (reconciler explain node says more).\n")
+    if fleet.refused:
+        counts = ", ".join(f"{count} {code}" for code, count in fleet.refused.items())
+        sys.stdout.write(f"Pods without a place that it does not take: {counts}.\n")
+    if plan.update is not None:
+        sys.stdout.write(f"Rolling update: {plan.update.state}, {plan.update.because}.\n")
     sys.stdout.write("\n")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from reconciler import __version__
-from reconciler.cli import commands, verbosity
+from reconciler.cli import commands, completion, verbosity
 from reconciler.model.errors import ConfigError, ReconcilerError
 
 EXIT_FAILED: Final = 1
@@ -34,7 +34,7 @@ def _root(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
+            "--version", "-V", help="Print the version.", callback=_print_version, is_eager=True
         ),
     ] = False,
 ) -> None:
@@ -73,6 +73,7 @@ def run(argv: Sequence[str]) -> int:
         The exit code: 0 done, 1 failed, 2 wrong usage or invalid config, 130 interrupted.
     """
     verbosity.reset()
+    completion.prepare()
     try:
         code = build().main(args=list(argv), prog_name="reconciler", standalone_mode=False)
         sys.stdout.flush()

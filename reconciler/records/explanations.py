@@ -9,10 +9,11 @@ from reconciler.model.plan import Placement, Plan
 from reconciler.planner.explain.answers import (
     Explanations,
     FleetAnswer,
+    FleetExplanation,
     NodeExplanation,
     PodExplanation,
 )
-from reconciler.records.plan import action_to_json, plan_to_json
+from reconciler.records.plan import action_to_json, fleet_to_json, plan_to_json
 
 Json = dict[str, Any]
 
@@ -24,9 +25,16 @@ def encode_explained_plan(plan: Plan, explanations: Explanations) -> bytes:
     return orjson.dumps(document, option=options)
 
 
+def encode_explanations(explanations: Explanations) -> bytes:
+    """The explanations alone, indented, newline at the end."""
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE | orjson.OPT_INDENT_2
+    return orjson.dumps(explanations_to_json(explanations), option=options)
+
+
 def explanations_to_json(explanations: Explanations) -> Json:
-    """`{"pods": […], "nodes": […]}`, each in the order of the questions."""
+    """`{"pods": […], "nodes": […], "fleets": […]}`, each in the order of the questions."""
     return {
+        "fleets": [_fleet_size(each) for each in explanations.fleets],
         "pods": [_pod(each) for each in explanations.pods],
         "nodes": [_node(each) for each in explanations.nodes],
     }
@@ -66,6 +74,17 @@ def _fleet(answer: FleetAnswer) -> Json:
         "code": answer.code,
         "detail": answer.detail,
         "ways": [list(way) for way in answer.ways],
+    }
+
+
+def _fleet_size(fleet: FleetExplanation) -> Json:
+    return fleet_to_json(fleet.plan) | {
+        "verdict": fleet.verdict,
+        "because": fleet.because,
+        "hourly_usd": fleet.hourly_usd,
+        "pods": fleet.pods,
+        "nodes": dict(fleet.nodes),
+        "refused": dict(fleet.refused),
     }
 
 

@@ -61,7 +61,7 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
         "held": [_held(each) for each in plan.held],
         "unplaceable": [_unplaceable(each, home) for each in plan.unplaceable],
         "ignored": [_ignored(each) for each in plan.ignored],
-        "fleets": [_fleet(each) for each in plan.fleets],
+        "fleets": [fleet_to_json(each) for each in plan.fleets],
         "cost": _cost(plan.cost),
         "binding": binding_to_json(plan.binding),
         "clock_skew_seconds": plan.clock_skew_seconds,
@@ -213,7 +213,8 @@ def _ignored(ignored: Ignored) -> Json:
     return kept | {"code": ignored.code}
 
 
-def _fleet(fleet: FleetPlan) -> Json:
+def fleet_to_json(fleet: FleetPlan) -> Json:
+    """One fleet of the plan."""
     removal = {"removal": fleet.removal} if fleet.removal else {}
     return {
         "fleet": fleet.fleet,

@@ -1,5 +1,6 @@
 """`reconciler plan --explain` and `--explain-node` as users call them."""
 
+import json
 from typing import Any
 
 import pytest
@@ -98,3 +99,48 @@ def test_answers_are_the_same_bytes_every_time(desk: Desk) -> None:
     """An answer that changes from run to run convinces nobody."""
     args = ("--cluster", cluster(desk, LARGE, node("n1")), "--explain", "ns/large")
     assert desk.plan(*args).out == desk.plan(*args).out
+
+
+def test_explain_pod_and_node_are_the_answers_alone(desk: Desk) -> None:
+    """Whoever asks about one pod does not look for it in a plan."""
+    file = cluster(desk, node("n1"), pod("runs", node="n1"), LARGE)
+    asked = (
+        "--config",
+        str(desk.folder / "sectors.yaml"),
+        "--cluster",
+        file,
+        "--now",
+        "2026-01-31T12:00:00Z",
+    )
+    said = json.loads(desk.command("explain", "pod", "ns/large", "ns/runs", *asked).out)
+    assert [each["verdict"] for each in said["pods"]] == ["unplaceable", "running"]
+    assert said["nodes"] == said["fleets"] == []
+    said = json.loads(desk.command("explain", "node", "n1", *asked).out)
+    assert said["nodes"][0]["node"] == "n1"
+    table = desk.command("explain", "pod", "ns/large", *asked, "--output", "table").out
+    assert table.startswith("Pod ns/large: unplaceable: none of 4 fleets takes it")
+
+
+def test_explain_fleet_says_why_it_has_its_size(desk: Desk) -> None:
+    """A target that nobody can explain is lowered by hand at 3 a.m."""
+    waiting = pod("waits", spec={"nodeSelector": {"size": "std"}})
+    file = cluster(desk, waiting, LARGE)
+    asked = ("--config", str(desk.folder / "sectors.yaml"), "--cluster", file)
+    done = desk.command("explain", "fleet", "primary-std", *asked)
+    said = json.loads(done.out)["fleets"]
+    assert [each["fleet"] for each in said] == ["primary-std", "primary-std"]
+    grows = said[0]
+    assert (grows["verdict"], grows["target"], grows["pods"]) == ("grows", 1, 1)
+    assert grows["because"] == "1 pending pod needs 1 more node"
+    assert grows["refused"] == {"node-selector": 1}
+    assert said[1]["verdict"] == "stays"
+    table = desk.command("explain", "fleet", "primary-std", *asked, "--output", "table").out
+    assert "Fleet primary-std in " in table
+
+
+def test_fleet_that_is_not_there_is_one_line(desk: Desk) -> None:
+    """With the nearest name, as for pods and nodes."""
+    asked = ("--config", str(desk.folder / "sectors.yaml"), "--cluster", cluster(desk))
+    done = desk.command("explain", "fleet", "primary-sdt", *asked)
+    assert done.code == 2
+    assert "there is no fleet primary-sdt (did you mean primary-std?)" in done.err

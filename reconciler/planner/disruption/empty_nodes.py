@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.grace_periods import idle_seconds_required
 from reconciler.planner.disruption.blockers.nodes import first_blocker, irreplaceable_pod
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
@@ -14,6 +15,7 @@ from reconciler.planner.disruption.drains.timers import start_timer
 from reconciler.planner.fleets.inventory import FleetStatus, is_joining
 from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.text import duration
+from reconciler.planner.view import ClusterView
 
 Eligible = tuple[timedelta, Node, FleetStatus]
 
@@ -56,6 +58,7 @@ def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> ti
         first_blocker(view, node, status)
         or irreplaceable_pod(context.judge(status.settings), view.pods_on.get(node.name, []))
         or context.sets.blocker(node.name)
+        or _awaits_a_batch(view, node, status)
     )
     if found is not None:
         builder.block(node, *found)
@@ -77,6 +80,21 @@ def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> ti
             context.wait(node.name, mark=noted is not None)
         return None
     return idle
+
+
+def _awaits_a_batch(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | None:
+    """That pods come to the node from nodes that a rolling update replaces.
+
+    Ended as idle, it would be asked for again, and again, until those pods may be moved.
+    """
+    update = view.inventory.updates.get(status.key)
+    if update is None or all(node.name != new.name for new in update.successors):
+        return None
+    return Blocker(
+        "rolling-update",
+        f"the pods of nodes that the rolling update to version {update.version} replaces are to "
+        "come to it",
+    )
 
 
 def _spares(eligible: Sequence[Eligible], outdated: Collection[NodeName]) -> frozenset[NodeName]:

@@ -9,6 +9,7 @@ from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.move_cost import moves_and_saving
 from reconciler.planner.disruption.blockers.pods import IN_USE, NEEDED_BACK, at_minimum
+from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidates import (
     Candidate,
     examined,
@@ -235,15 +236,13 @@ def _limit(
     view, settings = context.view, candidate.status.settings.scale_in
     if view.row_of[candidate.node.name] in simulator.receiving:
         return IN_USE
-    settles = candidate.settles_for(view.at)
+    settling = candidate.settles_for(view.at)
     if not (decided or candidate.unneeded_long_enough(view.at)):
         waits = timedelta(seconds=settings.unneeded_seconds)
         waits -= view.at - (candidate.since or view.at)
         return Blocker("unneeded-time", f"{candidate.because}; {duration(waits)} to go")
-    if settles is not None:
-        return Blocker(
-            "settling", f"a pod was placed there a short time ago; {duration(settles)} to go"
-        )
+    if settling is not None:
+        return settles(settling)
     found = lasting_blocker(context, candidate)
     if found is not None:
         return found

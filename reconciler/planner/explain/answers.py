@@ -6,10 +6,11 @@ from typing import Literal
 from reconciler.model.actions import AnyAction
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, Region
-from reconciler.model.plan import Placement
+from reconciler.model.plan import FleetPlan, Placement
 
 PodVerdict = Literal["running", "placed", "unplaceable", "ignored"]
 NodeVerdict = Literal["kept", "held", "leaves", "used", "foreign"]
+FleetVerdict = Literal["grows", "shrinks", "stays", "unavailable"]
 Changes = tuple[str, ...]
 """Things to change together, in words."""
 
@@ -60,8 +61,27 @@ class NodeExplanation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FleetExplanation:
+    """Why a fleet has the size that the plan gives it."""
+
+    plan: FleetPlan
+    """Its figures."""
+    verdict: FleetVerdict
+    because: str
+    hourly_usd: float
+    """What its target costs."""
+    pods: int
+    """Pods that wait and get a place on its new or launching nodes."""
+    nodes: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
+    """Its nodes, counted by the code of why each stays or goes."""
+    refused: FrozenMap[str, int] = FrozenMap()  # noqa: RUF009 - an immutable value
+    """Pods that find no place anywhere, counted by why this fleet takes them not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanations:
     """Everything that was asked, in the order in which it was asked."""
 
     pods: tuple[PodExplanation, ...] = ()
     nodes: tuple[NodeExplanation, ...] = ()
+    fleets: tuple[FleetExplanation, ...] = ()

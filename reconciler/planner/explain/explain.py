@@ -5,10 +5,12 @@ from difflib import get_close_matches
 
 from reconciler.model.cluster import NO_RESOURCES, Node, Pod, PodSpec
 from reconciler.model.errors import UsageError
-from reconciler.model.ids import PodKey
+from reconciler.model.ids import FleetKey, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.explain.answers import Explanations
+from reconciler.planner.explain.fleets import explain_fleet
 from reconciler.planner.explain.nodes import explain_node
 from reconciler.planner.explain.pods import explain_pod, question, variants
 from reconciler.planner.opening import open_builder
@@ -23,8 +25,9 @@ def explain(
     *,
     pods: Sequence[str] = (),
     nodes: Sequence[str] = (),
+    fleets: Sequence[str] = (),
 ) -> Explanations:
-    """Explain what a plan does about some pods and nodes.
+    """Explain what a plan does about some pods, nodes and fleets.
 
     Args:
         snapshot: What the plan was made from.
@@ -32,18 +35,21 @@ def explain(
         made: The plan.
         pods: `namespace/name` each.
         nodes: Node names.
+        fleets: Names of fleets; one that is in several regions is explained in each.
 
     Raises:
-        UsageError: The snapshot has no such pod or node.
+        UsageError: The snapshot has no such pod or node, or the config no such fleet.
     """
     asked_pods = [_pod(snapshot, name) for name in pods]
     asked_nodes = [_node(snapshot, name) for name in nodes]
     opened = open_builder(snapshot, settings, asked_pods).view
     questions = [question(opened, pod) for pod in asked_pods]
     builder = decide(snapshot, settings, variants(questions))
+    keys = [key for name in fleets for key in _fleets(builder, name)]
     return Explanations(
         pods=tuple(explain_pod(builder, made, asked) for asked in questions),
         nodes=tuple(explain_node(builder, made, node) for node in asked_nodes),
+        fleets=tuple(explain_fleet(builder, made, key) for key in keys),
     )
 
 
@@ -69,3 +75,13 @@ def _node(snapshot: Snapshot, name: str) -> Node:
     near = get_close_matches(name, [node.name for node in snapshot.cluster.nodes], n=1)
     hint = f"did you mean {near[0]}?" if near else ""
     raise UsageError("--explain-node", f"there is no node {name}", hint)
+
+
+def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
+    """The fleet in each of its regions, the preferred first."""
+    found = [s for s in builder.view.inventory.fleets if s.key.name == name]
+    if found:
+        return [s.key for s in sorted(found, key=lambda s: s.settings.regions.index(s.key.region))]
+    near = get_close_matches(name, sorted({key.name for key in builder.view.statuses}), n=1)
+    hint = f"did you mean {near[0]}?" if near else ""
+    raise UsageError("explain fleet", f"there is no fleet {name}", hint)

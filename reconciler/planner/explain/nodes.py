@@ -38,7 +38,7 @@ def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanatio
     """The answer, from a finished plan."""
     view = builder.view
     key = view.inventory.fleet_of_node.get(node.name)
-    verdict, code, because = _verdict(builder, made, node)
+    verdict, code, because = verdict_of(builder, made, node)
     busy = counted(view.pods_on.get(node.name, ()))
     stays = builder.on_demand.get(node.name)
     if stays is not None and verdict != "leaves" and stays.detail != because:
@@ -71,7 +71,8 @@ def _actions(made: Plan, name: NodeName) -> tuple[AnyAction, ...]:
     return tuple(a for a in made.actions if not isinstance(a, SetCapacity) and a.node == name)
 
 
-def _verdict(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
+def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdict, str, str]:
+    """Whether it stays, the code of why, and the same in words."""
     view = builder.view
     name = node.name
     ours = view.inventory.fleet_of_node.keys() | view.inventory.orphans.nodes

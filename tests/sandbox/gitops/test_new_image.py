@@ -3,15 +3,13 @@
 import time
 from typing import Any
 
-import pytest
-
 from reconciler.sandbox.faults.script import FaultScript
 from tests.asked import rounds
-from tests.sandbox.gitops.team import Team
+from tests.sandbox.gitops.team import Team, sector
 from tests.sandbox.gitops.workloads import deploy, limit_disruptions
 from tests.terraform.needs import needs_provider, real_terraform
 
-pytestmark = [real_terraform, pytest.mark.timeout(rounds(600, 2400))]
+pytestmark = real_terraform
 NODES, BATCH = rounds(3, 40), rounds(2, 4)
 REPLICAS = 2 * NODES
 FLEET = "web-small"
@@ -20,12 +18,13 @@ instance_init_time: 30s
 disruption_budgets: [{{nodes: {BATCH}}}]
 rolling_update: {{enabled: true, max_batch: {BATCH}, pause: 0s, canary_time: 2s}}
 """
-SECTOR = f"""\
+WEB = f"""\
   web:
     kind: memory
     fleets:
     - {{size: small, min_capacity: {NODES}, max_capacity: {2 * NODES}}}
 """
+SECTORS = (sector("primary", "small"), WEB)
 
 
 class Service:
@@ -74,8 +73,13 @@ class Service:
 
 
 def _takes_pods(node: Any) -> bool:
-    ready = any(c.type == "Ready" and c.status == "True" for c in node.status.conditions)
+    ready = any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
     return ready and not any(t.effect == "NoSchedule" for t in node.spec.taints or ())
+
+
+def _config(team: Team, image: str) -> str:
+    made = team.config(*SECTORS, top=TOP, ami=image)
+    return made.replace("idle_threshold: 2s", "idle_threshold: 2s, settle_time: 1s")
 
 
 def _images(team: Team) -> list[str]:
@@ -96,12 +100,12 @@ def test_commit_rolls_a_new_image_out_and_halts_a_broken_one(
     """A commit, and nothing by hand; the service has its nodes and its pods at every moment."""
     old, new, broken, mended = _images(team)[:4]
     team.until(team.is_live, "the first config never became live")
-    team.commit(team.config(SECTOR, top=TOP, ami=old), "A service")
+    team.commit(_config(team, old), "A service")
     team.until(lambda: team.is_live() and len(team.nodes_of(FLEET)) == NODES, "nodes not there")
     service = Service(team)
     service.start()
 
-    began = team.commit(team.config(SECTOR, top=TOP, ami=new), "A new image")
+    began = team.commit(_config(team, new), "A new image")
     team.until(lambda: service.is_whole(new) and team.is_live(), "the image was not rolled out")
     took_seconds = time.monotonic() - began
     assert service.fewest_nodes >= NODES
@@ -112,14 +116,14 @@ def test_commit_rolls_a_new_image_out_and_halts_a_broken_one(
         FaultScript.model_validate({"aws": {"launches": [{"joins": False, "image": broken}]}})
     )
     ended = len(_ended(team))
-    team.commit(team.config(SECTOR, top=TOP, ami=broken), "An image that does not boot")
+    team.commit(_config(team, broken), "An image that does not boot")
     team.until(lambda: _states(team)[-1] == "halted", "the update was not halted")
     team.until(lambda: service.look() == {new}, "the node that never joined was not ended")
     team.until(lambda: team.world.targets()[FLEET] == NODES, "the target is not as it was")
     assert len(_ended(team)) == ended + 1, "more than the canary went"
     assert service.fewest_nodes >= NODES
 
-    team.commit(team.config(SECTOR, top=TOP, ami=mended), "A mended image")
+    team.commit(_config(team, mended), "A mended image")
     team.until(lambda: service.is_whole(mended), "the next image was not rolled out")
     assert service.fewest_nodes >= NODES
     assert service.fewest_pods >= REPLICAS - BATCH
@@ -131,9 +135,10 @@ def test_commit_rolls_a_new_image_out_and_halts_a_broken_one(
 
 
 def _states(team: Team) -> list[str]:
-    return [str(each["state"]) for each in team.program.events("rolling_update")] or [""]
+    events = [e for e in team.program.events("rolling_update") if e["fleet"] == FLEET]
+    return [str(each["state"]) for each in events] or [""]
 
 
 def _ended(team: Team) -> list[dict[str, Any]]:
-    applied = team.program.events("action_applied")
+    applied = [e for e in team.program.events("action_applied") if e["fleet"] == FLEET]
     return [each for each in applied if each["action"] == "terminate-instance"]

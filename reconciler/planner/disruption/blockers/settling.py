@@ -11,7 +11,9 @@ from datetime import datetime, timedelta
 from reconciler.model.actions import PolicyName
 from reconciler.model.cluster import Pod
 from reconciler.model.counted import counts
+from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.settings import ScaleInSettings
+from reconciler.planner.text import duration
 
 
 def settled_at(
@@ -36,3 +38,8 @@ def last_bound(pods: Iterable[Pod]) -> datetime | None:
     """When the last of the pods came to its node; None when nothing tells."""
     bound = (pod.started_at or pod.created_at for pod in pods if counts(pod))
     return max((at for at in bound if at is not None), default=None)
+
+
+def settles(left: timedelta) -> Blocker:
+    """That a node's pods may be moved only in a while."""
+    return Blocker("settling", f"a pod was placed there a short time ago; {duration(left)} to go")

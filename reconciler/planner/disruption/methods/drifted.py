@@ -4,15 +4,17 @@
 are chosen for a batch, new nodes are asked for, and the nodes whose time has come are drained.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Final
 
 from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node
+from reconciler.model.ids import NodeName
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import movable
+from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, rests_until
@@ -49,7 +51,7 @@ def propose(run: VoluntaryRun) -> None:
         if update.batch:
             _ask(context, status, update)
         elif update.batch_max:
-            _begin(context, status, update)
+            _begin(run, status, update)
     run.drain(selects)
 
 
@@ -98,19 +100,20 @@ def _ask(context: DisruptionContext, status: FleetStatus, update: Update) -> Non
             context.builder.block(context.view.nodes[name], *why)
 
 
-def _begin(context: DisruptionContext, status: FleetStatus, update: Update) -> None:
+def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     """Choose the nodes of the next batch; new nodes are asked for when the marks are seen.
 
     In one plan both could be done twice: a crash between the two leaves a purchase without a mark.
     """
-    number, most = 0, update.batch_max
+    context, number, most = run.context, 0, update.batch_max
+    settling = _settling(run)
     closed = no_successor(context, status)
     if closed is not None:
         most = min(most, update.spare)
     for node in _in_order(context, status, update):
         if number == most:
             break
-        why = _blocker(context, node, status)
+        why = settling.get(node.name) or _blocker(context, node, status)
         why = why or context.budgets.blocker(status.key, "drifted")
         if why is not None:
             context.builder.block(node, *why)
@@ -123,6 +126,16 @@ def _begin(context: DisruptionContext, status: FleetStatus, update: Update) -> N
     if closed is not None and number == 0:
         for name in sorted(update.old):
             context.builder.block(context.view.nodes[name], *closed)
+
+
+def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
+    """Nodes whose pods may not be moved yet: a new node would be paid for, and stand idle."""
+    found = {}
+    for candidate in run.candidates:
+        left = candidate.settles_for(run.context.view.at)
+        if left is not None:
+            found[candidate.node.name] = settles(left)
+    return found
 
 
 def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -> Iterator[Node]:

@@ -16,7 +16,7 @@ from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
 from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import IN_USE, movable
-from reconciler.planner.disruption.blockers.settling import settled_at
+from reconciler.planner.disruption.blockers.settling import settled_at, settles
 from reconciler.planner.disruption.candidates import Candidate, lasting_blocker
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.idleness import is_empty
@@ -212,10 +212,9 @@ class _Search:
             policy=POLICY,
             because=f"spot nodes have room for its {count}",
         )
-        settles = candidate.settles_for(view.at)
-        if settles is not None:
-            detail = f"a pod was placed there a short time ago; {duration(settles)} to go"
-            return Blocker("settling", detail)
+        settling = candidate.settles_for(view.at)
+        if settling is not None:
+            return settles(settling)
         found = lasting_blocker(context, candidate)
         return found or context.budgets.blocker(key, POLICY) or candidate
 

@@ -8,6 +8,7 @@ import pytest
 from reconciler.model.actions import (
     DRAIN_STARTED,
     ROLLING_UPDATE,
+    UNNEEDED_SINCE,
     EvictPod,
     TaintNode,
     TerminateInstance,
@@ -118,6 +119,32 @@ def test_second_node_of_a_batch_waits_for_the_second_new_node() -> None:
     assert kept(made)["b"] == "replacement"
     made = made_of(*objects, node("c", 60), node("d", 60), node("p", 9000), new="c d p")
     assert drained(made) == ["a", "b"]
+
+
+def test_idle_new_node_waits_for_the_pods_of_its_batch() -> None:
+    """It would be ended as idle and asked for again, every few seconds, until a pod may move."""
+    idle = {UNNEEDED_SINCE: rfc3339(ago(9000))}
+    new = node("c", 590, annotations=idle)
+    settling = on("a", started_at=ago(60))
+    made = made_of(node("a", mark=1), node("b"), settling, full("b"), new, new="c")
+    assert kept(made)["a"] == "settling"
+    assert kept(made)["c"] == "rolling-update"
+    assert drained(made) == []
+    assert [a for a in made.actions if isinstance(a, TerminateInstance)] == []
+
+
+def test_idle_new_node_beyond_the_batch_goes() -> None:
+    """A fleet must not stay larger for ever because it was updated."""
+    idle = {UNNEEDED_SINCE: rfc3339(ago(9000))}
+    objects = [node("b", 7200), full("b"), node("c", 7000, annotations=idle)]
+    assert drained(made_of(*objects, new="b c")) == ["c"]
+
+
+def test_node_whose_pods_still_settle_is_not_chosen_for_a_batch() -> None:
+    """Its new node would be paid for while nothing may be moved there."""
+    settling = on("b", started_at=ago(60))
+    made = made_of(node("a"), node("b", 7200), full("a"), settling)
+    assert marked(made) == {"a": "8/1"}
 
 
 def test_drained_node_is_ended_with_its_part_of_the_target() -> None:

@@ -1,0 +1,90 @@
+"""The options of commands that plan: from live APIs, or offline from files."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reconciler.config.loader import DEFAULT_FILE
+from reconciler.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.bootstrap.planning import PlanRequest
+
+ConfigOption = Annotated[str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")]
+ConfigArgument = Annotated[
+    str | None, typer.Argument(metavar="[FILE]", help="The same as --config.", show_default=False)
+]
+ClusterOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE...", help="Kubernetes objects as kubectl prints them as JSON."),
+]
+AwsOption = Annotated[
+    list[str] | None, typer.Option(metavar="FILE...", help="Answers of the AWS CLI.")
+]
+NowOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="The clock, RFC 3339; default: now.")
+]
+ClusterNameOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over it.")]
+RegionsOption = Annotated[str | None, typer.Option(help="Regions, the preferred first.")]
+KubeconfigOption = Annotated[str | None, typer.Option(help="For planning from the live API.")]
+PodNamespaceOption = Annotated[str | None, typer.Option(help="Only its pods are demand.")]
+LeaseNamespaceOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Whose Lease counts when there are several."),
+]
+CatalogueOption = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
+]
+
+
+def config_of(option: str, argument: str | None) -> str:
+    """The config that is meant, by option or as an argument.
+
+    Raises:
+        UsageError: They name different ones.
+    """
+    if argument is None:
+        return option
+    if option not in {DEFAULT_FILE, argument}:
+        raise UsageError(
+            "--config", f"names {option}, and the argument {argument}", "give one of them"
+        )
+    return argument
+
+
+def request_of(
+    config: str,
+    cluster: list[str] | None,
+    aws: list[str] | None,
+    now: str | None,
+    **flags: str | None,
+) -> "PlanRequest":
+    """What is to be planned; the keywords are flags, `_` for `-`."""
+    from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
+
+    return planning.PlanRequest(
+        config=config,
+        flags={name.replace("_", "-"): value for name, value in flags.items()},
+        cluster_files=tuple(cluster or ()),
+        aws_files=tuple(aws or ()),
+        now=_moment(now),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    """An RFC 3339 time with an offset.
+
+    Raises:
+        UsageError: It is not one.
+    """
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise UsageError("--now", f"{text!r} is not a time", "for example 2026-01-31T12:00:00Z")
+    return moment

@@ -1,0 +1,74 @@
+"""Why a fleet has the size that the plan gives it."""
+
+from collections import Counter
+
+from reconciler.model.actions import SetCapacity, TerminateInstance
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import FleetKey
+from reconciler.model.plan import FleetPlan, Plan
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.explain.answers import FleetExplanation, FleetVerdict
+from reconciler.planner.explain.nodes import verdict_of
+from reconciler.planner.money import usd
+from reconciler.planner.text import counted_noun
+
+
+def explain_fleet(builder: PlanBuilder, made: Plan, key: FleetKey) -> FleetExplanation:
+    """The answer, from a finished plan."""
+    status = builder.view.statuses[key]
+    planned = next(f for f in made.fleets if (f.fleet, f.region) == (key.name, key.region))
+    verdicts = [verdict_of(builder, made, node) for node in status.nodes]
+    nodes = Counter(code for _, code, _ in verdicts)
+    refused = Counter(
+        reason.code
+        for pod in made.unplaceable
+        for reason in pod.reasons
+        if (reason.fleet, reason.region) == (key.name, key.region)
+    )
+    verdict, because = _verdict(builder, made, key, planned, nodes)
+    price = builder.view.offers[key].nano_usd_per_hour
+    return FleetExplanation(
+        plan=planned,
+        verdict=verdict,
+        because=because,
+        hourly_usd=usd(planned.target * price),
+        pods=sum((p.fleet, p.region) == (key.name, key.region) for p in made.placements),
+        nodes=FrozenMap(sorted(nodes.items())),
+        refused=FrozenMap(sorted(refused.items())),
+    )
+
+
+def _verdict(
+    builder: PlanBuilder, made: Plan, key: FleetKey, planned: FleetPlan, nodes: Counter[str]
+) -> tuple[FleetVerdict, str]:
+    here = (planned.fleet, planned.region)
+    for action in made.actions:
+        if isinstance(action, SetCapacity) and (action.fleet, action.region) == here:
+            return _direction(planned), action.because
+    leaving = [
+        action
+        for action in made.actions
+        if isinstance(action, TerminateInstance) and (action.fleet, action.region) == here
+    ]
+    if leaving:
+        reasons = "; ".join(sorted({action.because for action in leaving}))
+        return _direction(planned), f"{counted_noun(len(leaving), 'node')} of it end: {reasons}"
+    if planned.removal:
+        return "stays", f"it is to go: {planned.removal}"
+    if planned.unavailable:
+        return "unavailable", planned.unavailable
+    if planned.max is not None and planned.target >= planned.max and planned.max:
+        return "stays", f"it is at its max_capacity of {planned.max}"
+    staying = ", ".join(f"{count} {code}" for code, count in sorted(nodes.items()))
+    because = "no pod that waits needs more of it"
+    if builder.view.statuses[key].min >= planned.target:
+        because += f", and it is at its min_capacity of {planned.min}"
+    elif staying:
+        because += f"; its nodes: {staying}"
+    return "stays", because
+
+
+def _direction(planned: FleetPlan) -> FleetVerdict:
+    if planned.target > planned.current:
+        return "grows"
+    return "shrinks" if planned.target < planned.current else "stays"

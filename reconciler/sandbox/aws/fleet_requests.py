@@ -5,6 +5,7 @@ Parameters come by botocore's names (`TargetCapacitySpecification`), already typ
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from reconciler.sandbox.aws.errors import Ec2Fault
@@ -117,7 +118,9 @@ def parse_pools(configs: Sequence[Parameters], places: Places) -> tuple[Pool, ..
         data = places.template_data(ref)
         for override in config.get("Overrides") or [{}]:
             for zone, subnet_id in _zones(override, data, places):
-                pools.append(_pool(ref, {**data, **override}, zone, subnet_id, len(pools)))
+                pool = _pool(ref, {**data, **override}, zone, subnet_id, len(pools))
+                # What the override leaves open is that of the version at the time of each launch.
+                pools.append(replace(pool, image_id=override.get("ImageId")))
     return tuple(pools)
 
 
@@ -144,7 +147,7 @@ def _pool(
         weight=float(override.get("WeightedCapacity") or 1),
         priority=float("inf") if priority is None else float(priority),
         max_price=override.get("MaxPrice"),
-        image_id=override.get("ImageId"),
+        image_id=None,
         order=order,
     )
 

@@ -150,12 +150,13 @@ def test_launch_template_change_reaches_new_instances_only(
     ec2: "EC2Client", make_fleet: MakeFleet, template: str
 ) -> None:
     """Rolling updates tell old nodes from new ones by this tag."""
+    image = ec2.describe_images(Owners=["amazon"])["Images"][-1]["ImageId"]
     fleet = make_fleet(1)
     old = members(ec2, fleet)
     ec2.create_launch_template_version(
         LaunchTemplateId=template,
         SourceVersion="1",
-        LaunchTemplateData={"ImageId": "ami-0123456789abcdef0", "UserData": "bmV3"},
+        LaunchTemplateData={"ImageId": image, "UserData": "bmV3"},
     )
     set_target(ec2, fleet, 2)
     new = [i for i in members(ec2, fleet) if i not in old]
@@ -168,6 +169,8 @@ def test_launch_template_change_reaches_new_instances_only(
     assert [tag["Value"] for tag in tags] == ["2"]
     attribute = ec2.describe_instance_attribute(InstanceId=new[0], Attribute="userData")
     assert attribute["UserData"]["Value"] == "bmV3"
+    (found,) = ec2.describe_instances(InstanceIds=new)["Reservations"]
+    assert found["Instances"][0]["ImageId"] == image
 
 
 def test_modify_fleet_replaces_configs_and_context(

@@ -136,8 +136,10 @@ def test_idle_new_node_waits_for_the_pods_of_its_batch() -> None:
 def test_idle_new_node_beyond_the_batch_goes() -> None:
     """A fleet must not stay larger for ever because it was updated."""
     idle = {UNNEEDED_SINCE: rfc3339(ago(9000))}
-    objects = [node("b", 7200), full("b"), node("c", 7000, annotations=idle)]
-    assert drained(made_of(*objects, new="b c")) == ["c"]
+    made = made_of(
+        node("b", 7200), full("b"), node("c", 7000, annotations=idle), new="b c", target=2
+    )
+    assert drained(made) == ["c"]
 
 
 def test_node_whose_pods_still_settle_is_not_chosen_for_a_batch() -> None:

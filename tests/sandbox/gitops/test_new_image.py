@@ -140,5 +140,5 @@ def _states(team: Team) -> list[str]:
 
 
 def _ended(team: Team) -> list[dict[str, Any]]:
-    applied = [e for e in team.program.events("action_applied") if e["fleet"] == FLEET]
+    applied = [e for e in team.program.events("action_applied") if e.get("fleet") == FLEET]
     return [each for each in applied if each["action"] == "terminate-instance"]

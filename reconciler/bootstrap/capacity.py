@@ -172,7 +172,7 @@ class Capacity:
         )
         self._leadership = ours.leadership
         self._cluster = KubernetesCluster(
-            connect(config.kubeconfig, fence=ours.leadership.may_act),
+            connect(config.kubeconfig, config.kube_context, fence=ours.leadership.may_act),
             lease_home=ours.lease_home,
             lease_touched=ours.leadership.look,
             awake_seconds=self._clock.awake_seconds,

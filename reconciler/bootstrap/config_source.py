@@ -16,6 +16,7 @@ from reconciler.planner.settings import PlannerSettings
 
 FIXED = (
     "kubeconfig",
+    "kube_context",
     "listen",
     "listen_hosts",
     "listen_token_file",

@@ -53,8 +53,10 @@ def candidacy(
     """
     stated = config.leader_election
     # Of its own, so that a renewal never waits for a connection; two tries per deadline at least.
-    transport = connect(config.kubeconfig, read_seconds=stated.renew_deadline_seconds / 2)
-    home = lease_home(stated.namespace, config.kubeconfig)
+    transport = connect(
+        config.kubeconfig, config.kube_context, read_seconds=stated.renew_deadline_seconds / 2
+    )
+    home = lease_home(stated.namespace, config.kubeconfig or config.kube_context)
     timing = ElectionTiming(
         lease_duration_seconds=stated.lease_duration_seconds,
         renew_deadline_seconds=stated.renew_deadline_seconds,

@@ -169,8 +169,10 @@ def live(config: SectorConfig) -> Iterator[Live]:
     )
 
     settings = resolved(config, home_region())
-    home = lease_home(config.leader_election.namespace, config.kubeconfig)
-    with closing(KubernetesCluster(connect(config.kubeconfig), lease_home=home)) as cluster:
+    home = lease_home(config.leader_election.namespace, config.kubeconfig or config.kube_context)
+    with closing(
+        KubernetesCluster(connect(config.kubeconfig, config.kube_context), lease_home=home)
+    ) as cluster:
         yield Live(
             config=config,
             settings=settings,

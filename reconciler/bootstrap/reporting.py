@@ -78,8 +78,9 @@ class Reporting:
 
     def _kubernetes_events(self) -> KubernetesEvents:
         """Events over connections of their own: they hold nothing up."""
+        config = self.source.config
         return KubernetesEvents(
-            connect(self.source.config.kubeconfig, fence=self.leadership.may_act),
+            connect(config.kubeconfig, config.kube_context, fence=self.leadership.may_act),
             instance=self.leadership.identity or socket.gethostname(),
             now=self.clock.now,
             monotonic_seconds=self.clock.monotonic_seconds,

@@ -40,8 +40,10 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
         for region, answers in cloud.raw(source.settings.observed_regions).items():
             files |= cloud_snapshot_files(region, answers)
     config = source.config
-    home = lease_home(config.leader_election.namespace, config.kubeconfig)
-    with closing(KubernetesCluster(connect(config.kubeconfig), lease_home=home)) as cluster:
+    home = lease_home(config.leader_election.namespace, config.kubeconfig or config.kube_context)
+    with closing(
+        KubernetesCluster(connect(config.kubeconfig, config.kube_context), lease_home=home)
+    ) as cluster:
         files = {CLUSTER_FILE: encode_cluster_snapshot(cluster.raw()), **files}
     return _write(files, directory)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
 from reconciler.model.errors import UsageError
 
 EXAMPLE = (
@@ -63,9 +63,9 @@ def show(
         }
         for t in chosen
     ]
-    if wanted(output) is Output.JSON:
+    if (form := wanted(output)) is not Output.TABLE:
         head: dict[str, Any] = {"region": known.region, "as_of": known.as_of}
-        print_json({**head, "sources": list(known.sources), "types": rows})
+        print_data({**head, "sources": list(known.sources), "types": rows}, form)
         return
     print_table(list(rows[0]) if rows else ["type"], [[*row.values()] for row in rows])
     sys.stdout.write(f"\nPrices of {known.region} as of {known.as_of}.\n")
@@ -98,8 +98,8 @@ def refresh(
     from reconciler.bootstrap.catalogue import refresh_catalogue  # noqa: PLC0415 - boto3 is slow
 
     done = refresh_catalogue(out, region=region, base=catalogue)
-    if wanted(output) is Output.JSON:
-        print_json(asdict(done))
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(asdict(done), form)
         return
     sys.stdout.write(
         f"{done.file}: {done.types} types of {done.region}, {done.as_of}; from EC2 "

@@ -19,7 +19,7 @@ from reconciler.cli.ci_options import (
     ci_stages,
 )
 from reconciler.cli.ci_stage import errors_exit_1, stage_shown_as
-from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
 EXAMPLES = {
@@ -85,8 +85,8 @@ def plan(
         )
         report = stages.plan()
         outcome.failed = not report.allowed
-    if wanted(output) is Output.JSON:
-        print_json(report_json(report))
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(report_json(report), form)
     else:
         sys.stdout.write(summary(report))
     for finding in report.findings:
@@ -144,13 +144,14 @@ def apply(
         applied = stages.apply(digest=digest)
         outcome.failed = bool(applied.waiting)
         outcome.detail = "everything but removals that wait for a drain: see the job"
-    if wanted(output) is Output.JSON:
-        print_json(
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(
             {
                 "message": applied.message,
                 "replans": applied.replans,
                 "waiting": list(applied.waiting),
-            }
+            },
+            form,
         )
     else:
         sys.stdout.write(applied.message + "\n")
@@ -193,8 +194,8 @@ def drift(
             needs_config=False,
         )
         report = stages.drift()
-    if wanted(output) is Output.JSON:
-        print_json(drift_json(report))
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(drift_json(report), form)
     elif report.found:
         rows = [(d.kind, d.fleet or d.address, d.type, d.detail) for d in report.drifts]
         print_table(("kind", "fleet", "type", "detail"), rows)
@@ -297,8 +298,10 @@ def roots(
 
     configs = tuple(config or ["sectors.yaml"])
     found = roots_here(configs, out, since, rendered=rendered, removing=removing)
-    if wanted(output) is Output.JSON:
-        print_json({"gone": list(found.gone), "roots": [_root_json(each) for each in found.roots]})
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(
+            {"gone": list(found.gone), "roots": [_root_json(each) for each in found.roots]}, form
+        )
     else:
         rows = [(r.cluster, r.target.config_path, r.target.output_dir) for r in found.roots]
         print_table(("cluster", "config", "dir"), rows)

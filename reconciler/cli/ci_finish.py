@@ -14,7 +14,7 @@ from reconciler.cli.ci_options import (
     ci_stages,
 )
 from reconciler.cli.ci_stage import stage_shown_as
-from reconciler.cli.output import Output, OutputOption, print_json, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
 
 
 def finish(
@@ -47,13 +47,14 @@ def finish(
     if finished.removed and finished.complete:
         with stage_shown_as("apply", directory):
             pass  # nothing of the commit is left to apply, and that is to be seen beside it
-    if wanted(output) is Output.JSON:
-        print_json(
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(
             {
                 "others": finished.others,
                 "removed": list(finished.removed),
                 "waiting": list(finished.waiting),
-            }
+            },
+            form,
         )
         return
     for name in finished.removed:

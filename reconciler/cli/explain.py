@@ -38,13 +38,19 @@ def pod(
     now: options.NowOption = None,
     cluster_name: options.ClusterNameOption = None,
     kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
     catalogue: options.CatalogueOption = None,
     output: OutputOption = None,
 ) -> None:
     """Say why pods wait, with the numbers of every fleet, and the smallest change that helps."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    flags = {"cluster_name": cluster_name, "kubeconfig": kubeconfig, "catalogue": catalogue}
+    flags = {
+        "cluster_name": cluster_name,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "catalogue": catalogue,
+    }
     request = options.request_of(config, cluster, aws, now, **flags)
     _answer(request, Questions(pods=tuple(names)), output)
 
@@ -59,13 +65,19 @@ def node(
     now: options.NowOption = None,
     cluster_name: options.ClusterNameOption = None,
     kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
     catalogue: options.CatalogueOption = None,
     output: OutputOption = None,
 ) -> None:
     """Say why nodes stay or go."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    flags = {"cluster_name": cluster_name, "kubeconfig": kubeconfig, "catalogue": catalogue}
+    flags = {
+        "cluster_name": cluster_name,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "catalogue": catalogue,
+    }
     request = options.request_of(config, cluster, aws, now, **flags)
     _answer(request, Questions(nodes=tuple(names)), output)
 
@@ -80,13 +92,19 @@ def fleet(
     now: options.NowOption = None,
     cluster_name: options.ClusterNameOption = None,
     kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
     catalogue: options.CatalogueOption = None,
     output: OutputOption = None,
 ) -> None:
     """Say why fleets have the size that the plan gives them, and what their nodes are kept by."""
     from reconciler.bootstrap.planning import Questions  # noqa: PLC0415 - numpy: slow
 
-    flags = {"cluster_name": cluster_name, "kubeconfig": kubeconfig, "catalogue": catalogue}
+    flags = {
+        "cluster_name": cluster_name,
+        "kubeconfig": kubeconfig,
+        "context": context,
+        "catalogue": catalogue,
+    }
     request = options.request_of(config, cluster, aws, now, **flags)
     _answer(request, Questions(fleets=tuple(names)), output)
 
@@ -97,4 +115,4 @@ def _answer(request: "PlanRequest", questions: "Questions", output: Output | Non
 
     made, snapshot, settings = planning.make_plan(request)
     answers = planning.explained(made, snapshot, settings, questions)
-    print_explanations(answers, as_json=wanted(output) is Output.JSON)
+    print_explanations(answers, form=wanted(output))

@@ -2,7 +2,7 @@
 
 import sys
 
-from reconciler.cli.output import print_table
+from reconciler.cli.output import Output, print_encoded, print_table
 from reconciler.model.plan import Plan
 from reconciler.planner.explain.answers import (
     Changes,
@@ -15,18 +15,18 @@ from reconciler.records.explanations import encode_explained_plan, encode_explan
 from reconciler.records.plan import action_to_json
 
 
-def print_explained(plan: Plan, explanations: Explanations, *, as_json: bool) -> None:
+def print_explained(plan: Plan, explanations: Explanations, *, form: Output) -> None:
     """The plan's JSON with the explanations in it; for people only the explanations."""
-    if as_json:
-        sys.stdout.write(encode_explained_plan(plan, explanations).decode())
+    if form is not Output.TABLE:
+        print_encoded(encode_explained_plan(plan, explanations), form)
         return
-    print_explanations(explanations, as_json=False)
+    print_explanations(explanations, form=form)
 
 
-def print_explanations(explanations: Explanations, *, as_json: bool) -> None:
+def print_explanations(explanations: Explanations, *, form: Output) -> None:
     """The explanations alone."""
-    if as_json:
-        sys.stdout.write(encode_explanations(explanations).decode())
+    if form is not Output.TABLE:
+        print_encoded(encode_explanations(explanations), form)
         return
     for pod in explanations.pods:
         _pod(pod)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from reconciler.cli import verbosity
-from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
 
 EXAMPLE = "reconciler gitops --once --repository https://example.com/team/fleets.git --branch main"
 
@@ -107,8 +107,8 @@ def command(
         return
     with git_repository(options) as remote:
         report: GitopsReport = gitops_loop(options, remote).once()
-    if wanted(output) is Output.JSON:
-        print_json(report_json(report))
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(report_json(report), form)
     else:
         rows = [(s.target.config_path, s.state, (s.commit or "")[:12]) for s in report.clusters]
         print_table(("config", "state", "commit"), rows)

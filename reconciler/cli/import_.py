@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_json, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.several import SeveralFiles
 
 EXAMPLE = """reconciler import --cluster-name analytics --out fleets
@@ -61,14 +61,15 @@ def command(
         config=config,
     )
     made, ignored = adopt_existing(request)
-    if wanted(output) is Output.JSON:
-        print_json(
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(
             {
                 "fleets": list(made.fleets),
                 "left_out": dict(made.left_out),
                 "notes": list(made.notes),
                 "unreadable": [{"kind": each.kind, "name": each.name} for each in ignored],
-            }
+            },
+            form,
         )
         return
     lines = [f"{out / 'sectors.yaml'}: {len(made.fleets)} fleets"]

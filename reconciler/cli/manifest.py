@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from reconciler import __version__
+from reconciler.cli.config_argument import ConfigArgument, config_of
 from reconciler.config.loader import DEFAULT_FILE, parse_config, read_config_bytes
 from reconciler.config.yaml_loader import decode
 from reconciler.install.iam import PolicyName, policy, policy_values
@@ -29,6 +30,7 @@ reconciler manifest --config sectors.yaml --sector coordinate --image REGISTRY/f
 
 
 def command(
+    config_file: ConfigArgument = None,
     *,
     config: Annotated[
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
@@ -74,6 +76,7 @@ def command(
     Namespace, ServiceAccount, least RBAC, ConfigMap, Deployment, Service, PodDisruptionBudget.
     The same options give the same bytes. With --iam-policy, what the role needs in AWS.
     """
+    config = config_of(config, config_file)
     content = decode(read_config_bytes(config))
     folder = Path() if config == "-" else Path(config).parent
     loaded = parse_config(content, name=config, cluster_name=cluster_name, directory=folder)

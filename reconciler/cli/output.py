@@ -1,4 +1,4 @@
-"""`--output table|json`: JSON for programs, tables for people on a terminal."""
+"""`--output table|json|yaml`: data for programs, tables for people on a terminal."""
 
 import json
 import os
@@ -15,6 +15,7 @@ class Output(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
 
 
 OutputOption = Annotated[
@@ -38,11 +39,24 @@ def use_colours(stream: TextIO | None = None) -> bool:
     return (stream or sys.stdout).isatty() and not no_colour
 
 
-def print_json(data: Any, *, indent: int | None = 2) -> None:
-    """Print data as JSON with sorted keys."""
+def print_data(data: Any, form: Output, *, indent: int | None = 2) -> None:
+    """Print data with sorted keys, as YAML if that is the form, else as JSON."""
+    if form is Output.YAML:
+        import yaml  # noqa: PLC0415 - not needed where JSON is printed
+
+        yaml.safe_dump(data, sys.stdout, allow_unicode=False, sort_keys=True)
+        return
     ascii_only = (sys.stdout.encoding or "").lower() not in {"utf-8", "utf8"}
     text = json.dumps(data, indent=indent, sort_keys=True, ensure_ascii=ascii_only)
     sys.stdout.write(text + "\n")
+
+
+def print_encoded(encoded: bytes, form: Output) -> None:
+    """Print a document that is JSON already, as it is or as YAML."""
+    if form is Output.YAML:
+        print_data(json.loads(encoded), form)
+    else:
+        sys.stdout.write(encoded.decode())
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from reconciler.cli import planning_options as options
-from reconciler.cli.output import Output, OutputOption, wanted
+from reconciler.cli.config_argument import ConfigArgument, config_of
+from reconciler.cli.output import OutputOption, wanted
 from reconciler.cli.several import SeveralFiles
 from reconciler.config.loader import DEFAULT_FILE
 
@@ -18,7 +19,7 @@ CLASS = SeveralFiles
 
 
 def command(
-    config_file: options.ConfigArgument = None,
+    config_file: ConfigArgument = None,
     *,
     config: options.ConfigOption = DEFAULT_FILE,
     cluster: options.ClusterOption = None,
@@ -27,6 +28,7 @@ def command(
     cluster_name: options.ClusterNameOption = None,
     regions: options.RegionsOption = None,
     kubeconfig: options.KubeconfigOption = None,
+    context: options.ContextOption = None,
     pod_namespace: options.PodNamespaceOption = None,
     lease_namespace: options.LeaseNamespaceOption = None,
     catalogue: options.CatalogueOption = None,
@@ -50,22 +52,23 @@ def command(
     from reconciler.cli.plan_view import print_plan  # noqa: PLC0415 - rich: slow
 
     request = options.request_of(
-        options.config_of(config, config_file),
+        config_of(config, config_file),
         cluster,
         aws,
         now,
         cluster_name=cluster_name,
         regions=regions,
         kubeconfig=kubeconfig,
+        context=context,
         pod_namespace=pod_namespace,
         lease_namespace=lease_namespace,
         catalogue=catalogue,
     )
     made, snapshot, settings = planning.make_plan(request)
-    as_json = wanted(output) is Output.JSON
+    form = wanted(output)
     questions = planning.Questions(pods=tuple(explain or ()), nodes=tuple(explain_node or ()))
     if questions.pods or questions.nodes:
         answers = planning.explained(made, snapshot, settings, questions)
-        print_explained(made, answers, as_json=as_json)
+        print_explained(made, answers, form=form)
     else:
-        print_plan(made, as_json=as_json)
+        print_plan(made, form=form)

@@ -2,17 +2,17 @@
 
 import sys
 
-from reconciler.cli.output import print_table
+from reconciler.cli.output import Output, print_encoded, print_table
 from reconciler.model.actions import AnyAction, SetCapacity
 from reconciler.model.plan import Plan
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.records.plan import action_to_json, encode_plan
 
 
-def print_plan(plan: Plan, *, as_json: bool) -> None:
-    """The contract's JSON, or tables."""
-    if as_json:
-        sys.stdout.write(encode_plan(plan, indent=True).decode())
+def print_plan(plan: Plan, *, form: Output) -> None:
+    """The contract's JSON, the same as YAML, or tables."""
+    if form is not Output.TABLE:
+        print_encoded(encode_plan(plan, indent=True), form)
         return
     sys.stdout.write(f"Cluster {verdict_line(binding_to_json(plan.binding))}.\n\n")
     _fleets(plan)

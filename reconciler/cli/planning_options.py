@@ -5,16 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.planning import PlanRequest
 
 ConfigOption = Annotated[str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")]
-ConfigArgument = Annotated[
-    str | None, typer.Argument(metavar="[FILE]", help="The same as --config.", show_default=False)
-]
 ClusterOption = Annotated[
     list[str] | None,
     typer.Option(metavar="FILE...", help="Kubernetes objects as kubectl prints them as JSON."),
@@ -28,6 +24,9 @@ NowOption = Annotated[
 ClusterNameOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over it.")]
 RegionsOption = Annotated[str | None, typer.Option(help="Regions, the preferred first.")]
 KubeconfigOption = Annotated[str | None, typer.Option(help="For planning from the live API.")]
+ContextOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: current.")
+]
 PodNamespaceOption = Annotated[str | None, typer.Option(help="Only its pods are demand.")]
 LeaseNamespaceOption = Annotated[
     str | None,
@@ -37,21 +36,6 @@ CatalogueOption = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
 ]
-
-
-def config_of(option: str, argument: str | None) -> str:
-    """The config that is meant, by option or as an argument.
-
-    Raises:
-        UsageError: They name different ones.
-    """
-    if argument is None:
-        return option
-    if option not in {DEFAULT_FILE, argument}:
-        raise UsageError(
-            "--config", f"names {option}, and the argument {argument}", "give one of them"
-        )
-    return argument
 
 
 def request_of(

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_json, wanted
+from reconciler.cli.config_argument import ConfigArgument, config_of
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
@@ -17,10 +18,11 @@ EXAMPLE = "reconciler render --config sectors.yaml --out infrastructure/fleets"
 
 
 def command(
+    config_file: ConfigArgument = None,
+    *,
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="Folder to write; its older render is replaced.")
     ],
-    *,
     config: Annotated[
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
     ] = DEFAULT_FILE,
@@ -37,11 +39,13 @@ def command(
 
     Files of an older render go, other files in the folder stay. Prints what changed.
     """
-    read = load_config(config, cluster_name=cluster_name, purpose=Purpose.RENDER)
+    read = load_config(
+        config_of(config, config_file), cluster_name=cluster_name, purpose=Purpose.RENDER
+    )
     root = root_module_of(read, cluster_name=read.cluster or rendered_cluster(out))
     changes = write_rendered(render(root), out)
-    if wanted(output) is Output.JSON:
-        print_json({**asdict(changes), "left_out": dict(root.left_out)})
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data({**asdict(changes), "left_out": dict(root.left_out)}, form)
     else:
         _print_lines(changes, dict(root.left_out), out)
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 import typer
 
 from reconciler.cli import verbosity
+from reconciler.cli.config_argument import ConfigArgument
 from reconciler.model.errors import UsageError
 
 EXAMPLE = "reconciler run --config sectors.yaml --kubeconfig ~/.kube/config --dry-run -v"
@@ -14,6 +15,7 @@ FLAGS: Final = (
     "cluster_name",
     "regions",
     "kubeconfig",
+    "context",
     "catalogue",
     "pod_namespace",
     "idle_threshold",
@@ -44,6 +46,9 @@ RegionsOption = Annotated[
 ]
 KubeconfigOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+]
+ContextOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: current.")
 ]
 CatalogueOption = Annotated[
     str | None,
@@ -129,11 +134,13 @@ CloneOption = Annotated[
 
 def command(
     ctx: typer.Context,
+    config_file: ConfigArgument = None,
     *,
     config: ConfigOption = None,
     cluster_name: ClusterOption = None,  # noqa: ARG001 - read by its name, as all of FLAGS
     regions: RegionsOption = None,  # noqa: ARG001 - as above
     kubeconfig: KubeconfigOption = None,  # noqa: ARG001 - as above
+    context: ContextOption = None,  # noqa: ARG001 - as above
     catalogue: CatalogueOption = None,  # noqa: ARG001 - as above
     pod_namespace: NamespaceOption = None,  # noqa: ARG001 - as above
     idle_threshold: IdleOption = None,  # noqa: ARG001 - as above
@@ -170,7 +177,7 @@ def command(
     # False would count as not given.
     elect = {} if leader_elect is None else {"leader-elect": str(leader_elect).lower()}
     options = RunOptions(
-        config=config,
+        config=config_file or config,
         flags={**flags, **elect, "verbosity": verbosity.current()},
         once=once,
         gitops=_second_loop(given) if gitops else None,

@@ -1,6 +1,5 @@
 """`reconciler sandbox up`: embedded AWS and a cluster, simulated or real, on loopback."""
 
-import json
 import os
 import shlex
 import signal
@@ -13,7 +12,7 @@ import typer
 
 from reconciler.cli.control_plane import ControlPlaneOption, programs_of
 from reconciler.cli.faults import read_faults
-from reconciler.cli.output import Output, OutputOption, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.sandbox_interrupt import interrupt
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.aws.values import Delays
@@ -25,6 +24,7 @@ from reconciler.sandbox.stack import Sandbox, SandboxSettings
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 EXAMPLE = "reconciler sandbox up -- kubectl get nodes"
+EXAMPLES = {"interrupt": "reconciler sandbox interrupt --percent 30"}
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
@@ -119,10 +119,11 @@ def _run_inside(inside: Mapping[str, str], command: list[str]) -> int:
 
 
 def _print_environment(environment: dict[str, str], output: Output) -> None:
-    if output is Output.JSON:
-        text = json.dumps(environment)
-    else:
-        lines = [f"export {key}={shlex.quote(value)}" for key, value in environment.items()]
-        text = "\n".join([*lines, "# Ctrl-C ends the sandbox."])
+    if output is not Output.TABLE:
+        print_data(environment, output, indent=None)
+        sys.stdout.flush()
+        return
+    lines = [f"export {key}={shlex.quote(value)}" for key, value in environment.items()]
+    text = "\n".join([*lines, "# Ctrl-C ends the sandbox."])
     sys.stdout.write(text + "\n")
     sys.stdout.flush()

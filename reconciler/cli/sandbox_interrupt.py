@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
 from reconciler.model.errors import NotFound, UsageError
 from reconciler.sandbox.aws.control_client import ControlClient
 
@@ -53,8 +53,8 @@ def interrupt(
     else:
         told = control.announce(kind, ids, notice_seconds)
     rows = [each for each in chosen if each["instance_id"] in set(told)]
-    if wanted(output) is Output.JSON:
-        print_json({kind: [{key: each[key] for key in _COLUMNS} for each in rows]})
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data({kind: [{key: each[key] for key in _COLUMNS} for each in rows]}, form)
     else:
         print_table(
             ("node", "instance", "type", "zone", "lifecycle"),

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_json, wanted
+from reconciler.cli.config_argument import ConfigArgument
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.planning_options import ContextOption
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (
@@ -17,8 +19,9 @@ EXAMPLE = (
 
 
 def command(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if needed.")],
+    config_file: ConfigArgument = None,
     *,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; made if needed.")],
     config: Annotated[
         str,
         typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config; - is stdin."),
@@ -28,6 +31,7 @@ def command(
     kubeconfig: Annotated[
         str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
     ] = None,
+    context: ContextOption = None,
     lease_namespace: Annotated[
         str | None, typer.Option(metavar="NAME", help="Where the Lease is.")
     ] = None,
@@ -39,15 +43,17 @@ def command(
     """
     from reconciler.bootstrap.snapshot import save_snapshot  # noqa: PLC0415 - slow to load
 
+    config = config_file or config
     flags = {
         "cluster-name": cluster_name,
         "regions": regions,
         "kubeconfig": kubeconfig,
+        "context": context,
         "lease-namespace": lease_namespace,
     }
     files = [str(each) for each in save_snapshot(config, flags, out)]
-    if wanted(output) is Output.JSON:
-        print_json({"cluster": files[:1], "aws": files[1:]})
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data({"cluster": files[:1], "aws": files[1:]}, form)
         return
     for each in files:
         sys.stdout.write(each + "\n")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_json, print_table, wanted
+from reconciler.cli.config_argument import ConfigArgument
+from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.gitops.status import STAGES
 from reconciler.records.binding import verdict_line
@@ -20,6 +21,7 @@ Json = dict[str, Any]
 
 
 def command(
+    config_file: ConfigArgument = None,
     *,
     listen: Annotated[
         str | None,
@@ -51,13 +53,13 @@ def command(
 
     address, token_file = listen, listen_token_file
     if address is None:
-        read = _config_of(config)
+        read = _config_of(config_file or config)
         address = read.listen
         if token_file is None and read.listen_token_file is not None:
             token_file = Path(read.listen_token_file)
     status = ask_status(address, None if token_file is None else _token(token_file))
-    if wanted(output) is Output.JSON:
-        print_json(status)
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(status, form)
     else:
         _print(status)
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from reconciler.cli.output import Output, OutputOption, print_json, wanted
+from reconciler.cli.config_argument import ConfigArgument, config_of
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.config.check import check_file
 from reconciler.config.json_schema import json_schema
 from reconciler.config.loader import DEFAULT_FILE
@@ -15,10 +16,11 @@ EXAMPLE = "reconciler validate sectors.yaml --output json"
 
 
 def command(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Sector config; - is stdin.")
-    ] = DEFAULT_FILE,
+    config_file: ConfigArgument = None,
     *,
+    config: Annotated[
+        str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
+    ] = DEFAULT_FILE,
     cluster_name: Annotated[
         str | None, typer.Option(help="Cluster to check names and tags for; wins over the file's.")
     ] = None,
@@ -36,12 +38,15 @@ def command(
     leave the exit code alone, and with --strict there are more of them and they fail it.
     """
     if schema:
-        print_json(json_schema())
+        print_data(json_schema(), Output.JSON)
         return
+    file = config_of(config, config_file)
     problems = check_file(file, cluster_name=cluster_name, strict=strict)
-    if wanted(output) is Output.JSON:
-        print_json(
-            {"faults": [_as_json(problem) for problem in problems]}, indent=_indent(problems)
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(
+            {"faults": [_as_json(problem) for problem in problems]},
+            form,
+            indent=_indent(problems),
         )
     else:
         _print_lines("<stdin>" if file == "-" else file, problems)

@@ -42,6 +42,7 @@ SETTINGS: Final = (
     Setting(flag="cluster-name", path=("cluster",), quoted=True),
     Setting(flag="regions", path=("regions",), many=True),
     Setting(flag="kubeconfig", path=("kubeconfig",), quoted=True),
+    Setting(flag="context", path=("kube_context",), quoted=True),
     Setting(flag="catalogue", path=("catalogue",), quoted=True),
     Setting(flag="pod-namespace", path=("pod_namespace",), quoted=True),
     Setting(flag="idle-threshold", path=("scale_in", "idle_threshold")),

@@ -127,6 +127,8 @@ class SectorConfig(Section):
     """Longest time until a changed config file is noticed."""
     kubeconfig: Text | None = None
     """Kubeconfig file; default: in-cluster, else kubectl's own."""
+    kube_context: Text | None = None
+    """Context of the kubeconfig; default: its current one."""
     catalogue: Text | None = None
     """Instance types and prices, a file of `reconciler catalogue refresh`; default: our own."""
     pod_namespace: Text | None = None

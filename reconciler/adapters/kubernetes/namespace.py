@@ -29,7 +29,7 @@ def lease_home(stated: str | None, kubeconfig: str | None = None) -> LeaseHome:
 
     Args:
         stated: What the config or a flag names.
-        kubeconfig: The kubeconfig that is named, if any.
+        kubeconfig: The kubeconfig, or the context of one, that is named, if any.
     """
     if stated:
         return LeaseHome(namespace=stated)

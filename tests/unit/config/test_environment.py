@@ -43,6 +43,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
         "RECONCILER_LEASE_NAMESPACE": "ops",
         "RECONCILER_VERBOSITY": "2",
         "RECONCILER_LISTEN": ":9235",
+        "RECONCILER_CONTEXT": "prod",
         "RECONCILER_LISTEN_TOKEN_FILE": "/run/token",
     }
     assert {setting.variable for setting in SETTINGS} == set(environ)
@@ -51,6 +52,7 @@ def test_every_setting_can_come_from_the_environment(config_file: Path) -> None:
     assert config.regions == ("us-east-1", "us-west-2")
     assert config.catalogue == "prices.json"
     assert (config.kubeconfig, config.listen) == ("kube.yaml", ":9235")
+    assert config.kube_context == "prod"
     assert config.listen_token_file == "/run/token"
     assert config.leader_election.namespace == "ops"
     assert config.scale_in.idle_threshold_seconds == 300

@@ -70,6 +70,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "max_logging_interval": SECONDS,
         "config_refresh_interval": POSITIVE_SECONDS,
         "kubeconfig": TEXT,
+        "kube_context": TEXT,
         "catalogue": TEXT,
         "pod_namespace": TEXT,
         "dry_run": BOOLEAN,

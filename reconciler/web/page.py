@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from reconciler.records.binding import verdict_line
@@ -39,6 +39,7 @@ def page(status: Json) -> bytes:
         _verdict(status["verdict"]),
         _facts(status),
         _faults(status["config"]["faults"]),
+        *_under_way(status),
         *_of_plan(status["plan"]),
         "<h2>Last actions</h2>",
         _table(
@@ -122,6 +123,38 @@ def _faults(faults: Sequence[str]) -> str:
     return f'<p class="bad">{lead}</p><ul>{items}</ul>'
 
 
+def _under_way(status: Json) -> list[str]:
+    """What goes on beside the daily ups and downs: nothing is shown while nothing does."""
+    parts = []
+    rows = list(_goings_on(status["plan"])) if status["plan"] else []
+    if rows:
+        parts += ["<h2>Under way</h2>", _table(("what", "state", "why"), rows, "")]
+    if status["progress"] or status["drift"]:
+        stages = [(p["config"], p["stage"], p["detail"]) for p in status["progress"]]
+        drifts = [(d["fleet"], f"drift: {d['kind']}", d["detail"]) for d in status["drift"]]
+        columns = ("config or fleet", "stage", "detail")
+        parts += ["<h2>Second loop</h2>", _table(columns, [*stages, *drifts], "")]
+    return parts
+
+
+def _goings_on(plan: Json) -> Iterator[tuple[str, str, str]]:
+    for fleet in plan["fleets"]:
+        name = f"{fleet['fleet']} in {fleet['region']}"
+        if update := fleet.get("rolling_update"):
+            done = f"{update['new']} of {update['old'] + update['new']} nodes"
+            what = f"rolling update of {name} to version {update['version']}, {done}"
+            yield what, update["state"], update["because"]
+        if fleet.get("removal"):
+            yield f"removal of {name}", "drains", fleet["removal"]
+    for each in plan["headroom"]:
+        if each["missing"]:
+            short = f"{each['missing']} of {each['pieces']} missing"
+            yield f"headroom of {each['sector']} ({each['asked']})", short, each["because"]
+    for each in plan["fallbacks"]:
+        what = f"{each['nodes']} nodes of {each['fleet']} stand in for {each['from']}"
+        yield what, "on-demand", f"{each['extra_hourly_usd']} USD per hour more"
+
+
 def _of_plan(plan: Json | None) -> list[str]:
     if plan is None:
         return ["<p>No plan yet.</p>"]
@@ -137,6 +170,7 @@ def _of_plan(plan: Json | None) -> list[str]:
         _table(fleets, ([f[key] for key in fleets] for f in plan["fleets"]), "No fleets."),
         f"<p>{_text(sums)}</p>",
         "<h2>Unplaceable pods</h2>",
+        _by_code(plan["unplaceable_by_code"]),
         _table(
             ("pod", "fleet", "code", "why"),
             (
@@ -153,6 +187,13 @@ def _of_plan(plan: Json | None) -> list[str]:
             "None.",
         ),
     ]
+
+
+def _by_code(counts: Json) -> str:
+    """How many pods each reason keeps waiting: thousands of lines say it less well."""
+    if not counts:
+        return ""
+    return f"<p>{_text(', '.join(f'{count} {code}' for code, count in counts.items()))}</p>"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> str:

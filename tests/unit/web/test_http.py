@@ -294,6 +294,22 @@ def test_every_metric_is_documented_and_served(scene: Scene) -> None:
     assert own == set(names.ALL)
 
 
+def test_page_says_what_is_under_way_and_only_then(scene: Scene) -> None:
+    """A halted update or headroom that is missing must not hide between the fleets' figures."""
+    scene.cycle(fleets=(fleet(),))
+    assert "Under way" not in scene.ask("/")[2]
+    scene.cycle(
+        fleets=(replace(fleet(), update=UPDATE),), fallbacks=(FALLBACK,), headroom=(HEADROOM,)
+    )
+    scene.board.drift_found((MISSING,))
+    body = scene.ask("/")[2]
+    assert f"rolling update of primary-small in us-west-2 to version {UPDATE.version}" in body
+    assert "headroom of web (2 nodes)" in body
+    assert "1 of 2 missing" in body
+    assert "2 nodes of primary-steady stand in for primary-small" in body
+    assert f"drift: {MISSING.kind}" in body
+
+
 def test_failures_are_measured(scene: Scene) -> None:
     """An alert needs to see throttling, runaways and orphans as they happen."""
     throttled = replace(raised("refused"), error="Throttled")

@@ -65,6 +65,8 @@ class Fleet:
     launch_template_id: str = ""
     launch_template_version: str = ""
     instance_types: tuple[str, ...] = ()
+    subnet_ids: tuple[str, ...] = ()
+    """Where it launches; empty where it leaves that open, or where it is not told."""
     capacity_errors: tuple[FleetEvent, ...] = ()
     changed_at: datetime | None = None
     """When its history last shows a request to create or modify it; None when that is unknown."""
@@ -90,6 +92,8 @@ class Instance:
     launch_template_version: str = ""
     image_id: str = ""
     """Empty: not told."""
+    subnet_id: str = ""
+    """Likewise."""
     tags: Labels = NO_LABELS
     protected: bool = False
     """Auto Scaling: protected from scale-in."""

@@ -126,7 +126,7 @@ class FleetPlan:
     """Its rolling update; None when it has none, or it is finished."""
 
 
-DriftReason = Literal["launch-template-version", "instance-type"]
+DriftReason = Literal["launch-template-version", "instance-type", "subnet"]
 """What of a node its fleet would launch otherwise."""
 
 

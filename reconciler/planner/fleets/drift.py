@@ -55,6 +55,9 @@ def drift_of(live: Fleet | None, instance: Instance | None) -> Drift:
     types_known = bool(instance.instance_type and live.instance_types)
     if types_known and instance.instance_type not in live.instance_types:
         reasons["instance-type"] = f"the fleet no longer launches {instance.instance_type}"
+    subnets_known = bool(instance.subnet_id and live.subnet_ids)
+    if subnets_known and instance.subnet_id not in live.subnet_ids:
+        reasons["subnet"] = f"the fleet no longer launches in {instance.subnet_id}"
     return Drift(reasons=reasons, unknown=unknown)
 
 

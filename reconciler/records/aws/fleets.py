@@ -48,6 +48,8 @@ class OverrideWire(Wire):
     """One of the options that a fleet or group may launch."""
 
     instance_type: str | None = None
+    subnet_id: str | None = None
+    """One, or several with commas between."""
 
 
 class _ConfigWire(Wire):
@@ -204,7 +206,17 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
         launch_template_id=templates.id_of(first),
         launch_template_version=templates.version_of(first) if configs else "",
         instance_types=tuple(dict.fromkeys(types)),
+        subnet_ids=_subnet_ids(configs),
     )
+
+
+def _subnet_ids(configs: Iterable[_ConfigWire]) -> tuple[str, ...]:
+    """Every subnet that the fleet launches in; none where an option leaves it open."""
+    overrides = [each for config in configs for each in config.overrides or ()]
+    stated = [each.subnet_id for each in overrides if each.subnet_id]
+    if not stated or len(stated) < len(overrides):
+        return ()
+    return tuple(dict.fromkeys(each.strip() for text in stated for each in text.split(",")))
 
 
 @dataclass(slots=True)

@@ -40,6 +40,7 @@ class _InstanceWire(Wire):
     instance_lifecycle: str | None = None
     private_dns_name: str | None = None
     image_id: str | None = None
+    subnet_id: str | None = None
     tags: tuple[TagWire, ...] | None = None
 
 
@@ -124,6 +125,7 @@ def _instance(wire: _InstanceWire, region: Region) -> Instance:
         private_dns_name=wire.private_dns_name or "",
         launch_template_version=tags.get(TEMPLATE_VERSION_TAG, ""),
         image_id=wire.image_id or "",
+        subnet_id=wire.subnet_id or "",
         tags=tags,
     )
 

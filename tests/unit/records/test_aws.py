@@ -47,6 +47,27 @@ def test_fleet_and_its_instance_are_joined_by_tag() -> None:
     assert state.regions == {HOME}
 
 
+@pytest.mark.parametrize(
+    ("subnets", "found"),
+    [
+        (["subnet-a", "subnet-b,subnet-c"], ("subnet-a", "subnet-b", "subnet-c")),
+        (["subnet-a", None], ()),
+        ([None], ()),
+    ],
+)
+def test_subnets_are_known_where_every_option_names_them(
+    subnets: list[str | None], found: tuple[str, ...]
+) -> None:
+    """A node in a subnet that the fleet leaves open would count as one to be replaced."""
+    overrides = [{"InstanceType": "r5.large", "SubnetId": subnet} for subnet in subnets]
+    config = {"Overrides": overrides}
+    answer = {"Fleets": [fleet_json(LaunchTemplateConfigs=[config])]}
+    own = reservations(instance_json(SubnetId="subnet-a"))
+    state = decode(answer, own)
+    assert state.fleets[0].subnet_ids == found
+    assert state.instances[0].subnet_id == "subnet-a"
+
+
 def test_boto3_and_cli_answers_decode_to_the_same() -> None:
     """boto3 has datetimes where the CLI prints text."""
     with_text = decode({"Fleets": [fleet_json()]}, reservations(instance_json()))

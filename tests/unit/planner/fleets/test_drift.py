@@ -1,5 +1,6 @@
 """Nodes that their fleet would launch otherwise: what is told of them, and what is not known."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,6 +63,15 @@ def test_type_that_the_fleet_no_longer_launches_is_drift() -> None:
     """A type that was taken out of the config stays in use unnoticed."""
     found = drift_of(live("8", ("m7g.large",)), behind("a", "8"))
     assert list(found.reasons) == ["instance-type"]
+
+
+def test_subnet_in_which_the_fleet_no_longer_launches_is_drift() -> None:
+    """Whoever takes a zone out of the config wants nothing to run there."""
+    fleet = replace(live("8"), subnet_ids=("subnet-a", "subnet-b"))
+    assert list(drift_of(fleet, behind("a", "8", subnet_id="subnet-c")).reasons) == ["subnet"]
+    assert not drift_of(fleet, behind("a", "8", subnet_id="subnet-b")).reasons
+    assert not drift_of(fleet, behind("a", "8")).reasons
+    assert not drift_of(live("8"), behind("a", "8", subnet_id="subnet-c")).reasons
 
 
 @pytest.mark.parametrize(

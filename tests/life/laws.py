@@ -270,7 +270,8 @@ class Laws:
         at_once = max(f.scale_in.non_empty_at_once_max for f in settings.fleets())
         consolidating = max(at_once, self._asked_for_sets) if settings.consolidation else 0
         updating = sum(ROLLING_UPDATE in node.annotations for node in self._world.nodes())
-        more = waiting + consolidating + updating + 1
+        kept_free = sum(item.nodes for item in settings.headroom)
+        more = waiting + consolidating + updating + kept_free + 1
         if target > max(before, members, least) + more:
             self._break(f"{name} raised from {before} to {target} for {waiting} pods")
 

@@ -55,6 +55,8 @@ class Config:
     regions: int = 1
     rolling_update: bool = False
     spot_rescheduler: bool = False
+    headroom: int = 0
+    """Nodes' worth of room that sector `primary` keeps free."""
     steady_taints: tuple[Taint, ...] = ()
     """Of the on-demand fleet."""
     unhurried: bool = False

@@ -128,7 +128,8 @@ def _serves(stage: Stage, fleet: FleetSettings, pod: Pod) -> bool:
 
 
 def _idle(stage: Stage, laws: Laws) -> Iterator[str]:
-    """Empty nodes that nothing forbids to end, beyond minimum and spares."""
+    """Empty nodes that nothing forbids to end, beyond minimum, spares and headroom."""
+    kept = {h.sector: h.nodes for h in stage.process.settings.headroom}
     for fleet in stage.process.settings.fleets():
         for place, fleet_id in stage.fleets.items():
             if place[0] != fleet.name:
@@ -137,7 +138,9 @@ def _idle(stage: Stage, laws: Laws) -> Iterator[str]:
             least = fleet.min_capacity if home else 0
             target = stage.world.target(fleet_id)
             empty = [n for n in _nodes_of(stage, fleet_id) if _is_idle(laws, n)]
-            if empty and target > least:
+            free = kept.get(fleet.sector, 0)  # each piece of headroom keeps one node at most
+            kept[fleet.sector] = max(0, free - len(empty))
+            if len(empty) > free and target > least:
                 what = f"{target} nodes, minimum {least}"
                 yield f"{empty[0].name} of {fleet.name} stays empty, {what}"
 

@@ -8,6 +8,7 @@ from reconciler.model.cluster import Node, Resources
 from reconciler.model.ids import FleetId, NodeName, Region
 from reconciler.planner.settings import (
     FleetSettings,
+    Headroom,
     NodeLabel,
     PlannerSettings,
     RollingUpdate,
@@ -138,6 +139,7 @@ def settings_of(config: Config, fleets: tuple[FleetSettings, ...]) -> PlannerSet
         search_budget_seconds=0.0,
         rolling_update=ROLLING_UPDATE if config.rolling_update else None,
         spot_rescheduler=SPOT_RESCHEDULER if config.spot_rescheduler else None,
+        headroom=(Headroom(sector="primary", nodes=config.headroom),) if config.headroom else (),
     )
 
 

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import SetCapacity, TaintNode, begins_drain
+from reconciler.model.actions import (
+    UNNEEDED_TAINT,
+    SetCapacity,
+    TaintNode,
+    UntaintNode,
+    begins_drain,
+)
+from reconciler.model.cluster import Taint
 from reconciler.model.plan import Plan
 from reconciler.planner.planner import plan
 from reconciler.planner.settings import Headroom
@@ -160,3 +167,27 @@ def test_node_that_is_to_be_replaced_is_no_headroom() -> None:
     old = make_node("n", make_fleet_settings(cpu=4, departing=True))
     made = planned(old, fleets=(make_fleet_settings(cpu=4, departing=True), LARGE), target=1)
     assert raises(made) == {("primary-large", HOME): 1}
+
+
+def test_pods_are_asked_to_go_elsewhere_than_to_an_empty_node_that_is_headroom() -> None:
+    """Moved pods would fill it, a new node be bought, and the one they left for it emptied."""
+    settings = make_settings(FLEET, headroom=(FOUR_CPU,))
+    made = on_cluster(settings, unneeded("a", FLEET), make_node("b", FLEET), full("b"))
+    (taint,) = [a for a in made.actions if isinstance(a, TaintNode)]
+    assert (taint.node, taint.taint.key, taint.taint.effect) == (
+        "a",
+        UNNEEDED_TAINT,
+        "PreferNoSchedule",
+    )
+    soft = Taint(key=UNNEEDED_TAINT, value="scale-in", effect="PreferNoSchedule")
+    marked = unneeded("a", FLEET, taints=(soft,))
+    again = on_cluster(settings, marked, make_node("b", FLEET), full("b"))
+    assert [a for a in again.actions if isinstance(a, TaintNode | UntaintNode)] == []
+
+
+def test_room_on_a_node_that_no_fleet_brought_is_no_headroom() -> None:
+    """Whoever owns it may end it, or fill it, and we may not even mark it."""
+    foreign = make_node("f", labels={"sector": "primary"}, allocatable=FLEET.options[0].resources)
+    made = planned(foreign)
+    assert raises(made) == {("primary-small", HOME): 1}
+    assert [a for a in made.actions if isinstance(a, TaintNode)] == []

@@ -22,6 +22,7 @@ from reconciler.model.actions import (
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.idleness import counted
 from reconciler.planner.fleets.drain_taints import is_draining, is_marked
 from reconciler.planner.view import ClusterView
 
@@ -51,7 +52,9 @@ def mark_unneeded(
     draining = {name for name, node in view.nodes.items() if is_draining(node)}
     draining -= {each.node for each in builder.actions if ends_drain(each)}
     settled = draining | {each.node for each in builder.removals if each.node is not None}
+    kept_free = _kept_free(builder) - settled
     wanted = _within_room(view, [name for name in unneeded if name not in settled], room)
+    wanted |= kept_free
     others = (
         node
         for name, node in view.nodes.items()
@@ -64,8 +67,23 @@ def mark_unneeded(
             for name in unneeded
             if name in wanted and not is_marked(view.nodes[name])
         ),
+        *(_mark_kept_free(name) for name in sorted(kept_free) if not is_marked(view.nodes[name])),
     ]
     builder.mark(*islice(changes, CHANGES_MAX))
+
+
+def _kept_free(builder: PlanBuilder) -> frozenset[NodeName]:
+    """Empty nodes that are headroom.
+
+    kube-scheduler would fill them before others, moved pods too: headroom would be bought anew,
+    and the node with the few pods that went there emptied again, without an end.
+    """
+    view = builder.view
+    return frozenset(
+        name
+        for name, row in view.row_of.items()
+        if row in builder.kept_free and not counted(view.pods_on.get(name, ()))
+    )
 
 
 def _within_room(
@@ -86,6 +104,15 @@ def _unmarked(nodes: Iterable[Node]) -> Iterable[UntaintNode]:
     because = "the node is needed: it may be filled again"
     for node in filter(is_marked, nodes):
         yield UntaintNode(node=node.name, key=UNNEEDED_TAINT, policy="scale-in", because=because)
+
+
+def _mark_kept_free(name: NodeName) -> TaintNode:
+    return TaintNode(
+        node=name,
+        taint=Taint(key=UNNEEDED_TAINT, value="scale-in", effect="PreferNoSchedule"),
+        policy="scale-in",
+        because="its room is kept free: pods that fit elsewhere should go there",
+    )
 
 
 def _mark(name: NodeName, policy: PolicyName) -> TaintNode:

@@ -55,14 +55,16 @@ def _found(builder: PlanBuilder, pieces: HeadroomPieces, pod_class: PodClass) ->
 
 
 def _staying(builder: PlanBuilder) -> BoolArray:
-    """Rows of nodes that need not go: one that is to be replaced could not, for a piece on it."""
+    """Rows on which a piece may lie: new nodes, and those of our fleets that need not go.
+
+    A node that is to be replaced could not leave for the piece on it.
+    """
     view = builder.view
     staying = np.ones(builder.sim.rows, dtype=np.bool_)
     for name, row in view.row_of.items():
         key = view.inventory.fleet_of_node.get(name)
-        departing = key is not None and view.statuses[key].settings.departing
-        if departing or name in view.inventory.outdated:
-            staying[row] = False
+        ours = key is not None and not view.statuses[key].settings.departing
+        staying[row] = ours and name not in view.inventory.outdated
     return staying
 
 

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out.
 PROCESSES ?= 2
 
-.PHONY: help setup lock lint format test-unit test laws month e2e worst-tenant bench bench-e2e demo wheel sbom clean
+.PHONY: help setup lock lint format test-unit test laws month e2e asked worst-tenant bench bench-e2e demo wheel sbom clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'

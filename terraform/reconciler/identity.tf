@@ -51,8 +51,8 @@ resource "aws_iam_role" "capacity_loop" {
 }
 
 resource "aws_iam_role_policy" "capacity_loop" {
-  name   = "capacity-loop"
-  role   = aws_iam_role.capacity_loop.id
+  name = "capacity-loop"
+  role = aws_iam_role.capacity_loop.id
   policy = templatefile("${path.module}/policies/capacity_loop.json", {
     cluster   = var.cluster_name
     partition = local.partition

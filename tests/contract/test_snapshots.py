@@ -22,7 +22,11 @@ def test_cluster_snapshot_reads_back_to_what_was_observed(tmp_path: Path) -> Non
         world.add_budget("guard", {"app": "web"}, 0)
         world.port.remember({"fleet-reconciler.io/last-drain": "2026-01-31T12:00:00Z"})
         live = world.until(
-            lambda s: s.last_drain_at is not None and sum(pod.ready for pod in s.pods) == 2
+            lambda s: (
+                s.last_drain_at is not None
+                and sum(pod.ready for pod in s.pods) == 2
+                and any(space.name == "fleet-reconciler" for space in s.namespaces)
+            )
         )
         path = tmp_path / CLUSTER_FILE
         path.write_bytes(encode_cluster_snapshot(world.port.raw()))

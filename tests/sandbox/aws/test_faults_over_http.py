@@ -102,8 +102,10 @@ def test_stale_answer_shows_fleets_and_instances_as_they_were(
 ) -> None:
     """EC2 is eventually consistent: what was just launched is missing, what ended still runs."""
     fleet = make_fleet(1)
+    states(ec2, fleet)  # the launch begins now, not with the first request a second later
     clock.advance(60)
     (first,) = members(ec2, fleet)
+    assert states(ec2, fleet) == {first: "running"}
     put(
         calls=[{"fault": "stale", "actions": ["DescribeFleets", "DescribeInstances"], "age": "10s"}]
     )

@@ -4,6 +4,7 @@ A plan is a pure function, so what it may cost is an estimate made from what is 
 pending pods, the rows that each is compared with, its rules about other pods. When all kinds
 together are beyond what a plan may cost, the namespaces that ask for most give way, each with its
 dearest kinds first; what every other namespace gets does not depend on them (docs/scale-up.md).
+No namespace gets more than a part of a plan while pods of others wait for it.
 """
 
 from collections import Counter
@@ -20,6 +21,9 @@ from reconciler.planner.placement.label_keys import selector_keys, terms_of
 STEPS_MAX = 400_000_000
 """Of one plan; a step is about 5 ns on a 2.x GHz core. The largest case of docs/benchmarks.md,
 150,000 pending pods of 1,500 kinds on 5,000 nodes, needs half of it."""
+BESIDE_OTHERS = 4
+"""The part of a plan, one over this, that one namespace gets at most while others wait for the
+same plan: their nodes are asked for half a second after their pods, not two."""
 PER_KIND = 20_000
 """Whatever a kind of pods is compared with."""
 PER_RULED_KIND = 80_000
@@ -61,12 +65,14 @@ def within_work(
     """
     estimate = _Estimate(demand.unschedulable, bound, world)
     steps = [estimate.steps(unschedulable_pods) for unschedulable_pods in demand.unschedulable]
-    if sum(steps) <= steps_max:
-        return demand
     asked: Counter[str] = Counter()
     for unschedulable_pods, own in zip(demand.unschedulable, steps, strict=True):
         asked[unschedulable_pods.group.traits.namespace] += own
     share = _fair_share(list(asked.values()), steps_max)
+    if len(asked) > 1:
+        share = min(share, steps_max // BESIDE_OTHERS)
+    if max(asked.values(), default=0) <= share:
+        return demand
     ordered = sorted(
         zip(demand.unschedulable, steps, strict=True),
         key=lambda each: (each[1], _first(each[0].group)),

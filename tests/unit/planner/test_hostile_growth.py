@@ -169,6 +169,15 @@ def test_greediest_namespace_gives_way_alone_its_dearest_kinds_first() -> None:
     assert max(planned_rules) <= min(rules[name] for name in waiting)
 
 
+def test_one_namespace_gets_a_quarter_of_a_plan_while_others_wait_for_it() -> None:
+    """Their pods would wait until all of his are planned, though the whole is within the budget."""
+    greedy, modest = kinds("greedy", 200), kinds("modest", 5)
+    assert deferred(*greedy, steps_max=40_000_000) == []
+    beside = deferred(*greedy, *modest, steps_max=40_000_000)
+    assert {namespace for namespace, _ in beside} == {"greedy"}
+    assert 0 < len(beside) < 200
+
+
 def test_shares_do_not_depend_on_the_order_of_the_snapshot() -> None:
     """Two replicas would plan differently from the same cluster."""
     pods = [*kinds("a", 60), *kinds("b", 40), *kinds("c", 3)]

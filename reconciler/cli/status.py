@@ -156,7 +156,9 @@ def _print_plan(plan: Json) -> None:
     for each in plan.get("fallbacks", ()):
         sys.stdout.write(
             f"{each['nodes']} nodes of {each['fleet']} in {each['region']} stand in for "
-            f"{each['from']}: {each['extra_hourly_usd']:.4f} USD per hour more\n"
+            f"{each['from']}: {each['extra_hourly_usd']:.4f} USD per hour more"
+            f"{', ' + str(each['going_back']) + ' go back' if each.get('going_back') else ''}"
+            f"{'; ' + each['waits'] if each.get('waits') else ''}\n"
         )
     for each in plan.get("headroom", ()):
         if each["missing"]:

@@ -96,7 +96,7 @@ class SectorConfig(Section):
     interruption: Interruption = Interruption.model_construct()
     """Where notices of interruptions come from."""
     spot_return: SpotReturn = SpotReturn.model_construct()
-    """Moves demand from on-demand back to spot nodes. Not built yet, refused."""
+    """Replaces on-demand nodes that stand in for spot nodes once spot is back."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """How many nodes may be disrupted at a time. Default: 10 % for every reason but `empty`."""
     blast_radius: BlastRadiusLimit | None = None

@@ -163,15 +163,12 @@ class RollingUpdate(Section):
 
 
 class SpotReturn(Section):
-    """Moves demand that fell back to on-demand nodes back to spot nodes.
-
-    Not built yet, refused.
-    """
+    """Replaces on-demand nodes that stand in for spot nodes once spot is back."""
 
     enabled: Boolean = False
     """Whether it runs."""
     stable_for_seconds: Seconds = Field(default=1800.0, alias="stable_for")
-    """How long spot capacity must have been available before."""
+    """How long the spot fleet must have had no error before."""
 
 
 class DisruptionBudget(Section):

@@ -90,6 +90,9 @@ def planner_settings(
         drains_for_rebalance=config.interruption.rebalance == "drain",
         rolling_update=_rolling_update(config),
         spot_rescheduler=spot_rescheduler(config.spot_rescheduler),
+        spot_return=planner.SpotReturn(stable_seconds=config.spot_return.stable_for_seconds)
+        if config.spot_return.enabled
+        else None,
         stuck_ends=planner.StuckEndSettings(
             per_cycle=config.stuck_ends.per_cycle, per_hour=config.stuck_ends.per_hour
         ),

@@ -21,6 +21,7 @@ PolicyName = Literal[
     "interruption",
     "rolling-update",
     "expiry",
+    "spot-return",
     "stuck-instance",
     "overflow",
 ]
@@ -57,6 +58,7 @@ REPLACEMENT_ASKED = "fleet-reconciler.io/replacement-asked"
 INTERRUPTION = "fleet-reconciler.io/interruption"
 ROLLING_UPDATE = "fleet-reconciler.io/rolling-update"
 FALLBACK_FROM = "fleet-reconciler.io/fallback-from"
+SPOT_RETURN = "fleet-reconciler.io/spot-return"
 REPLACEMENT_SET = "fleet-reconciler.io/replacement-set"
 REPLACEMENT_SET_FAILED = "fleet-reconciler.io/replacement-set-failed"
 DO_NOT_DISRUPT = "fleet-reconciler.io/do-not-disrupt"

@@ -43,6 +43,8 @@ class FleetMemory:
     """Why, in words."""
     resumed_version: str = ""
     """A version whose halt a person has lifted: it is not halted again."""
+    spot_return_at: datetime | None = None
+    """When the latest batch of nodes that stood in for this spot fleet's began to go back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,6 +172,11 @@ class FallbackNodes:
     nodes: int
     extra_hourly_usd: float
     """What they cost per hour beyond as many nodes of the spot fleet; 0 without known prices."""
+    going_back: int = 0
+    """How many of them are in the batch that is being replaced."""
+    waits: str = ""
+    """What the next batch waits for, in words; empty when one may begin, or `spot_return` is off.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from reconciler.planner.fleets.headroom import headroom_pieces
 from reconciler.planner.fleets.inventory import Inventory, take_inventory
 from reconciler.planner.fleets.learned import with_learned
 from reconciler.planner.fleets.new_nodes import NewNode, daemon_specs, new_node
+from reconciler.planner.fleets.spot_return import with_spot_returns
 from reconciler.planner.fleets.stuck_ends import StuckEndLedger, limits_for
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.attach_limits import least_ebs_limit
@@ -49,6 +50,7 @@ def open_builder(
     """
     cluster = snapshot.cluster
     inventory = with_learned(take_inventory(snapshot, settings), snapshot.at)
+    inventory, spot_returns = with_spot_returns(inventory, settings, snapshot.at)
     groups = take_census(cluster.pods)
     bound = [g for g in groups if g.traits.bound and not g.traits.finished]
     names = frozenset(node.name for node in cluster.nodes)
@@ -96,6 +98,7 @@ def open_builder(
         statuses={status.key: status for status in inventory.fleets},
         displaced={pod.key: pod.node_name for pod in displaced if pod.node_name is not None},
         headroom=headroom,
+        spot_returns=spot_returns,
         unequipped=unequipped,
     )
     stuck_ends = _stuck_end_ledger(snapshot, settings, inventory)

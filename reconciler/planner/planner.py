@@ -250,6 +250,12 @@ def _fallbacks(view: ClusterView) -> tuple[FallbackNodes, ...]:
     young_seconds = view.settings.instance_init_seconds
     found = find_fallbacks(view.inventory, view.at, young_seconds)
     counts = Counter((each.key, each.instead_of) for each in found)
+    returns = {each.key: each for each in view.spot_returns}
+    going = Counter(
+        (each.key, each.instead_of)
+        for each in found
+        if each.instead_of in returns and each.node.name in returns[each.instead_of].batch
+    )
     return tuple(
         FallbackNodes(
             fleet=key.name,
@@ -257,6 +263,8 @@ def _fallbacks(view: ClusterView) -> tuple[FallbackNodes, ...]:
             instead_of=spot.name,
             nodes=nodes,
             extra_hourly_usd=usd(nodes * extra_nano_usd(view.offers[key], view.offers[spot])),
+            going_back=going[key, spot],
+            waits=returns[spot].waits if spot in returns else "",
         )
         for (key, spot), nodes in sorted(counts.items())
     )

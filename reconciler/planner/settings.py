@@ -134,6 +134,14 @@ class SpotRescheduler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpotReturn:
+    """When on-demand nodes that stand in for spot nodes are replaced by spot nodes."""
+
+    stable_seconds: float = 1800.0
+    """For so long the spot fleet must have had no error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlastRadius:
     """How many pods of one controller may be moved within a time."""
 
@@ -308,6 +316,8 @@ class PlannerSettings:
     """None: nodes are not replaced because their fleet would launch them otherwise."""
     spot_rescheduler: SpotRescheduler | None = None
     """None: no pod is moved because a spot node has room."""
+    spot_return: SpotReturn | None = None
+    """None: nodes that stand in for spot nodes stay while they are used."""
     stuck_ends: StuckEndSettings = field(default_factory=StuckEndSettings)
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     """Of the whole cluster; those of sectors and fleets hold beside them."""

@@ -12,6 +12,7 @@ from reconciler.planner.demand import Demand
 from reconciler.planner.fleets.headroom import HeadroomPieces
 from reconciler.planner.fleets.inventory import FleetStatus, Inventory
 from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.fleets.spot_return import SpotReturn
 from reconciler.planner.placement.classes import ClassTable
 from reconciler.planner.settings import PlannerSettings
 
@@ -44,6 +45,8 @@ class ClusterView:
     """Pods that count as demand although they run: EC2 takes their node back."""
     headroom: Sequence[HeadroomPieces] = ()
     """Room to keep free, in pieces that one node can hold."""
+    spot_returns: Sequence[SpotReturn] = ()
+    """Spot fleets with nodes that stand in for theirs, while `spot_return` is on."""
     unequipped: frozenset[NodeName] = frozenset()
     """Nodes whose devices have not come yet: pods wait for them, none is moved there."""
 

@@ -74,6 +74,8 @@ def plan_to_json(plan: Plan, *, kept: bool = False) -> Json:
                 "from": each.instead_of,
                 "nodes": each.nodes,
                 "extra_hourly_usd": _rounded(each.extra_hourly_usd),
+                "going_back": each.going_back,
+                "waits": each.waits,
             }
             for each in plan.fallbacks
         ]

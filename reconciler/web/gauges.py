@@ -227,7 +227,7 @@ def _of_outdated(plan: Plan) -> Metric:
     outdated = GaugeMetricFamily(
         names.NODES_OUTDATED, "Nodes that are to be replaced in time.", labels=["reason"]
     )
-    for reason in ("rebalance", "drifted", "expired"):
+    for reason in ("rebalance", "drifted", "expired", "spot-reschedule"):
         outdated.add_metric([reason], plan.outdated.get(reason, 0))
     return outdated
 

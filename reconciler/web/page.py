@@ -152,7 +152,9 @@ def _goings_on(plan: Json) -> Iterator[tuple[str, str, str]]:
             yield f"headroom of {each['sector']} ({each['asked']})", short, each["because"]
     for each in plan["fallbacks"]:
         what = f"{each['nodes']} nodes of {each['fleet']} stand in for {each['from']}"
-        yield what, "on-demand", f"{each['extra_hourly_usd']} USD per hour more"
+        state = f"{each['going_back']} go back to spot" if each["going_back"] else "on-demand"
+        cost = f"{each['extra_hourly_usd']} USD per hour more"
+        yield what, state, f"{cost}; {each['waits']}" if each["waits"] else cost
 
 
 def _of_plan(plan: Json | None) -> list[str]:

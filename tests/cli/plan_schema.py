@@ -21,6 +21,7 @@ POLICY: Json = {
         "interruption",
         "rolling-update",
         "expiry",
+        "spot-return",
         "stuck-instance",
         "overflow",
     ]

@@ -55,6 +55,7 @@ class Config:
     regions: int = 1
     rolling_update: bool = False
     spot_rescheduler: bool = False
+    spot_return: bool = False
     headroom: int = 0
     """Nodes' worth of room that sector `primary` keeps free."""
     steady_taints: tuple[Taint, ...] = ()

@@ -166,6 +166,20 @@ def _capacity_error(scene: Scene) -> None:
     scene.later(300, end)
 
 
+def _spot_is_back(scene: Scene) -> None:
+    """Spot capacity runs out for two minutes: what was bought on demand meanwhile goes back."""
+    names = "primary-small", "primary-large"
+    for name in names:
+        scene.world.refuse_launches(scene.stage.fleets[name, HOME], "InsufficientInstanceCapacity")
+    scene.later(5, lambda: scene.pods("web", "1500m", 2))
+
+    def end() -> None:
+        for name in names:
+            scene.world.refuse_launches(scene.stage.fleets[name, HOME], None)
+
+    scene.later(125, end)
+
+
 def _idle(scene: Scene) -> None:
     scene.set_target("primary-small", 3)
     jobs = scene.pods("batch", "3", 2, kind="Job")
@@ -345,6 +359,13 @@ SCENARIOS = (
         _on_demand_nodes,
         700,
         replace(_USUAL, spot_rescheduler=True, steady_taints=(PREFERS_SPOT,)),
+        evicts=True,
+    ),
+    Scenario(
+        "spot is back",
+        _spot_is_back,
+        500,
+        replace(_USUAL, spot_return=True),
         evicts=True,
     ),
     Scenario(

@@ -14,6 +14,7 @@ from reconciler.planner.settings import (
     RollingUpdate,
     ScaleInSettings,
     SpotRescheduler,
+    SpotReturn,
 )
 from tests.builders import AWAY, HOME, amounts, labelled, make_fleet_settings, make_settings
 from tests.life.process import Process
@@ -137,6 +138,7 @@ def settings_of(config: Config, fleets: tuple[FleetSettings, ...]) -> PlannerSet
         instance_init_seconds=INIT_SECONDS,
         unready_seconds=UNREADY_SECONDS,
         search_budget_seconds=0.0,
+        spot_return=SpotReturn(stable_seconds=60) if config.spot_return else None,
         rolling_update=ROLLING_UPDATE if config.rolling_update else None,
         spot_rescheduler=SPOT_RESCHEDULER if config.spot_rescheduler else None,
         headroom=(Headroom(sector="primary", nodes=config.headroom),) if config.headroom else (),

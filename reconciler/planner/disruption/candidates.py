@@ -63,7 +63,13 @@ class Candidate:
     @property
     def must_go(self) -> bool:
         """Whether its pods move at any price: it is to be replaced, or its whole fleet is to go."""
-        return self.outdated is not None or self.status.settings.departing
+        replaced = self.outdated is not None and not self.goes_back_to_spot
+        return replaced or self.status.settings.departing
+
+    @property
+    def goes_back_to_spot(self) -> bool:
+        """Whether it is to be replaced, by a spot node that costs less or not at all."""
+        return self.outdated is not None and self.outdated.only_for_cheaper_spot
 
     @property
     def reason(self) -> DisruptionReason:
@@ -166,7 +172,8 @@ def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker
     if rests is not None:
         detail = f"its last drain failed: not again before {rests:%H:%M:%S}"
         return Blocker("drain-cool-off", detail)
-    if candidate.outdated is None and not context.room.may_leave(candidate.status.key):
+    replaced_here = candidate.outdated is not None and not candidate.goes_back_to_spot
+    if not replaced_here and not context.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
     refusal = context.builder.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
     if refusal:

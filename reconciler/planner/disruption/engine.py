@@ -22,6 +22,7 @@ from reconciler.planner.disruption.methods import (
     orphaned,
     rebalance,
     spot_reschedule,
+    spot_return,
     stuck,
     underutilized,
     unhealthy,
@@ -43,6 +44,7 @@ VOLUNTARY: tuple[Method[VoluntaryRun], ...] = (
     departing.METHOD,
     expired.METHOD,
     drifted.METHOD,
+    spot_return.METHOD,
     underutilized.METHOD,
     consolidation.METHOD,
 )

@@ -23,6 +23,7 @@ POLICY_OF_DRAIN: Mapping[str, PolicyName] = MappingProxyType(
         "consolidation": "scale-in",
         "rebalance": "interruption",
         "expiry": "expiry",
+        "spot-return": "spot-return",
         "rolling-update": "rolling-update",
         "spot-reschedule": "spot-reschedule",
     }

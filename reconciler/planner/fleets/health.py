@@ -100,13 +100,14 @@ def _latest(instances: Iterable[Instance]) -> datetime | None:
 
 
 def memories_after(
-    snapshot: Snapshot, signs: Mapping[FleetKey, Signs]
+    snapshot: Snapshot, signs: Mapping[FleetKey, Signs], settings: PlannerSettings
 ) -> dict[tuple[str, Region], FleetMemory]:
     """Every fleet's memory after this snapshot, by name and region.
 
     What is derived twice from the same signs comes to the same: a Lease that was written, but is
     still seen as it was before, counts nothing twice.
     """
+    stable = timedelta(seconds=settings.spot_return.stable_seconds if settings.spot_return else 0)
     known = (_not_ahead(m, snapshot.at) for m in snapshot.cluster.memories)
     memories = {(m.fleet, m.region): m for m in known}
     for key, sign in signs.items():
@@ -117,7 +118,7 @@ def memories_after(
             after = _with_errors(after, sign, snapshot.at)
             after = _with_shortfall(after, sign, snapshot.at)
             after = with_stuck(after, sign.stuck, sign.joined_at, snapshot.at)
-            after = _forgotten(after, snapshot.at)
+            after = _forgotten(after, stable, snapshot.at)
         if after != before:
             memories[place] = after
     ours = {(key.name, key.region) for key in signs}
@@ -223,12 +224,17 @@ def _with_shortfall(memory: FleetMemory, sign: Signs, at: datetime) -> FleetMemo
     return replace(memory, below_target_since=min(since, at))
 
 
-def _forgotten(memory: FleetMemory, at: datetime) -> FleetMemory:
-    """Failures of long ago; the time of the last error stays while EC2 may still show it."""
+def _forgotten(memory: FleetMemory, stable: timedelta, at: datetime) -> FleetMemory:
+    """Failures of long ago; the time of the last error stays while EC2 may still show it.
+
+    Nor is that time forgotten before spot capacity counts as stable.
+    """
     moments = [m for m in (memory.unavailable_until, memory.last_error_at) if m is not None]
     if not moments or at - max(moments) <= FORGOTTEN_AFTER:
         return memory
-    return replace(memory, failures=0, unavailable_until=None, last_error_at=None, reason="")
+    error = memory.last_error_at
+    kept = error if error is not None and at - error <= stable else None
+    return replace(memory, failures=0, unavailable_until=None, last_error_at=kept, reason="")
 
 
 def unavailable(

@@ -31,6 +31,9 @@ class Outdated:
     """Of two nodes the one with the earlier time goes first."""
     waits: str = ""
     """What must come before it is emptied, in words; empty when nothing must."""
+    only_for_cheaper_spot: bool = False
+    """Whether only a spot node that costs less is asked for in its place, and its moves must be
+    worth what they save; else it goes at any price."""
 
 
 def find_outdated(

@@ -115,6 +115,7 @@ class _FleetMemoryWire(Struct, gc=False, omit_defaults=True):
     halted_version: str = ""
     halted_because: str = ""
     resumed_version: str = ""
+    spot_return_at: datetime | None = None
 
 
 class _DemandWire(Struct, gc=False, omit_defaults=True):
@@ -261,6 +262,7 @@ def _fleet(each: _FleetMemoryWire) -> FleetMemory:
         halted_version=printable(each.halted_version),
         halted_because=printable(each.halted_because),
         resumed_version=printable(each.resumed_version),
+        spot_return_at=utc(each.spot_return_at),
     )
 
 
@@ -366,6 +368,7 @@ def _fleet_wire(each: FleetMemory) -> _FleetMemoryWire:
         halted_version=each.halted_version,
         halted_because=each.halted_because,
         resumed_version=each.resumed_version,
+        spot_return_at=each.spot_return_at,
     )
 
 

@@ -182,11 +182,12 @@ def test_feature_that_is_not_built_yet_is_refused_at_start_and_at_reload(
     """Whoever asks for it must not wait for it; a running loop goes on as it was."""
     running = program("--dry-run")
     running.until_event("reconciler_started", lambda _: True)
-    config_file.write_text(CONFIG + "spot_return: {enabled: true}\n")
+    group = "{size: small, provider: asg, auto_scaling_group: workers}"
+    config_file.write_text(f"{CONFIG}  groups: {{kind: memory, fleets: [{group}]}}\n")
     refused = running.until_event("config_refused", lambda _: True)
-    assert "config/not-acted-on: spot_return is not built yet" in refused["faults"][0]
+    assert "config/not-acted-on: provider: asg" in refused["faults"][0]
     done = reconciler(sandbox, "run", "--once", "--config", str(config_file), code=2)
-    assert "config/not-acted-on: spot_return is not built yet" in done.stderr
+    assert "config/not-acted-on: provider: asg" in done.stderr
 
 
 def test_snapshot_plans_like_the_live_cluster_and_holds_no_secret(

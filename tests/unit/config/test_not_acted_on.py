@@ -4,15 +4,10 @@ import pytest
 
 from reconciler.config.check import check_reading
 from reconciler.config.faults import NOT_ACTED_ON
-from reconciler.config.json_schema import descriptions, sections
 from reconciler.config.loader import Purpose, parse_config, read_config
-from reconciler.config.not_acted_on import SAID
 from reconciler.model.errors import ConfigError
 from tests.unit.config.documents import COMPLETE, config_of, with_fleets
 
-ASKED = {
-    "spot_return.enabled": "spot_return: {enabled: true}\n",
-}
 GROUP = with_fleets("{size: small, provider: asg, auto_scaling_group: workers}")
 DEFAULTS = """\
 spot_rescheduler: {enabled: false, housekeeping_interval: 10s, node_drain_delay: 10m,
@@ -47,25 +42,9 @@ def test_defaults_and_what_is_off_ask_for_nothing(text: str) -> None:
     assert (told(text), refused_by_run(text)) == ([], [])
 
 
-@pytest.mark.parametrize("path", ASKED)
-def test_key_without_effect_is_refused_by_validate_and_run(path: str) -> None:
-    """Whoever turns a feature on waits for it; a line in a log is not read."""
-    assert told(ASKED[path]) == [(NOT_ACTED_ON, "error", path)]
-    assert refused_by_run(ASKED[path]) == [(NOT_ACTED_ON, path)]
-
-
-@pytest.mark.parametrize("path", ASKED)
-def test_message_says_what_to_do_instead(path: str) -> None:
-    """A refusal without a way out leaves people where they were."""
-    (problem,) = check_reading(read_config(ASKED[path]))
-    assert "not built yet: " in problem.message
-    assert any(word in problem.message for word in ("take it out", "set", "leave", "limit"))
-
-
-@pytest.mark.parametrize("text", [GROUP, *ASKED.values()])
-def test_planning_goes_on_with_such_a_config(text: str) -> None:
+def test_planning_goes_on_with_such_a_config() -> None:
     """Offline planning does nothing live; Auto Scaling groups are planned there as they were."""
-    assert config_of(text).sectors is not None
+    assert config_of(GROUP).sectors is not None
 
 
 def test_auto_scaling_group_is_refused_by_run_and_a_warning_of_validate() -> None:
@@ -77,16 +56,5 @@ def test_auto_scaling_group_is_refused_by_run_and_a_warning_of_validate() -> Non
 
 def test_it_comes_together_with_the_other_faults() -> None:
     """All faults in one go, also where one of them hides the typed config."""
-    text = ASKED["spot_return.enabled"] + "bogus: 1\n"
-    assert [code for code, _, _ in told(text)] == [NOT_ACTED_ON, "config/unknown-key"]
-
-
-def test_reference_says_so_of_the_same_keys() -> None:
-    """The page and the program must not tell different stories."""
-    said = {
-        key
-        for model in sections()
-        for key, text in descriptions(model).items()
-        if text.endswith(SAID)
-    }
-    assert said == {path.split(".")[-1 if "[" in path else 0] for path in ASKED}
+    codes = {code for code, _, _ in told(GROUP + "bogus: 1\n")}
+    assert codes == {NOT_ACTED_ON, "config/unknown-key"}

@@ -60,7 +60,7 @@ def _may_join(run: VoluntaryRun, candidate: Candidate) -> bool:
     No pod came to it for as long as any timer asks.
     """
     view, status = run.context.view, candidate.status
-    if candidate.must_go or not view.offers[status.key].priced:
+    if candidate.must_go or candidate.goes_back_to_spot or not view.offers[status.key].priced:
         return False
     settings, latest = status.settings.scale_in, last_bound(candidate.placed)
     rests = max(settings.consolidate_after_seconds, settings.unneeded_seconds)

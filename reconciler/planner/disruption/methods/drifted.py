@@ -11,15 +11,13 @@ from typing import Final
 from reconciler.model.actions import ROLLING_UPDATE
 from reconciler.model.cluster import Node
 from reconciler.model.ids import NodeName
+from reconciler.planner.disruption.batch_blocker import batch_blocker
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.blockers.nodes import first_blocker
-from reconciler.planner.disruption.blockers.pods import movable
 from reconciler.planner.disruption.blockers.settling import settles
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.context import DisruptionContext
-from reconciler.planner.disruption.drains.actions import annotate, end_of_drain, rests_until
+from reconciler.planner.disruption.drains.actions import annotate, end_of_drain
 from reconciler.planner.disruption.drains.idleness import counted
-from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.disruption.replacement.successor import (
     ask_for_successors,
@@ -113,7 +111,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
     for node in _in_order(context, status, update):
         if number == most:
             break
-        why = settling.get(node.name) or _blocker(context, node, status)
+        why = settling.get(node.name) or batch_blocker(context, node, status)
         why = why or context.budgets.blocker(status.key, "drifted")
         if why is not None:
             context.builder.block(node, *why)
@@ -150,24 +148,6 @@ def _in_order(context: DisruptionContext, status: FleetStatus, update: Update) -
         used = bool(counted(view.pods_on.get(node.name, ())))
         if not is_draining(node) and (used or not context.room.may_leave(status.key)):
             yield node
-
-
-def _blocker(context: DisruptionContext, node: Node, status: FleetStatus) -> Blocker | None:
-    """What would keep the node from being emptied once its new node has come."""
-    view = context.view
-    rests = rests_until(view, node)
-    if rests is not None:
-        return Blocker(
-            "drain-cool-off", f"its last drain failed: again in {duration(rests - view.at)}"
-        )
-    found = first_blocker(view, node, status) or context.sets.blocker(node.name)
-    if found is not None:
-        return found
-    moving, _, blocked = movable(context.judge(status.settings), view.pods_on.get(node.name, []))
-    refusal = context.builder.budgets.refusal(moving, DRAIN_ROUNDS_MAX)
-    return blocked or (
-        Blocker("budget", refusal) if refusal else context.blast_radius.blocker(moving)
-    )
 
 
 METHOD = Method(name="drifted", policy=POLICY, propose=propose)

@@ -27,7 +27,9 @@ def find_awaited(
             take no pods.
     """
     removable = eligible.removable
-    wanted = context.view.settings.consolidation or any(each.must_go for each in candidates)
+    wanted = context.view.settings.consolidation or any(
+        each.must_go or each.goes_back_to_spot for each in candidates
+    )
     if not (wanted and candidates and removable):
         return {}
     open_to_pods = removable | eligible.spares

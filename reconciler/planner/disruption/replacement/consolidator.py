@@ -179,10 +179,12 @@ class Consolidator:
 
     def _is_replaced(self, candidate: Candidate) -> bool:
         """Whether other nodes may be kept or bought for its pods at all."""
-        return self._on or candidate.must_go
+        return self._on or candidate.must_go or candidate.goes_back_to_spot
 
     def _is_better(self, candidate: Candidate, key: FleetKey) -> bool:
         """Whether a node of the fleet should have its pods rather than the candidate."""
+        if candidate.goes_back_to_spot and not self._context.view.statuses[key].settings.spot:
+            return False
         return candidate.must_go or self._saves(candidate, key)
 
     def _saves(self, candidate: Candidate, key: FleetKey) -> bool:

@@ -1,0 +1,35 @@
+"""What keeps a node out of a batch that is emptied later, when its new node has come."""
+
+from reconciler.model.cluster import Node
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.nodes import first_blocker
+from reconciler.planner.disruption.blockers.pods import movable
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.drains.actions import rests_until
+from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.text import duration
+
+
+def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -> Blocker | None:
+    """What would keep the node from being emptied once its new node has come; None when nothing.
+
+    Args:
+        context: The limits of this plan.
+        node: The node.
+        status: Its fleet.
+    """
+    view = context.view
+    rests = rests_until(view, node)
+    if rests is not None:
+        return Blocker(
+            "drain-cool-off", f"its last drain failed: again in {duration(rests - view.at)}"
+        )
+    found = first_blocker(view, node, status) or context.sets.blocker(node.name)
+    if found is not None:
+        return found
+    moving, _, blocked = movable(context.judge(status.settings), view.pods_on.get(node.name, []))
+    refusal = context.builder.budgets.refusal(moving, DRAIN_ROUNDS_MAX)
+    return blocked or (
+        Blocker("budget", refusal) if refusal else context.blast_radius.blocker(moving)
+    )

@@ -1,0 +1,107 @@
+"""On-demand nodes that stand in for spot nodes go back to spot (docs/failures.md).
+
+`planner.fleets.spot_return` says when a batch may begin. Here the nodes of a batch are chosen and
+marked; a marked node is drained like one that has expired, with two differences: only a node of a
+spot fleet that costs less is asked for in its place, and the moves must be worth what they save.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from reconciler.model.actions import SPOT_RETURN
+from reconciler.planner.disruption.batch_blocker import batch_blocker
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.blockers.move_cost import moves_rank, not_worth_moving
+from reconciler.planner.disruption.blockers.pods import at_minimum
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.context import DisruptionContext
+from reconciler.planner.disruption.drains.actions import annotate
+from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.method import Method
+from reconciler.planner.disruption.voluntary import VoluntaryRun
+from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.fallback import FallbackNode
+from reconciler.planner.fleets.spot_return import SpotReturn
+from reconciler.planner.text import rfc3339
+
+POLICY: Final = "spot-return"
+
+
+def selects(candidate: Candidate) -> bool:
+    """Whether the node is in a batch that goes back to spot."""
+    return candidate.outdated is not None and candidate.outdated.policy == POLICY
+
+
+def propose(run: VoluntaryRun) -> None:
+    """Go on with the batches, and begin the next ones."""
+    context = run.context
+    for each in context.view.spot_returns:
+        _forget_old_marks(context, each)
+        if each.waits:
+            _explain(context, each)
+        else:
+            _begin(context, each)
+    run.drain(selects)
+
+
+def _forget_old_marks(context: DisruptionContext, found: SpotReturn) -> None:
+    """Take the marks off nodes that are in no batch any more."""
+    for each in found.nodes:
+        node = each.node
+        if SPOT_RETURN in node.annotations and node.name not in found.batch:
+            because = "its batch is over: spot is not available, or it could not be emptied in time"
+            context.builder.mark(annotate(node, SPOT_RETURN, None, POLICY, because))
+
+
+def _explain(context: DisruptionContext, found: SpotReturn) -> None:
+    """Say of nodes outside of a batch what they wait for."""
+    for each in found.nodes:
+        if each.node.name not in found.batch:
+            detail = f"it stands in for a node of {found.key.name}; {found.waits}"
+            context.builder.block(each.node, POLICY, detail)
+
+
+def _begin(context: DisruptionContext, found: SpotReturn) -> None:
+    """Mark the nodes of the next batch: as many as the disruption budgets allow, cheapest first.
+
+    They are drained from the next plan on, when the marks are seen.
+    """
+    because = f"it goes back to {found.key.name}, which is available again"
+    for each in _cheapest_first(context, found):
+        blocked = _blocker(context, each) or context.budgets.blocker(each.key, "spot-reschedule")
+        if blocked is not None:
+            context.builder.block(each.node, *blocked)
+            continue
+        noted = rfc3339(context.view.at)
+        context.builder.mark(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
+        context.budgets.take(each.key)
+
+
+def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:
+    """Those in use, the ones with fewer and cheaper moves first; idle ones leave by themselves."""
+    pods_on = context.view.pods_on
+    used = [(counted(pods_on.get(each.node.name, ())), each) for each in found.nodes]
+    ranked = sorted((moves_rank(pods), each.node.name, each) for pods, each in used if pods)
+    for _, _, each in ranked:
+        if not is_draining(each.node):
+            yield each
+
+
+def _blocker(context: DisruptionContext, each: FallbackNode) -> Blocker | None:
+    """What would keep the node from being emptied onto spot capacity."""
+    view = context.view
+    status = view.statuses[each.key]
+    if not context.room.may_leave(each.key):
+        return at_minimum(status)
+    blocked = batch_blocker(context, each.node, status)
+    if blocked is not None:
+        return blocked
+    old, new = view.offers[each.key], view.offers[each.instead_of]
+    if not (old.priced and new.priced):
+        return Blocker("move-cost", f"the price of {each.instead_of.name} is not known")
+    saved = old.nano_usd_per_hour - new.nano_usd_per_hour
+    pods = counted(view.pods_on.get(each.node.name, ()))
+    return not_worth_moving(pods, saved, status.settings.scale_in.move_cost_usd)
+
+
+METHOD = Method(name="spot_return", policy=POLICY, propose=propose)

@@ -1,0 +1,140 @@
+"""Spot return: on-demand nodes that stand in for spot nodes are replaced once spot is back.
+
+A spot fleet is back when it is available and had no error for `spot_return.stable_for`. Its
+stand-ins are replaced in batches, one an hour. The nodes of a batch carry the annotation
+`SPOT_RETURN` with the time at which the batch began; when the last one began is kept with what is
+remembered of the spot fleet (`FleetMemory.spot_return_at`), as nodes that have left tell nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from reconciler.model.actions import FALLBACK_FROM, SPOT_RETURN
+from reconciler.model.cluster import Node
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.model.memory import FleetMemory
+from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.fallback import FallbackNode, find_fallbacks
+from reconciler.planner.fleets.inventory import FleetStatus, Inventory
+from reconciler.planner.fleets.outdated import Outdated
+from reconciler.planner.settings import PlannerSettings
+from reconciler.planner.text import counted_noun, duration, parse_rfc3339
+
+BATCH_EVERY: Final = timedelta(hours=1)
+"""From the beginning of one batch to that of the next; a node that could not leave by then is in
+no batch any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotReturn:
+    """The nodes that stand in for nodes of one spot fleet, and which of them go back now."""
+
+    key: FleetKey
+    """The spot fleet."""
+    nodes: tuple[FallbackNode, ...]
+    """All that say so."""
+    batch: Mapping[NodeName, datetime]
+    """Those that are being replaced, with the time at which their batch began."""
+    waits: str
+    """Why no batch may begin now, in words; empty when one may."""
+
+
+def with_spot_returns(
+    inventory: Inventory, settings: PlannerSettings, at: datetime
+) -> tuple[Inventory, tuple[SpotReturn, ...]]:
+    """Find the spot fleets whose stand-ins go back; the nodes of their batches are outdated.
+
+    Args:
+        inventory: All fleets.
+        settings: The sector config, resolved.
+        at: The clock.
+
+    Returns:
+        The inventory with these nodes and what is to be remembered, and the fleets by name. While
+        `spot_return` is off there are none, and nothing is changed.
+    """
+    if settings.spot_return is None:
+        return inventory, ()
+    stable = timedelta(seconds=settings.spot_return.stable_seconds)
+    nodes: dict[FleetKey, list[FallbackNode]] = {}
+    for each in find_fallbacks(inventory, at, settings.instance_init_seconds):
+        if FALLBACK_FROM in each.node.annotations:
+            nodes.setdefault(each.instead_of, []).append(each)
+    memories = {(m.fleet, m.region): m for m in inventory.memories}
+    statuses = {status.key: status for status in inventory.fleets}
+    outdated = dict(inventory.outdated)
+    found: list[SpotReturn] = []
+    for key, stand_ins in sorted(nodes.items()):
+        place = (key.name, key.region)
+        before = memories.get(place, FleetMemory(fleet=key.name, region=key.region))
+        trouble = _trouble(statuses[key], before, stable, at)
+        batch = {
+            each.node.name: began
+            for each in stand_ins
+            if (began := _began(each.node, at)) is not None
+            and (is_draining(each.node) or (not trouble and at - began < BATCH_EVERY))
+        }
+        last = _last_batch(before, batch, at)
+        if last != before.spot_return_at:
+            memories[place] = replace(before, spot_return_at=last)
+        waits = trouble or _waits(batch, last, at)
+        found.append(SpotReturn(key=key, nodes=tuple(stand_ins), batch=batch, waits=waits))
+        for name, began in batch.items():
+            outdated.setdefault(name, _outdated(key, began))
+    changed = replace(
+        inventory,
+        outdated=dict(sorted(outdated.items())),
+        memories=tuple(memories[place] for place in sorted(memories)),
+    )
+    return changed, tuple(found)
+
+
+def _outdated(spot: FleetKey, began: datetime) -> Outdated:
+    return Outdated(
+        reason="spot-reschedule",
+        policy="spot-return",
+        because=f"it stands in for a node of {spot.name}, which is available again",
+        since=began,
+        only_for_cheaper_spot=True,
+    )
+
+
+def _trouble(status: FleetStatus, memory: FleetMemory, stable: timedelta, at: datetime) -> str:
+    """Why the spot fleet does not count as back; empty when it does."""
+    if status.unavailable:
+        return f"{status.key.name} is unavailable: {status.unavailable}"
+    if memory.below_target_since is not None:
+        return f"EC2 holds less of {status.key.name} than its target"
+    errors = (memory.last_error_at, memory.last_stuck_launched_at)
+    last = max((moment for moment in errors if moment is not None), default=None)
+    if last is not None and at - last < stable:
+        left = duration(stable - (at - last))
+        return f"{status.key.name} had its last error {duration(at - last)} ago: {left} to go"
+    return ""
+
+
+def _began(node: Node, at: datetime) -> datetime | None:
+    """When the node's batch began; None when it is in none. A time in the future counts as now."""
+    noted = parse_rfc3339(node.annotations.get(SPOT_RETURN, ""))
+    return None if noted is None else min(noted, at)
+
+
+def _last_batch(
+    memory: FleetMemory, batch: Mapping[NodeName, datetime], at: datetime
+) -> datetime | None:
+    """When the latest batch began, as long as that matters."""
+    known = memory.spot_return_at
+    moments = [*batch.values(), *([] if known is None else [min(known, at)])]
+    last = max(moments, default=None)
+    return None if last is None or at - last >= BATCH_EVERY else last
+
+
+def _waits(batch: Mapping[NodeName, datetime], last: datetime | None, at: datetime) -> str:
+    """What the next batch waits for; empty when nothing."""
+    if last is not None:
+        return f"the next batch begins in {duration(BATCH_EVERY - (at - last))}"
+    if batch:
+        return f"{counted_noun(len(batch), 'node')} of the last batch are still being emptied"
+    return ""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from reconciler.model.binding import Binding
 from reconciler.model.cluster import NO_RESOURCES, Node, Resources
@@ -39,6 +39,7 @@ from reconciler.planner.fleets.rolling_update import (
     halted_after,
     with_resumed,
 )
+from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.fleets.stuck import StuckInstance, find_stuck
 from reconciler.planner.placement.kinds import REGION
 from reconciler.planner.settings import FleetSettings, PlannerSettings
@@ -150,30 +151,6 @@ class Inventory:
         """Whether EC2 shows instances of the node's region, but not the node's."""
         named = node.instance_id is not None and node.name not in self.instance_of_node
         return named and key.region in self.regions_shown
-
-
-STARTUP_TAINTS = (
-    "node.kubernetes.io/not-ready",
-    "node.kubernetes.io/network-unavailable",
-    "node.cloudprovider.kubernetes.io/uninitialized",
-)
-"""Taints that controllers take off a new node, those of agents (`…/agent-not-ready`) beside."""
-
-
-def is_starting(node: Node) -> bool:
-    """Ready, but not yet open to pods: kubelet, cloud controller and agents follow each other.
-
-    Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
-    Cilium's start-up taints.
-    """
-    return any(t.key in STARTUP_TAINTS or t.key.endswith("/agent-not-ready") for t in node.taints)
-
-
-def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
-    """Not Ready for pods and younger than `instance_init_time`: counts as launching."""
-    if (node.ready and not is_starting(node)) or node.created_at is None:
-        return False
-    return at - node.created_at < timedelta(seconds=init_seconds)
 
 
 def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:

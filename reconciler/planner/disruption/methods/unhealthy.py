@@ -15,7 +15,7 @@ from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.limits.removals import target_may_fall
 from reconciler.planner.disruption.method import Method
 from reconciler.planner.fleets.drain_taints import is_draining
-from reconciler.planner.fleets.inventory import is_joining
+from reconciler.planner.fleets.starting import is_joining
 from reconciler.planner.rules import first_irreplaceable, judge_of
 from reconciler.planner.suspicion import is_outage
 from reconciler.planner.text import duration

@@ -186,9 +186,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     believed = () if doubtful else stuck
     closed = _closed_by(binding, stuck)
     signs = read_signs(snapshot, settings, live, believed, joined)
-    memories = with_resumed(
-        memories_after(snapshot, signs, settings), snapshot.cluster.resumed_updates
-    )
+    known = memories_after(snapshot, signs, settings)
+    memories = with_resumed(known, snapshot.cluster.resumed_updates)
     statuses = [
         _status(
             key,

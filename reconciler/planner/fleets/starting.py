@@ -1,0 +1,28 @@
+"""Nodes that are still on their way to taking pods."""
+
+from datetime import datetime, timedelta
+
+from reconciler.model.cluster import Node
+
+STARTUP_TAINTS = (
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/network-unavailable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+)
+"""Taints that controllers take off a new node, those of agents (`…/agent-not-ready`) beside."""
+
+
+def is_starting(node: Node) -> bool:
+    """Ready, but not yet open to pods: kubelet, cloud controller and agents follow each other.
+
+    Source: cloud-provider and node lifecycle controllers; the EBS and EFS CSI drivers' and
+    Cilium's start-up taints.
+    """
+    return any(t.key in STARTUP_TAINTS or t.key.endswith("/agent-not-ready") for t in node.taints)
+
+
+def is_joining(node: Node, at: datetime, init_seconds: float) -> bool:
+    """Not Ready for pods and younger than `instance_init_time`: counts as launching."""
+    if (node.ready and not is_starting(node)) or node.created_at is None:
+        return False
+    return at - node.created_at < timedelta(seconds=init_seconds)

@@ -100,8 +100,8 @@ class BudgetLedger:
         shapes = tuple([(b.namespace, b.selector, b.unreadable) for b in self._budgets])
         self.coverage: Final = coverage_of(shapes)
 
-    def refusal(self, pods: Iterable[Pod], rounds_max: int = 1) -> str:
-        """Why the pods cannot all be disrupted within so many rounds; empty when they can.
+    def refusal(self, pods: Iterable[Pod], rounds_max: int = 1) -> str | None:
+        """Return why the pods cannot all be disrupted within so many rounds; None when they can.
 
         In each round a budget is taken to allow as many disruptions as now, and at least one.
         """
@@ -114,7 +114,7 @@ class BudgetLedger:
                     f"budget {budget.namespace}/{budget.name} allows {left} more "
                     f"disruptions, {asked} are needed{at_most}"
                 )
-        return ""
+        return None
 
     def rounds(self, pods: Iterable[Pod]) -> int:
         """How many rounds it takes to disrupt the pods, where every budget allows one now."""
@@ -132,7 +132,7 @@ class BudgetLedger:
 
     def take_one(self, pod: Pod) -> bool:
         """Use one pod's disruption up if it is allowed; whether it was."""
-        if self.refusal((pod,)):
+        if self.refusal((pod,)) is not None:
             return False
         self.take((pod,))
         return True

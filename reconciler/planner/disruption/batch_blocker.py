@@ -6,7 +6,6 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import movable
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import rests_until
-from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.fleets.inventory import FleetStatus
 from reconciler.planner.text import duration
 
@@ -29,7 +28,4 @@ def batch_blocker(context: DisruptionContext, node: Node, status: FleetStatus) -
     if found is not None:
         return found
     moving, _, blocked = movable(context.judge(status.settings), view.pods_on.get(node.name, []))
-    refusal = context.builder.budgets.refusal(moving, DRAIN_ROUNDS_MAX)
-    return blocked or (
-        Blocker("budget", refusal) if refusal else context.blast_radius.blocker(moving)
-    )
+    return blocked or context.ledger.drain_blocker(moving)

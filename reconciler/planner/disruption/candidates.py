@@ -17,7 +17,6 @@ from reconciler.planner.disruption.blockers.settling import settled_at
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
 from reconciler.planner.disruption.drains.actions import attempts_dated_again, rests_until
 from reconciler.planner.disruption.drains.idleness import counted, is_empty, unneeded_since
-from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -175,10 +174,7 @@ def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker
     replaced_here = candidate.outdated is not None and not candidate.goes_back_to_spot
     if not replaced_here and not context.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
-    refusal = context.builder.budgets.refusal(candidate.moving, DRAIN_ROUNDS_MAX)
-    if refusal:
-        return Blocker("budget", refusal)
-    found = context.blast_radius.blocker(candidate.moving)
+    found = context.ledger.drain_blocker(candidate.moving)
     return found or _not_worth_moving(context.view, candidate)
 
 

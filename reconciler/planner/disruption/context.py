@@ -9,8 +9,7 @@ from reconciler.model.ids import FleetKey, NodeName
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
-from reconciler.planner.disruption.limits.blast_radius import BlastRadiusLimits
-from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
+from reconciler.planner.disruption.limits.ledger import EvictionLedger
 from reconciler.planner.disruption.limits.removals import DemandReserve, FleetRoom, still_draining
 from reconciler.planner.disruption.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.simulator.relocation import Relocation
@@ -28,8 +27,7 @@ class DisruptionContext:
     under_way: Sequence[Relocation]
     room: FleetRoom
     reserve: DemandReserve
-    budgets: DisruptionBudgets
-    blast_radius: BlastRadiusLimits
+    ledger: EvictionLedger
     sets: SetsUnderWay
     """Decisions of earlier plans to replace several nodes together."""
     draining: frozenset[NodeName]
@@ -105,8 +103,7 @@ def make_context(builder: PlanBuilder, under_way: Sequence[Relocation]) -> Disru
         under_way=under_way,
         room=FleetRoom(builder),
         reserve=DemandReserve(builder),
-        budgets=DisruptionBudgets(view),
-        blast_radius=BlastRadiusLimits(view, view.settings.blast_radius),
+        ledger=EvictionLedger(view, builder.budgets),
         sets=SetsUnderWay(view),
         draining=draining,
         draining_before=sum(map(is_draining, view.nodes.values())),

@@ -221,7 +221,7 @@ class _Leaver:
         now = builder.budgets.take_now(left)
         allowed = {pod.key for pod in now}
         because = "its drain goes on"
-        if len(now) < len(left):
+        if refused is not None and len(now) < len(left):
             because += f": {len(now)} of {counted_noun(len(left), 'pod')} now, as {refused}"
             builder.block(node, "budget", because)
         grace = settings.graceful_termination_max_seconds

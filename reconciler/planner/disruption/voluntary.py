@@ -128,10 +128,8 @@ class VoluntaryRun:
         context.waiting -= taken
         context.spares -= taken
         context.room.leave(candidate.status.key)
-        context.budgets.take(candidate.status.key)
-        context.blast_radius.take(candidate.moving)
         context.non_empty_begun += 1
-        builder.begin_removal(_removal(builder, candidate, moves))
+        builder.begin_removal(_removal(context, candidate, moves))
 
     def _replace(self, candidate: Candidate) -> bool:
         """Ask for the cheaper node that could take its pods, once; whether one is to be had.
@@ -145,7 +143,7 @@ class VoluntaryRun:
         match answer:
             case Relocation():
                 self.context.non_empty_begun += 1
-                self.context.budgets.take(candidate.status.key)
+                self.context.ledger.take_node(candidate.status.key)
                 builder.block(node, code, "nodes that take its pods are launching")
             case NewNodes(text=text):
                 departures.consolidator.ask_for(candidate, answer)
@@ -249,7 +247,7 @@ def _limit(
     if context.non_empty_draining + context.non_empty_begun >= _at_once_max(context, candidate):
         return Blocker("max-non-empty-at-once", "enough nodes with pods are being emptied")
     reason = "consolidation" if decided else candidate.reason
-    return context.budgets.blocker(candidate.status.key, reason)
+    return context.ledger.node_blocker(candidate.status.key, reason)
 
 
 def _at_once_max(context: DisruptionContext, candidate: Candidate) -> int:
@@ -260,12 +258,11 @@ def _at_once_max(context: DisruptionContext, candidate: Candidate) -> int:
     return most if rules is None else max(most, rules.batch_max)
 
 
-def _removal(builder: PlanBuilder, candidate: Candidate, moves: Relocation) -> Removal:
+def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation) -> Removal:
     """The removal with the evictions that budgets allow now; they are used up with it."""
-    view = builder.view
+    builder, view = context.builder, context.view
     node, settings = candidate.node, candidate.status.settings.scale_in
-    rounds = builder.budgets.rounds(candidate.moving)
-    now = builder.budgets.take_now(candidate.moving)
+    now, rounds = context.ledger.begin_drain(candidate.status.key, candidate.moving)
     evicted = {pod.key for pod in now}
     fit = "fits" if len(candidate.moving) == 1 else "fit"
     pods = counted_noun(len(candidate.moving), "pod")

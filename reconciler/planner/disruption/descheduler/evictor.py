@@ -1,6 +1,5 @@
 """The one place that says which proposed pods are evicted: filters, place, limits, budgets."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 
 from reconciler.model.actions import EvictPod
@@ -15,7 +14,6 @@ from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.descheduler.facts import Facts, Proposal, Proposals
 from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.pod_blockers import PodBlockers
-from reconciler.planner.text import counted_noun
 
 
 class Evictor:
@@ -40,10 +38,6 @@ class Evictor:
         self._places = places
         self._settings = settings
         self._evicted: dict[Pod, NodeName] = {}
-        self._per_node: Counter[NodeName] = Counter()
-        self._per_namespace: Counter[str] = Counter()
-        self._disrupted: set[NodeName] = set()
-        """Nodes that use disruption budgets up."""
 
     def run(self, profile: Profile, policies: Iterable[Proposals]) -> None:
         """Hear the policies of a profile, one after the other."""
@@ -78,7 +72,6 @@ class Evictor:
             blockers.first,
             self._unsettled,
             self._limit,
-            self._budget,
         )
         return next((found for check in checks if (found := check(proposal)) is not None), None)
 
@@ -95,32 +88,7 @@ class Evictor:
         return Blocker("settling", f"a pod came to {node} a short time ago")
 
     def _limit(self, proposal: Proposal) -> Blocker | None:
-        settings, pod = self._settings, proposal.pod
-        assert pod.node_name is not None
-        counts = (
-            ("node", self._per_node[pod.node_name], settings.per_node_max),
-            ("namespace", self._per_namespace[pod.key.namespace], settings.per_namespace_max),
-            ("cycle", len(self._evicted), settings.per_cycle_max),
-        )
-        for what, count, most in counts:
-            if most is not None and count >= most:
-                pods = counted_noun(most, "pod")
-                return Blocker("eviction-limit", f"max_evictions_per_{what} allows {pods}")
-        return None
-
-    def _budget(self, proposal: Proposal) -> Blocker | None:
-        """A budget that would be broken; a pod that has ended uses none up."""
-        pod, context = proposal.pod, self._context
-        if pod.finished:
-            return None
-        refusal = context.builder.budgets.refusal((pod,))
-        if refusal:
-            return Blocker("budget", refusal)
-        found = context.blast_radius.blocker((pod,))
-        if found is not None or pod.node_name is None or pod.node_name in self._disrupted:
-            return found
-        key = context.view.inventory.fleet_of_node[pod.node_name]
-        return context.budgets.blocker(key, "deschedule")
+        return self._context.ledger.pod_blocker(proposal.pod, "deschedule", self._settings)
 
     def _place(self, proposal: Proposal, blockers: PodBlockers) -> NodeName | Blocker | None:
         """Where the pod would be placed; None for a pod that has ended."""
@@ -132,15 +100,8 @@ class Evictor:
         pod, context = proposal.pod, self._context
         node = pod.node_name
         assert node is not None
-        if not pod.finished:
-            context.builder.budgets.take((pod,))
-            context.blast_radius.take((pod,))
-            if node not in self._disrupted:
-                self._disrupted.add(node)
-                context.budgets.take(context.view.inventory.fleet_of_node[node])
+        context.ledger.take_pod(pod)
         self._evicted[pod] = place or node
-        self._per_node[node] += 1
-        self._per_namespace[pod.key.namespace] += 1
         expected = f"; {place} takes it" if place is not None else ""
         action = EvictPod(
             pod=pod.key,

@@ -112,7 +112,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
         if number == most:
             break
         why = settling.get(node.name) or batch_blocker(context, node, status)
-        why = why or context.budgets.blocker(status.key, "drifted")
+        why = why or context.ledger.node_blocker(status.key, "drifted")
         if why is not None:
             context.builder.block(node, *why)
             continue
@@ -120,7 +120,7 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
         mark = BatchMark(version=update.version, at=context.view.at, number=number)
         because = f"it is replaced by the rolling update to version {update.version}"
         context.builder.mark(annotate(node, ROLLING_UPDATE, str(mark), POLICY, because))
-        context.budgets.take(status.key)
+        context.ledger.take_node(status.key)
     if closed is not None and number == 0:
         for name in sorted(update.old):
             context.builder.block(context.view.nodes[name], *closed)

@@ -216,7 +216,7 @@ class _Search:
         if settling is not None:
             return settles(settling)
         found = lasting_blocker(context, candidate)
-        return found or context.budgets.blocker(key, POLICY) or candidate
+        return found or context.ledger.node_blocker(key, POLICY) or candidate
 
 
 METHOD = Method(name="spot-reschedule", policy=POLICY, propose=propose)

@@ -68,13 +68,15 @@ def _begin(context: DisruptionContext, found: SpotReturn) -> None:
     """
     because = f"it goes back to {found.key.name}, which is available again"
     for each in _cheapest_first(context, found):
-        blocked = _blocker(context, each) or context.budgets.blocker(each.key, "spot-reschedule")
+        blocked = _blocker(context, each) or context.ledger.node_blocker(
+            each.key, "spot-reschedule"
+        )
         if blocked is not None:
             context.builder.block(each.node, *blocked)
             continue
         noted = rfc3339(context.view.at)
         context.builder.mark(annotate(each.node, SPOT_RETURN, noted, POLICY, because))
-        context.budgets.take(each.key)
+        context.ledger.take_node(each.key)
 
 
 def _cheapest_first(context: DisruptionContext, found: SpotReturn) -> Iterator[FallbackNode]:

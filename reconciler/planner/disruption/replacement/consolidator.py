@@ -175,7 +175,7 @@ class Consolidator:
         builder.ask_for_replacements(key, new.count, policy, because)
         builder.mark(*self._noted(candidate, key))
         self._context.non_empty_begun += 1
-        self._context.budgets.take(candidate.status.key)
+        self._context.ledger.take_node(candidate.status.key)
 
     def _is_replaced(self, candidate: Candidate) -> bool:
         """Whether other nodes may be kept or bought for its pods at all."""

@@ -34,7 +34,7 @@ def ask_for_successor(
         builder.block(node, *why)
         return False
     builder.block(node, "replacement", f"it goes when a node of {key.name} came in its place")
-    context.budgets.take(key)
+    context.ledger.take_node(key)
     return True
 
 

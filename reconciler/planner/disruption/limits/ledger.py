@@ -1,0 +1,116 @@
+"""The eviction ledger: one place that says what may be disrupted, and remembers what it allowed."""
+
+from collections import Counter
+from collections.abc import Collection
+
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import FleetKey, NodeName
+from reconciler.planner.budgets import BudgetLedger
+from reconciler.planner.descheduler_settings import DeschedulerSettings
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.drains.rounds import DRAIN_ROUNDS_MAX
+from reconciler.planner.disruption.limits.blast_radius import BlastRadiusLimits
+from reconciler.planner.disruption.limits.budgets import DisruptionBudgets
+from reconciler.planner.settings import DisruptionReason
+from reconciler.planner.text import counted_noun
+from reconciler.planner.view import ClusterView
+
+
+class EvictionLedger:
+    """PodDisruptionBudgets, disruption budgets of nodes, blast radius and limits of evictions.
+
+    Args:
+        view: The facts.
+        pod_budgets: The PodDisruptionBudgets, less what forced methods have used of them.
+    """
+
+    def __init__(self, view: ClusterView, pod_budgets: BudgetLedger) -> None:
+        self._fleet_of_node = view.inventory.fleet_of_node
+        self._pod_budgets = pod_budgets
+        self._node_budgets = DisruptionBudgets(view)
+        self._blast_radius = BlastRadiusLimits(view, view.settings.blast_radius)
+        self._single: Counter[NodeName] = Counter()
+        """Pods evicted off nodes that stay."""
+        self._single_by_namespace: Counter[str] = Counter()
+        self._disrupted: set[NodeName] = set()
+        """Nodes that stay and use disruption budgets up, as pods were evicted there."""
+
+    # ---- whole nodes ----------------------------------------------------------------------
+
+    def node_blocker(self, key: FleetKey, reason: DisruptionReason) -> Blocker | None:
+        """Return the disruption budget that keeps one more node; None when all allow it."""
+        return self._node_budgets.blocker(key, reason)
+
+    def drain_blocker(self, pods: Collection[Pod]) -> Blocker | None:
+        """Return what keeps the pods of a node from leaving it; None when they may.
+
+        A PodDisruptionBudget may let them go in a few rounds, at least one now.
+        """
+        return self._pods_blocker(pods, DRAIN_ROUNDS_MAX)
+
+    def take_node(self, key: FleetKey) -> None:
+        """Count one more node of the fleet as disrupted by this plan."""
+        self._node_budgets.take(key)
+
+    def begin_drain(self, key: FleetKey, pods: Collection[Pod]) -> tuple[list[Pod], int]:
+        """Count a node and its pods as disrupted by this plan.
+
+        Returns:
+            The pods that PodDisruptionBudgets allow to evict now, by name, and the number of
+            rounds that all of them take.
+        """
+        self._node_budgets.take(key)
+        self._blast_radius.take(pods)
+        rounds = self._pod_budgets.rounds(pods)
+        return self._pod_budgets.take_now(pods), rounds
+
+    # ---- single pods off nodes that stay --------------------------------------------------
+
+    def pod_blocker(
+        self, pod: Pod, reason: DisruptionReason, settings: DeschedulerSettings
+    ) -> Blocker | None:
+        """Return what keeps one pod on a node that stays; None when it may be evicted.
+
+        A pod that has ended uses no budget up.
+        """
+        found = self._limit(pod, settings)
+        if found is not None or pod.finished:
+            return found
+        found = self._pods_blocker((pod,), 1)
+        if found is not None or pod.node_name is None or pod.node_name in self._disrupted:
+            return found
+        return self._node_budgets.blocker(self._fleet_of_node[pod.node_name], reason)
+
+    def take_pod(self, pod: Pod) -> None:
+        """Count one pod that is evicted off a node that stays."""
+        node = pod.node_name
+        assert node is not None
+        self._single[node] += 1
+        self._single_by_namespace[pod.key.namespace] += 1
+        if pod.finished:
+            return
+        self._pod_budgets.take((pod,))
+        self._blast_radius.take((pod,))
+        if node not in self._disrupted:
+            self._disrupted.add(node)
+            self._node_budgets.take(self._fleet_of_node[node])
+
+    def _pods_blocker(self, pods: Collection[Pod], rounds_max: int) -> Blocker | None:
+        refused = self._pod_budgets.refusal(pods, rounds_max)
+        if refused is not None:
+            return Blocker("budget", refused)
+        return self._blast_radius.blocker(pods)
+
+    def _limit(self, pod: Pod, settings: DeschedulerSettings) -> Blocker | None:
+        assert pod.node_name is not None
+        namespace = pod.key.namespace
+        counts = (
+            ("node", self._single[pod.node_name], settings.per_node_max),
+            ("namespace", self._single_by_namespace[namespace], settings.per_namespace_max),
+            ("cycle", self._single.total(), settings.per_cycle_max),
+        )
+        for what, count, most in counts:
+            if most is not None and count >= most:
+                pods = counted_noun(most, "pod")
+                return Blocker("eviction-limit", f"max_evictions_per_{what} allows {pods}")
+        return None

@@ -1,0 +1,17 @@
+"""Demand as JSON lines, and CSV traces: `read_demand(stream, name)`, `encode_line(line)`."""
+
+from reconciler.records.demand.encoding import encode_line
+from reconciler.records.demand.lines import LineDecoder
+from reconciler.records.demand.reading import DEFAULT_LIMITS, Limits, folded, read_demand
+from reconciler.records.demand.traces import TraceOptions, read_trace
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "Limits",
+    "LineDecoder",
+    "TraceOptions",
+    "encode_line",
+    "folded",
+    "read_demand",
+    "read_trace",
+]

@@ -1,0 +1,156 @@
+"""Whole files of demand: decompressed as they are read, within limits, in order of time."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, BinaryIO, cast
+
+import zstandard
+
+from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
+from reconciler.model.errors import InputError
+from reconciler.records.demand.lines import LineDecoder
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_BLOCK_BYTES = 1 << 20
+_WINDOW_BYTES_MAX = 1 << 27
+"""Memory for one file: what `zstd --long` makes at most."""
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is read of one file: a small compressed file can hold any amount."""
+
+    bytes_max: int = 8 << 30
+    """Decompressed."""
+    line_bytes_max: int = 1 << 20
+    """What the API server admits of one object."""
+    lines_max: int = 20_000_000
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def read_demand(stream: BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS) -> Demand:
+    """Everything of a file of JSON lines, plain or compressed by gzip or zstd.
+
+    Args:
+        stream: The file, at its beginning.
+        name: What errors call it.
+        limits: How much is read.
+
+    Raises:
+        InputError: A line cannot be read, or the file goes beyond a limit; it names the line.
+    """
+    decoder = LineDecoder()
+    return folded(_decoded(lines_of(stream, name, limits), name, decoder))
+
+
+def folded(lines: Iterable[DemandLine]) -> Demand:
+    """Lines in any order as one demand, in which each pod knows its end.
+
+    Of several lines with the id of one pod the last one counts.
+    """
+    kept: dict[str | int, DemandLine] = {}
+    ends: dict[str, PodEnd] = {}
+    for number, line in enumerate(lines):
+        match line:
+            case PodDemand():
+                kept[line.id] = line
+            case PodEnd():
+                ends[line.id] = line
+            case _:
+                kept[number] = line
+    for key, end in ends.items():
+        pod = kept.get(key)
+        if isinstance(pod, PodDemand):
+            kept[key] = _ended(pod, end)
+    every = sorted(kept.values(), key=lambda line: line.at)
+    moments = [*map(_end, every), *(end.at for end in ends.values())]
+    return Demand(lines=tuple(every), end=max(moments, default=_NEVER))
+
+
+def lines_of(stream: BinaryIO, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
+    """Lines that hold anything, numbered from 1, without their ends."""
+    number = 0
+    left = limits.bytes_max
+    try:
+        reader = _decompressed(stream)
+        while line := reader.readline(limits.line_bytes_max + 1):
+            number += 1
+            left -= len(line)
+            if len(line) > limits.line_bytes_max:
+                raise InputError(f"{name}:{number}", "the line is longer than "
+                                 f"{limits.line_bytes_max:,} bytes")  # fmt: skip
+            if left < 0 or number > limits.lines_max:
+                raise InputError(name, f"it has more than {limits.lines_max:,} lines or "
+                                 f"{limits.bytes_max:,} bytes", "split it by time")  # fmt: skip
+            if line.strip():
+                yield number, line
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        raise InputError(f"{name}:{number + 1}", f"cannot be decompressed: {error}") from error
+
+
+def _decompressed(stream: BinaryIO) -> BinaryIO:
+    """The content, whatever the file is called."""
+    head = stream.read(4)
+    whole = _Rejoined(head, stream)
+    if head.startswith(_GZIP):
+        return cast("BinaryIO", gzip.GzipFile(fileobj=whole))
+    if head.startswith(_ZSTD):
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW_BYTES_MAX)
+        raw = decompressor.stream_reader(cast("BinaryIO", whole), read_across_frames=True)
+        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", raw), _BLOCK_BYTES))
+    return cast("BinaryIO", io.BufferedReader(whole, _BLOCK_BYTES))
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream whose first bytes have been looked at: pipes cannot be rewound."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with what comes next."""
+        found = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(found) :] if self._head else b""
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def _decoded(
+    lines: Iterable[tuple[int, bytes]], name: str, decoder: LineDecoder
+) -> Iterator[DemandLine]:
+    for number, line in lines:
+        try:
+            yield decoder.decode(line)
+        except ValueError as error:
+            raise InputError(f"{name}:{number}", _said(error), "docs/simulate.md") from error
+
+
+def _said(error: ValueError) -> str:
+    """What is wrong, the key first: msgspec puts it last, as `$.key`."""
+    what, mark, path = str(error).rpartition(" - at `$.")
+    return f"{path.rstrip('`')}: {what}" if mark else str(error)
+
+
+def _ended(pod: PodDemand, end: PodEnd) -> PodDemand:
+    if end.ran_seconds is not None:
+        return replace(pod, ran_seconds=end.ran_seconds, until=None)
+    return replace(pod, until=max(end.at, pod.at), ran_seconds=None)
+
+
+def _end(line: DemandLine) -> datetime:
+    """The last moment that a line tells of."""
+    if isinstance(line, PodDemand) and line.ran_seconds is not None:
+        return line.at + timedelta(seconds=line.ran_seconds)
+    return getattr(line, "until", None) or line.at

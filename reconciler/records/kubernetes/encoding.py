@@ -1,0 +1,288 @@
+"""Values of the model as Kubernetes JSON, which decodes to the same values again.
+
+Recorded demand and the snapshots of simulations are written with it. Only what planning reads is in
+it: a spec has one container, which asks for what the whole pod does.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from reconciler.model.cluster import (
+    DaemonSet,
+    HostPort,
+    Node,
+    Owner,
+    Pod,
+    PodAffinityTerm,
+    PodDisruptionBudget,
+    PodSpec,
+    Resources,
+    Taint,
+    Toleration,
+    TopologySpreadConstraint,
+)
+from reconciler.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from reconciler.records.times import rfc3339
+
+Json = dict[str, Any]
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def encode_pod_spec(spec: PodSpec) -> Json:
+    """The spec of a pod or a pod template that decodes to this one."""
+    return _present(
+        {
+            "containers": [_container(spec)],
+            "nodeSelector": dict(spec.node_selector),
+            "affinity": _affinity(spec),
+            "tolerations": [_toleration(each) for each in spec.tolerations],
+            "topologySpreadConstraints": [_spread(each) for each in spec.topology_spread],
+            "priority": spec.priority or None,
+            "preemptionPolicy": None if spec.preempts else "Never",
+            "schedulerName": _unless(spec.scheduler_name, "default-scheduler"),
+            "terminationGracePeriodSeconds": _unless(spec.termination_grace_seconds, 30),
+            "volumes": [{"name": "local", "emptyDir": {}}] if spec.local_storage else None,
+        }
+    )
+
+
+def encode_selector(selector: LabelSelector | None) -> Json | None:
+    """A metav1.LabelSelector; None stays None."""
+    if selector is None:
+        return None
+    return _present(
+        {
+            "matchLabels": dict(selector.match_labels),
+            "matchExpressions": [_requirement(each) for each in selector.match_expressions],
+        }
+    )
+
+
+def encode_pod(pod: Pod) -> Json:
+    """A v1 Pod."""
+    spec = encode_pod_spec(pod.spec)
+    if pod.claims:
+        named = [
+            {"name": f"claim-{number}", "persistentVolumeClaim": {"claimName": each}}
+            for number, each in enumerate(pod.claims)
+        ]
+        spec["volumes"] = [*spec.get("volumes", ()), *named]
+    if pod.node_name is not None:
+        spec["nodeName"] = pod.node_name
+    if pod.gated:
+        spec["schedulingGates"] = [{"name": "recorded"}]
+    annotations = dict(pod.annotations)
+    if pod.mirror:
+        annotations["kubernetes.io/config.mirror"] = "true"
+    metadata = {
+        "name": pod.key.name,
+        "namespace": pod.key.namespace,
+        "uid": pod.key.uid,
+        "labels": dict(pod.labels),
+        "annotations": annotations,
+        "ownerReferences": _owners(pod.owner),
+        "creationTimestamp": _time(pod.created_at),
+        "deletionTimestamp": _time(pod.deletion_at),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": _present(metadata), "spec": spec,
+            "status": _pod_status(pod)}  # fmt: skip
+
+
+def encode_node(node: Node) -> Json:
+    """A v1 Node."""
+    ready = {"type": "Ready", "status": "True" if node.ready else "False",
+             "lastTransitionTime": _time(node.ready_changed_at)}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": _present(
+            {
+                "name": node.name,
+                "uid": node.uid,
+                "labels": dict(node.labels),
+                "annotations": dict(node.annotations),
+                "creationTimestamp": _time(node.created_at),
+            }
+        ),
+        "spec": _present(
+            {
+                "providerID": node.provider_id,
+                "unschedulable": node.unschedulable or None,
+                "taints": [_taint(each) for each in node.taints],
+            }
+        ),
+        "status": {
+            "allocatable": encode_resources(node.allocatable),
+            "capacity": encode_resources(node.capacity),
+            "conditions": [_present(ready)],
+        },
+    }
+
+
+def encode_budget(budget: PodDisruptionBudget) -> Json:
+    """A policy/v1 PodDisruptionBudget."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": budget.name, "namespace": budget.namespace},
+        "spec": {
+            "selector": encode_selector(budget.selector),
+            "unhealthyPodEvictionPolicy": budget.unhealthy_pod_eviction_policy,
+        },
+        "status": {
+            "disruptionsAllowed": budget.disruptions_allowed,
+            "currentHealthy": budget.current_healthy,
+            "desiredHealthy": budget.desired_healthy,
+        },
+    }
+
+
+def encode_daemon_set(daemon_set: DaemonSet) -> Json:
+    """An apps/v1 DaemonSet."""
+    metadata = {"name": daemon_set.name, "namespace": daemon_set.namespace, "uid": daemon_set.uid}
+    template = {"metadata": {}, "spec": encode_pod_spec(daemon_set.spec)}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": _present(metadata),
+            "spec": {"template": template}}  # fmt: skip
+
+
+def encode_resources(amounts: Resources) -> dict[str, str]:
+    """A resource list in quantities, `pods` included."""
+    return {
+        name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()
+    }
+
+
+def _present(fields: Mapping[str, Any]) -> Json:
+    """The fields that say something."""
+    return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
+
+
+def _unless(value: str | int, usual: str | int) -> str | int | None:
+    return None if value == usual else value
+
+
+def _container(spec: PodSpec) -> Json:
+    requests = {name: amount for name, amount in spec.requests.items() if name != "pods"}
+    container: Json = {"name": "all"}
+    if requests:
+        container["resources"] = {"requests": encode_resources(Resources(requests))}
+    if spec.host_ports:
+        container["ports"] = [_port(each) for each in spec.host_ports]
+    return container
+
+
+def _port(port: HostPort) -> Json:
+    return {"containerPort": port.port, "hostPort": port.port, "hostIP": port.address,
+            "protocol": port.protocol}  # fmt: skip
+
+
+def _affinity(spec: PodSpec) -> Json:
+    node: Json = {}
+    if spec.node_affinity is not None:
+        node[REQUIRED] = {"nodeSelectorTerms": [_node_term(t) for t in spec.node_affinity.terms]}
+    if spec.node_preferences:
+        node[PREFERRED] = [
+            {"weight": each.weight, "preference": _node_term(each.term)}
+            for each in spec.node_preferences
+        ]
+    return _present(
+        {
+            "nodeAffinity": node,
+            "podAffinity": _pod_affinity(spec, spec.pod_affinity, 1),
+            "podAntiAffinity": _pod_affinity(spec, spec.pod_anti_affinity, -1),
+        }
+    )
+
+
+def _pod_affinity(spec: PodSpec, required: Iterable[PodAffinityTerm], sign: int) -> Json:
+    preferred = [
+        {"weight": abs(each.weight), "podAffinityTerm": _pod_term(each.term)}
+        for each in spec.pod_preferences
+        if each.weight * sign > 0 or (each.weight == 0 and sign > 0)
+    ]
+    return _present({REQUIRED: [_pod_term(each) for each in required], PREFERRED: preferred})
+
+
+def _node_term(term: NodeSelectorTerm) -> Json:
+    return _present(
+        {
+            "matchExpressions": [_requirement(each) for each in term.expressions],
+            "matchFields": [_requirement(each) for each in term.fields],
+        }
+    )
+
+
+def _pod_term(term: PodAffinityTerm) -> Json:
+    fields = {
+        "topologyKey": term.topology_key,
+        "namespaces": sorted(term.namespaces),
+        "matchLabelKeys": list(term.match_label_keys),
+        "mismatchLabelKeys": list(term.mismatch_label_keys),
+    }
+    return _present(fields) | _selectors(
+        labelSelector=term.selector, namespaceSelector=term.namespace_selector
+    )
+
+
+def _selectors(**selectors: LabelSelector | None) -> Json:
+    """The selectors that are there: an empty one matches everything and is no missing one."""
+    return {key: encode_selector(each) for key, each in selectors.items() if each is not None}
+
+
+def _requirement(line: Requirement) -> Json:
+    return _present({"key": line.key, "operator": line.operator, "values": list(line.values)})
+
+
+def _toleration(toleration: Toleration) -> Json:
+    return _present(
+        {
+            "key": toleration.key,
+            "operator": toleration.operator,
+            "value": toleration.value,
+            "effect": toleration.effect,
+        }
+    )
+
+
+def _taint(taint: Taint) -> Json:
+    return _present({"key": taint.key, "value": taint.value, "effect": taint.effect})
+
+
+def _spread(rule: TopologySpreadConstraint) -> Json:
+    fields = {
+        "topologyKey": rule.topology_key,
+        "maxSkew": rule.max_skew,
+        "whenUnsatisfiable": "DoNotSchedule" if rule.hard else "ScheduleAnyway",
+        "minDomains": _unless(rule.min_domains, 1),
+        "nodeAffinityPolicy": None if rule.honor_node_affinity else "Ignore",
+        "nodeTaintsPolicy": "Honor" if rule.honor_node_taints else None,
+        "matchLabelKeys": list(rule.match_label_keys),
+    }
+    return _present(fields) | _selectors(labelSelector=rule.selector)
+
+
+def _owners(owner: Owner | None) -> list[Json]:
+    if owner is None:
+        return []
+    return [{"kind": owner.kind, "name": owner.name, "uid": owner.uid, "controller": True}]
+
+
+def _pod_status(pod: Pod) -> Json:
+    moment = _time(pod.finished_at)
+    ready = {"type": "Ready", "status": "True" if pod.ready else "False",
+             "lastTransitionTime": moment}  # fmt: skip
+    return _present(
+        {
+            "phase": pod.phase,
+            "startTime": _time(pod.started_at),
+            "nominatedNodeName": pod.nominated_node_name,
+            "conditions": [_present(ready)],
+        }
+    )
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else rfc3339(moment)

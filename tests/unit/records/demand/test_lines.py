@@ -1,0 +1,156 @@
+"""Demand files: what is written is read again, and errors name line and key."""
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import zstandard
+
+from reconciler.model.cluster import Owner
+from reconciler.model.demand import (
+    BudgetDemand,
+    ControllerDemand,
+    CronDemand,
+    Demand,
+    DemandLine,
+    FaultDemand,
+    FleetFact,
+    PodDemand,
+    PodEnd,
+)
+from reconciler.model.errors import InputError
+from reconciler.model.frozen import FrozenMap
+from reconciler.records.demand import Limits, encode_line, folded, read_demand
+from tests.builders import make_spec, near, selecting, spread
+
+AT = datetime(2026, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+SPEC = make_spec("500m", "1Gi", sector="ci", topology_spread=(spread("zone", app="a"),))
+EVERY: tuple[DemandLine, ...] = (
+    PodDemand(at=AT, id="a-1", spec=SPEC, namespace="ci", ran_seconds=61.5,
+              controller=Owner(kind="Job", name="a"), labels=FrozenMap({"app": "a"}),
+              annotations=FrozenMap({"fleet-reconciler.io/do-not-disrupt": "true"})),
+    PodDemand(at=AT, id="b-1", spec=SPEC, until=AT + timedelta(hours=2)),
+    ControllerDemand(at=AT, controller=Owner(kind="Deployment", name="web"), replicas=3,
+                     spec=make_spec(pod_anti_affinity=(near("zone", app="web"),))),
+    ControllerDemand(at=AT, controller=Owner(kind="Deployment", name="web"), deleted=True),
+    BudgetDemand(at=AT, id="web", selector=selecting(app="web"), max_unavailable="25%"),
+    CronDemand(at=AT, id="nightly", schedule="0 3 * * *", spec=SPEC, time_zone="Europe/Berlin",
+               pods=4, ran_seconds=600.0),
+    FaultDemand(at=AT, fault="capacity", fleet="ci-large", until=AT + timedelta(minutes=10)),
+    FleetFact(at=AT, fleet="ci-large", target=7, joined=6),
+)  # fmt: skip
+
+
+def read(body: bytes, **limits: int) -> Demand:
+    """A file's content, read."""
+    return read_demand(io.BytesIO(body), "demand.jsonl", Limits(**limits))
+
+
+def line(**fields: Any) -> bytes:
+    """One line with these keys, and a time."""
+    return json.dumps({"t": "2026-03-01T12:00:00Z", **fields}).encode() + b"\n"
+
+
+def compressed_by_zstd(body: bytes) -> bytes:
+    """The bytes as one frame."""
+    return zstandard.ZstdCompressor().compress(body)
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, compressed_by_zstd])
+def test_every_kind_of_line_is_read_as_it_was_written(packed: Callable[[bytes], bytes]) -> None:
+    """A recorder's file that reads differently would replay another week."""
+    body = b"".join(map(encode_line, EVERY))
+    found = read(packed(body))
+    assert found.lines == EVERY
+    assert found.begin == AT
+    assert found.end == AT + timedelta(hours=2)
+
+
+def test_files_appended_to_each_other_are_one() -> None:
+    """Recorders append a frame at each flush."""
+    first, second = (compressed_by_zstd(encode_line(each)) for each in EVERY[:2])
+    assert read(first + second).lines == EVERY[:2]
+
+
+def test_pods_of_one_spec_share_it() -> None:
+    """A million pods would else be a million specs, and as many classes in every plan."""
+    found = read(b"".join(line(kind="pod", id=str(n), spec={"priority": 3}) for n in range(3)))
+    assert len({id(each.spec) for each in found.lines if isinstance(each, PodDemand)}) == 1
+
+
+def test_end_of_a_pod_comes_in_a_later_line() -> None:
+    """When a pod is created no recorder knows how long it will run."""
+    job, service = (PodDemand(at=AT, id=name, spec=SPEC) for name in ("job", "service"))
+    later = AT + timedelta(seconds=90)
+    found = folded(
+        [PodEnd(at=later, id="job", ran_seconds=60.0), job, service, PodEnd(at=later, id="service")]
+    )
+    ends = {p.id: (p.ran_seconds, p.until) for p in found.lines if isinstance(p, PodDemand)}
+    assert ends == {"job": (60.0, None), "service": (None, later)}
+    assert found.end == later
+
+
+def test_last_line_of_a_pod_counts_and_lines_are_put_in_order_of_time() -> None:
+    """Recorders write a pod again when they begin a new file."""
+    late = PodDemand(at=AT + timedelta(hours=1), id="late", spec=SPEC)
+    early = PodDemand(at=AT, id="early", spec=SPEC)
+    found = folded([late, early, PodDemand(at=AT, id="early", spec=SPEC, ran_seconds=5.0)])
+    assert [p.id for p in found.lines if isinstance(p, PodDemand)] == ["early", "late"]
+    assert found.lines[0].ran_seconds == 5.0  # type: ignore[union-attr] # a pod
+
+
+POD = {"kind": "pod", "id": "x", "spec": {}}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (line(**POD) + b"{", "demand.jsonl:2: Input data was truncated"),
+        (line(kind="pods"), "demand.jsonl:1: kind: Invalid value 'pods'"),
+        (line(**POD, images=["a"]), "images"),
+        (line(**{**POD, "ran_seconds": -1}), "ran_seconds: Expected `float` >= 0.0"),
+        (
+            line(**{**POD, "spec": {"priority": "high"}}),
+            "spec.priority: Expected `int | null`, got `str`",
+        ),
+        (line(**POD, labels={"a": 1}), "labels[...]: Expected `str`, got `int`"),
+        (line(**POD, until="2026-02-28T00:00:00Z"), "until: it is before t"),
+        (line(**POD, until="2026-03-02T00:00:00Z", ran_seconds=1), "ran_seconds: a pod with"),
+        (line(kind="pdb", id="x"), "exactly one of min_available and max_unavailable"),
+        (line(kind="pdb", id="x", min_available="150%"), "min_available"),
+        (line(kind="cron", id="x", schedule="every day", spec={}), "schedule: 'every day' is no"),
+        (line(kind="cron", id="x", schedule="0 3 * * *", time_zone="Mars", spec={}), "time_zone"),
+        (line(kind="controller", controller={"kind": "Job", "name": "x"}), "controller.kind"),
+        (line(kind="fault", fault="fire"), "fault: Invalid enum value 'fire'"),
+        (b'{"kind": "pod"}\n', "Object missing required field `t`"),
+        (b"\xff\xfe\n", "demand.jsonl:1"),
+        (gzip.compress(line(**POD))[:-12], "demand.jsonl:"),
+        (compressed_by_zstd(line(**POD))[:-3] + b"xxx", "demand.jsonl:"),
+    ],
+)
+def test_fault_is_told_with_its_line_and_key(body: bytes, said: str) -> None:
+    """Of a file of a million lines, a person needs the one."""
+    with pytest.raises(InputError) as caught:
+        read(body)
+    assert said in str(caught.value)
+
+
+def test_what_a_small_file_unpacks_to_is_bounded() -> None:
+    """A kilobyte of gzip can hold a gigabyte."""
+    with pytest.raises(InputError, match="longer than 1,000 bytes"):
+        read(gzip.compress(b" " * 5000), line_bytes_max=1000)
+    with pytest.raises(InputError, match="more than"):
+        read(gzip.compress(line(**POD) * 100), bytes_max=5000)
+    with pytest.raises(InputError, match="more than 10 lines"):
+        read(line(**POD) * 11, lines_max=10)
+
+
+def test_spec_beyond_the_limits_is_refused() -> None:
+    """The parts that are left out of it would make another pod of it."""
+    many = [{"key": str(n), "operator": "Exists"} for n in range(10_000)]
+    with pytest.raises(InputError, match="tolerations, at most"):
+        read(line(kind="pod", id="x", spec={"tolerations": many}))

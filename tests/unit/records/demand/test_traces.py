@@ -1,0 +1,71 @@
+"""CSV traces: columns in the spellings of public traces, rows as pods of Jobs."""
+
+import gzip
+import io
+from datetime import UTC, datetime
+
+import pytest
+
+from reconciler.model.demand import Demand, PodDemand
+from reconciler.model.errors import InputError
+from reconciler.model.frozen import FrozenMap
+from reconciler.records.demand import TraceOptions, read_trace
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+OPTIONS = TraceOptions(start=START, node_selector=FrozenMap({"sector": "batch"}))
+
+
+def read(text: str) -> Demand:
+    """A file's content, read."""
+    return read_trace(io.BytesIO(text.encode()), "trace.csv", OPTIONS)
+
+
+def pods(text: str) -> list[PodDemand]:
+    """Its rows."""
+    return [each for each in read(text).lines if isinstance(each, PodDemand)]
+
+
+def test_rows_are_pods_that_end_by_themselves() -> None:
+    """The traces that are public have these columns, in any order."""
+    first, second = pods(
+        "pod,cpu_milli,memory_mib,gpu,creation_s,deletion_s\na,1500,2048,0,60,180\nb,500,1,2,0,9.5"
+    )
+    assert (first.at, first.ran_seconds) == (START, 9.5)
+    assert first.spec.requests == {"cpu": 500, "memory": 2**20, "nvidia.com/gpu": 2, "pods": 1}
+    assert first.spec.node_selector == {"sector": "batch"}
+    assert second.ran_seconds == 120.0
+    assert second.controller is not None
+    assert second.controller.kind == "Job"
+
+
+def test_other_spellings_and_times_are_read() -> None:
+    """Cores instead of milli, RFC 3339 instead of seconds, durations instead of ends."""
+    (pod,) = pods("\ufeffSubmit_Time,Duration,CPU,Memory\n2026-03-01T02:00:00+02:00,30,0.25,100\n")
+    assert (pod.at, pod.ran_seconds) == (START, 30.0)
+    assert pod.spec.requests == {"cpu": 250, "memory": 100 * 2**20, "pods": 1}
+
+
+def test_compressed_trace_is_read() -> None:
+    """Public traces come compressed."""
+    body = gzip.compress(b"submit_s,duration,cpu,memory\n1,2,3,4\n")
+    assert len(read_trace(io.BytesIO(body), "trace.csv.gz").lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n", "trace.csv:1: no column for submit, duration or end, cpu or cpu_milli"),
+        ("", "trace.csv:1: no column"),
+        ("submit_s,duration,cpu,memory\n1,2,3,4\n5,x,7,8\n", "trace.csv:3: duration: 'x' is no"),
+        ("submit_s,duration,cpu,memory\n1,2,nan,4\n", "trace.csv:2: cpu: 'nan' is no amount"),
+        ("submit_s,duration,cpu,memory\nsoon,2,3,4\n", "submit: 'soon' is neither seconds nor"),
+        ("submit_s,duration,cpu,memory\n1e300,2,3,4\n", "submit: '1e300' is more than ten years"),
+        ("submit_s,duration,cpu,memory\n1,2\n", "trace.csv:2: it has too few columns"),
+        ("submit_s,end_time,cpu,memory\n9,2,3,4\n", "end: it is before the submit time"),
+    ],
+)
+def test_fault_is_told_with_its_line_and_column(text: str, said: str) -> None:
+    """Of a trace of a million rows, a person needs the one."""
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert said in str(caught.value)

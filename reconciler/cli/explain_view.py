@@ -62,6 +62,8 @@ def _together(changes: Changes) -> str:
 def _node(node: NodeExplanation) -> None:
     of = f" of {node.fleet}" if node.fleet else ""
     sys.stdout.write(f"Node {node.node}{of}: {node.verdict}: {node.code}: {node.because}.\n")
+    if node.disruption is not None:
+        sys.stdout.write(f"Disruption: {node.disruption}.\n")
     if node.drift:
         sys.stdout.write(f"Launch template and instance type: {node.drift}.\n")
     if node.actions:

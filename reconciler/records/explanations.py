@@ -6,6 +6,7 @@ import orjson
 
 from reconciler.model.ids import PodKey
 from reconciler.model.plan import Placement, Plan
+from reconciler.planner.disruption.state import Disruption
 from reconciler.planner.explain.answers import (
     Explanations,
     FleetAnswer,
@@ -13,6 +14,7 @@ from reconciler.planner.explain.answers import (
     NodeExplanation,
     PodExplanation,
 )
+from reconciler.planner.text import rfc3339
 from reconciler.records.plan import action_to_json, fleet_to_json, plan_to_json
 
 Json = dict[str, Any]
@@ -97,5 +99,18 @@ def _node(node: NodeExplanation) -> Json:
         "because": node.because,
         "actions": [action_to_json(each) for each in node.actions],
         "pods": [_key(each) for each in node.pods],
+        "disruption": None if node.disruption is None else _disruption(node.disruption),
         "drift": node.drift,
+    }
+
+
+def _disruption(found: Disruption) -> Json:
+    return {
+        "reason": found.reason,
+        "class": found.kind,
+        "stage": found.stage,
+        "started": None if found.started is None else rfc3339(found.started),
+        "deadline": None if found.deadline is None else rfc3339(found.deadline),
+        "failures": found.failures,
+        "rests_until": None if found.rests_until is None else rfc3339(found.rests_until),
     }

@@ -28,7 +28,6 @@ from reconciler.planner.disruption.blockers.pods import (
 from reconciler.planner.disruption.drains.actions import (
     annotate,
     delete_when_terminated,
-    drain_started,
     end_empty_node,
     end_of_drain,
     evictions,
@@ -37,7 +36,7 @@ from reconciler.planner.disruption.drains.actions import (
     terms_of,
 )
 from reconciler.planner.disruption.drains.idleness import counted
-from reconciler.planner.disruption.drains.rounds import drain_progress, overdue
+from reconciler.planner.disruption.drains.rounds import overdue
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
@@ -49,8 +48,8 @@ from reconciler.planner.disruption.spot_rules import (
     judge_for,
     spot_rows,
 )
+from reconciler.planner.disruption.state import Disruption, disruption_of
 from reconciler.planner.fleets.drain_taints import (
-    drain_policy,
     is_draining,
     is_draining_voluntarily,
 )
@@ -89,8 +88,9 @@ def finish_leaving(builder: PlanBuilder) -> list[Relocation]:
         return []
     leaver = _Leaver(builder)
     for node, key in under_way:
-        if is_draining_voluntarily(node):
-            leaver.finish(node, key)
+        drain = disruption_of(view, node)
+        if drain is not None and drain.kind == "graceful":
+            leaver.finish(node, key, drain)
     return leaver.begun
 
 
@@ -132,12 +132,12 @@ class _Leaver:
         self._going_on: dict[FleetKey, int] = {}
         """Nodes per fleet that drain on: they will lower its target too."""
 
-    def finish(self, node: Node, key: FleetKey) -> None:
-        """Whatever comes next for the node."""
+    def finish(self, node: Node, key: FleetKey, drain: Disruption) -> None:
+        """Take the next step of the node's drain, or give it back."""
         builder, status = self._builder, self._builder.view.statuses[key]
         view = builder.view
         pods = view.pods_on.get(node.name, [])
-        judge = self._judge(node, key)
+        judge = self._judge(drain, key)
         begun = DRAIN_STARTED in node.annotations
         remaining = builder.targets[key] - 1 - self._going_on.get(key, 0)
         beside = [pod for pod in pods if not counts(pod)]
@@ -149,73 +149,75 @@ class _Leaver:
         elif view.row_of[node.name] in builder.used_rows or (counted(pods) and not begun):
             kept = Blocker("in-use", "it is used again")
         else:
-            kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, pods)
+            kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, pods, drain)
         if kept is not None:
-            builder.cancel_drain(give_back(node, drain_policy(node), kept.detail))
+            builder.cancel_drain(give_back(node, drain.policy, kept.detail))
         elif status.out_of_reach or view.inventory.is_unseen(node, key):
             return  # no answer, a late one, or it is gone: no pod is evicted, nothing is ended
         elif counted(pods):
-            self._drain_on(node, key, pods, judge)
-        elif _evicted_lately(view, node):
+            self._drain_on(node, key, pods, drain)
+        elif _evicted_lately(view, node, drain):
             return
         elif node.instance_id is not None:
-            _end(builder, node, key)
+            _end(builder, node, key, drain)
 
-    def _rules(self, node: Node) -> SpotRescheduler | None:
+    def _rules(self, drain: Disruption) -> SpotRescheduler | None:
         """How pods are moved to spot nodes, where that is what empties the node."""
-        is_theirs = drain_policy(node) == POLICY
+        is_theirs = drain.policy == POLICY
         return self._builder.view.settings.spot_rescheduler if is_theirs else None
 
-    def _settings(self, node: Node, key: FleetKey) -> ScaleInSettings:
-        settings, rules = self._builder.view.statuses[key].settings.scale_in, self._rules(node)
+    def _settings(self, drain: Disruption, key: FleetKey) -> ScaleInSettings:
+        settings, rules = self._builder.view.statuses[key].settings.scale_in, self._rules(drain)
         return settings if rules is None else drain_settings(settings, rules)
 
-    def _judge(self, node: Node, key: FleetKey) -> Judge:
-        settings = self._settings(node, key)
-        if self._rules(node) is not None:
+    def _judge(self, drain: Disruption, key: FleetKey) -> Judge:
+        settings = self._settings(drain, key)
+        if self._rules(drain) is not None:
             return judge_for(self._builder, settings)
         return judge_of(terms_of(settings), self._builder.budgets.coverage)
 
-    def _stays_afterwards(self, node: Node, pods: Sequence[Pod]) -> Blocker | None:
-        """That its pods have moved to spot nodes: the node itself is not ended for that."""
-        if drain_policy(node) != POLICY:
+    def _stays_afterwards(
+        self, node: Node, pods: Sequence[Pod], drain: Disruption
+    ) -> Blocker | None:
+        """Return why a node stays whose pods have moved to spot nodes; None for other drains."""
+        if drain.policy != POLICY:
             return None
-        if self._rules(node) is None:
+        if self._rules(drain) is None:
             return Blocker("not-rescheduled", "the spot rescheduler is switched off")
-        if counted(pods) or _evicted_lately(self._builder.view, node):
+        if counted(pods) or _evicted_lately(self._builder.view, node, drain):
             return None
         return Blocker("rescheduled", "its pods have moved to spot nodes")
 
-    def _moves(self, node: Node, pods: Sequence[Pod]) -> Relocation | None:
-        """Where its pods go."""
-        builder, rules = self._builder, self._rules(node)
+    def _moves(self, node: Node, pods: Sequence[Pod], drain: Disruption) -> Relocation | None:
+        """Return where its pods go; None when they fit nowhere."""
+        builder, rules = self._builder, self._rules(drain)
         if rules is None:
             return self._simulator.move(node, grouped(builder.view, pods))
         staying = {int(row) for row in self._simulator.staying.nonzero()[0]}
         rows = spot_rows(builder, rules, staying)
         return self._simulator.move_onto(node, by_cpu(builder.view, pods), rows)
 
-    def _drain_on(self, node: Node, key: FleetKey, pods: Sequence[Pod], judge: Judge) -> None:
+    def _drain_on(self, node: Node, key: FleetKey, pods: Sequence[Pod], drain: Disruption) -> None:
         """Evict what is still there, unless time is up or the end is no longer in sight."""
         builder = self._builder
         view = builder.view
-        settings = self._settings(node, key)
-        rulings = list(judge.rulings(pods))
+        settings = self._settings(drain, key)
+        rulings = list(self._judge(drain, key).rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         ending = sum(ruling.verdict is Verdict.WAIT for _, ruling in rulings)
-        blocker = blocking_pod(rulings) or _too_long(view, node, settings, len(left), ending)
+        blocker = blocking_pod(rulings) or _too_long(view, drain, settings, len(left), ending)
         moves = None
         if blocker is None:
-            moves = self._moves(node, moving)
+            moves = self._moves(node, moving, drain)
         if moves is None:
             why = blocker.detail if blocker else "its pods fit nowhere else any more"
-            builder.cancel_drain(give_up(view, node, drain_policy(node), why))
+            builder.cancel_drain(give_up(view, node, drain.policy, why))
             return
         self.begun.append(moves)
         self._going_on[key] = self._going_on.get(key, 0) + 1
         builder.reserve_moves(moves.rows)
-        builder.mark(*_noted(view, node, len(left), ending))
+        builder.mark(*_noted(view, node, drain, (len(left), ending)))
         # A budget may allow some now and the rest later: as after a 429, those are asked again.
         refused = builder.budgets.refusal(left)
         now = builder.budgets.take_now(left)
@@ -226,12 +228,12 @@ class _Leaver:
             builder.block(node, "budget", because)
         grace = settings.graceful_termination_max_seconds
         builder.continue_drain(
-            evictions(node, now, grace, drain_policy(node), because),
+            evictions(node, now, grace, drain.policy, because),
             [move for move in placements_of(builder, moves) if move.pod in allowed],
         )
 
 
-def _evicted_lately(view: ClusterView, node: Node) -> bool:
+def _evicted_lately(view: ClusterView, node: Node, drain: Disruption) -> bool:
     """Whether pods that seem stuck have not had their time by our clock.
 
     Their deletion is dated by the API server's, which may be far behind ours.
@@ -239,18 +241,16 @@ def _evicted_lately(view: ClusterView, node: Node) -> bool:
     graces = [
         p.spec.termination_grace_seconds for p in view.stuck_terminating_on.get(node.name, ())
     ]
-    started = drain_started(view, node)
-    if not graces or started is None:
+    if not graces or drain.started is None:
         return False
-    return view.at - started <= timedelta(seconds=max(graces)) + STUCK_AFTER
+    return view.at - drain.started <= timedelta(seconds=max(graces)) + STUCK_AFTER
 
 
 def _too_long(
-    view: ClusterView, node: Node, settings: ScaleInSettings, to_evict: int, ending: int
+    view: ClusterView, drain: Disruption, settings: ScaleInSettings, to_evict: int, ending: int
 ) -> Blocker | None:
     """A blocker when the drain has failed by the clock; None while there is time left."""
-    started = drain_started(view, node) or view.at
-    progress = drain_progress(node, view.at)
+    started, progress = drain.started or view.at, drain.progress
     if progress is not None:
         return overdue(progress.after(view.at, to_evict, ending), started, view.at, settings)
     limit_seconds = settings.pod_eviction_timeout_seconds
@@ -262,36 +262,35 @@ def _too_long(
     return Blocker("drain-timeout", f"not empty {duration(spent)} after its drain began")
 
 
-def _noted(view: ClusterView, node: Node, to_evict: int, ending: int) -> list[AnnotateNode]:
+def _noted(
+    view: ClusterView, node: Node, drain: Disruption, left: tuple[int, int]
+) -> list[AnnotateNode]:
     """What has changed of the drain's marks: how far it is, or a start that cannot be read.
 
     Such a start is written again, so that the drain can time out.
     """
     marks: list[tuple[str, str, str]] = []
     text = node.annotations.get(DRAIN_STARTED, "")
-    started = drain_started(view, node)
+    started = drain.started
     if started is None or (started >= view.at and text != rfc3339(view.at)):
         marks.append((DRAIN_STARTED, rfc3339(view.at), "the start of its drain is not readable"))
-    progress = drain_progress(node, view.at)
-    if progress is not None:
-        now = str(progress.after(view.at, to_evict, ending))
+    if drain.progress is not None:
+        now = str(drain.progress.after(view.at, *left))
         if now != node.annotations[DRAIN_PROGRESS]:
             marks.append((DRAIN_PROGRESS, now, "its drain in rounds has come further"))
-    policy = drain_policy(node)
-    return [annotate(node, key, value, policy, because) for key, value, because in marks]
+    return [annotate(node, key, value, drain.policy, because) for key, value, because in marks]
 
 
-def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
+def _end(builder: PlanBuilder, node: Node, key: FleetKey, drain: Disruption) -> None:
     view = builder.view
     status = view.statuses[key]
     lowered = _already_lowered(builder, key)
-    policy = drain_policy(node)
     ended = end_empty_node(
         view,
         node,
         status,
         lower_target=not lowered,
-        policy=policy,
+        policy=drain.policy,
         because="drained and still empty",
     )
     builder.finish_drain(ended)

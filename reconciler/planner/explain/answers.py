@@ -7,6 +7,7 @@ from reconciler.model.actions import AnyAction
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.plan import FleetPlan, Placement
+from reconciler.planner.disruption.state import Disruption
 
 PodVerdict = Literal["running", "placed", "unplaceable", "ignored"]
 NodeVerdict = Literal["kept", "held", "leaves", "used", "foreign"]
@@ -56,6 +57,8 @@ class NodeExplanation:
     """What the plan does to it, in order."""
     pods: tuple[PodKey, ...] = ()
     """Those that keep it."""
+    disruption: Disruption | None = None
+    """What is happening to it; None when nothing is."""
     drift: str = ""
     """What of it its fleet would launch otherwise, or why that is unknown; empty: nothing."""
 

@@ -19,6 +19,7 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import movable
 from reconciler.planner.disruption.drains.actions import terms_of
 from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.state import disruption_of
 from reconciler.planner.explain.answers import NodeExplanation, NodeVerdict
 from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.drift import drift_of
@@ -51,6 +52,7 @@ def explain_node(builder: PlanBuilder, made: Plan, node: Node) -> NodeExplanatio
         fleet=key.name if key else "",
         actions=_actions(made, node.name),
         pods=tuple(sorted(pod.key for pod in busy)),
+        disruption=disruption_of(view, node) if key is not None else None,
         drift=_drift(builder, node),
     )
 

@@ -110,6 +110,8 @@ class FleetEntry(Section):
     """Whether a node whose pods all belong to ReplicaSets may be emptied after 1,800 s."""
     expire_after_seconds: PositiveSeconds | None = Field(default=None, alias="expire_after")
     """Age at which its nodes are replaced, one after the other; default: never."""
+    terminate_after_seconds: Seconds | None = Field(default=None, alias="terminate_after")
+    """How long pods may keep an expired node; then they are deleted. Default: without limit."""
     scale_in: ScaleIn | None = None
     """Keys of the top-level `scale_in` that differ here."""
     disruption_budgets: tuple[DisruptionBudget, ...] = ()

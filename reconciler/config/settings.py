@@ -245,6 +245,7 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
         disruption_budgets=_budgets(entry.disruption_budgets),
         bounce_deployment_pods=entry.bounce_deployment_pods,
         expire_after_seconds=entry.expire_after_seconds,
+        terminate_after_seconds=entry.terminate_after_seconds,
     )
 
 

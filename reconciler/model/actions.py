@@ -54,6 +54,7 @@ UNNEEDED_SINCE = "fleet-reconciler.io/unneeded-since"
 DRAIN_STARTED = "fleet-reconciler.io/drain-started"
 DRAIN_PROGRESS = "fleet-reconciler.io/drain-progress"
 DRAIN_FAILED = "fleet-reconciler.io/drain-failed"
+PODS_BLOCK_SINCE = "fleet-reconciler.io/pods-block-since"
 REPLACEMENT_ASKED = "fleet-reconciler.io/replacement-asked"
 INTERRUPTION = "fleet-reconciler.io/interruption"
 ROLLING_UPDATE = "fleet-reconciler.io/rolling-update"
@@ -130,7 +131,7 @@ class EvictPod(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePod(Action):
-    """Delete a pod past its budget; only when time runs out."""
+    """Delete a pod past its budget; only when the time of its node has run out."""
 
     pod: PodKey
     node: NodeName

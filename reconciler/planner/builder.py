@@ -14,6 +14,7 @@ from reconciler.model.actions import (
     AnnotateNode,
     AnyAction,
     DeleteNode,
+    DeletePod,
     EvictPod,
     PolicyName,
     TaintNode,
@@ -326,7 +327,9 @@ class PlanBuilder:
         """Empty a node that EC2 takes back, past the safety stop: it goes whatever a plan says."""
         self._actions += actions
 
-    def continue_drain(self, evictions: Iterable[EvictPod], places: Iterable[Placement]) -> None:
+    def continue_drain(
+        self, evictions: Iterable[EvictPod | DeletePod], places: Iterable[Placement]
+    ) -> None:
         """Evict pods of a node whose drain was begun by an earlier plan."""
         self._actions += evictions
         self._placements += places

@@ -222,6 +222,8 @@ class FleetSettings:
     disruption_budgets: tuple[DisruptionBudget, ...] = ()
     bounce_deployment_pods: bool = False
     expire_after_seconds: float | None = None
+    terminate_after_seconds: float | None = None
+    """How long pods may keep an expired node."""
 
     @property
     def lifecycle(self) -> Lifecycle:

@@ -9,7 +9,13 @@ import json
 from collections.abc import Callable, Iterator
 
 from reconciler.adapters.memory import Call
-from reconciler.model.actions import INTERRUPTION, REPLACEMENT_SET, ROLLING_UPDATE, AnnotateNode
+from reconciler.model.actions import (
+    INTERRUPTION,
+    PODS_BLOCK_SINCE,
+    REPLACEMENT_SET,
+    ROLLING_UPDATE,
+    AnnotateNode,
+)
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
@@ -17,6 +23,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.fleets.interruptions import read_notice
 from reconciler.planner.settings import FleetSettings
+from reconciler.planner.text import parse_rfc3339
 from tests.builders import is_tainted
 from tests.life.happenings import Happenings
 from tests.life.stage import Stage
@@ -186,15 +193,29 @@ class Laws:
             yield f"{node.name} does not carry our taint"
 
     def _deleting(self, call: Call) -> None:
-        """Only in the last 30 s of a node that EC2 takes back (docs/interruptions.md)."""
+        """Only in the last 30 s of a node that EC2 takes back (docs/interruptions.md).
+
+        Or when the pods of an expired node have had their time (docs/scale-in.md).
+        """
         key = call.arguments[0]
         assert isinstance(key, PodKey)
         pod = self._world.objects.find(key)
         node = self._world.node(pod.node_name) if pod is not None and pod.node_name else None
+        if node is not None and self._had_their_time(node):
+            return
         notice = read_notice(node) if node is not None else None
         left = notice.deadline - self._world.clock.now() if notice is not None else None
         if left is None or left.total_seconds() > LAST_CALL_SECONDS + RACE_SECONDS:
             self._break(f"{call.subject} deleted past its budget")
+
+    def _had_their_time(self, node: Node) -> bool:
+        """Whether pods have kept the node for longer than its fleet's `terminate_after`."""
+        settings = self._config_of(self._fleet_of(node))
+        since = parse_rfc3339(node.annotations.get(PODS_BLOCK_SINCE, ""))
+        if settings is None or settings.terminate_after_seconds is None or since is None:
+            return False
+        kept = (self._world.clock.now() - since).total_seconds()
+        return kept >= settings.terminate_after_seconds
 
     # Nodes -------------------------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from reconciler.adapters.memory import BudgetShape
 from reconciler.model.cluster import Owner, Pod, Taint
 from reconciler.model.errors import Refused
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import PodKey
 from reconciler.planner.settings import FleetSettings
-from tests.builders import HOME, make_spec
+from tests.builders import HOME, make_spec, selecting
 from tests.life.happenings import Happenings
 from tests.life.laws import Laws
 from tests.life.programs import Config
@@ -70,7 +71,7 @@ class Scene:
 
     def later(self, seconds: float, act: Callable[[], object]) -> None:
         """Have something happen at a second of the scenario."""
-        self.world.clock.call_later(seconds, lambda: _ignore(act()))
+        self.world.clock.call_later(seconds, act)
 
     def finish(self, keys: list[PodKey]) -> None:
         """Jobs' pods end well."""
@@ -122,10 +123,6 @@ class Scene:
     def lost_jobs(self) -> list[str]:
         """Jobs' pods that ran and are there no more, although they had not finished."""
         return [str(key) for key in self.jobs if self.world.objects.find(key) is None]
-
-
-def _ignore(_result: object) -> None:
-    """A timer's call returns nothing."""
 
 
 @dataclass(frozen=True)
@@ -329,6 +326,18 @@ def _on_demand_nodes(scene: Scene) -> None:
     scene.later(100, lambda: scene.stage.change_fleet("primary-small", min_capacity=2))
 
 
+def _expiry(scene: Scene) -> None:
+    """A pod whose budget allows nothing keeps an expired node: it is ended all the same."""
+    scene.set_target("primary-small", 1)
+    scene.world.advance(7200)
+    scene.pods("web", "2")
+    scene.pods("db", "1")
+    one = BudgetShape(namespace="ns", name="db", selector=selecting(app="db"), min_available=1)
+    scene.world.add_budget(one)
+    ages = {"expire_after_seconds": 7200, "terminate_after_seconds": 60}
+    scene.later(100, lambda: scene.stage.change_fleet("primary-small", **ages))
+
+
 PREFERS_SPOT = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")
 _USUAL = Config(unhurried=True)
 SCENARIOS = (
@@ -378,6 +387,7 @@ SCENARIOS = (
     Scenario(
         "a new image fails", _failing_image, 900, replace(_USUAL, rolling_update=True)
     ),
+    Scenario("a pod keeps an expired node", _expiry, 600, evicts=True),
     Scenario("the maximum is lowered", _maximum, 300),
     Scenario(
         "a fleet is removed", _removal, 500, replace(_USUAL, minimum=1), evicts=True, departed=True

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from reconciler.model.actions import FALLBACK_FROM, SPOT_RETURN
+from reconciler.model.actions import FALLBACK_FROM, SPOT_RETURN, AnnotateNode
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import DisruptionBudget, SpotReturn
@@ -67,7 +67,8 @@ class Returning:
     def _planned(self, snapshot: Snapshot, made: Plan) -> None:
         marks = [n for n in snapshot.cluster.nodes if SPOT_RETURN in n.annotations]
         self.most_disrupted = max(self.most_disrupted, len(marks))
-        begun = sum(getattr(a, "key", "") == SPOT_RETURN and bool(a.value) for a in made.actions)
+        marked = [a for a in made.actions if isinstance(a, AnnotateNode) and a.key == SPOT_RETURN]
+        begun = sum(a.value is not None for a in marked)
         if begun:
             self.batches.append((self.process.now, begun))
         extra = sum(each.extra_hourly_usd for each in made.fallbacks)

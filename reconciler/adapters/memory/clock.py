@@ -17,7 +17,7 @@ class ManualClock:
         self._start = start
         self._now = start
         self._numbers = count()
-        self._timers: list[tuple[datetime, int, Callable[[], None]]] = []
+        self._timers: list[tuple[datetime, int, Callable[[], object]]] = []
         self._skew = timedelta()
 
     def now(self) -> datetime:
@@ -36,7 +36,7 @@ class ManualClock:
         """Set the wall clock forward or, negative, back; nothing comes due by it."""
         self._skew += timedelta(seconds=seconds)
 
-    def call_later(self, seconds: float, call: Callable[[], None]) -> None:
+    def call_later(self, seconds: float, call: Callable[[], object]) -> None:
         """Have `call` run when so much time has passed; equal times in order of asking."""
         due = self._now + timedelta(seconds=max(0.0, seconds))
         heapq.heappush(self._timers, (due, next(self._numbers), call))

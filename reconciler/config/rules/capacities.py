@@ -24,6 +24,9 @@ def check_capacities(document: Document) -> Iterator[Problem]:
     for fleet in document.fleets():
         yield from _check_order(document, fleet)
         yield from _check_group(document, fleet)
+        if fleet.entry.states("terminate_after") and not fleet.entry.states("expire_after"):
+            message = "terminate_after does nothing without expire_after"
+            yield document.problem(RANGE, (*fleet.location, "terminate_after"), message)
     for location, mapping in _with_regions(document):
         yield from _check_regions(document, location, mapping)
     yield from _check_types_once(document)

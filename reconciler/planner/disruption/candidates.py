@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from reconciler.model.actions import DRAIN_STARTED, PolicyName
+from reconciler.model.actions import DRAIN_STARTED, PODS_BLOCK_SINCE, PolicyName
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
@@ -15,8 +15,13 @@ from reconciler.planner.disruption.blockers.nodes import first_blocker
 from reconciler.planner.disruption.blockers.pods import at_minimum, movable
 from reconciler.planner.disruption.blockers.settling import settled_at
 from reconciler.planner.disruption.context import DisruptionContext, open_nodes
-from reconciler.planner.disruption.drains.actions import attempts_dated_again, rests_until
+from reconciler.planner.disruption.drains.actions import (
+    attempts_dated_again,
+    last_failure,
+    rests_until,
+)
 from reconciler.planner.disruption.drains.idleness import counted, is_empty, unneeded_since
+from reconciler.planner.disruption.drains.overdue import ends_at, tend_clock, until_end
 from reconciler.planner.disruption.drains.timers import stop_timer
 from reconciler.planner.disruption.utilisation import Utilisation
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -58,6 +63,8 @@ class Candidate:
     because: str
     outdated: Outdated | None = None
     """Why it is to be replaced whatever its use; None when only its use speaks."""
+    ends_at: datetime | None = None
+    """When it is ended whatever its pods say (`terminate_after`); None when it is not."""
 
     @property
     def must_go(self) -> bool:
@@ -78,6 +85,10 @@ class Candidate:
         if self.status.settings.departing:
             return "drifted"
         return "consolidation" if self.policy == "consolidation" else "underutilized"
+
+    def overdue(self, at: datetime) -> bool:
+        """Whether it has expired, and pods have kept it for longer than they may."""
+        return self.ends_at is not None and self.ends_at <= at
 
     def eligible(self, at: datetime) -> bool:
         """Whether it has been unneeded for `unneeded_time`, and its pods have settled."""
@@ -167,15 +178,25 @@ def may_go_in_time(context: DisruptionContext, candidate: Candidate) -> bool:
 
 def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker | None:
     """What keeps the node from being emptied, and may do so for long."""
-    rests = rests_until(context.view, candidate.node)
-    if rests is not None:
-        detail = f"its last drain failed: not again before {rests:%H:%M:%S}"
+    view, overdue = context.view, candidate.overdue(context.view.at)
+    more = until_end(view, candidate.ends_at)
+    rests = rests_until(view, candidate.node)
+    if rests is not None and not (overdue and _failed_before(view, candidate)):
+        detail = f"its last drain failed: not again before {rests:%H:%M:%S}{more}"
         return Blocker("drain-cool-off", detail)
     replaced_here = candidate.outdated is not None and not candidate.goes_back_to_spot
     if not replaced_here and not context.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
-    found = context.ledger.drain_blocker(candidate.moving)
-    return found or _not_worth_moving(context.view, candidate)
+    found = context.ledger.drain_blocker(candidate.moving, overdue=overdue)
+    if found is not None:
+        return Blocker(found.code, found.detail + more)
+    return _not_worth_moving(context.view, candidate)
+
+
+def _failed_before(view: ClusterView, candidate: Candidate) -> bool:
+    """Whether its last drain failed before pods were to be deleted: it need not rest for that."""
+    failure, end = last_failure(view, candidate.node), candidate.ends_at
+    return failure is None or end is None or failure.latest < end
 
 
 def _not_worth_moving(view: ClusterView, candidate: Candidate) -> Blocker | None:
@@ -208,8 +229,15 @@ def _candidate(
         or _too_young(view, node, status)
         or context.sets.blocker(node.name)
     )
+    end = ends_at(view, node, status.settings)
+    overdue = end is not None and end <= view.at
     if blocked is None:
         moving, again, blocked = movable(context.judge(status.settings), pods)
+        _tend_clock(context, node, status, moving, blocked)
+        if overdue:
+            moving, again, blocked = movable(context.judge(status.settings, overdue=True), pods)
+        elif blocked is not None:
+            blocked = Blocker(blocked.code, blocked.detail + until_end(view, end))
     if blocked is not None or not moving:
         builder.block(node, *(blocked or ("deleting", "its last pods are being deleted")))
         return None
@@ -224,7 +252,7 @@ def _candidate(
         node=node,
         status=status,
         moving=moving,
-        placed=[*moving, *again],
+        placed=[*(pod for pod in moving if not overdue or pod.owner is not None), *again],
         share=share,
         bounces=bounces,
         since=unneeded_since(view, node),
@@ -233,7 +261,25 @@ def _candidate(
         policy=policy,
         because=because,
         outdated=outdated,
+        ends_at=end,
     )
+
+
+def _tend_clock(
+    context: DisruptionContext,
+    node: Node,
+    status: FleetStatus,
+    moving: Sequence[Pod],
+    blocked: Blocker | None,
+) -> None:
+    """Keep the time since when pods keep an expired node right."""
+    settings, view = status.settings, context.view
+    if settings.terminate_after_seconds is None and PODS_BLOCK_SINCE not in node.annotations:
+        return
+    found = blocked or context.ledger.drain_blocker(moving)
+    kept = blocked is not None or (found is not None and found.code == "budget")
+    kept = kept or rests_until(view, node) is not None
+    tend_clock(context.builder, node, settings, blocked=kept)
 
 
 def _bounce(view: ClusterView, pods: Sequence[Pod]) -> bool:

@@ -50,8 +50,8 @@ class DisruptionContext:
     """Empty nodes that this plan begins to remove."""
     non_empty_begun: int = 0
     """Nodes with pods that this plan begins to drain."""
-    _judges: dict[int, Judge] = field(default_factory=dict)
-    """By identity of a fleet's settings, which the view keeps alive."""
+    _judges: dict[tuple[int, bool], Judge] = field(default_factory=dict)
+    """By identity of a fleet's settings, which the view keeps alive, and for overdue nodes."""
 
     @property
     def view(self) -> ClusterView:
@@ -75,12 +75,18 @@ class DisruptionContext:
         if mark:
             self.unneeded[name] = "scale-in"
 
-    def judge(self, fleet: FleetSettings) -> Judge:
-        """Return the rules on moving pods as the fleet's settings have them."""
-        known = self._judges.get(id(fleet))
+    def judge(self, fleet: FleetSettings, *, overdue: bool = False) -> Judge:
+        """Return the rules on moving pods as the fleet's settings have them.
+
+        Args:
+            fleet: The settings.
+            overdue: Whether they are about a node whose `terminate_after` has passed.
+        """
+        key = id(fleet), overdue
+        known = self._judges.get(key)
         if known is None:
-            known = judge_of(terms_of(fleet.scale_in), self.builder.budgets.coverage)
-            self._judges[id(fleet)] = known
+            terms = terms_of(fleet.scale_in, overdue=overdue)
+            known = self._judges[key] = judge_of(terms, self.builder.budgets.coverage)
         return known
 
 

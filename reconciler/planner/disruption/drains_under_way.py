@@ -36,6 +36,7 @@ from reconciler.planner.disruption.drains.actions import (
     terms_of,
 )
 from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.disruption.drains.overdue import evictions_and_deletions, is_overdue
 from reconciler.planner.disruption.drains.rounds import overdue
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
@@ -137,7 +138,7 @@ class _Leaver:
         builder, status = self._builder, self._builder.view.statuses[key]
         view = builder.view
         pods = view.pods_on.get(node.name, [])
-        judge = self._judge(drain, key)
+        judge = self._judge(node, key, drain)
         begun = DRAIN_STARTED in node.annotations
         remaining = builder.targets[key] - 1 - self._going_on.get(key, 0)
         beside = [pod for pod in pods if not counts(pod)]
@@ -170,11 +171,17 @@ class _Leaver:
         settings, rules = self._builder.view.statuses[key].settings.scale_in, self._rules(drain)
         return settings if rules is None else drain_settings(settings, rules)
 
-    def _judge(self, drain: Disruption, key: FleetKey) -> Judge:
+    def _judge(self, node: Node, key: FleetKey, drain: Disruption) -> Judge:
         settings = self._settings(drain, key)
         if self._rules(drain) is not None:
             return judge_for(self._builder, settings)
-        return judge_of(terms_of(settings), self._builder.budgets.coverage)
+        terms = terms_of(settings, overdue=self._is_overdue(node, key))
+        return judge_of(terms, self._builder.budgets.coverage)
+
+    def _is_overdue(self, node: Node, key: FleetKey) -> bool:
+        """Whether pods have kept it for so long that they are deleted."""
+        view = self._builder.view
+        return is_overdue(view, node, view.statuses[key].settings)
 
     def _stays_afterwards(
         self, node: Node, pods: Sequence[Pod], drain: Disruption
@@ -202,11 +209,15 @@ class _Leaver:
         builder = self._builder
         view = builder.view
         settings = self._settings(drain, key)
-        rulings = list(self._judge(drain, key).rulings(pods))
+        rulings = list(self._judge(node, key, drain).rulings(pods))
         left = [pod for pod, ruling in rulings if ruling.verdict is Verdict.OK]
         moving = [*left, *(pod for pod, ruling in rulings if comes_again(pod, ruling))]
         ending = sum(ruling.verdict is Verdict.WAIT for _, ruling in rulings)
-        blocker = blocking_pod(rulings) or _too_long(view, drain, settings, len(left), ending)
+        blocker, time_is_over = blocking_pod(rulings), self._is_overdue(node, key)
+        if time_is_over:
+            moving = [pod for pod in moving if pod.owner is not None]
+        else:
+            blocker = blocker or _too_long(view, drain, settings, len(left), ending)
         moves = None
         if blocker is None:
             moves = self._moves(node, moving, drain)
@@ -218,6 +229,12 @@ class _Leaver:
         self._going_on[key] = self._going_on.get(key, 0) + 1
         builder.reserve_moves(moves.rows)
         builder.mark(*_noted(view, node, drain, (len(left), ending)))
+        if time_is_over:
+            now = builder.budgets.take_now(left)
+            because = f"its drain goes on: {view.inventory.outdated[node.name].because}"
+            gone = evictions_and_deletions(builder.budgets.coverage, node, left, now, because)
+            builder.continue_drain(gone, placements_of(builder, moves))
+            return
         # A budget may allow some now and the rest later: as after a 429, those are asked again.
         refused = builder.budgets.refusal(left)
         now = builder.budgets.take_now(left)

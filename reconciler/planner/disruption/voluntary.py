@@ -1,9 +1,9 @@
 """Candidates with pods: drained when every pod fits elsewhere, or when other nodes take them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from reconciler.model.actions import UNNEEDED_SINCE
+from reconciler.model.actions import UNNEEDED_SINCE, DeletePod, EvictPod
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blocker import Blocker
@@ -18,6 +18,7 @@ from reconciler.planner.disruption.candidates import (
 )
 from reconciler.planner.disruption.context import DisruptionContext
 from reconciler.planner.disruption.drains.actions import begin_drain, evictions
+from reconciler.planner.disruption.drains.overdue import evictions_and_deletions
 from reconciler.planner.disruption.drains.rounds import DrainProgress
 from reconciler.planner.disruption.drains.timers import start_timer, stop_timer
 from reconciler.planner.disruption.empty_nodes import find_eligible
@@ -263,7 +264,6 @@ def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation
     builder, view = context.builder, context.view
     node, settings = candidate.node, candidate.status.settings.scale_in
     now, rounds = context.ledger.begin_drain(candidate.status.key, candidate.moving)
-    evicted = {pod.key for pod in now}
     fit = "fits" if len(candidate.moving) == 1 else "fit"
     pods = counted_noun(len(candidate.moving), "pod")
     because = f"{candidate.because}; {pods} {fit} elsewhere"
@@ -271,14 +271,20 @@ def _removal(context: DisruptionContext, candidate: Candidate, moves: Relocation
     if offer.priced and not candidate.must_go:
         price, cost = offer.nano_usd_per_hour, settings.move_cost_usd
         because += f"; {moves_and_saving(candidate.moving, price, cost)}"
-    if rounds > 1:
-        because += f"; budgets let them go in {rounds} rounds, {len(now)} now"
-    policy, grace = candidate.policy, settings.graceful_termination_max_seconds
+    moved: Sequence[EvictPod | DeletePod]
+    if candidate.overdue(view.at):
+        rounds, coverage = 1, builder.budgets.coverage
+        moved = evictions_and_deletions(coverage, node, candidate.moving, now, because)
+    else:
+        if rounds > 1:
+            because += f"; budgets let them go in {rounds} rounds, {len(now)} now"
+        grace = settings.graceful_termination_max_seconds
+        moved = evictions(node, now, grace, candidate.policy, because)
+    evicted = {each.pod for each in moved}
     progress = DrainProgress(at=view.at, rounds=rounds, to_evict=len(candidate.moving), ending=0)
-    moved = evictions(node, now, grace, policy, because)
     return Removal(
         key=candidate.status.key,
         node=node.name,
-        actions=begin_drain(view, node, (moved, progress), policy, because),
+        actions=begin_drain(view, node, (moved, progress), candidate.policy, because),
         placements=tuple(p for p in placements_of(builder, moves) if p.pod in evicted),
     )

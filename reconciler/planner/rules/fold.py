@@ -41,6 +41,14 @@ GUESSES: tuple[Rule, ...] = (
 FIRM: tuple[Rule, ...] = (complexity.judge, critical.judge, grace.judge, budgets.judge)
 """Hold whatever the owner says."""
 
+OVERDUE: tuple[Rule, ...] = (
+    ending.finished,
+    unreadable.judge,
+    ending.deleting,
+    daemons.judge,
+)
+"""For pods of nodes whose time is over."""
+
 FAILED: tuple[Rule, ...] = (
     unreadable.judge,
     ending.deleting,
@@ -63,10 +71,12 @@ def fold(subject: Subject, terms: Terms) -> Ruling:
     SKIP: nothing to do. WAIT: it goes by itself. BLOCK: its node stays. OK: it may be moved as
     far as rules about the pod alone say; budgets' counts and a destination are asked elsewhere.
     """
-    for rule in BEFORE:
+    for rule in OVERDUE if terms.overdue else BEFORE:
         ruling = rule(subject, terms)
         if ruling.verdict is not Verdict.NO_OPINION:
             return ruling
+    if terms.overdue:
+        return MOVABLE
     for rule in FIRM if _is_lifted(subject, terms) else (*GUESSES, *FIRM):
         ruling = rule(subject, terms)
         if ruling.verdict is Verdict.BLOCK:

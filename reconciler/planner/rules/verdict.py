@@ -41,6 +41,9 @@ class Terms:
     graceful_termination_max_seconds: float = 120
     critical_pods_stay: bool = False
     """Set by the rescheduler and the descheduler; scale-in moves critical pods."""
+    overdue: bool = False
+    """Set for expired nodes whose `terminate_after` has passed: whatever speaks for a pod, it
+    goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

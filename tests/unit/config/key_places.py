@@ -56,6 +56,7 @@ PLACES = {
 TOGETHER = {
     ("SectorConfig", "headroom"): "sectors: {s: {kind: memory, fleets: []}}",
     ("Headroom", "sector"): "nodes: 1",
+    ("FleetEntry", "terminate_after"): "expire_after: 720h",
     ("DisruptionBudget", "schedule"): "duration: 1h",
     ("DisruptionBudget", "duration"): "schedule: 0 2 * * 6",
 }

@@ -112,6 +112,13 @@ REJECTED = [
     ),
     (
         "config/range",
+        with_fleets("{size: small, terminate_after: 48h}"),
+        "sectors.primary.fleets[0].terminate_after",
+        1,
+        58,
+    ),
+    (
+        "config/range",
         with_fleets("{size: small, min_capacity: 1, capacity_min: 2}"),
         "sectors.primary.fleets[0].capacity_min",
         1,

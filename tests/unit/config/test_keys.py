@@ -198,6 +198,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "inactive_grace_periods": ("[]", (), "900", TYPE),
         "bounce_deployment_pods": BOOLEAN,
         "expire_after": ("720h", 2_592_000.0, "0s", RANGE),
+        "terminate_after": ("48h", 172_800.0, "-1s", RANGE),
         "scale_in": SUBSECTION,
         "disruption_budgets": ("[{nodes: 0}]", ..., "[{nodes: x}]", TYPE),
         "terraform": SUBSECTION,

@@ -13,6 +13,7 @@ from reconciler.model.actions import (
     AnnotateNode,
     AnyAction,
     DeleteNode,
+    DeletePod,
     EvictPod,
     PolicyName,
     TaintNode,
@@ -36,13 +37,14 @@ _FORGOTTEN_AFTER = timedelta(hours=6)
 """A failure this long ago no longer makes the next cool-off longer."""
 
 
-def terms_of(settings: ScaleInSettings) -> Terms:
-    """What a fleet's scale-in may do with pods."""
+def terms_of(settings: ScaleInSettings, *, overdue: bool = False) -> Terms:
+    """What a fleet's scale-in may do with pods, those of an overdue node perhaps."""
     return Terms(
         move_bare_pods=settings.move_bare_pods,
         move_local_storage=settings.move_local_storage,
         move_system_pods=settings.move_system_pods,
         graceful_termination_max_seconds=settings.graceful_termination_max_seconds,
+        overdue=overdue,
     )
 
 
@@ -90,7 +92,7 @@ def evictions(
 def begin_drain(
     view: ClusterView,
     node: Node,
-    evicted: tuple[Sequence[EvictPod], DrainProgress],
+    evicted: tuple[Sequence[EvictPod | DeletePod], DrainProgress],
     policy: PolicyName,
     because: str,
 ) -> tuple[AnyAction, ...]:

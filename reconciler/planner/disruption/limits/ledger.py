@@ -41,11 +41,17 @@ class EvictionLedger:
         """Return the disruption budget that keeps one more node; None when all allow it."""
         return self._node_budgets.blocker(key, reason)
 
-    def drain_blocker(self, pods: Collection[Pod]) -> Blocker | None:
+    def drain_blocker(self, pods: Collection[Pod], *, overdue: bool = False) -> Blocker | None:
         """Return what keeps the pods of a node from leaving it; None when they may.
 
         A PodDisruptionBudget may let them go in a few rounds, at least one now.
+
+        Args:
+            pods: The pods.
+            overdue: Whether no PodDisruptionBudget holds them any more (`terminate_after`).
         """
+        if overdue:
+            return self._blast_radius.blocker(pods)
         return self._pods_blocker(pods, DRAIN_ROUNDS_MAX)
 
     def take_node(self, key: FleetKey) -> None:

@@ -1,0 +1,110 @@
+"""Expired nodes that pods keep for longer than their fleet's `terminate_after`.
+
+Since when pods keep a node is written on it, so that a restart does not begin the time again. It
+begins again when the node could be emptied for once.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from reconciler.model.actions import PODS_BLOCK_SINCE, DeletePod, EvictPod
+from reconciler.model.cluster import Node, Pod
+from reconciler.planner.budgets import Coverage
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.disruption.drains.actions import annotate, evictions
+from reconciler.planner.settings import FleetSettings
+from reconciler.planner.text import duration, parse_rfc3339, rfc3339
+from reconciler.planner.view import ClusterView
+
+POLICY: Final = "expiry"
+
+
+def ends_at(view: ClusterView, node: Node, settings: FleetSettings) -> datetime | None:
+    """Return when the node is ended whatever its pods say; None when it is not.
+
+    Args:
+        view: The facts.
+        node: The node.
+        settings: Its fleet's.
+    """
+    since = _noted(view, node)
+    if since is None or settings.terminate_after_seconds is None or not _is_expired(view, node):
+        return None
+    return since + timedelta(seconds=settings.terminate_after_seconds)
+
+
+def is_overdue(view: ClusterView, node: Node, settings: FleetSettings) -> bool:
+    """Whether pods have kept the expired node for longer than its fleet allows."""
+    end = ends_at(view, node, settings)
+    return end is not None and end <= view.at
+
+
+def tend_clock(builder: PlanBuilder, node: Node, settings: FleetSettings, *, blocked: bool) -> None:
+    """Note since when pods keep an expired node, or that they do not any more.
+
+    Args:
+        builder: The plan.
+        node: A node that is not being drained.
+        settings: Its fleet's.
+        blocked: Whether its pods keep it now, or its last drain failed and it rests.
+    """
+    view, noted = builder.view, PODS_BLOCK_SINCE in node.annotations
+    counts = settings.terminate_after_seconds is not None and _is_expired(view, node) and blocked
+    since = _noted(view, node)
+    text = node.annotations.get(PODS_BLOCK_SINCE)
+    if counts and (since is None or text != rfc3339(since)):
+        because = "pods keep it although it has expired"
+        value = rfc3339(since or view.at)
+        builder.mark(annotate(node, PODS_BLOCK_SINCE, value, POLICY, because))
+    elif noted and not counts:
+        because = "no pod keeps it now, or it has no time limit"
+        builder.mark(annotate(node, PODS_BLOCK_SINCE, None, POLICY, because))
+
+
+def until_end(view: ClusterView, end: datetime | None) -> str:
+    """Return what is said beside a reason that keeps an expired node; empty without an end."""
+    if end is None or end <= view.at:
+        return ""
+    return f"; it is ended all the same in {duration(end - view.at)} (terminate_after)"
+
+
+def evictions_and_deletions(
+    coverage: Coverage, node: Node, pods: Sequence[Pod], now: Sequence[Pod], because: str
+) -> list[EvictPod | DeletePod]:
+    """Evict what budgets allow, and delete the other pods, each with its own grace period.
+
+    Args:
+        coverage: Which budgets cover a pod: the Eviction API refuses pods under two.
+        node: The node.
+        pods: All that have to leave it.
+        now: Those that every budget allows to evict now.
+        because: Why.
+    """
+    known = [pod for pod in now if coverage.readable(pod.key.namespace)]
+    allowed = [pod for pod in known if len(coverage.of(pod)) <= 1]
+    grace = max((pod.spec.termination_grace_seconds for pod in allowed), default=0)
+    evicted = {pod.key for pod in allowed}
+    deleted = [
+        DeletePod(
+            pod=pod.key,
+            node=node.name,
+            grace_seconds=int(pod.spec.termination_grace_seconds),
+            policy=POLICY,
+            because=f"{because}; terminate_after has passed",
+        )
+        for pod in sorted(pods, key=lambda pod: pod.key)
+        if pod.key not in evicted
+    ]
+    return [*evictions(node, allowed, grace, POLICY, because), *deleted]
+
+
+def _is_expired(view: ClusterView, node: Node) -> bool:
+    outdated = view.inventory.outdated.get(node.name)
+    return outdated is not None and outdated.reason == "expired"
+
+
+def _noted(view: ClusterView, node: Node) -> datetime | None:
+    """Since when pods keep it; a time in the future counts as now."""
+    since = parse_rfc3339(node.annotations.get(PODS_BLOCK_SINCE, ""))
+    return None if since is None else min(since, view.at)

@@ -1,0 +1,176 @@
+"""Expired nodes that pods keep for longer than `terminate_after`."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import (
+    DRAIN_FAILED,
+    DRAIN_STARTED,
+    DRAINING_TAINT,
+    PODS_BLOCK_SINCE,
+    AnnotateNode,
+    DeletePod,
+    EvictPod,
+    TaintNode,
+    TerminateInstance,
+)
+from reconciler.model.cluster import Node, Pod, PodDisruptionBudget, Taint
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.plan import Plan
+from reconciler.planner.settings import DisruptionBudget, FleetSettings
+from reconciler.planner.text import rfc3339
+from tests.builders import NOW, ago, make_node, selecting
+from tests.unit.planner.scale_in.scene import full, kept, make_scene_fleet, on, planned, told
+
+DAY = 86_400.0
+HOUR = 3_600.0
+FLEET = make_scene_fleet(expire_after_seconds=DAY, terminate_after_seconds=2 * HOUR)
+PROTECTED = FrozenMap({"fleet-reconciler.io/do-not-disrupt": "true"})
+
+
+def blocked(seconds: float | None, fleet: FleetSettings = FLEET, **changed: Any) -> Node:
+    """An expired node that pods have kept for so long; for None that is not noted."""
+    noted = dict(changed.pop("annotations", {}))
+    if seconds is not None:
+        noted[PODS_BLOCK_SINCE] = rfc3339(ago(seconds))
+    return make_node("a", fleet, created_at=ago(2 * DAY), annotations=FrozenMap(noted), **changed)
+
+
+def clock(made: Plan) -> list[str | None]:
+    """What is noted of since when pods keep the node."""
+    found = [a for a in made.actions if isinstance(a, AnnotateNode) and a.key == PODS_BLOCK_SINCE]
+    return [a.value for a in found]
+
+
+def guarded(**changed: Any) -> Pod:
+    """A pod whose owner does not want it moved."""
+    return on("a", annotations=PROTECTED, **changed)
+
+
+def deleted(made: Plan) -> list[tuple[str, int]]:
+    """The pods that are deleted, and their grace."""
+    return [(a.pod.name, a.grace_seconds) for a in made.actions if isinstance(a, DeletePod)]
+
+
+def drained(made: Plan) -> list[str]:
+    """Nodes that are tainted."""
+    return [a.node for a in made.actions if isinstance(a, TaintNode)]
+
+
+def test_time_begins_when_a_pod_first_keeps_the_node() -> None:
+    """A time that begins with the node's age would be over before its turn has come."""
+    made = planned(FLEET, blocked(None), make_node("b", FLEET), guarded(), on("b"))
+    assert clock(made) == [rfc3339(NOW)]
+    assert (drained(made), deleted(made)) == ([], [])
+
+
+def test_pod_keeps_its_node_until_the_time_is_over() -> None:
+    """Its owner has asked for that, and is told how long it will be."""
+    made = planned(FLEET, blocked(HOUR), make_node("b", FLEET), guarded(), on("b"))
+    assert (clock(made), drained(made), deleted(made)) == ([], [], [])
+    (detail,) = [k.detail for k in made.kept if k.node == "a"]
+    assert "it is ended all the same in 1h (terminate_after)" in detail
+
+
+@pytest.mark.parametrize(
+    ("pod", "grace"),
+    [
+        pytest.param(guarded(), 30, id="protected"),
+        pytest.param(replace(on("a"), owner=None), 30, id="no controller"),
+        pytest.param(
+            replace(guarded(), spec=replace(on("a").spec, termination_grace_seconds=3600)),
+            3600,
+            id="long grace",
+        ),
+    ],
+)
+def test_node_is_emptied_when_the_time_is_over(pod: Pod, grace: int) -> None:
+    """Otherwise one annotation keeps an image without its fixes in service for good."""
+    made = planned(FLEET, blocked(2 * HOUR), make_node("b", FLEET), pod, on("b"))
+    assert drained(made) == ["a"]
+    ended = {a.pod.name: a.grace_seconds for a in made.actions
+             if isinstance(a, EvictPod | DeletePod)}  # fmt: skip
+    assert ended == {"on-a": grace}
+    assert {a.policy for a in made.actions} == {"expiry"}
+
+
+def test_budget_is_asked_first_and_then_passed_over() -> None:
+    """Whoever a budget lets go leaves by the Eviction API."""
+    pods = [on("a", f"p{n}", labels=FrozenMap({"app": "p"})) for n in range(2)]
+    free = on("a", "free")
+    budget = PodDisruptionBudget(
+        namespace="ns", name="b", selector=selecting(app="p"), disruptions_allowed=1
+    )
+    nodes = [blocked(2 * HOUR), make_node("b", FLEET)]
+    made = planned(FLEET, *nodes, *pods, free, budgets=(budget,))
+    assert told(made, EvictPod) == ["free", "p0"]
+    assert deleted(made) == [("p1", 30)]
+    none = planned(FLEET, *nodes, *pods, free, budgets=(replace(budget, disruptions_allowed=0),))
+    assert [name for name, _ in deleted(none)] == ["p0", "p1"]
+
+
+def test_time_begins_again_when_the_node_could_be_emptied() -> None:
+    """What kept it for a moment two days ago is not what keeps it now."""
+    fleet = replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),))
+    made = planned(fleet, blocked(HOUR, fleet), make_node("b", fleet), on("a"), on("b"))
+    assert clock(made) == [None]
+
+
+def test_drains_that_failed_count() -> None:
+    """A budget that allows one pod now and then refuses it keeps the node just as well."""
+    failed = {DRAIN_FAILED: f"{rfc3339(ago(60))}/1"}
+    node = blocked(HOUR, annotations=failed)
+    made = planned(FLEET, node, make_node("b", FLEET), on("a"), on("b"))
+    assert (clock(made), kept(made)["a"]) == ([], "drain-cool-off")
+    earlier = {DRAIN_FAILED: f"{rfc3339(ago(360))}/3"}
+    over = blocked(2 * HOUR + 300, annotations=earlier)
+    assert drained(planned(FLEET, over, make_node("b", FLEET), on("a"), on("b"))) == ["a"]
+
+
+def test_drain_goes_on_to_its_end() -> None:
+    """A crash after the first deletion must not leave the rest, and no pod is deleted twice."""
+    taint = Taint(key=DRAINING_TAINT, value="expiry", effect="NoSchedule")
+    node = blocked(2 * HOUR, taints=(taint,), annotations={DRAIN_STARTED: rfc3339(ago(600))})
+    going = replace(guarded(name="going"), deleting=True)
+    made = planned(FLEET, node, make_node("b", FLEET), guarded(), going)
+    assert (told(made, EvictPod), deleted(made)) == (["on-a"], [])
+    empty = planned(FLEET, node, make_node("b", FLEET), on("b"))
+    assert told(empty, TerminateInstance) == ["a"]
+
+
+def test_pods_have_a_place_first() -> None:
+    """The end of a node is no outage: what takes its pods is there before."""
+    crowd = replace(full("a", "3500m"), annotations=PROTECTED)
+    made = planned(FLEET, blocked(2 * HOUR), make_node("b", FLEET), crowd, full("b"))
+    assert (drained(made), deleted(made)) == ([], [])
+    assert kept(made)["a"] == "replacement"
+
+
+@pytest.mark.parametrize(
+    ("fleet", "node"),
+    [
+        pytest.param(replace(FLEET, terminate_after_seconds=None), None, id="no limit"),
+        pytest.param(replace(FLEET, expire_after_seconds=7 * DAY), None, id="not expired"),
+        pytest.param(FLEET, PROTECTED, id="node itself is protected"),
+        pytest.param(
+            replace(FLEET, disruption_budgets=(DisruptionBudget(nodes=0),)), None, id="budget"
+        ),
+    ],
+)
+def test_nothing_is_deleted_otherwise(
+    fleet: FleetSettings, node: FrozenMap[str, str] | None
+) -> None:
+    """The time that is noted on a node says nothing by itself."""
+    a = blocked(9 * HOUR, fleet, annotations=node or {})
+    made = planned(fleet, a, make_node("b", fleet), guarded(), on("b"))
+    assert (drained(made), deleted(made)) == ([], [])
+
+
+@pytest.mark.parametrize("text", ["soon", "", "9999-01-01T00:00:00Z"])
+def test_unreadable_or_future_time_begins_now(text: str) -> None:
+    """A tenant's or a clock's mistake neither ends a node at once nor keeps it for good."""
+    node = blocked(None, annotations={PODS_BLOCK_SINCE: text})
+    made = planned(FLEET, node, make_node("b", FLEET), guarded(), on("b"))
+    assert (clock(made), deleted(made)) == ([rfc3339(NOW)], [])

@@ -7,16 +7,18 @@ from functools import partial
 import structlog
 
 from reconciler import __version__
-from reconciler.adapters.aws import Clients, Ec2FleetCloud, SqsNotices
+from reconciler.adapters.aws import Clients, SqsNotices
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.access import access_of
+from reconciler.bootstrap.clouds import aws_clouds
 from reconciler.bootstrap.config_in_force import ConfigFollower
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.executing import ConfiguredExecutor
 from reconciler.bootstrap.following import FollowedBranch
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
 from reconciler.bootstrap.planning import plan_in_bulk
+from reconciler.bootstrap.providers import asked_for
 from reconciler.bootstrap.reporting import Reporting
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
@@ -67,7 +69,7 @@ def build_loop(
             loop.errors_in_a_row_max = source.config.critical_error_threshold
         return observe(
             ports.cluster,
-            tuple(ports.clouds.values()),
+            asked_for(ports.clouds, source.settings),
             source.settings.observed_regions,
             clock,
             ports.queue,
@@ -180,8 +182,7 @@ class Capacity:
         stack.enter_context(closing(self._cluster))
         awake = self._clock.awake_seconds
         clients = Clients(fence=ours.leadership.may_act, awake_seconds=awake)
-        cloud = Ec2FleetCloud(self._source.settings.cluster, clients, awake_seconds=awake)
-        stack.enter_context(closing(cloud))
+        clouds = stack.enter_context(aws_clouds(lambda: self._source.settings, clients, awake))
         queue = SqsNotices(
             lambda: self._source.config.interruption.queue_url,
             clients,
@@ -191,7 +192,7 @@ class Capacity:
             troubled=self._queue_troubled,
         )
         stack.enter_context(closing(queue))
-        return Ports(cluster=self._cluster, clouds={"ec2-fleet": cloud}, queue=queue)
+        return Ports(cluster=self._cluster, clouds=clouds, queue=queue)
 
     def _queue_troubled(self, error: PortError | None) -> None:
         """Say that the interruption queue cannot be read, or that it can be read again."""

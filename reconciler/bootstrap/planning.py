@@ -7,6 +7,7 @@ from datetime import datetime
 
 from reconciler.adapters.files import FileCluster, open_cloud
 from reconciler.adapters.system_clock import SystemClock
+from reconciler.bootstrap.providers import asked_for, group_names
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.schema import SectorConfig
@@ -54,7 +55,7 @@ class Live:
     config: SectorConfig
     settings: PlannerSettings
     cluster: Cluster
-    cloud: Cloud
+    clouds: tuple[Cloud, ...]
 
 
 def resolved(
@@ -87,7 +88,7 @@ def make_plan(request: PlanRequest) -> tuple[Plan, Snapshot, PlannerSettings]:
         with live(config) as live_ports:
             settings = live_ports.settings
             snapshot = observe(
-                live_ports.cluster, [live_ports.cloud], settings.observed_regions, SystemClock()
+                live_ports.cluster, live_ports.clouds, settings.observed_regions, SystemClock()
             )
     if request.now is not None:
         snapshot = at_another_time(snapshot, request.now)
@@ -152,30 +153,29 @@ def explained(
     )
 
 
-def group_names(settings: PlannerSettings) -> frozenset[str]:
-    """Auto Scaling groups that the config names."""
-    return frozenset(f.auto_scaling_group for f in settings.fleets() if f.auto_scaling_group)
-
-
 @contextmanager
 def live(config: SectorConfig) -> Iterator[Live]:
     """The live API server and EC2; watches end with the block."""
     # boto3 and the Kubernetes client are slow to load, and offline planning needs neither.
-    from reconciler.adapters.aws import Ec2FleetCloud, home_region  # noqa: PLC0415 - as above
+    from reconciler.adapters.aws import home_region  # noqa: PLC0415 - as above
     from reconciler.adapters.kubernetes import (  # noqa: PLC0415
         KubernetesCluster,
         connect,
         lease_home,
     )
+    from reconciler.bootstrap.clouds import aws_clouds  # noqa: PLC0415 - as above
 
     settings = resolved(config, home_region())
     home = lease_home(config.leader_election.namespace, config.kubeconfig or config.kube_context)
-    with closing(
-        KubernetesCluster(connect(config.kubeconfig, config.kube_context), lease_home=home)
-    ) as cluster:
+    with (
+        closing(
+            KubernetesCluster(connect(config.kubeconfig, config.kube_context), lease_home=home)
+        ) as cluster,
+        aws_clouds(lambda: settings) as clouds,
+    ):
         yield Live(
             config=config,
             settings=settings,
             cluster=cluster,
-            cloud=Ec2FleetCloud(settings.cluster),
+            clouds=asked_for(clouds, settings),
         )

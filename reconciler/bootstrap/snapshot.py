@@ -5,11 +5,15 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from reconciler.adapters.aws import Ec2FleetCloud, home_region
+from reconciler.adapters.aws import home_region
 from reconciler.adapters.kubernetes import KubernetesCluster, connect, lease_home
+from reconciler.bootstrap.clouds import aws_clouds
 from reconciler.bootstrap.config_source import ConfigSource
+from reconciler.bootstrap.providers import asked_for
 from reconciler.config.environment import Flags
 from reconciler.model.errors import InputError
+from reconciler.model.ids import Region
+from reconciler.records.aws import Answer
 from reconciler.records.snapshot import (
     CLUSTER_FILE,
     cloud_snapshot_files,
@@ -35,10 +39,14 @@ def save_snapshot(file: str, flags: Flags, directory: Path) -> tuple[Path, ...]:
     """
     source = ConfigSource(file, flags, home_region)
     files: dict[str, bytes] = {}
-    with closing(Ec2FleetCloud(source.settings.cluster)) as cloud:
+    answers: dict[Region, list[Answer]] = {}
+    with aws_clouds(lambda: source.settings) as clouds:
         # EC2 first, as a live cycle reads it.
-        for region, answers in cloud.raw(source.settings.observed_regions).items():
-            files |= cloud_snapshot_files(region, answers)
+        for cloud in asked_for(clouds, source.settings):
+            for region, found in cloud.raw(source.settings.observed_regions).items():
+                answers.setdefault(region, []).extend(found)
+    for region, found in answers.items():
+        files |= cloud_snapshot_files(region, found)
     config = source.config
     home = lease_home(config.leader_election.namespace, config.kubeconfig or config.kube_context)
     with closing(

@@ -51,9 +51,6 @@ def up(
     region: Annotated[str, typer.Option(help="What AWS_REGION says.")] = "us-west-2",
     cluster_name: Annotated[str, typer.Option(help="Only its instances join; empty: all.")] = "",
     control_plane: ControlPlaneOption = "simulated",
-    auto_scaling_groups: Annotated[
-        bool, typer.Option(help="Instances of Auto Scaling groups join too.")
-    ] = False,
     faults: Annotated[
         str | None, typer.Option(metavar="FILE", help="What goes wrong; docs/sandbox.md.")
     ] = None,
@@ -67,11 +64,7 @@ def up(
     settings = SandboxSettings(
         delays=Delays(launch_seconds=launch_seconds),
         cluster=ClusterSettings(pod_start_seconds=pod_start_seconds, job_seconds=job_seconds),
-        joiner=JoinerSettings(
-            cluster=cluster_name,
-            join_seconds=join_seconds,
-            group_regions=(region,) if auto_scaling_groups else (),
-        ),
+        joiner=JoinerSettings(cluster=cluster_name, join_seconds=join_seconds),
         faults=None if faults is None else read_faults(faults),
         region=region,
         programs=programs_of(control_plane),

@@ -7,7 +7,6 @@ from reconciler.config.catalogue import load_catalogue
 from reconciler.config.faults import SEVERAL_REGIONS, UNKNOWN_TYPE, in_file_order
 from reconciler.config.loader import ConfigReading, read_config, read_config_bytes
 from reconciler.config.module.rendering import unrenderable, wants_rendering
-from reconciler.config.not_acted_on import not_acted_on
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
 from reconciler.config.warnings import check_warnings
@@ -42,10 +41,7 @@ def check_reading(reading: ConfigReading, *, strict: bool = False) -> tuple[Prob
 def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
     """What holds for running and rendering, and what is probably wrong."""
     document, config = reading.document, reading.config
-    if document is None:
-        return
-    yield from not_acted_on(document, running=False)
-    if config is None:
+    if document is None or config is None:
         return
     if wants_rendering(config):
         yield from _errors_of_rendering(document, config)

@@ -23,7 +23,6 @@ TAGS_LIMIT: Final = "tags/limit"
 NAME_LABEL: Final = "name/label"
 LABELS_RESERVED: Final = "labels/reserved"
 DEFAULT_SECTOR: Final = "default-sector/unknown"
-NOT_ACTED_ON: Final = "config/not-acted-on"
 MODULE_VALUE: Final = "terraform/value"
 MODULE_MISSING: Final = "terraform/missing"
 MODULE_LIMIT: Final = "terraform/limit"
@@ -58,8 +57,8 @@ ALL_CODES: Final = (
     MODULE_LIMIT,
 )
 """Faults of every command that reads a config."""
-PURPOSE_CODES: Final = (NOT_ACTED_ON, MODULE_MISSING, ZONE_WITHOUT_SUBNET, SEVERAL_REGIONS)
-"""Faults of `run`, or of what renders."""
+PURPOSE_CODES: Final = (MODULE_MISSING, ZONE_WITHOUT_SUBNET, SEVERAL_REGIONS)
+"""Faults of what renders."""
 WARNING_CODES: Final = (
     NO_BACKEND,
     ARN_FOR_NAME,

@@ -14,7 +14,6 @@ from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_fi
 from reconciler.config.faults import SYNTAX, TYPE, in_file_order
 from reconciler.config.module.rendering import unrenderable
 from reconciler.config.module.values import check_module_values
-from reconciler.config.not_acted_on import not_acted_on
 from reconciler.config.rules import check_rules
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
@@ -144,11 +143,9 @@ def read_config(
 
 def _faults_for(purpose: Purpose, reading: ConfigReading) -> Iterator[Problem]:
     """The faults that only hold for what the config is read for."""
-    if reading.document is None:
+    if reading.document is None or reading.config is None:
         return
-    if purpose is Purpose.RUN:
-        yield from not_acted_on(reading.document, running=True)
-    if purpose is Purpose.RENDER and reading.config is not None:
+    if purpose is Purpose.RENDER:
         yield from unrenderable(reading.document, reading.config)
 
 

@@ -1,9 +1,11 @@
 """What EC2 holds: fleets, instances, instance types and what they cost."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from types import MappingProxyType
+from typing import Final, Literal
 
 from reconciler.model.cluster import Resources
 from reconciler.model.frozen import NO_LABELS, Labels
@@ -11,6 +13,23 @@ from reconciler.model.ids import FleetId, InstanceId, Region
 
 Provider = Literal["ec2-fleet", "asg"]
 Lifecycle = Literal["spot", "on-demand"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a provider of nodes lets us do."""
+
+    lowers_target: bool
+    """Whether a target can go down without the provider ending instances of its own choice."""
+
+
+CAPABILITIES: Final[Mapping[Provider, Capabilities]] = MappingProxyType(
+    {
+        "ec2-fleet": Capabilities(lowers_target=True),
+        # SetDesiredCapacity below the number of instances makes the group end some.
+        "asg": Capabilities(lowers_target=False),
+    }
+)
 
 CLUSTER_TAG = "cluster"
 FLEET_TAG = "fleet"
@@ -73,6 +92,10 @@ class Fleet:
     min_size: int | None = None
     """Auto Scaling groups only."""
     max_size: int | None = None
+    launches_halted: str = ""
+    """Why it launches nothing now, such as a suspended process; empty: it does."""
+    removals_halted: str = ""
+    """Why none of its instances may be ended now; empty: they may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +119,19 @@ class Instance:
     """Likewise."""
     tags: Labels = NO_LABELS
     protected: bool = False
-    """Auto Scaling: protected from scale-in."""
+    """Auto Scaling: protected from scale-in, or set aside in standby."""
+    leaving: bool = False
+    """Auto Scaling: its group ends it, and a lifecycle hook may hold it for hours yet."""
 
     @property
     def gone(self) -> bool:
         """Ended or about to: counts for nothing."""
         return self.state in {"shutting-down", "terminated", "stopping", "stopped"}
+
+    @property
+    def counts(self) -> bool:
+        """Whether it fulfils a unit of its fleet's target."""
+        return not self.gone and not self.leaving
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

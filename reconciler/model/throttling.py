@@ -57,6 +57,7 @@ READING_ALL: Final = TokenBucket(capacity=50, per_second=10)
 """Those of `_READING_ALL` that ask neither for a page nor with a filter."""
 CHANGING: Final = TokenBucket(capacity=50, per_second=5)
 """Everything else: ModifyFleet, CreateFleet and DeleteFleets too."""
+_AUTO_SCALING_CHANGES: Final = TokenBucket(capacity=25, per_second=2.5)
 _READING_ALL: Final = frozenset(
     {
         "DescribeInstances",
@@ -101,6 +102,15 @@ def request_bucket(action: str, *, narrowed: bool = True) -> TokenBucket:
     if action.startswith(_READS):
         return READING_ALL if action in _READING_ALL and not narrowed else READING
     return CHANGING
+
+
+def auto_scaling_bucket(action: str) -> TokenBucket:
+    """The bucket of an action of Auto Scaling; AWS publishes none, these are half of EC2's.
+
+    Args:
+        action: Auto Scaling's name, such as `SetDesiredCapacity`.
+    """
+    return READING_ALL if action.startswith(_READS) else _AUTO_SCALING_CHANGES
 
 
 def instance_bucket(action: str) -> TokenBucket | None:

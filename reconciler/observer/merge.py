@@ -13,7 +13,7 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
     A fleet or an instance that several of them show is kept once. A region that is silent in one
     state is silent in all, and nothing of it is shown: with half of its fleets missing it must not
     look as if they were gone. For the same reason instances are known only when every state knows
-    them. Of the clocks the earliest is kept.
+    them that shows a fleet at all. Of the clocks the earliest is kept.
     """
     if len(states) <= 1:
         return states[0] if states else None
@@ -32,7 +32,8 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
         regions=answered - silent,
         silent=silent,
         ignored=tuple(sorted({each for state in states for each in state.ignored})),
-        instances_known=all(each.instances_known for each in states),
+        instances_known=all(e.instances_known for e in states if e.fleets or e.instances_known)
+        and any(each.instances_known for each in states),
         server_time=min(times, default=None),
     )
 
@@ -40,13 +41,20 @@ def merged_clouds(states: Sequence[CloudState]) -> CloudState | None:
 def _merged_instances(
     states: Sequence[CloudState], silent: frozenset[Region]
 ) -> tuple[Instance, ...]:
-    """Each instance once; the entry that names its fleet is kept before one that does not."""
+    """Each instance once, as the state says that shows its fleet: that one knows the members.
+
+    What another state tells of a member is left out. An entry that names a fleet is kept before
+    one that does not.
+    """
+    shown = [{(f.region, f.id) for f in state.fleets} for state in states]
+    known_by_one = set[tuple[str, str]]().union(*shown)
     found: dict[tuple[str, str], Instance] = {}
-    for state in states:
+    for state, own in zip(states, shown, strict=True):
         for each in state.instances:
-            known = found.get((each.region, each.id))
-            if each.region in silent:
+            place = (each.region, each.fleet_id or "")
+            if each.region in silent or (place in known_by_one and place not in own):
                 continue
+            known = found.get((each.region, each.id))
             if known is None or (known.fleet_id is None and each.fleet_id is not None):
                 found[each.region, each.id] = each
     return tuple(found[key] for key in sorted(found))

@@ -1,7 +1,7 @@
 """Clouds that the Cloud port's contract is checked on: in memory, and EC2's API over HTTP."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -10,9 +10,9 @@ from typing import Any
 import boto3
 import pytest
 
-from reconciler.adapters.aws import Clients, Ec2FleetCloud
+from reconciler.adapters.aws import AutoScalingCloud, Clients, Ec2FleetCloud
 from reconciler.adapters.memory import Delays, FleetShape, MemoryCloud, MemoryWorld
-from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.fleet import Fleet, Instance, Provider
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.ports.cloud import Cloud
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
@@ -32,6 +32,7 @@ class CloudWorld(ABC):
 
     port: Cloud
     cluster = CLUSTER
+    provider: Provider = "ec2-fleet"
 
     @abstractmethod
     def add_fleet(self, name: str, target: int) -> FleetId:
@@ -62,13 +63,15 @@ class CloudWorld(ABC):
 class InMemory(CloudWorld):
     """The twin that simulations run on."""
 
-    def __init__(self) -> None:
+    def __init__(self, provider: Provider = "ec2-fleet") -> None:
+        self.provider = provider
         self._world = MemoryWorld(CLUSTER, Delays(launch=20, terminate=10, modify=5))
-        self.port = MemoryCloud(self._world)
+        self.port = MemoryCloud(self._world, provider)
 
     def add_fleet(self, name: str, target: int) -> FleetId:
         """See CloudWorld."""
-        return self._world.add_fleet(FleetShape(name=name, region=HOME), target)
+        shape = FleetShape(name=name, region=HOME, provider=self.provider, max_size=10)
+        return self._world.add_fleet(shape, target)
 
     def advance(self, seconds: float) -> None:
         """See CloudWorld."""
@@ -106,7 +109,7 @@ def emulated_aws() -> Iterator[EmulatedAws]:
 class OverHttp(CloudWorld):
     """The real adapter, boto3 and all, against the emulated AWS."""
 
-    port: Ec2FleetCloud
+    port: Ec2FleetCloud | AutoScalingCloud
 
     def __init__(self, emulated: EmulatedAws) -> None:
         self.server, self._clock = emulated.server, emulated.clock
@@ -116,19 +119,22 @@ class OverHttp(CloudWorld):
         self._clients = Clients()
         self.port = Ec2FleetCloud(self.cluster, self._clients, self._clock.now)
 
+    def template(self, name: str, tags: list[dict[str, str]], **data: Any) -> str:
+        """Create a launch template whose instances get these tags; returns its id."""
+        tagged = {"TagSpecifications": [{"ResourceType": "instance", "Tags": tags}]}
+        made = self._ec2.create_launch_template(
+            LaunchTemplateName=name,
+            LaunchTemplateData={"ImageId": self._ids.ami, **tagged, **data},
+        )
+        return str(made["LaunchTemplate"]["LaunchTemplateId"])
+
     def add_fleet(
         self, name: str, target: int, cluster: str | None = None, kind: str = "maintain"
     ) -> FleetId:
         """See CloudWorld; of another cluster on request."""
         cluster = cluster or self.cluster
         tags = [{"Key": "fleet", "Value": name}, {"Key": "cluster", "Value": cluster}]
-        data = {
-            "ImageId": self._ids.ami,
-            "TagSpecifications": [{"ResourceType": "instance", "Tags": tags}],
-        }
-        template = self._ec2.create_launch_template(
-            LaunchTemplateName=f"{cluster}-{name}", LaunchTemplateData=data
-        )["LaunchTemplate"]["LaunchTemplateId"]
+        template = self.template(f"{cluster}-{name}", tags)
         subnet = next(iter(self._ids.subnet_ids.values()))
         config = {
             "LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "$Latest"},
@@ -159,6 +165,72 @@ class OverHttp(CloudWorld):
         self._clients.close()
         self._ec2.close()
         self.server.faults.clear()
+
+
+class GroupsOverHttp(OverHttp):
+    """The adapter of Auto Scaling groups against the emulated AWS."""
+
+    provider: Provider = "asg"
+
+    def __init__(self, emulated: EmulatedAws) -> None:
+        super().__init__(emulated)
+        self.named: frozenset[str] = frozenset()
+        self.seconds = 0.0
+        """The adapter's own clock."""
+        self.auto_scaling: Any = boto3.Session(region_name=HOME).client("autoscaling")
+        self.port = AutoScalingCloud(
+            self.cluster,
+            lambda: self.named,
+            self._clients,
+            self._clock.now,
+            lambda: self.seconds,
+        )
+
+    def add_fleet(
+        self, name: str, target: int, cluster: str | None = None, kind: str = "maintain"
+    ) -> FleetId:
+        """See CloudWorld; a group of another cluster on request."""
+        cluster = cluster or self.cluster
+        del kind
+        return self.add_group(f"{cluster}-{name}", target, {"fleet": name, "cluster": cluster})
+
+    def add_group(
+        self, name: str, target: int, tags: Mapping[str, str], **arguments: Any
+    ) -> FleetId:
+        """Create a group of spot nodes with these tags, which its instances get too."""
+        listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+        made = {
+            "MinSize": 0,
+            "MaxSize": 10,
+            "VPCZoneIdentifier": ",".join(self._ids.subnet_ids.values()),
+            **arguments,
+        }
+        if not {"MixedInstancesPolicy", "LaunchConfigurationName"} & arguments.keys():
+            market = {"MarketType": "spot"}
+            template = self.template(
+                name, listed, InstanceType="r5.xlarge", InstanceMarketOptions=market
+            )
+            made["LaunchTemplate"] = {"LaunchTemplateId": template, "Version": "$Latest"}
+        self.auto_scaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            DesiredCapacity=target,
+            Tags=[{**each, "PropagateAtLaunch": True} for each in listed],
+            **made,
+        )
+        return FleetId(name)
+
+    def advance(self, seconds: float) -> None:
+        """See CloudWorld; for the adapter as well."""
+        super().advance(seconds)
+        self.seconds += seconds
+
+    def close(self) -> None:
+        """See CloudWorld."""
+        for each in self.auto_scaling.describe_auto_scaling_groups()["AutoScalingGroups"]:
+            name = each["AutoScalingGroupName"]
+            self.auto_scaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
+        self.auto_scaling.close()
+        super().close()
 
 
 UNKNOWN = InstanceId("i-0123456789abcdef0")

@@ -12,6 +12,7 @@ from tests.contract.cloud_worlds import (
     UNKNOWN,
     CloudWorld,
     EmulatedAws,
+    GroupsOverHttp,
     InMemory,
     OverHttp,
     emulated_aws,
@@ -25,12 +26,29 @@ def emulated() -> Iterator[EmulatedAws]:
         yield running
 
 
-@pytest.fixture(params=["memory", "http"])
+FLEETS = ("memory", "http")
+GROUPS = ("memory-groups", "http-groups")
+
+
+@pytest.fixture(params=[*FLEETS, *GROUPS])
 def world(request: pytest.FixtureRequest, emulated: EmulatedAws) -> Iterator[CloudWorld]:
-    """An account without fleets of the cluster."""
-    made = InMemory() if request.param == "memory" else OverHttp(emulated)
+    """An account without fleets or groups of the cluster."""
+    made: CloudWorld
+    match request.param:
+        case "memory":
+            made = InMemory()
+        case "memory-groups":
+            made = InMemory("asg")
+        case "http":
+            made = OverHttp(emulated)
+        case _:
+            made = GroupsOverHttp(emulated)
     yield made
     made.close()
+
+
+fleets_only = pytest.mark.parametrize("world", FLEETS, indirect=True)
+groups_only = pytest.mark.parametrize("world", GROUPS, indirect=True)
 
 
 @pytest.fixture
@@ -60,6 +78,7 @@ def test_fleet_and_members_are_observed(world: CloudWorld) -> None:
     assert state.instances_known
 
 
+@fleets_only
 def test_raised_target_launches_and_lowered_target_ends_nothing(world: CloudWorld) -> None:
     """EC2 would pick victims itself, pods and all."""
     fleet_id = world.add_fleet("primary-small", 1)
@@ -72,6 +91,21 @@ def test_raised_target_launches_and_lowered_target_ends_nothing(world: CloudWorl
     assert len(world.members(fleet_id)) == 3
 
 
+@groups_only
+def test_target_of_a_group_is_raised_and_never_lowered(world: CloudWorld) -> None:
+    """The group would end instances of its own choice, pods and all."""
+    fleet_id = world.add_fleet("primary-small", 1)
+    world.port.set_target_capacity(HOME, fleet_id, 3)
+    world.advance(60)
+    assert len(world.members(fleet_id)) == 3
+    with pytest.raises(Refused, match="not lowered from 3 to 1"):
+        world.port.set_target_capacity(HOME, fleet_id, 1)
+    world.advance(60)
+    assert world.port.fleet(HOME, fleet_id).target_capacity == 3
+    assert len(world.members(fleet_id)) == 3
+
+
+@fleets_only
 def test_fleet_is_modifying_for_a_while_and_keeps_the_new_target(world: CloudWorld) -> None:
     """A fleet read too early must not look unchanged."""
     fleet_id = world.add_fleet("primary-small", 1)
@@ -83,7 +117,7 @@ def test_fleet_is_modifying_for_a_while_and_keeps_the_new_target(world: CloudWor
     assert world.port.fleet(HOME, fleet_id).state == "active"
 
 
-def test_terminated_instance_is_replaced_unless_the_target_went_down_first(
+def test_terminated_instance_is_replaced_unless_the_target_goes_down_with_it(
     world: CloudWorld,
 ) -> None:
     """Terminating before lowering buys a new node for each that is ended."""
@@ -93,8 +127,7 @@ def test_terminated_instance_is_replaced_unless_the_target_went_down_first(
     world.port.terminate(HOME, fleet_id, [first], lower_target=False)
     world.advance(60)
     assert len(world.members(fleet_id)) == 2
-    world.port.set_target_capacity(HOME, fleet_id, 1)
-    world.port.terminate(HOME, fleet_id, [second], lower_target=False)
+    world.port.terminate(HOME, fleet_id, [second], lower_target=True)
     world.advance(60)
     assert len(world.members(fleet_id)) == 1
     states = {each.id: each.state for each in world.port.instances(HOME, [first, second])}
@@ -153,8 +186,7 @@ def test_one_unknown_instance_does_not_save_the_others(world: CloudWorld) -> Non
     fleet_id = world.add_fleet("primary-small", 1)
     world.advance(60)
     (member,) = world.members(fleet_id)
-    world.port.set_target_capacity(HOME, fleet_id, 0)
-    world.port.terminate(HOME, fleet_id, [UNKNOWN, member.id], lower_target=False)
+    world.port.terminate(HOME, fleet_id, [UNKNOWN, member.id], lower_target=True)
     world.advance(60)
     assert world.members(fleet_id) == []
 

@@ -20,6 +20,7 @@ from reconciler.ports.clock import RemoteClock
 from reconciler.records.times import http_date
 
 if TYPE_CHECKING:
+    from mypy_boto3_autoscaling import AutoScalingClient
     from mypy_boto3_ec2 import EC2Client
 
 CONFIG = Config(
@@ -36,6 +37,9 @@ ONCE = Config(retries={"mode": "standard", "total_max_attempts": 1})
 
 LONG_POLL = Config(read_timeout=30, max_pool_connections=16)
 """Of calls to SQS, which wait for messages."""
+
+PACED = ("ec2", "autoscaling")
+"""Services whose calls wait for their turn, and whose answers tell the time."""
 
 READING = ("Describe", "Get", "List")
 """How operations begin that change nothing."""
@@ -99,14 +103,28 @@ class Clients:
         client: EC2Client = self._client("ec2", region, changing=changing)
         return client
 
-    def autoscaling(self, region: Region) -> Any:
+    def autoscaling(self, region: Region, *, changing: bool = False) -> "AutoScalingClient":
         """The Auto Scaling client of a region.
+
+        Args:
+            region: The region.
+            changing: One for changes, which sends nothing twice by itself.
 
         Raises:
             Forbidden: There are no usable credentials.
             Unavailable: There is no such region or endpoint.
         """
-        return self._client("autoscaling", region)
+        client: AutoScalingClient = self._client("autoscaling", region, changing=changing)
+        return client
+
+    def eks(self, region: Region) -> Any:
+        """The EKS client of a region, which knows managed node groups.
+
+        Raises:
+            Forbidden: There are no usable credentials.
+            Unavailable: There is no such region or endpoint.
+        """
+        return self._client("eks", region)
 
     def pricing(self, region: Region) -> Any:
         """The Price List client; only some regions have that API, us-east-1 is one.
@@ -136,22 +154,25 @@ class Clients:
                     config = self._config.merge(ONCE) if changing else self._config
                     config = config.merge(LONG_POLL) if service == "sqs" else config
                     made: Any = make(service, region_name=region, config=config)
-                    if service == "ec2":
-                        pace = partial(self._wait_for_turn, region)
+                    if service in PACED:
+                        pace = partial(self._wait_for_turn, service, region)
                         made.meta.events.register("before-send", pace)
                         made.meta.events.register("after-call", self._note_date)
                     made.meta.events.register("before-send", self._check_fence)
                     self._clients[key] = made
             return self._clients[key]
 
-    def _wait_for_turn(self, region: Region, event_name: str, request: Any, **_facts: Any) -> None:
+    def _wait_for_turn(
+        self, service: str, region: Region, event_name: str, request: Any, **_facts: Any
+    ) -> None:
         """Botocore asks this for each request, repetitions too.
 
         Raises:
             Throttled: Its turn is too far off.
         """
         body = request.body if isinstance(request.body, bytes) else b""
-        self._pacing.admit(region, event_name.rpartition(".")[2], body)
+        action = event_name.rpartition(".")[2]
+        self._pacing.admit(region, action, body, service=service)
 
     def _note_date(self, http_response: Any = None, **_facts: Any) -> None:
         """Botocore tells this of each answer."""

@@ -2,19 +2,18 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.known import KnownInstances
 from reconciler.adapters.aws.reading import RegionReader, chunks
-from reconciler.adapters.aws.regions import RegionReaders
+from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
 from reconciler.adapters.aws.repeating import change
-from reconciler.model.errors import Forbidden, NotFound, PortError
+from reconciler.model.errors import Forbidden, NotFound
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.ids import FleetId, InstanceId, Region
-from reconciler.model.snapshot import CloudState, Ignored
+from reconciler.model.snapshot import CloudState
 from reconciler.ports.cloud import lowered_target
 from reconciler.records.aws import Answer, decode_cloud, decode_instances
 
@@ -23,11 +22,10 @@ if TYPE_CHECKING:
 
 TERMINATE_MAX = 100
 """Instances per call: one that EC2 objects to fails the call for all."""
-RAW_PATIENCE_SECONDS = 600.0
-"""A snapshot is of every region or of none: slow ones are waited for."""
 
 
-def _wall_clock() -> datetime:
+def wall_clock() -> datetime:
+    """Return the time now, which says how far back the history of AWS is read."""
     return datetime.now(UTC)  # noqa: TID251 - only how far back EC2's history is read
 
 
@@ -49,7 +47,7 @@ class Ec2FleetCloud:
         self,
         cluster: str,
         clients: Clients | None = None,
-        now: Callable[[], datetime] = _wall_clock,
+        now: Callable[[], datetime] = wall_clock,
         awake_seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
@@ -59,43 +57,22 @@ class Ec2FleetCloud:
         self._known = KnownInstances(awake_seconds)
 
     def observe(self, regions: Sequence[Region]) -> CloudState:
-        """Read all regions at once; one that does not answer is left out and reported.
-
-        A region that is slow is not waited for once another one has answered.
+        """See ports.cloud; a region that is slow is not waited for once another has answered.
 
         Raises:
             PortError: No region answered; the first one's error.
         """
-        answers: list[tuple[Region, Answer]] = []
-        failed: list[tuple[Region, PortError]] = []
-        for region, result in self._regions.read(regions):
-            if isinstance(result, PortError):
-                failed.append((region, result))
-            else:
-                answers.extend((region, answer) for answer in result)
-        if failed and not answers:
-            raise failed[0][1]
-        state = decode_cloud(answers, cluster=self._cluster)
-        silent = frozenset(region for region, _ in failed)
-        told = (Ignored(code="unreadable", kind="Region", name=region) for region in silent)
-        return replace(
-            state,
-            silent=silent,
-            ignored=tuple(sorted((*state.ignored, *told))),
-            server_time=self._clients.server_time(),
-        )
+        return observed(self._regions, regions, self._decoded, self._clients.server_time)
+
+    def _decoded(self, answers: Sequence[tuple[Region, Answer]]) -> CloudState:
+        return decode_cloud(answers, cluster=self._cluster)
 
     def _answers(self, region: Region) -> list[Answer]:
         return self._reader(region).answers()
 
     def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
         """The answers themselves, per region; a region's error is raised."""
-        found: dict[Region, list[Answer]] = {}
-        for region, result in RegionReaders(self._answers, RAW_PATIENCE_SECONDS).read(regions):
-            if isinstance(result, PortError):
-                raise result
-            found[region] = result
-        return found
+        return raw_answers(self._answers, regions)
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """One fleet, read now; NotFound when it is gone, ended or not ours."""

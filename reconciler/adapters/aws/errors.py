@@ -76,6 +76,10 @@ CAPACITY = frozenset(
         "InsufficientCapacity",
     }
 )
+BUSY = frozenset({"ResourceContention", "ResourceInUse", "ScalingActivityInProgress"})
+"""Auto Scaling's words for an object that is busy with an earlier change."""
+_NOT_FOUND = ("not found", "no managed instance found")
+"""In messages of Auto Scaling's ValidationError, which has no code of its own for it."""
 SERVER = frozenset({"InternalError", "InternalFailure", "RequestTimeout"})
 UNAVAILABLE = frozenset({"Unavailable", "ServiceUnavailable", "ServerInternal"})
 TEXT_MAX = 300
@@ -112,6 +116,8 @@ def of_client_error(where: str, error: ClientError, *, changing: bool) -> PortEr
         return Throttled(where, what)
     if code in SERVER or (status >= 500 and code not in UNAVAILABLE | CAPACITY):
         return OutcomeUnknown(where, what) if changing else Unavailable(where, what)
+    if code == "ValidationError" and any(each in message.lower() for each in _NOT_FOUND):
+        return NotFound(where, what)
     return _kind_of(code)(where, what)
 
 
@@ -125,7 +131,7 @@ def _kind_of(code: str) -> type[PortError]:
     if code.endswith(("NotFound", "NotFoundException")):
         return NotFound
     # IncorrectState, FleetNotInModifiableState, …: the object is busy with an earlier change.
-    return Conflict if code.endswith("State") else Refused
+    return Conflict if code.endswith("State") or code in BUSY else Refused
 
 
 def of_failure(where: str, error: BotoCoreError, *, changing: bool) -> PortError:

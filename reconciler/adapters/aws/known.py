@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from reconciler.model.errors import PortError
+from reconciler.adapters.aws.background import InBackground
 from reconciler.model.ids import Region
 
 FRESH_SECONDS = 30.0
@@ -72,7 +72,7 @@ class KnownInstances:
         self._page_pause_seconds = page_pause_seconds
         self._lock = threading.Lock()
         self._known: dict[Region, _Known] = {}
-        self._refreshing: dict[Region, threading.Thread] = {}
+        self._background = InBackground("ec2")
         self._closing = threading.Event()
         self._ended_at: dict[Region, float] = {}
         self._ends = Counter[Region]()
@@ -113,10 +113,7 @@ class KnownInstances:
     def close(self) -> None:
         """Wait until nothing is being asked for any more."""
         self._closing.set()
-        with self._lock:
-            threads = list(self._refreshing.values())
-        for thread in threads:
-            thread.join()
+        self._background.close()
 
     def _read_all(
         self, region: Region, fleets: Fleets, ask: Asking, pause_seconds: float = 0.0
@@ -152,21 +149,8 @@ class KnownInstances:
 
     def _refresh(self, region: Region, fleets: Fleets, ask: Asking) -> None:
         """Fetch a full answer in the background, page by page, unless one is on its way."""
-
-        def fetch() -> None:
-            try:
-                self._read_all(region, fleets, ask, self._page_pause_seconds)
-            except PortError:
-                return  # a cycle will ask, and tell of it
-            finally:
-                with self._lock:
-                    del self._refreshing[region]
-
-        with self._lock:
-            if region not in self._refreshing:
-                thread = threading.Thread(target=fetch, name=f"ec2-{region}", daemon=True)
-                self._refreshing[region] = thread
-                thread.start()
+        pause_seconds = self._page_pause_seconds
+        self._background.begin(region, lambda: self._read_all(region, fleets, ask, pause_seconds))
 
 
 def _said_of(fleets: Fleets) -> frozenset[tuple[Any, ...]]:

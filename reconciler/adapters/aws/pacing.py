@@ -1,6 +1,6 @@
-"""Calls to EC2 spread over time, so that the account is not throttled by us.
+"""Calls to EC2 and Auto Scaling spread over time, so that the account is not throttled by us.
 
-EC2 counts the calls of everyone in the account: a fifth of each bucket is left to others.
+They count the calls of everyone in the account: a fifth of each bucket is left to others.
 """
 
 import threading
@@ -10,7 +10,13 @@ from typing import Final
 
 from reconciler.model.errors import Throttled
 from reconciler.model.ids import Region
-from reconciler.model.throttling import BucketLevel, TokenBucket, instance_bucket, request_bucket
+from reconciler.model.throttling import (
+    BucketLevel,
+    TokenBucket,
+    auto_scaling_bucket,
+    instance_bucket,
+    request_bucket,
+)
 
 SHARE: Final = 0.8
 PATIENCE_SECONDS: Final = 10.0
@@ -36,13 +42,14 @@ class Pacing:
         self._stopping = threading.Event()
         self._levels: dict[tuple[Region, str], BucketLevel] = {}
 
-    def admit(self, region: Region, action: str, body: bytes) -> None:
+    def admit(self, region: Region, action: str, body: bytes, *, service: str = "ec2") -> None:
         """Wait for the call's turn.
 
         Args:
             region: Whose buckets count.
-            action: EC2's name, such as `ModifyFleet`.
+            action: The service's name of it, such as `ModifyFleet`.
             body: The request's form, which says how much the call takes.
+            service: Whose action it is, `ec2` or `autoscaling`.
 
         Raises:
             Throttled: It would have to wait for too long; nothing was sent.
@@ -51,7 +58,7 @@ class Pacing:
             now = self._monotonic_seconds()
             taken: dict[tuple[Region, str], BucketLevel] = {}
             wait_seconds = 0.0
-            for name, bucket, tokens in _wanted(action, body):
+            for name, bucket, tokens in _wanted(service, action, body):
                 key = region, name
                 level = self._levels.get(key, BucketLevel.full(bucket, now)).at(now)
                 wait_seconds = max(wait_seconds, level.seconds_until(tokens))
@@ -68,8 +75,11 @@ class Pacing:
         self._stopping.set()
 
 
-def _wanted(action: str, body: bytes) -> Iterator[tuple[str, TokenBucket, int]]:
+def _wanted(service: str, action: str, body: bytes) -> Iterator[tuple[str, TokenBucket, int]]:
     """Bucket by bucket, what a call takes."""
+    if service == "autoscaling":
+        yield f"autoscaling/{action}", _shared(auto_scaling_bucket(action)), 1
+        return
     narrowed = b"Filter." in body or b"MaxResults" in body
     bucket = request_bucket(action, narrowed=narrowed)
     yield action if narrowed else f"{action}/all", _shared(bucket), 1

@@ -3,15 +3,21 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from reconciler.model.errors import PortError, Unavailable
 from reconciler.model.ids import Region
+from reconciler.model.snapshot import CloudState, Ignored
+from reconciler.records.aws import Answer
 
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 10.0
 """How long a region is waited for once another one has answered."""
+RAW_PATIENCE_SECONDS = 600.0
+"""A snapshot is of every region or of none: slow ones are waited for."""
 
 
 class _Reading(Generic[T]):
@@ -94,6 +100,55 @@ class RegionReaders(Generic[T]):
             raise reading.bug
         result = reading.result
         return Unavailable(region, "gave no answer") if result is None else result
+
+
+def observed(
+    readers: RegionReaders[list[Answer]],
+    regions: Sequence[Region],
+    decode: Callable[[Sequence[tuple[Region, Answer]]], CloudState],
+    server_time: Callable[[], datetime | None],
+) -> CloudState:
+    """Read all regions at once; one that does not answer is left out and reported.
+
+    Args:
+        readers: Reads the regions.
+        regions: Which.
+        decode: Turns the answers into a state.
+        server_time: Returns what the clock of AWS shows.
+
+    Raises:
+        PortError: No region answered; the first one's error.
+    """
+    answers: list[tuple[Region, Answer]] = []
+    failed: list[tuple[Region, PortError]] = []
+    for region, result in readers.read(regions):
+        if isinstance(result, PortError):
+            failed.append((region, result))
+        else:
+            answers.extend((region, answer) for answer in result)
+    if failed and not answers:
+        raise failed[0][1]
+    state = decode(answers)
+    silent = frozenset(region for region, _ in failed)
+    told = (Ignored(code="unreadable", kind="Region", name=region) for region in silent)
+    return replace(
+        state,
+        silent=silent,
+        ignored=tuple(sorted((*state.ignored, *told))),
+        server_time=server_time(),
+    )
+
+
+def raw_answers(
+    read: Callable[[Region], list[Answer]], regions: Sequence[Region]
+) -> dict[Region, list[Answer]]:
+    """Return the answers of every region; a region's error is raised, slow ones are waited for."""
+    found: dict[Region, list[Answer]] = {}
+    for region, result in RegionReaders(read, RAW_PATIENCE_SECONDS).read(regions):
+        if isinstance(result, PortError):
+            raise result
+        found[region] = result
+    return found
 
 
 def _has_answered(reading: _Reading[T]) -> bool:

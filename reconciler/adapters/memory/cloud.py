@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from reconciler.adapters.memory.fleets import FleetRecord
 from reconciler.adapters.memory.world import MemoryWorld
-from reconciler.model.errors import NotFound, Unavailable
-from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.errors import NotFound, Refused, Unavailable
+from reconciler.model.fleet import Fleet, Instance, Provider
 from reconciler.model.ids import FleetId, InstanceId, Region
 from reconciler.model.snapshot import CloudState
 from reconciler.ports.cloud import lowered_target
@@ -17,10 +17,12 @@ class MemoryCloud:
 
     Args:
         world: The world.
+        provider: Whose fleets it shows.
     """
 
-    def __init__(self, world: MemoryWorld) -> None:
+    def __init__(self, world: MemoryWorld, provider: Provider = "ec2-fleet") -> None:
         self._world = world
+        self._provider = provider
         self._fleets = world.fleets
         self.silent_regions: set[Region] = set()
         """Regions that do not answer."""
@@ -47,7 +49,7 @@ class MemoryCloud:
 
     def _observe(self, answering: Sequence[Region]) -> CloudState:
         instances = sorted(
-            (i for i in self._fleets.instances.values() if i.region in answering),
+            (i for i in self._fleets.instances.values() if i.region in answering and self._has(i)),
             key=lambda each: (each.region, each.id),
         )
         return CloudState(
@@ -55,11 +57,17 @@ class MemoryCloud:
                 self._fleets.fleet(record)
                 for region in sorted(answering)
                 for record in self._fleets.of_region(region)
+                if record.shape.provider == self._provider
             ),
             instances=tuple(instances),
             regions=frozenset(answering),
             instances_known=bool(instances),
         )
+
+    def _has(self, instance: Instance) -> bool:
+        """Whether the instance is this provider's; those of fleets that are gone are EC2's."""
+        record = self._fleets.records.get(instance.fleet_id) if instance.fleet_id else None
+        return (record.shape.provider if record else "ec2-fleet") == self._provider
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """One fleet, as it is."""
@@ -67,7 +75,14 @@ class MemoryCloud:
             return self._fleets.fleet(self._record(region, fleet_id))
 
     def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
-        """Make the fleet aim at `capacity`, ending none."""
+        """Make the fleet aim at `capacity`, ending none; a group is never made to aim lower.
+
+        Raises:
+            Refused: A group would end instances of its own choice.
+        """
+        record = self._fleets.records.get(fleet_id)
+        if record is not None and record.is_group and capacity < record.target:
+            raise Refused(fleet_id, f"is not lowered from {record.target} to {capacity}")
         arguments = (fleet_id, capacity)
         with self._world.log.call("set_target_capacity", fleet_id, str(capacity), arguments):
             self._fleets.set_target(self._record(region, fleet_id), capacity)
@@ -88,13 +103,41 @@ class MemoryCloud:
         lower_target: bool,
         expected_target: int | None = None,
     ) -> int | None:
-        """Lower the target, then end the instances, as EC2 Fleet needs it."""
+        """Lower the target, then end the instances, as EC2 Fleet needs it; of groups one by one."""
+        if self._provider == "asg":
+            return self._end_in_group(
+                region, fleet_id, ids, lower_target=lower_target, expected_target=expected_target
+            )
         target: int | None = None
         if lower_target:
             target = lowered_target(self.fleet(region, fleet_id), ids, expected_target)
             self.set_target_capacity(region, fleet_id, target)
         self.terminate_instances(region, ids)
         return target
+
+    def _end_in_group(
+        self,
+        region: Region,
+        fleet_id: FleetId,
+        ids: Sequence[InstanceId],
+        *,
+        lower_target: bool,
+        expected_target: int | None,
+    ) -> int | None:
+        found = self._fleets.instances
+        alive = [e for e in sorted(set(ids)) if e in found and found[e].counts]
+        if not lower_target and not alive:
+            return None
+        live = self.fleet(region, fleet_id)
+        if lower_target:
+            lowered_target(live, ids, expected_target)
+        for each in alive:
+            arguments = (each, lower_target)
+            with self._world.log.call("terminate_in_group", each, arguments=arguments):
+                record = self._record(region, fleet_id)
+                record.target -= int(lower_target)
+                self._fleets.terminate(each)
+        return live.target_capacity - len(alive) if lower_target else None
 
     def terminate_instances(self, region: Region, ids: Sequence[InstanceId]) -> None:
         """End instances; those that are gone count as ended."""

@@ -42,6 +42,11 @@ class FleetRecord:
     retry_planned: bool = False
     version: str = "1"
 
+    @property
+    def is_group(self) -> bool:
+        """Whether it is an Auto Scaling group: it ends what is beyond its target."""
+        return self.shape.provider == "asg"
+
 
 class MemoryFleets:
     """Fleets that keep their target as EC2 does: what ends without lowering it is replaced.
@@ -67,12 +72,15 @@ class MemoryFleets:
         """Every launch, with virtual seconds."""
         self.ends: dict[InstanceId, float] = {}
         """When instances began to end: they are billed until then."""
+        self.chosen_by_group: list[InstanceId] = []
+        """What groups ended because their target was below what they had."""
         self.refused_pools: dict[Pool, str] = {}
         """Pools without capacity, and with which code EC2 says so."""
 
     def add(self, shape: FleetShape, target: int) -> FleetRecord:
         """Terraform creates a fleet."""
-        fleet_id = FleetId(f"fleet-{len(self.records) + 1:012x}")
+        is_group = shape.provider == "asg"
+        fleet_id = FleetId(shape.name if is_group else f"fleet-{len(self.records) + 1:012x}")
         record = FleetRecord(id=fleet_id, shape=shape, target=target)
         self.records[fleet_id] = record
         self.fulfil(record)
@@ -86,7 +94,11 @@ class MemoryFleets:
         """
         if record.locked:
             raise Conflict(record.shape.name, "the fleet is being modified")
-        record.target, record.state = target, "modifying"
+        record.target = target
+        if record.is_group:
+            self.fulfil(record)
+            return
+        record.state = "modifying"
 
         def done() -> None:
             if not record.locked:
@@ -101,8 +113,15 @@ class MemoryFleets:
         return [each for each in found if each.fleet_id == record.id and not each.gone]
 
     def fulfil(self, record: FleetRecord) -> None:
-        """Launch what is missing; without capacity, note the error and try again later."""
+        """Launch what is missing; without capacity, note the error and try again later.
+
+        A group ends what it has too many of, and chooses by itself: the oldest.
+        """
         missing = record.target - len(self.members(record))
+        if missing < 0 and record.is_group:
+            for each in [e for e in self.members(record) if not e.protected][:-missing]:
+                self.chosen_by_group.append(each.id)
+                self.terminate(each.id)
         for _ in range(max(0, missing)):
             pool, code = self._pool_with_capacity(record)
             if pool is None:
@@ -264,21 +283,25 @@ class MemoryFleets:
         status = "pending_fulfillment"
         if self._pool_with_capacity(record)[0] is None:
             status = "error"
+        if len(members) >= record.target:
+            status = "fulfilled"
         tags = {**shape.tags, "cluster": self._cluster, "fleet": shape.name}
         return Fleet(
             id=record.id,
             name=shape.name,
-            provider="ec2-fleet",
+            provider=shape.provider,
             region=shape.region,
             state=record.state,
             target_capacity=record.target,
             fulfilled_capacity=float(len(members)),
-            activity_status="fulfilled" if len(members) >= record.target else status,
+            activity_status=None if record.is_group else status,
             tags=FrozenMap(tags),
             launch_template_id=f"lt-{record.id}",
             launch_template_version=record.version,
             instance_types=tuple(dict.fromkeys(kind for kind, _ in shape.all_pools())),
             capacity_errors=tuple(record.errors),
+            min_size=shape.min_size,
+            max_size=shape.max_size,
         )
 
     def of_region(self, region: Region) -> list[FleetRecord]:

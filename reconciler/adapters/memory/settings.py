@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
-from reconciler.model.fleet import Lifecycle
+from reconciler.model.fleet import Lifecycle, Provider
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import Region
 from reconciler.model.selectors import LabelSelector
@@ -54,6 +54,11 @@ class FleetShape:
     instance_type: str = "r5.xlarge"
     zone: str = "us-west-2a"
     lifecycle: Lifecycle = "spot"
+    provider: Provider = "ec2-fleet"
+    min_size: int | None = None
+    """Of a group."""
+    max_size: int | None = None
+    """Likewise."""
     tags: Labels = NO_LABELS
     pools: tuple[tuple[str, str], ...] = ()
     """Instance types and zones in order of preference; none: the one of its type and zone."""

@@ -153,7 +153,7 @@ class _Leaver:
             kept = kept_by_duplicate(view, node) or self._stays_afterwards(node, pods, drain)
         if kept is not None:
             builder.cancel_drain(give_back(node, drain.policy, kept.detail))
-        elif status.out_of_reach or view.inventory.is_unseen(node, key):
+        elif status.may_end_nothing or view.inventory.is_unseen(node, key):
             return  # no answer, a late one, or it is gone: no pod is evicted, nothing is ended
         elif counted(pods):
             self._drain_on(node, key, pods, drain)

@@ -74,12 +74,12 @@ def read_signs(
     for fleet in settings.fleets():
         for key in fleet.fleet_keys():
             own, known = members.get(key, []), live.get(key)
-            held = max(sum(not i.gone for i in own), joined.get(key, 0))
+            held = max(sum(i.counts for i in own), joined.get(key, 0))
             found[key] = Signs(
                 live=known,
                 stuck=stuck_of.get(key, ()),
                 provided=max(held, int(known.fulfilled_capacity) if known else 0),
-                launched_at=_latest(i for i in own if not i.gone),
+                launched_at=_latest(i for i in own if i.counts),
                 joined_at=_latest(i for i in own if i.id in ready),
                 silent=key.region in cloud.silent,
             )
@@ -256,6 +256,8 @@ def unavailable(
     found = _cooling(memory, at) if memory else ""
     if found or sign is None or sign.live is None:
         return found
+    if sign.live.launches_halted:
+        return sign.live.launches_halted
     if sign.live.activity_status == "error":
         return "EC2 reports the fleet's activity status as error"
     return _short(sign, sign.live, memory, at, init_seconds)

@@ -85,6 +85,11 @@ class FleetStatus:
         return self.state in {MISSING, SILENT}
 
     @property
+    def may_end_nothing(self) -> bool:
+        """Whether none of its instances can be ended now: it is out of reach, or busy."""
+        return self.out_of_reach or bool(self.live and self.live.removals_halted)
+
+    @property
     def max(self) -> int | None:
         """The most that it may hold, from config and group."""
         limits = [self.settings.max_capacity, self.live.max_size if self.live else None]
@@ -110,7 +115,7 @@ class Inventory:
     fleet_of_node: Mapping[NodeName, FleetKey]
     instance_of_node: Mapping[NodeName, Instance]
     leaving: frozenset[NodeName]
-    """Nodes whose instance is shutting down or gone: no destination, no capacity."""
+    """Nodes whose instance is gone, or is ended by EC2: no destination, no capacity."""
     binding: Binding = field(default_factory=Binding)
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
@@ -162,7 +167,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         for node in snapshot.cluster.nodes
         if node.instance_id in instances
     }
-    leaving = frozenset(name for name, instance in instance_of_node.items() if instance.gone)
+    leaving = frozenset(name for name, instance in instance_of_node.items() if not instance.counts)
     live = live_fleets(cloud)
     twins = find_duplicate_nodes(snapshot.cluster.nodes)
     owners = _owners(snapshot, settings, instance_of_node, live, names_only(twins))

@@ -93,7 +93,7 @@ def find_stuck(
         StuckInstance(key=keys[instance.id], instance=instance, since=instance.launched_at + wait)
         for instance in cloud.instances
         if instance.id in keys
-        and instance.state in {"pending", "running"}
+        and instance.counts
         and instance.launched_at is not None
         and instance.launched_at + wait <= now
         and nodes.of(instance) is None

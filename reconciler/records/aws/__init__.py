@@ -3,6 +3,7 @@
 from reconciler.records.aws.answers import split_answers
 from reconciler.records.aws.descriptions import read_descriptions, read_spot_groups
 from reconciler.records.aws.fields import is_of_cluster
+from reconciler.records.aws.groups import is_ours, with_memberships
 from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.prices import decode_spot_prices
 from reconciler.records.aws.state import ANSWER_KEYS, Answer, decode_cloud
@@ -14,7 +15,9 @@ __all__ = [
     "decode_instances",
     "decode_spot_prices",
     "is_of_cluster",
+    "is_ours",
     "read_descriptions",
     "read_spot_groups",
     "split_answers",
+    "with_memberships",
 ]

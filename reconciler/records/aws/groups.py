@@ -1,13 +1,13 @@
 """Auto Scaling groups, managed node groups included, as fleets."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
-from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent
+from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent, Instance
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
@@ -30,6 +30,9 @@ Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 NODE_ROLES = frozenset({"worker", "kubernetes-minion", "minion"})
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
+REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
+"""States of an instance refresh in which Auto Scaling still replaces or watches instances. Source:
+Auto Scaling API reference, InstanceRefresh, read 2026-11."""
 _EFFECTS = {
     "NO_SCHEDULE": "NoSchedule",
     "NO_EXECUTE": "NoExecute",
@@ -45,6 +48,37 @@ class GroupInstanceWire(Wire):
     availability_zone: str | None = None
     lifecycle_state: str | None = None
     protected_from_scale_in: bool | None = None
+    launch_template: TemplateSpecificationWire | None = None
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the group ends it; a lifecycle hook may hold it in Terminating:Wait."""
+        return (self.lifecycle_state or "").startswith("Terminat")
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether somebody keeps it out of the group's work, or is about to detach it."""
+        return self.lifecycle_state in {"EnteringStandby", "Standby", "Detaching"}
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether nobody may end it for being unneeded."""
+        return bool(self.protected_from_scale_in) or self.is_set_aside
+
+
+class MemberWire(GroupInstanceWire):
+    """A member as describe-auto-scaling-instances lists it."""
+
+    auto_scaling_group_name: str = ""
+
+
+class _SuspendedWire(Wire):
+    process_name: str
+
+
+class _RefreshWire(Wire):
+    auto_scaling_group_name: str
+    status: str
 
 
 class _MixedTemplateWire(Wire):
@@ -70,6 +104,14 @@ class GroupWire(Wire):
     launch_template: TemplateSpecificationWire | None = None
     mixed_instances_policy: _MixedPolicyWire | None = None
     launch_configuration_name: str | None = None
+    suspended_processes: tuple[_SuspendedWire, ...] | None = None
+    warm_pool_configuration: dict[str, Any] | None = None
+    vpc_zone_identifier: str | None = msgspec.field(name="VPCZoneIdentifier", default=None)
+
+    @property
+    def suspended(self) -> frozenset[str]:
+        """Processes that somebody has suspended."""
+        return frozenset(each.process_name for each in self.suspended_processes or ())
 
 
 class _LaunchConfigurationWire(Wire):
@@ -117,6 +159,8 @@ class GroupDetails:
     node_tags_by_group: dict[str, dict[str, str]] = field(default_factory=dict)
     """Node-template tags made from a managed node group's labels and taints."""
     errors: dict[str, list[FleetEvent]] = field(default_factory=dict)
+    refreshed: set[str] = field(default_factory=set)
+    """Groups with an instance refresh under way."""
 
     def read(self, answer: Mapping[str, Any], ignored: list[Ignored]) -> None:
         """Take in launch configurations, managed node groups and scaling activities."""
@@ -135,6 +179,10 @@ class GroupDetails:
             answer.get("Activities"), _ActivityWire, "Activity", "ActivityId", ignored
         ):
             self._read_activity(activity, ignored)
+        refreshes, id_key = answer.get("InstanceRefreshes"), "InstanceRefreshId"
+        for refresh in read_entries(refreshes, _RefreshWire, "InstanceRefresh", id_key, ignored):
+            if refresh.status in REFRESHING:
+                self.refreshed.add(refresh.auto_scaling_group_name)
 
     def _read_node_group(self, found: Any, ignored: list[Ignored]) -> None:
         try:
@@ -177,6 +225,27 @@ def _node_tags(wire: _NodeGroupWire) -> dict[str, str]:
         effect = _EFFECTS.get(taint.effect, taint.effect)
         tags[f"{NODE_TEMPLATE}/taint/{taint.key}"] = f"{taint.value or ''}:{effect}"
     return tags
+
+
+def with_memberships(
+    instances: Iterable[Instance], answers: Iterable[Mapping[str, Any]]
+) -> list[Instance]:
+    """The instances with what describe-auto-scaling-instances says of them: they go, or may not."""
+    members = {
+        wire.instance_id: wire
+        for answer in answers
+        for wire in read_entries(
+            answer.get("AutoScalingInstances"), MemberWire, "AutoScalingInstance", "InstanceId", []
+        )
+    }
+    return [_with_membership(each, members.get(each.id)) for each in instances]
+
+
+def _with_membership(instance: Instance, wire: MemberWire | None) -> Instance:
+    if wire is None or not wire.auto_scaling_group_name:
+        return instance
+    group = FleetId(wire.auto_scaling_group_name)
+    return replace(instance, fleet_id=group, protected=wire.is_protected, leaving=wire.leaves)
 
 
 def is_ours(name: str, tags: Mapping[str, str], cluster: str, named: frozenset[str]) -> bool:
@@ -227,9 +296,18 @@ def group_as_fleet(
         launch_template_id=templates.id_of(specification) if specification else "",
         launch_template_version=templates.version_of(specification) if specification else "",
         instance_types=types,
+        subnet_ids=tuple(filter(None, (wire.vpc_zone_identifier or "").split(","))),
         min_size=wire.min_size,
         max_size=wire.max_size,
+        launches_halted="its process Launch is suspended" if "Launch" in wire.suspended else "",
+        removals_halted=_removals_halted(wire, details),
     )
+
+
+def _removals_halted(wire: GroupWire, details: GroupDetails) -> str:
+    if wire.auto_scaling_group_name in details.refreshed:
+        return "an instance refresh of its group is under way"
+    return "its group's process Terminate is suspended" if "Terminate" in wire.suspended else ""
 
 
 def _launches(

@@ -38,6 +38,8 @@ ANSWER_KEYS = frozenset(
         "LaunchConfigurations",
         "nodegroup",
         "Activities",
+        "AutoScalingInstances",
+        "InstanceRefreshes",
         "SpotPriceHistory",
         "Subnets",
     }
@@ -159,27 +161,40 @@ class _RegionState:
             )
 
     def _join_group_members(self, group: GroupWire) -> None:
+        fleet_id = FleetId(group.auto_scaling_group_name)
+        if group.warm_pool_configuration is not None:
+            self._drop_warm_pool(fleet_id, {each.instance_id for each in group.instances or ()})
         for wire in group.instances or ():
-            ending = (wire.lifecycle_state or "").startswith("Terminat")
             self._join(
                 Instance(
                     id=InstanceId(wire.instance_id),
                     region=self.region,
-                    fleet_id=FleetId(group.auto_scaling_group_name),
-                    state="shutting-down" if ending else "running",
+                    fleet_id=fleet_id,
+                    state="pending" if (wire.lifecycle_state or "") == "Pending" else "running",
                     instance_type=wire.instance_type or "",
                     zone=wire.availability_zone or "",
                     launched_at=None,
-                    protected=bool(wire.protected_from_scale_in),
+                    protected=wire.is_protected,
+                    leaving=wire.leaves,
                 )
             )
+
+    def _drop_warm_pool(self, group: FleetId, members: set[str]) -> None:
+        """Leave out what a warm pool holds ready: it is in no list of members, and no node."""
+        for instance in list(self.instances.values()):
+            if instance.fleet_id == group and instance.id not in members:
+                del self.instances[instance.id]
 
     def _join(self, member: Instance) -> None:
         """Add a member, or its membership to what describe-instances says of it."""
         known = self.instances.get(member.id)
         if known is not None:
-            protected = known.protected or member.protected
-            member = replace(known, fleet_id=member.fleet_id, protected=protected)
+            member = replace(
+                known,
+                fleet_id=member.fleet_id,
+                protected=known.protected or member.protected,
+                leaving=known.leaving or member.leaving,
+            )
         self.instances[member.id] = member
 
     def _drop_foreign(self) -> None:

@@ -126,6 +126,38 @@ def subjects_of(
     return [replace(each, context={**region, **each.context}) for each in found]
 
 
+def scaling_subjects_of(
+    action: str,
+    parameters: Mapping[str, Any],
+    tags: Mapping[str, Mapping[str, str]],
+    members: Mapping[str, str],
+    place: str,
+) -> list[Subject]:
+    """What an Auto Scaling call is about: a group, also where only an instance is named.
+
+    Source: Service Authorization Reference, "Actions, resources, and condition keys for Amazon EC2
+    Auto Scaling", read 2026-11: describes know no resource.
+
+    Args:
+        action: Without its service.
+        parameters: By botocore's names.
+        tags: Of every group of the region by name.
+        members: The group of each instance.
+        place: `REGION:ACCOUNT`.
+    """
+    region = {"aws:RequestedRegion": place.partition(":")[0]}
+    named = parameters.get("AutoScalingGroupName") or members.get(parameters.get("InstanceId", ""))
+    if action.startswith("Describe"):
+        return [Subject(context=region)]
+    arn = f"arn:aws:autoscaling:{place}:autoScalingGroup:*:autoScalingGroupName/{named}"
+    own = {
+        f"{prefix}:ResourceTag/{key}": value
+        for key, value in tags.get(str(named), {}).items()
+        for prefix in ("aws", "autoscaling")
+    }
+    return [Subject(arn=arn, context={**region, **own})]
+
+
 def _subjects(
     action: str,
     parameters: Mapping[str, Any],

@@ -1,8 +1,11 @@
-"""Moto's HTTP application with our EC2 operations in front of moto's own; untyped, as moto is."""
+"""Moto's HTTP application with our operations in front of moto's own; untyped, as moto is."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from moto.autoscaling.exceptions import AutoscalingClientError
+from moto.autoscaling.models import autoscaling_backends
+from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.exceptions import AccessDeniedError
 from moto.core.responses import ActionResult
 from moto.core.utils import convert_to_flask_response
@@ -17,8 +20,9 @@ from moto.moto_server.werkzeug_app import (
 )
 
 from reconciler.sandbox.aws.errors import Ec2Fault
-from reconciler.sandbox.aws.iam import is_allowed, subjects_of
+from reconciler.sandbox.aws.iam import Subject, is_allowed, scaling_subjects_of, subjects_of
 from reconciler.sandbox.aws.instance_answers import InstancesResult, SaidReservations
+from reconciler.sandbox.aws.moto_groups import let_groups_rest
 
 __all__ = ["MotoRequestHandler", "Operation", "create_application"]
 
@@ -30,22 +34,65 @@ Operation = Callable[[str, str, Parameters], Mapping[str, Any] | None]
 """(account, region, parameters) -> answer by botocore's names; None leaves the call to moto."""
 
 
-def create_application(operations: Mapping[str, Operation]) -> Any:
-    """Moto's server application, with the given EC2 operations answered by ours.
+def create_application(
+    operations: Mapping[str, Operation], auto_scaling: Mapping[str, Operation]
+) -> Any:
+    """Moto's server application, with the given operations answered by ours.
 
     Args:
-        operations: By Python name of the action (`describe_fleets`).
+        operations: Of EC2, by Python name of the action (`describe_fleets`).
+        auto_scaling: Of Auto Scaling, likewise.
     """
+    let_groups_rest()
 
     def create_app(service: Any) -> Any:
         app = create_backend_app(service)
+        made: Any = None
         if service == "ec2":
-            view = convert_to_flask_response(_response_class(operations).dispatch)
+            made = _response_class(operations)
+        elif service == "autoscaling":
+            made = _scaling_class(auto_scaling)
+        if made is not None:
+            view = convert_to_flask_response(made.dispatch)
             for endpoint in app.view_functions:
                 app.view_functions[endpoint] = view
         return app
 
     return DomainDispatcherApplication(create_app)
+
+
+def _scaling_class(operations: Mapping[str, Operation]) -> Any:
+    """Moto's Auto Scaling responses with a method per operation of ours in front of moto's own."""
+
+    def method(name: str, operation: Operation) -> Callable[[Any], Any]:
+        inherited = getattr(AutoScalingResponse, name, None)
+
+        def call(response: Any) -> Any:
+            try:
+                answer = operation(response.current_account, response.region, response.params)
+            except Ec2Fault as fault:
+                raise _scaling_fault(fault) from fault
+            if answer is None and inherited is not None:
+                return inherited(response)
+            return ActionResult(answer)
+
+        return call
+
+    def authorize(response: Any, resource: str = "*") -> None:
+        """With conditions on tags."""
+        del resource  # moto never says which
+        response._authenticate_and_authorize_action(_request_class(response, _scaling_subjects))  # noqa: SLF001 - as the method we stand in for
+
+    methods: dict[str, Any] = {
+        name: method(name, operation) for name, operation in operations.items()
+    }
+    methods["_authenticate_and_authorize_normal_action"] = authorize
+    return type("SandboxAutoScalingResponse", (AutoScalingResponse,), methods)
+
+
+def _scaling_fault(fault: Ec2Fault) -> Any:
+    error: Any = AutoscalingClientError(fault.code, fault.message)
+    return error
 
 
 def _response_class(operations: Mapping[str, Operation]) -> Any:
@@ -80,7 +127,7 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
         """With conditions on tags; EC2's own word for what others call AccessDenied."""
         del resource  # moto never says which
         try:
-            response._authenticate_and_authorize_action(_request_class(response))  # noqa: SLF001 - as the method we stand in for
+            response._authenticate_and_authorize_action(_request_class(response, _ec2_subjects))  # noqa: SLF001 - as the method we stand in for
         except AccessDeniedError as error:
             words = str(error.description)
             error.description = words.replace("AccessDenied", "UnauthorizedOperation")
@@ -94,25 +141,33 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
     return type("SandboxEc2Response", (EC2Response,), methods)
 
 
-def _request_class(response: Any) -> type[Any]:
-    """Moto's check of signature and policies, by our own decision about EC2's resources."""
+def _request_class(response: Any, subjects: Callable[[Any, str], list[Subject]]) -> type[Any]:
+    """Moto's check of signature and policies, by our own decision about what a call is about."""
 
-    class Ec2IamRequest(IAMRequest):
+    class SandboxIamRequest(IAMRequest):
         def check_action_permitted(self, resource: str) -> None:
-            """Raises what EC2 answers when the policies do not allow the call."""
+            """Raises what AWS answers when the policies do not allow the call."""
             del resource
-            account, region = response.current_account, response.region
-            subjects = subjects_of(
-                self._action.partition(":")[2],
-                response.params,
-                ec2_backends[account][region].tags,
-                f"{region}:{account}",
-            )
             documents = [
                 IAMPolicy(each)._policy_json  # noqa: SLF001 - moto parses every form of it there
                 for each in self._access_key.collect_policies()
             ]
-            if not is_allowed(documents, self._action, subjects):
+            found = subjects(response, self._action.partition(":")[2])
+            if not is_allowed(documents, self._action, found):
                 self._raise_access_denied()
 
-    return Ec2IamRequest
+    return SandboxIamRequest
+
+
+def _ec2_subjects(response: Any, action: str) -> list[Subject]:
+    account, region = response.current_account, response.region
+    tags = ec2_backends[account][region].tags
+    return subjects_of(action, response.params, tags, f"{region}:{account}")
+
+
+def _scaling_subjects(response: Any, action: str) -> list[Subject]:
+    account, region = response.current_account, response.region
+    groups = autoscaling_backends[account][region].autoscaling_groups
+    tags = {name: {t["Key"]: t.get("Value") or "" for t in g.tags} for name, g in groups.items()}
+    members = {e.instance_id: name for name, g in groups.items() for e in g.instance_states}
+    return scaling_subjects_of(action, response.params, tags, members, f"{region}:{account}")

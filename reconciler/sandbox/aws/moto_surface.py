@@ -133,6 +133,7 @@ class MotoRegion:
         look_instead(backend)
         self._backend = backend
         self.name = region_name
+        self.account_id = account_id
         self._numbers: dict[str, int] = {}
 
     def template_data(self, ref: LaunchTemplateRef) -> Mapping[str, Any]:

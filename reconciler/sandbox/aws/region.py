@@ -11,6 +11,7 @@ from reconciler.sandbox.aws.fleet_backend import Fleet
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState, Launcher, Transition
 from reconciler.sandbox.aws.moto_surface import MotoInstance, MotoRegion, new_fleet_id
 from reconciler.sandbox.aws.past import Past, View
+from reconciler.sandbox.aws.scaling_region import ScalingRegion
 from reconciler.sandbox.aws.scripted import LaunchPlace
 from reconciler.sandbox.aws.values import (
     Delays,
@@ -40,6 +41,7 @@ class Ec2Region:
         self._owner_ids: dict[str, str] = {}
         self._transitions: list[Transition] = []
         self._past = Past()
+        self.groups = ScalingRegion(self, moto, delays)
         self.hidden: frozenset[str] = frozenset()
         """Instances that a stale answer does not know yet."""
 
@@ -149,6 +151,7 @@ class Ec2Region:
             before = len(self._transitions)
             for fleet in self.fleets.values():
                 self._advance_fleet(fleet, now)
+            self.groups.advance(now)
             if not reached and len(self._transitions) == before:
                 break
         self._instances = {
@@ -160,46 +163,33 @@ class Ec2Region:
     def next_due(self, now: datetime) -> datetime | None:
         """The first moment after `now` at which `advance` has something to do."""
         moments = [fleet.next_due(now) for fleet in self.fleets.values()]
-        moments.append(self._launcher.next_due())
+        moments += [self._launcher.next_due(), self.groups.next_due(now)]
         return min((moment for moment in moments if moment is not None), default=None)
 
     def _advance_fleet(self, fleet: Fleet, now: datetime) -> None:
         fleet.advance(now, _FleetHands(self, now))
 
     def _note(self, transitions: Sequence[Transition], now: datetime) -> None:
-        """Tell the fleets what became of their members."""
+        """Tell the fleets and groups what became of their members."""
         self._transitions.extend(transitions)
         for transition in transitions:
-            fleet = self._fleet_of(transition.instance_id)
+            fleet = self.fleets.get(self._owner_ids[transition.instance_id])
+            if fleet is None:
+                self.groups.note(self._owner_ids[transition.instance_id], transition, now)
+                continue
             if transition.state in {InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED}:
                 fleet.member_leaving(transition.instance_id, now)
             if transition.state == InstanceState.TERMINATED:
                 fleet.member_gone(transition.instance_id)
 
-    def _fleet_of(self, instance_id: str) -> Fleet:
-        return self.fleets[self._owner_ids[instance_id]]
-
     def launch(
         self, fleet: Fleet, pool: Pool, lifecycle: Lifecycle, now: datetime
     ) -> Member | LaunchRefusal:
         """Start one instance for a fleet, or say why not."""
-        place = LaunchPlace.of(pool, lifecycle, self._names(fleet))
-        refusal = self._faults.take(pool, lifecycle, place, now)
-        if refusal is not None:
-            return refusal
         tags = {**fleet.request.instance_tags, FLEET_ID_TAG: fleet.id}
-        try:
-            instance = self.moto.launch(pool, lifecycle, tags, now)
-        except Ec2Fault as fault:
-            return LaunchRefusal(code=fault.code, message=fault.message)
-        self._instances[instance.instance_id] = instance
-        self._owner_ids[instance.instance_id] = fleet.id
-        fate = self._faults.script.launch(place, instance.image_id, now)
-        instance.joins = fate.joins
-        self._launcher.started(instance, now, fate.launch_seconds)
-        self._transitions.append(
-            Transition(instance_id=instance.instance_id, state=InstanceState.PENDING)
-        )
+        instance = self.start(fleet.id, self._names(fleet), tags, pool, lifecycle, now)
+        if isinstance(instance, LaunchRefusal):
+            return instance
         return Member(
             instance_id=instance.instance_id,
             number=len(self._owner_ids),
@@ -208,6 +198,43 @@ class Ec2Region:
             spot_request_id=instance.spot_request_id,
             launched_at=now,
         )
+
+    def start(
+        self,
+        owner: str,
+        names: frozenset[str],
+        tags: Mapping[str, str],
+        pool: Pool,
+        lifecycle: Lifecycle,
+        now: datetime,
+    ) -> MotoInstance | LaunchRefusal:
+        """Start one instance, or say why not.
+
+        Args:
+            owner: Id of the fleet, or name of the group, that it belongs to.
+            names: What faults may call the owner.
+            tags: Beside those of the launch template.
+            pool: Where it comes from.
+            lifecycle: Spot or on-demand.
+            now: The time.
+        """
+        place = LaunchPlace.of(pool, lifecycle, names)
+        refusal = self._faults.take(pool, lifecycle, place, now)
+        if refusal is not None:
+            return refusal
+        try:
+            instance = self.moto.launch(pool, lifecycle, tags, now)
+        except Ec2Fault as fault:
+            return LaunchRefusal(code=fault.code, message=fault.message)
+        self._instances[instance.instance_id] = instance
+        self._owner_ids[instance.instance_id] = owner
+        fate = self._faults.script.launch(place, instance.image_id, now)
+        instance.joins = fate.joins
+        self._launcher.started(instance, now, fate.launch_seconds)
+        self._transitions.append(
+            Transition(instance_id=instance.instance_id, state=InstanceState.PENDING)
+        )
+        return instance
 
 
 class _FleetHands:

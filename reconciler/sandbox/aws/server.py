@@ -16,6 +16,7 @@ from reconciler.sandbox.aws.fleet_responses import FleetOperations
 from reconciler.sandbox.aws.gateway import Gateway
 from reconciler.sandbox.aws.moto_http import MotoRequestHandler, create_application
 from reconciler.sandbox.aws.moto_surface import release_waiting_calls, reset_moto
+from reconciler.sandbox.aws.scaling_responses import SCALING_OPERATIONS, ScalingOperations
 from reconciler.sandbox.aws.values import Delays
 from reconciler.sandbox.aws.world import Ec2World
 
@@ -98,6 +99,7 @@ class AwsServer:
 
     def _application(self) -> Gateway:
         fleets = FleetOperations(self.world, self._clock.now)
+        groups = ScalingOperations(self.world, self._clock.now)
         names = (
             "create_fleet",
             "modify_fleet",
@@ -111,7 +113,10 @@ class AwsServer:
             "describe_launch_template_versions",
         )
         return Gateway(
-            moto=create_application({name: getattr(fleets, name) for name in names}),
+            moto=create_application(
+                {name: getattr(fleets, name) for name in names},
+                {name: getattr(groups, name) for name in SCALING_OPERATIONS},
+            ),
             world=self.world,
             control=self.control,
             calls=self.calls,

@@ -11,7 +11,6 @@ from reconciler.config.catalogue import load_catalogue
 from reconciler.model.errors import InputError, ReconcilerError
 from reconciler.model.fleet import InstanceType
 from reconciler.sandbox.aws.control_client import ControlClient
-from reconciler.sandbox.joiner.groups import GroupInstances
 from reconciler.sandbox.joiner.node_object import InstanceFacts, node_object
 from reconciler.sandbox.joiner.nodes import Nodes
 from reconciler.sandbox.joiner.user_data import read_user_data
@@ -36,10 +35,6 @@ class JoinerSettings:
     """From a terminated instance to the end of its Node object."""
     disk_bytes: int = 50 * 2**30
     """Size of a node's disk."""
-    group_regions: tuple[str, ...] = ()
-    """Regions whose Auto Scaling groups join too; asking for them shows in the log of calls."""
-    group_poll_seconds: float = 1.0
-    """Between questions about groups."""
 
 
 @dataclass(slots=True)
@@ -63,9 +58,6 @@ class Joiner:
         self._settings = settings or JoinerSettings()
         self._control = ControlClient(aws_url)
         self._nodes = Nodes(kubeconfig)
-        self._groups = [GroupInstances(aws_url, r) for r in self._settings.group_regions]
-        self._in_groups: list[InstanceFacts] = []
-        self._groups_asked_at = float("-inf")
         self._types: Mapping[str, InstanceType] = load_catalogue()
         self._members: dict[str, _Member] = {}
         self._stopping = threading.Event()
@@ -83,8 +75,6 @@ class Joiner:
         if self._thread.is_alive():
             self._thread.join()
         self._nodes.close()
-        for group in self._groups:
-            group.close()
 
     def _run(self) -> None:
         change = -1
@@ -93,20 +83,11 @@ class Joiner:
                 change, found = self._control.instances(
                     since=change, wait_seconds=self._wait_seconds()
                 )
-                self._ask_groups()
-                facts = [*map(InstanceFacts.of, found), *self._in_groups]
-                self._follow({each.instance_id: each for each in facts})
+                self._follow({each.instance_id: each for each in map(InstanceFacts.of, found)})
             except ReconcilerError as error:
                 _LOG.info("joiner_retries error=%s", error)
                 change = -1  # look at everything again, not only at the next change
                 self._stopping.wait(_RETRY_SECONDS)
-
-    def _ask_groups(self) -> None:
-        """What was found last stays in force until the next answer."""
-        now = time.monotonic()
-        if self._groups and now - self._groups_asked_at >= self._settings.group_poll_seconds:
-            self._in_groups = [facts for group in self._groups for facts in group.list()]
-            self._groups_asked_at = now
 
     def _wait_seconds(self) -> float:
         now = time.monotonic()
@@ -116,8 +97,7 @@ class Joiner:
             for at in (member.join_at, member.remove_at)
             if at is not None
         ]
-        longest = self._settings.group_poll_seconds if self._groups else _WAIT_SECONDS
-        return max(0.0, min([*due, longest]))
+        return max(0.0, min([*due, _WAIT_SECONDS]))
 
     def _follow(self, instances: Mapping[str, InstanceFacts]) -> None:
         members = self._members

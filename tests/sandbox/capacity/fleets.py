@@ -86,6 +86,49 @@ def create_fleet(
         ec2.close()
 
 
+def create_group(url: str, size: str, cluster: str = CLUSTER, *, sector: str = "primary") -> str:
+    """An Auto Scaling group of spot nodes `<cluster>-<sector>-<size>`, empty; returns its name."""
+    ids = bootstrap_account(url, REGION)
+    session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
+    ec2 = session.client("ec2", endpoint_url=url)
+    groups = session.client("autoscaling", endpoint_url=url)
+    fleet = f"{sector}-{size}"
+    name = f"{cluster}-{fleet}"
+    tags = {"cluster": cluster, "fleet": fleet, f"kubernetes.io/cluster/{cluster}": "owned"}
+    pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+    try:
+        template = ec2.create_launch_template(
+            LaunchTemplateName=name,
+            LaunchTemplateData={
+                "ImageId": ids.ami,
+                "UserData": user_data(cluster, fleet, size, sector, ()),
+                "SecurityGroupIds": [ids.security_group_id],
+            },
+        )["LaunchTemplate"]["LaunchTemplateId"]
+        groups.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            MinSize=0,
+            MaxSize=20,
+            DesiredCapacity=0,
+            VPCZoneIdentifier=",".join(ids.subnet_ids.values()),
+            Tags=[{**pair, "PropagateAtLaunch": True} for pair in pairs],
+            MixedInstancesPolicy={
+                "LaunchTemplate": {
+                    "LaunchTemplateSpecification": {
+                        "LaunchTemplateId": template,
+                        "Version": "$Latest",
+                    },
+                    "Overrides": [{"InstanceType": each} for each in SIZES[size]],
+                },
+                "InstancesDistribution": {"OnDemandPercentageAboveBaseCapacity": 0},
+            },
+        )
+        return name
+    finally:
+        ec2.close()
+        groups.close()
+
+
 def change_template(url: str, fleet: str, data: str | None = None, cluster: str = CLUSTER) -> str:
     """Give a fleet's launch template a new version, which its next instances are launched from.
 

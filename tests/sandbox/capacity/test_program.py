@@ -176,20 +176,6 @@ def test_config_that_turns_invalid_leaves_the_last_good_one_in_force(
     assert len(running.events("config_refused")) == 1
 
 
-def test_feature_that_is_not_built_yet_is_refused_at_start_and_at_reload(
-    sandbox: Sandbox, program: Callable[..., Program], config_file: Path
-) -> None:
-    """Whoever asks for it must not wait for it; a running loop goes on as it was."""
-    running = program("--dry-run")
-    running.until_event("reconciler_started", lambda _: True)
-    group = "{size: small, provider: asg, auto_scaling_group: workers}"
-    config_file.write_text(f"{CONFIG}  groups: {{kind: memory, fleets: [{group}]}}\n")
-    refused = running.until_event("config_refused", lambda _: True)
-    assert "config/not-acted-on: provider: asg" in refused["faults"][0]
-    done = reconciler(sandbox, "run", "--once", "--config", str(config_file), code=2)
-    assert "config/not-acted-on: provider: asg" in done.stderr
-
-
 def test_snapshot_plans_like_the_live_cluster_and_holds_no_secret(
     sandbox: Sandbox, world: World, config_file: Path, tmp_path: Path
 ) -> None:

@@ -156,8 +156,15 @@ class World:
         """Node objects."""
         return list(self.core.list_node().items)
 
-    def add_pods(self, names: Sequence[str], cpu: str, seconds: int | None = None) -> None:
+    def add_pods(
+        self,
+        names: Sequence[str],
+        cpu: str,
+        seconds: int | None = None,
+        sector: str | None = None,
+    ) -> None:
         """Pods without a controller, which end by themselves after `seconds`."""
+        selector = {} if sector is None else {"nodeSelector": {"sector": sector}}
         for name in names:
             annotations = (
                 {} if seconds is None else {"sandbox.fleet-reconciler.io/duration": str(seconds)}
@@ -169,7 +176,7 @@ class World:
             }
             body = {
                 "metadata": {"name": name, "annotations": annotations},
-                "spec": {"containers": [container], "restartPolicy": "Never"},
+                "spec": {"containers": [container], "restartPolicy": "Never", **selector},
             }
             self.core.create_namespaced_pod("default", body)
 

@@ -35,9 +35,7 @@ def sandbox() -> Iterator[Sandbox]:
     """A fast one for all tests of this module."""
     settings = SandboxSettings(
         delays=Delays(launch_seconds=0.1, terminate_seconds=0.1, modify_seconds=0.1),
-        joiner=JoinerSettings(
-            cluster="analytics", join_seconds=0.1, remove_seconds=0.5, group_regions=("us-west-2",)
-        ),
+        joiner=JoinerSettings(cluster="analytics", join_seconds=0.1, remove_seconds=0.5),
     )
     with Sandbox(settings) as running:
         yield running

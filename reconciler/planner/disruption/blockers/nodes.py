@@ -70,6 +70,12 @@ def _fleet_missing(asked: _Asked) -> Blocker | None:
     return Blocker("fleet-missing", why)
 
 
+def _removals_halted(asked: _Asked) -> Blocker | None:
+    """A blocker while none of the fleet's instances may be ended."""
+    live = asked.status.live
+    return Blocker("fleet-busy", live.removals_halted) if live and live.removals_halted else None
+
+
 def _not_ready(asked: _Asked) -> Blocker | None:
     return None if asked.node.ready else Blocker("not-ready", "it is not Ready")
 
@@ -85,7 +91,15 @@ def _duplicate(asked: _Asked) -> Blocker | None:
     return kept_by_duplicate(asked.view, asked.node)
 
 
-BLOCKERS = (_protected, _unreadable, _fleet_missing, _not_ready, _unseen, _duplicate)
+BLOCKERS = (
+    _protected,
+    _unreadable,
+    _fleet_missing,
+    _removals_halted,
+    _not_ready,
+    _unseen,
+    _duplicate,
+)
 """Everything about the node itself that keeps it; the first that holds is shown."""
 
 

@@ -3,6 +3,7 @@
 The minimum is bought before demand, so that demand can use it.
 """
 
+from reconciler.model.fleet import CAPABILITIES
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.fleets.drain_taints import POLICY_OF_DRAIN, drain_reasons
 from reconciler.planner.fleets.inventory import FleetStatus
@@ -13,7 +14,8 @@ def propose(builder: PlanBuilder) -> None:
     """Raise every fleet below its minimum; the new nodes take demand before more is bought.
 
     A target above the maximum that EC2 has not served yet is taken back, never below a group's own
-    minimum. An instance that is on its way is served: it will join whatever the target says.
+    minimum. An instance that is on its way is served: it will join whatever the target says. A
+    provider that would end instances of its own choice is not asked to.
     """
     for status in builder.view.inventory.fleets:
         if status.state not in LIVE_STATES:
@@ -23,7 +25,8 @@ def propose(builder: PlanBuilder) -> None:
             served = min(status.current, max(status.joined, _instances(builder, status)))
             target = max(most, served)
             because = f"max_capacity is {status.max}, {status.joined} nodes have joined"
-            if target < status.current:
+            lowers = CAPABILITIES[status.settings.provider].lowers_target
+            if target < status.current and lowers:
                 builder.lower_target(status.key, target, "max-capacity", because)
         else:
             _raise_to_minimum(builder, status)
@@ -37,7 +40,7 @@ def _instances(builder: PlanBuilder, status: FleetStatus) -> int:
     place = (status.key.region, status.live.id)
     ended = {each.instance for each in builder.removals if each.node is None}
     own = (i for i in cloud.instances if (i.region, i.fleet_id) == place)
-    return sum(not i.gone and i.id not in ended for i in own)
+    return sum(i.counts and i.id not in ended for i in own)
 
 
 def _raise_to_minimum(builder: PlanBuilder, status: FleetStatus) -> None:

@@ -77,12 +77,13 @@ def test_group_is_never_planned_below_its_own_minimum() -> None:
     assert made.actions == ()
 
 
-def test_maximum_below_a_groups_own_minimum_lowers_it_no_further() -> None:
-    """Auto Scaling refuses such a size, in every cycle anew."""
+def test_target_of_a_group_above_its_maximum_is_not_taken_back() -> None:
+    """The group would end instances of its own choice; those that come go when they are idle."""
     fleet = make_fleet_settings(
         name="primary-small", provider="asg", auto_scaling_group="workers", max_capacity=1
     )
     group = make_group("workers", 3, min_size=2)
     cloud = CloudState(fleets=(group,), regions=frozenset({HOME}))
     made = plan(make_snapshot(cloud=cloud), make_settings(fleet))
-    assert [(f.current, f.target) for f in made.fleets] == [(3, 2)]
+    assert [(f.current, f.target) for f in made.fleets] == [(3, 3)]
+    assert made.actions == ()

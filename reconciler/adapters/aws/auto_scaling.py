@@ -1,0 +1,178 @@
+"""The Cloud port over EC2 Auto Scaling groups, managed node groups included."""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.ec2_fleet import wall_clock
+from reconciler.adapters.aws.group_details import GroupDetails
+from reconciler.adapters.aws.groups_reading import GroupsReader
+from reconciler.adapters.aws.known_groups import Group, KnownGroups
+from reconciler.adapters.aws.regions import RegionReaders, observed, raw_answers
+from reconciler.adapters.aws.repeating import change
+from reconciler.model.errors import Conflict, NotFound, Refused
+from reconciler.model.fleet import Fleet, Instance
+from reconciler.model.ids import FleetId, InstanceId, Region
+from reconciler.model.snapshot import CloudState
+from reconciler.ports.cloud import lowered_target
+from reconciler.records.aws import Answer, decode_cloud, decode_instances, with_memberships
+
+
+class AutoScalingCloud:
+    """Auto Scaling groups of one cluster.
+
+    Rights: autoscaling:DescribeAutoScalingGroups, DescribeAutoScalingInstances,
+    DescribeScalingActivities, SetDesiredCapacity, TerminateInstanceInAutoScalingGroup,
+    ec2:DescribeInstances; and, without which less is known, autoscaling:DescribeInstanceRefreshes,
+    DescribeLaunchConfigurations, ec2:DescribeLaunchTemplates, DescribeLaunchTemplateVersions,
+    eks:DescribeNodegroup.
+
+    Args:
+        cluster: The name that tags of groups carry.
+        named: Returns the groups that are ours whatever their tags say.
+        clients: boto3 clients.
+        now: The wall clock.
+        awake_seconds: A clock that never jumps, and runs on while the machine is suspended: what
+            was known before is old then.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        named: Callable[[], frozenset[str]],
+        clients: Clients | None = None,
+        now: Callable[[], datetime] = wall_clock,
+        awake_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster = cluster
+        self._named = named
+        self._clients = clients if clients is not None else Clients()
+        self._now = now
+        self._regions = RegionReaders(self._answers)
+        self._known = KnownGroups(awake_seconds)
+        self._details = GroupDetails(awake_seconds)
+
+    def observe(self, regions: Sequence[Region]) -> CloudState:
+        """See ports.cloud; a region that is slow is not waited for once another has answered.
+
+        Raises:
+            PortError: No region answered; the first one's error.
+        """
+        return observed(self._regions, regions, self._decoded, self._clients.server_time)
+
+    def raw(self, regions: Sequence[Region]) -> dict[Region, list[Answer]]:
+        """The answers themselves, per region; a region's error is raised."""
+        return raw_answers(self._answers, regions)
+
+    def _answers(self, region: Region) -> list[Answer]:
+        reader = self._reader(region)
+        return reader.answers(self._known.read(region, reader))
+
+    def _decoded(self, answers: Sequence[tuple[Region, Answer]]) -> CloudState:
+        return decode_cloud(answers, cluster=self._cluster, groups=self._named())
+
+    def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
+        """One group, read now; NotFound when it is gone or not ours."""
+        reader = self._reader(region)
+        answers: list[Answer] = [{"AutoScalingGroups": [self._group(region, fleet_id)]}]
+        answers += reader.refreshes_of(fleet_id)
+        state = self._decoded([(region, each) for each in answers])
+        return next(iter(state.fleets))
+
+    def _group(self, region: Region, fleet_id: FleetId) -> Group:
+        """One group's entry; NotFound when it is gone or not ours."""
+        found = self._reader(region).named([fleet_id])
+        if not found:
+            where = f"Auto Scaling group {fleet_id}"
+            raise NotFound(where, f"is no group of {self._cluster} in {region}")
+        return found[0]
+
+    def set_target_capacity(self, region: Region, fleet_id: FleetId, capacity: int) -> None:
+        """Raise the group's desired capacity.
+
+        Raises:
+            Refused: It would be lowered: the group would end instances of its own choice.
+            NotFound: The group is gone.
+            Conflict: The group is busy; try again after a pause.
+        """
+        desired = self._group(region, fleet_id)["DesiredCapacity"]
+        if capacity < desired:
+            what = f"is not lowered from {desired} to {capacity}: it would choose what it ends"
+            raise Refused(f"Auto Scaling group {fleet_id}", what)
+        self._known.changed(region, fleet_id)
+        change(
+            f"Auto Scaling group {fleet_id}",
+            self._clients.autoscaling(region, changing=True).set_desired_capacity,
+            self._clients.attempts,
+            AutoScalingGroupName=fleet_id,
+            DesiredCapacity=capacity,
+            HonorCooldown=False,
+        )
+
+    def instances(self, region: Region, ids: Sequence[InstanceId]) -> tuple[Instance, ...]:
+        """The instances of these ids that EC2 still shows, read now."""
+        if not ids:
+            return ()
+        answers = self._reader(region).instances(ids)
+        found = {each.id: each for answer in answers for each in decode_instances(answer, region)}
+        return tuple(with_memberships((found[key] for key in sorted(found)), answers))
+
+    def terminate(
+        self,
+        region: Region,
+        fleet_id: FleetId,
+        ids: Sequence[InstanceId],
+        *,
+        lower_target: bool,
+        expected_target: int | None = None,
+    ) -> int | None:
+        """See ports.cloud; each end lowers the desired capacity in the same call, or not at all.
+
+        Raises:
+            Conflict: An instance refresh is under way; nothing was changed.
+        """
+        if not lower_target and not any(e.counts for e in self.instances(region, ids)):
+            return None
+        live = self.fleet(region, fleet_id)
+        if lower_target:
+            lowered_target(live, ids, expected_target)
+        if live.removals_halted:
+            raise Conflict(f"Auto Scaling group {fleet_id}", live.removals_halted)
+        ended = 0
+        for each in self._members(region, fleet_id, ids):
+            self._known.changed(region, fleet_id)
+            ended += self._end(region, each, lower_target=lower_target)
+        return live.target_capacity - ended if lower_target else None
+
+    def _members(
+        self, region: Region, fleet_id: FleetId, ids: Sequence[InstanceId]
+    ) -> list[InstanceId]:
+        """Those of the instances that are in the group and that it does not end already."""
+        found = self.instances(region, ids)
+        return [each.id for each in found if each.fleet_id == fleet_id and each.counts]
+
+    def _end(self, region: Region, instance: InstanceId, *, lower_target: bool) -> bool:
+        """End one; returns whether it was still there."""
+        try:
+            change(
+                f"instance {instance}",
+                self._clients.autoscaling(
+                    region, changing=True
+                ).terminate_instance_in_auto_scaling_group,
+                self._clients.attempts,
+                InstanceId=instance,
+                ShouldDecrementDesiredCapacity=lower_target,
+            )
+        except NotFound:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._known.close()
+        self._clients.close()
+
+    def _reader(self, region: Region) -> GroupsReader:
+        named = self._named()
+        return GroupsReader(self._clients, region, self._cluster, named, self._now, self._details)

@@ -1,0 +1,48 @@
+"""Reads that go on beside the cycles, at most one per region."""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from reconciler.model.errors import PortError
+from reconciler.model.ids import Region
+
+
+class InBackground:
+    """Threads that fetch an answer while cycles use the one before.
+
+    Args:
+        name: What the threads are called.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._threads: dict[Region, threading.Thread] = {}
+
+    def begin(self, region: Region, fetch: Callable[[], object]) -> None:
+        """Fetch in a thread, unless a fetch for the region is under way.
+
+        A failure is left to the next cycle, which asks by itself and tells of it.
+        """
+
+        def run() -> None:
+            try:
+                with suppress(PortError):
+                    fetch()
+            finally:
+                with self._lock:
+                    del self._threads[region]
+
+        with self._lock:
+            if region not in self._threads:
+                thread = threading.Thread(target=run, name=f"{self._name}-{region}", daemon=True)
+                self._threads[region] = thread
+                thread.start()
+
+    def close(self) -> None:
+        """Wait until none is under way."""
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.join()

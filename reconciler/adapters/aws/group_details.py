@@ -1,0 +1,197 @@
+"""What new nodes of Auto Scaling groups will be, asked once and kept: templates and node groups.
+
+A version of a launch template and a launch configuration never change. Which version a word such
+as $Latest means, and what EKS says of a managed node group, is asked again after a while. What may
+not be asked, or is not there, is left out: then nothing is known of the empty group's nodes.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.reading import IDS_MAX, chunks
+from reconciler.model.errors import PortError
+from reconciler.model.ids import Region
+from reconciler.records.aws import Answer
+
+VERSIONS_SECONDS: Final = 300.0
+"""How long the answer is kept that says which version $Latest and $Default are."""
+NODE_GROUP_SECONDS: Final = 3600.0
+FAILED_SECONDS: Final = 600.0
+"""How long nothing is asked again that was refused."""
+PER_READ: Final = 20
+"""Questions about single things of one read; the rest is left to the next ones."""
+CONFIGURATIONS_MAX: Final = 50
+NODE_GROUP_TAG: Final = "eks:nodegroup-name"
+EKS_CLUSTER_TAG: Final = "eks:cluster-name"
+Group = Mapping[str, Any]
+_Key = tuple[Any, ...]
+
+
+class GroupDetails:
+    """Answers about launch templates, launch configurations and managed node groups.
+
+    Args:
+        monotonic: A clock that never jumps.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._kept: dict[_Key, tuple[float, list[Answer]]] = {}
+        """Answers by question, and until when they hold."""
+
+    def answers(self, clients: Clients, region: Region, groups: Sequence[Group]) -> list[Answer]:
+        """What is known of these groups' next nodes."""
+        questions = list(_questions(clients, region, groups))
+        wanted = [key for key, _, _ in questions]
+        left = PER_READ
+        for key, lasts_seconds, ask in questions:
+            if self._holds(key) or not left:
+                continue
+            left -= 1
+            try:
+                self._keep(key, lasts_seconds, ask())
+            except PortError:
+                self._keep(key, FAILED_SECONDS, self._kept.get(key, (0.0, []))[1])
+        found = [each for key in wanted for each in self._kept.get(key, (0.0, []))[1]]
+        return [*found, *self._versions(clients, region, groups, found)]
+
+    def _versions(
+        self, clients: Clients, region: Region, groups: Sequence[Group], named: Sequence[Answer]
+    ) -> list[Answer]:
+        """The versions that say the instance type of groups that name none themselves."""
+        numbers = _numbers(named)
+        found: list[Answer] = []
+        left = PER_READ
+        for specification in filter(None, map(_template_without_types, groups)):
+            by, name = _name_of(specification)
+            version = specification.get("Version") or "$Default"
+            number = numbers.get((name, version), version)
+            key = ("version", region, name, number)
+            if not self._holds(key) and left:
+                left -= 1
+                try:
+                    self._keep(key, float("inf"), _version(clients, region, {by: name}, number))
+                except PortError:
+                    self._keep(key, FAILED_SECONDS, [])
+            found += self._kept.get(key, (0.0, []))[1]
+        return found
+
+    def _holds(self, key: _Key) -> bool:
+        until, _ = self._kept.get(key, (0.0, []))
+        return key in self._kept and self._monotonic() < until
+
+    def _keep(self, key: _Key, lasts_seconds: float, answers: list[Answer]) -> None:
+        self._kept[key] = (self._monotonic() + lasts_seconds, answers)
+
+
+def _questions(
+    clients: Clients, region: Region, groups: Sequence[Group]
+) -> Iterator[tuple[_Key, float, Callable[[], list[Answer]]]]:
+    """Each question with its key and how long its answer holds."""
+    for by in ("LaunchTemplateId", "LaunchTemplateName"):
+        names = sorted(
+            {s[by] for s in map(_specification, groups) if s and _name_of(s)[0] == by and _word(s)}
+        )
+        for some in chunks(names, IDS_MAX):
+            yield (
+                ("templates", region, *some),
+                VERSIONS_SECONDS,
+                lambda by=by, some=some: _templates(clients, region, by, some),  # type: ignore[misc]
+            )
+    configurations = {each.get("LaunchConfigurationName") for each in groups} - {None}
+    for some in chunks(sorted(map(str, configurations)), CONFIGURATIONS_MAX):
+        yield (
+            ("configurations", region, *some),
+            float("inf"),
+            lambda some=some: _configurations(clients, region, some),  # type: ignore[misc]
+        )
+    for group in groups:
+        tags = {each["Key"]: each.get("Value", "") for each in group.get("Tags", ())}
+        if NODE_GROUP_TAG in tags and EKS_CLUSTER_TAG in tags and not group.get("Instances"):
+            place = tags[EKS_CLUSTER_TAG], tags[NODE_GROUP_TAG]
+            yield (
+                ("node-group", region, *place),
+                NODE_GROUP_SECONDS,
+                lambda place=place: _node_group(clients, region, *place),  # type: ignore[misc]
+            )
+
+
+def _templates(clients: Clients, region: Region, by: str, names: list[str]) -> list[Answer]:
+    with translated("describe_launch_templates", changing=False):
+        ec2: Any = clients.ec2(region)
+        pages = ec2.get_paginator("describe_launch_templates").paginate(**{f"{by}s": names})
+        return [{"LaunchTemplates": page.get("LaunchTemplates", [])} for page in pages]
+
+
+def _version(
+    clients: Clients, region: Region, named: Mapping[str, str], number: str
+) -> list[Answer]:
+    """One version, without what it says beside the instance type: user data may hold secrets."""
+    with translated("describe_launch_template_versions", changing=False):
+        ec2: Any = clients.ec2(region)
+        answer = ec2.describe_launch_template_versions(**named, Versions=[number])
+    versions = [_only_type(each, "LaunchTemplateData") for each in answer["LaunchTemplateVersions"]]
+    return [{"LaunchTemplateVersions": versions}]
+
+
+def _only_type(version: Mapping[str, Any], key: str) -> dict[str, Any]:
+    kept = {name: value for name, value in version.items() if name != key}
+    instance_type = (version.get(key) or {}).get("InstanceType")
+    return {**kept, key: {"InstanceType": instance_type} if instance_type else {}}
+
+
+def _configurations(clients: Clients, region: Region, names: list[str]) -> list[Answer]:
+    with translated("describe_launch_configurations", changing=False):
+        answer = clients.autoscaling(region).describe_launch_configurations(
+            LaunchConfigurationNames=names
+        )
+    keys = ("LaunchConfigurationName", "InstanceType")
+    found: list[Mapping[str, Any]] = list(answer["LaunchConfigurations"])
+    return [{"LaunchConfigurations": [{k: each.get(k) for k in keys} for each in found]}]
+
+
+def _node_group(clients: Clients, region: Region, cluster: str, name: str) -> list[Answer]:
+    with translated("describe_nodegroup", changing=False):
+        answer = clients.eks(region).describe_nodegroup(clusterName=cluster, nodegroupName=name)
+    return [{"nodegroup": answer["nodegroup"]}]
+
+
+def _specification(group: Group) -> Mapping[str, Any] | None:
+    """The launch template of a group."""
+    mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    found: Mapping[str, Any] | None = mixed.get("LaunchTemplateSpecification") or group.get(
+        "LaunchTemplate"
+    )
+    return found
+
+
+def _template_without_types(group: Group) -> Mapping[str, Any] | None:
+    """The launch template of a group that names no instance types itself."""
+    mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    named = any(each.get("InstanceType") for each in mixed.get("Overrides", ()))
+    return None if named else _specification(group)
+
+
+def _name_of(specification: Mapping[str, Any]) -> tuple[str, str]:
+    """The argument that names a template, and the name."""
+    by = "LaunchTemplateId" if specification.get("LaunchTemplateId") else "LaunchTemplateName"
+    return by, str(specification.get(by, ""))
+
+
+def _word(specification: Mapping[str, Any]) -> bool:
+    return str(specification.get("Version") or "$Default").startswith("$")
+
+
+def _numbers(answers: Iterable[Answer]) -> dict[tuple[str, str], str]:
+    """The number of each version that a word stands for, by template and word."""
+    found: dict[tuple[str, str], str] = {}
+    words = {"$Latest": "LatestVersionNumber", "$Default": "DefaultVersionNumber"}
+    for answer in answers:
+        for template in answer.get("LaunchTemplates", ()):
+            for word, key in words.items():
+                for name in (template["LaunchTemplateId"], template.get("LaunchTemplateName", "")):
+                    found[name, word] = str(template.get(key, word))
+    return found

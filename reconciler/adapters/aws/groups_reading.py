@@ -1,0 +1,205 @@
+"""One region's answers about Auto Scaling groups of ours, as raw as boto3 gives them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.group_details import GroupDetails
+from reconciler.adapters.aws.known_groups import Group, Known, Reservations
+from reconciler.adapters.aws.reading import HISTORY_AGE, IDS_MAX, chunks
+from reconciler.model.errors import Forbidden, NotFound, Refused, Throttled
+from reconciler.model.ids import Region
+from reconciler.records.aws import Answer, is_ours
+
+PAGE_GROUPS: Final = 100
+"""Groups of one answer, and names of one question, at most. Source: Auto Scaling API reference,
+DescribeAutoScalingGroups, read 2026-11."""
+PAGE_INSTANCES: Final = 1000
+MEMBERS_MAX: Final = 50
+"""Ids of one DescribeAutoScalingInstances."""
+ACTIVITIES: Final = 50
+"""The newest of a group: enough to tell why it does not grow."""
+TROUBLED_MAX: Final = 10
+"""Groups whose activities are asked for one by one; with more the region's are read."""
+ACTIVITY_PAGES_MAX: Final = 5
+
+
+class GroupsReader:
+    """Reads one region: groups, their instances, and what is wrong with those in trouble.
+
+    Args:
+        clients: boto3 clients.
+        region: Which.
+        cluster: The name that tags carry.
+        named: Groups that are ours whatever their tags say.
+        now: The wall clock.
+        details: What is known of templates and node groups; None: nothing is asked about them.
+    """
+
+    def __init__(
+        self,
+        clients: Clients,
+        region: Region,
+        cluster: str,
+        named: frozenset[str],
+        now: Callable[[], datetime],
+        details: GroupDetails | None = None,
+    ) -> None:
+        self._clients = clients
+        self._region = region
+        self._cluster = cluster
+        self._named = named
+        self._now = now
+        self._details = details
+
+    def all(self) -> Known:
+        """Every group of ours and all of their instances."""
+        groups = {each["AutoScalingGroupName"]: each for each in self._tagged()}
+        for each in self.named(sorted(self._named - groups.keys())):
+            groups[each["AutoScalingGroupName"]] = each
+        return Known(groups=groups, reservations=self.instances_of(sorted(groups)))
+
+    def some(self, names: Sequence[str]) -> Known:
+        """The groups of these names that are still there, and their instances."""
+        groups = {each["AutoScalingGroupName"]: each for each in self.named(names)}
+        return Known(groups=groups, reservations=self.instances_of(names))
+
+    def named(self, names: Sequence[str]) -> list[Group]:
+        """The groups of these names that are ours."""
+        found: list[Group] = []
+        for chunk in chunks(names, PAGE_GROUPS):
+            found += self._groups({"AutoScalingGroupNames": chunk})
+        return [each for each in found if self._is_ours(each)]
+
+    def _tagged(self) -> list[Group]:
+        """Groups with a tag that may make them ours; values are compared afterwards."""
+        keys = [
+            "cluster",
+            f"kubernetes.io/cluster/{self._cluster}",
+            f"k8s.io/cluster-autoscaler/{self._cluster}",
+            "KubernetesCluster",
+        ]
+        found = self._groups({"Filters": [{"Name": "tag-key", "Values": keys}]})
+        return [each for each in found if self._is_ours(each)]
+
+    def _is_ours(self, group: Group) -> bool:
+        tags = {each["Key"]: each.get("Value", "") for each in group.get("Tags", ())}
+        return is_ours(group["AutoScalingGroupName"], tags, self._cluster, self._named)
+
+    def instances_of(self, names: Sequence[str]) -> Reservations:
+        """Instances that EC2 counts to these groups."""
+        found: Reservations = []
+        for chunk in chunks(names, IDS_MAX):
+            wanted = [{"Name": "tag:aws:autoscaling:groupName", "Values": chunk}]
+            found += self._reservations(wanted)
+        return found
+
+    def instances(self, ids: Sequence[str]) -> list[Answer]:
+        """The instances of these ids, and what their groups do with them."""
+        ids = sorted(set(ids))
+        found: list[Answer] = []
+        for chunk in chunks(ids, IDS_MAX):
+            wanted = [{"Name": "instance-id", "Values": chunk}]
+            found.append({"Reservations": self._reservations(wanted)})
+        for chunk in chunks(ids, MEMBERS_MAX):
+            with translated("describe_auto_scaling_instances", changing=False):
+                answer = self._auto_scaling.describe_auto_scaling_instances(InstanceIds=chunk)
+            found.append({"AutoScalingInstances": answer.get("AutoScalingInstances", [])})
+        return found
+
+    def answers(self, known: Known) -> list[Answer]:
+        """What is known as answers, with the details that planning needs of these groups."""
+        groups = list(known.groups.values())
+        found: list[Answer] = [
+            {"AutoScalingGroups": groups},
+            {"Reservations": known.reservations},
+        ]
+        if self._details is not None:
+            found += self._details.answers(self._clients, self._region, groups)
+        found += self._activities([name for name, each in known.groups.items() if _is_short(each)])
+        found += self._refreshes(groups)
+        return found
+
+    def _activities(self, names: Sequence[str]) -> Iterator[Answer]:
+        """Of groups that hold less than they should: what was tried in the last hour."""
+        asked = [[name] for name in names] if len(names) <= TROUBLED_MAX else [[]]
+        for some in asked:
+            try:
+                yield {"Activities": self._activities_of(some)}
+            except (NotFound, Throttled, Forbidden, Refused):
+                continue  # it is gone, or is asked again soon, or may not be asked
+
+    def _activities_of(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        arguments: dict[str, Any] = {"AutoScalingGroupName": names[0]} if names else {}
+        since = self._now() - HISTORY_AGE
+        found: list[dict[str, Any]] = []
+        with translated("describe_scaling_activities", changing=False):
+            for _ in range(1 if names else ACTIVITY_PAGES_MAX):
+                page: Any = self._auto_scaling.describe_scaling_activities(
+                    MaxRecords=ACTIVITIES if names else PAGE_GROUPS, **arguments
+                )
+                recent = [a for a in page.get("Activities", []) if a["StartTime"] >= since]
+                found += recent
+                if not page.get("NextToken") or len(recent) < len(page["Activities"]):
+                    break
+                arguments["NextToken"] = page["NextToken"]
+        return found
+
+    def _refreshes(self, groups: Iterable[Group]) -> Iterator[Answer]:
+        """Refreshes of groups that look as if one were under way: there is no list of them all."""
+        for group in groups:
+            if _may_be_refreshed(group):
+                yield from self.refreshes_of(group["AutoScalingGroupName"])
+
+    def refreshes_of(self, name: str) -> Iterator[Answer]:
+        """The newest instance refresh of a group; nothing without the right to ask."""
+        try:
+            with translated("describe_instance_refreshes", changing=False):
+                page = self._auto_scaling.describe_instance_refreshes(
+                    AutoScalingGroupName=name, MaxRecords=1
+                )
+        except (NotFound, Throttled, Forbidden, Refused):
+            return
+        yield {"InstanceRefreshes": page.get("InstanceRefreshes", [])}
+
+    def _groups(self, arguments: Mapping[str, Any]) -> list[Group]:
+        found: list[Group] = []
+        with translated("describe_auto_scaling_groups", changing=False):
+            pages: Any = self._auto_scaling.get_paginator("describe_auto_scaling_groups").paginate(
+                **arguments, PaginationConfig={"PageSize": PAGE_GROUPS}
+            )
+            for page in pages:
+                found += page.get("AutoScalingGroups", [])
+        return found
+
+    def _reservations(self, filters: Sequence[Mapping[str, Any]]) -> Reservations:
+        found: Reservations = []
+        with translated("describe_instances", changing=False):
+            ec2: Any = self._clients.ec2(self._region)
+            pages = ec2.get_paginator("describe_instances").paginate(
+                Filters=list(filters), PaginationConfig={"PageSize": PAGE_INSTANCES}
+            )
+            for page in pages:
+                found += page.get("Reservations", [])
+        return found
+
+    @property
+    def _auto_scaling(self) -> Any:
+        return self._clients.autoscaling(self._region)
+
+
+def _is_short(group: Group) -> bool:
+    """Whether it holds less than it should."""
+    states = [each.get("LifecycleState") for each in group.get("Instances", ())]
+    desired: int = group.get("DesiredCapacity", 0)
+    return states.count("InService") < desired
+
+
+def _may_be_refreshed(group: Group) -> bool:
+    """Whether instances come or go, or are of several versions of a launch template."""
+    instances = group.get("Instances", ())
+    moving = any(each.get("LifecycleState") not in {"InService", "Standby"} for each in instances)
+    versions = {(each.get("LaunchTemplate") or {}).get("Version") for each in instances}
+    return moving or len(versions) > 1

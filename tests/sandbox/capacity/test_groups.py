@@ -9,8 +9,8 @@ import boto3
 import pytest
 
 from reconciler.sandbox.stack import Sandbox
+from tests.sandbox.capacity.commands import reconciler
 from tests.sandbox.capacity.fleets import REGION, create_group
-from tests.sandbox.capacity.test_program import reconciler
 from tests.sandbox.capacity.world import CONFIG, Program, World
 from tests.waiting import until
 

@@ -1,11 +1,8 @@
 """The process itself: dry run, bad configs, ports, signals, its own commands beside it."""
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ from kubernetes import client
 
 from reconciler.sandbox.stack import Sandbox
 from tests.git_remote import git, make_remote
+from tests.sandbox.capacity.commands import reconciler
 from tests.sandbox.capacity.world import CONFIG, DEADLINE_SECONDS, Program, World
 from tests.slack_hook import slack_hook
 from tests.waiting import until
@@ -25,23 +23,6 @@ NOW = "2026-01-31T12:00:00Z"
 
 GRACE_SECONDS = 30
 """So long a kubelet waits before it kills; the program itself gives up a third of it earlier."""
-
-
-def reconciler(
-    sandbox: Sandbox, *arguments: str, code: int = 0
-) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end inside the sandbox."""
-    inherited = os.environ  # noqa: TID251 - a child inherits ours
-    done = subprocess.run(
-        [sys.executable, "-m", "reconciler", *arguments],
-        env={**inherited, **sandbox.environment()},
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
-    return done
 
 
 def versions(world: World) -> dict[str, str]:

@@ -32,10 +32,12 @@ from reconciler.planner.view import ClusterView
 
 BOUNCE_AFTER = timedelta(seconds=1800)
 """Kluster Fleet Manager's figure for `bounce_deployment_pods`."""
-EXAMINED_MIN = 50
+EXAMINED_MIN = 20
 EXAMINED_SHARE = 20
-"""Nodes whose moves one plan simulates: a twentieth of all, at least 50, or as many as may go at
-once. The others keep their timers and have their turn a minute later."""
+"""Nodes whose moves one plan simulates: a twentieth of all, at least 20, or as many as may go at
+once. The others keep their timers and have their turn ten seconds later. With 50 instead of 20 the
+benchmark `disturbance` evicts and costs the same and plans for half as long again."""
+TURN_SECONDS = 10
 EXAMINED_WHILE_BUYING = 10
 """Pods that wait for a launch come first: a plan that buys for them must not take long."""
 
@@ -162,7 +164,7 @@ def examined(context: DisruptionContext, candidates: list[Candidate]) -> list[Ca
     others = [c for c in candidates if not c.eligible(context.view.at)]
     first = able[: max(most // 2, most - len(others))]
     places = most - len(first)
-    turn = int(context.view.at.timestamp() // 60) * places % max(1, len(others))
+    turn = int(context.view.at.timestamp() // TURN_SECONDS) * places % max(1, len(others))
     in_turn = (c for c in [*others[turn:], *others[:turn]] if may_go_in_time(context, c))
     able = [*first, *islice(in_turn, places), *able[len(first) :]][:most]
     chosen = {c.node.name for c in able}

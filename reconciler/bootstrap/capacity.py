@@ -114,7 +114,9 @@ class Capacity:
         """What EC2 answered last."""
         self.board = StatusBoard(clock, __version__, self._is_synced, self._who_leads)
         self._metrics = Metrics(self.board, clock, __version__)
-        self.routes = Routes(self.board, self._metrics, access_of(source.config))
+        self.routes = Routes(
+            self.board, self._metrics, access_of(source.config), lambda: source.settings
+        )
         self.branch = FollowedBranch(source, self)
         self._config = ConfigFollower(
             source, clock, self.board, self._metrics, lambda: self.branch.faults

@@ -124,6 +124,8 @@ class FleetPlan:
     node left."""
     update: FleetUpdate | None = None
     """Its rolling update; None when it has none, or it is finished."""
+    node_usd_per_hour: float = 0.0
+    """What one new node of it costs; a usual price of its CPUs and memory where none is known."""
 
 
 DriftReason = Literal["launch-template-version", "instance-type", "subnet"]

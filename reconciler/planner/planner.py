@@ -242,6 +242,7 @@ def _fleet_plan(
         awaited=0 if status.unavailable else awaited,
         removal=removal_of(builder.view, status, kept),
         update=None if update is None else update.shown,
+        node_usd_per_hour=usd(builder.view.offers[status.key].nano_usd_per_hour),
     )
 
 

@@ -2,8 +2,8 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -11,11 +11,14 @@ from reconciler.gitops.live import LiveDrift
 from reconciler.gitops.status import ClusterProgress
 from reconciler.loops.describe import describe
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.model.actions import SetCapacity, TerminateInstance
 from reconciler.model.errors import ConfigError, ReconcilerError
+from reconciler.model.ids import Region
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.clock import Clock
+from reconciler.web.history import History
 
 RECENT_ACTIONS_MAX: Final = 100
 FAILING_SECONDS: Final = 900.0
@@ -51,6 +54,8 @@ class LeadershipView:
     """Identity of the last known holder of the Lease; empty: none, or unknown."""
     trouble: str = ""
     """Why this replica could not take part in the election last time."""
+    lost: bool = False
+    """It led before, since it was started, and does not any more."""
 
 
 ALONE: Final = LeadershipView(enabled=False, leads=True)
@@ -72,6 +77,11 @@ class View:
     started_at: datetime
     config: ConfigInForce = ConfigInForce()
     plan: Plan | None = None
+    snapshot: Snapshot | None = None
+    """What the plan was made from. Its objects are those of the caches, which live anyway."""
+    requested: Mapping[tuple[str, Region], int] = field(default_factory=dict)
+    """Targets as EC2 has them, by fleet and region: what the plan saw, and the changes of it that
+    EC2 has accepted."""
     last_cycle: CycleReport | None = None
     """Without snapshot and plan, which would keep a whole cluster in memory."""
     cycles: int = 0
@@ -116,6 +126,9 @@ class StatusBoard:
         self._leadership = leadership
         self._lock = threading.Lock()
         self._actions: deque[PastAction] = deque(maxlen=RECENT_ACTIONS_MAX)
+        self._has_led = False
+        self._led = False
+        self.history = History(clock.now)
         self._failing: dict[tuple[str, str], PastAction] = {}
         """By the action's name and subject."""
         self._started_seconds = clock.monotonic_seconds()
@@ -154,9 +167,33 @@ class StatusBoard:
         return self._synced() and self._view.plan is not None
 
     @property
+    def unready_because(self) -> str:
+        """What a program that is not ready waits for."""
+        if not self._synced():
+            return "caches are not synced"
+        error = self._view.last_cycle.error if self._view.last_cycle is not None else None
+        return "no plan was made yet" + (f": {error}" if error is not None else "")
+
+    @property
+    def now(self) -> datetime:
+        """The clock."""
+        return self._clock.now()
+
+    @property
     def leadership(self) -> LeadershipView:
         """Which of the replicas acts, now."""
-        return self._leadership()
+        view = self._leadership()
+        with self._lock:
+            changed, self._led = view.leads != self._led, view.leads
+            had_led, self._has_led = self._has_led, self._has_led or view.leads
+        if changed and view.enabled:
+            self._note_leadership(view)
+        return replace(view, lost=view.enabled and had_led and not view.leads)
+
+    def _note_leadership(self, view: LeadershipView) -> None:
+        what = "began to lead" if view.leads else "leads no longer"
+        because = view.trouble or f"current leader: {view.holder or 'unknown'}"
+        self.history.note("leadership", what, "this replica", because)
 
     def success_age_seconds(self) -> float:
         """Since the last cycle without an error; before the first, since the start."""
@@ -168,6 +205,8 @@ class StatusBoard:
         """A config came into force."""
         with self._lock:
             self._view = replace(self._view, config=config)
+        if config.file:
+            self.history.note("config", "config in force", config.file, config.commit)
 
     def config_refused(self, error: ReconcilerError) -> None:
         """The file on disk cannot be used; the last good one stays in force."""
@@ -177,6 +216,7 @@ class StatusBoard:
         with self._lock:
             config = replace(self._view.config, faults=faults)
             self._view = replace(self._view, config=config)
+        self.history.note("config", "config refused", config.file, faults[0])
 
     def second_loop_ended(
         self, text: str, progress: tuple[ClusterProgress, ...] | None = None
@@ -191,11 +231,18 @@ class StatusBoard:
         with self._lock:
             self._view = replace(self._view, drift=drift)
 
-    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
+    def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:
         """A plan was made and is about to be carried out."""
+        requested = {(fleet.fleet, fleet.region): fleet.current for fleet in plan.fleets}
         with self._lock:
             turned = self._clock.monotonic_seconds()
-            self._view = replace(self._view, plan=plan, turned_seconds=turned)
+            self._view = replace(
+                self._view,
+                plan=plan,
+                snapshot=snapshot,
+                requested=requested,
+                turned_seconds=turned,
+            )
 
     def action_ended(self, outcome: Outcome) -> None:
         """An action ended."""
@@ -203,8 +250,10 @@ class StatusBoard:
             past = PastAction(at=self._clock.now(), outcome=outcome)
             self._actions.append(past)
             turned = self._clock.monotonic_seconds()
-            self._view = replace(self._view, turned_seconds=turned)
+            requested = requested_after(self._view.requested, outcome)
+            self._view = replace(self._view, turned_seconds=turned, requested=requested)
             self._remember_failure(past)
+        self.history.ended(outcome)
 
     def _remember_failure(self, past: PastAction) -> None:
         """Keep an action that came to nothing until the same one succeeds. The lock is held."""
@@ -221,6 +270,9 @@ class StatusBoard:
     def cycle_ended(self, report: CycleReport) -> None:
         """A cycle ended, whatever came of it."""
         now = self._clock.monotonic_seconds()
+        if report.error is not None:
+            kind = type(report.error).__name__
+            self.history.note("trouble", "cycle failed", kind, str(report.error))
         with self._lock:
             view = replace(
                 self._view,
@@ -237,3 +289,20 @@ class StatusBoard:
                 )
             else:
                 self._view = replace(view, errors_in_a_row=view.errors_in_a_row + 1)
+        if report.error is None and view.plan is not None:
+            self.history.sampled(view.plan, view.requested)
+
+
+def requested_after(
+    requested: Mapping[tuple[str, Region], int], outcome: Outcome
+) -> Mapping[tuple[str, Region], int]:
+    """Return the targets as EC2 has them after one more action."""
+    action = outcome.action
+    if outcome.kind != "applied" or not isinstance(action, SetCapacity | TerminateInstance):
+        return requested
+    place = (action.fleet, action.region)
+    if isinstance(action, SetCapacity):
+        return {**requested, place: action.to_capacity}
+    if action.decrement and place in requested:
+        return {**requested, place: max(0, requested[place] - 1)}
+    return requested

@@ -3,16 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from reconciler.model.errors import ReconcilerError, Throttled, UsageError
+from reconciler.planner.settings import PlannerSettings
+from reconciler.records.explanations import encode_explanations
 from reconciler.web.access import NO_RULES, AccessRules
 from reconciler.web.board import StatusBoard
 from reconciler.web.encoded_plan import EncodedPlan
+from reconciler.web.explaining import ASKED_MAX, Explainer, Question
+from reconciler.web.listing import query_of
 from reconciler.web.metrics import Metrics
-from reconciler.web.page import POLICY, page
+from reconciler.web.overview import Overviews, overview_json
+from reconciler.web.page import PageSource, page, policy
 from reconciler.web.status import status_json
 
 TEXT: Final = "text/plain; charset=utf-8"
@@ -27,7 +33,6 @@ _ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
-    "Content-Security-Policy": POLICY,
 }
 
 
@@ -45,7 +50,7 @@ class Answer:
         own = {"Content-Type": self.content_type, "Content-Length": str(len(self.body))}
         if self.status == 304:
             own = {}
-        return {**_ALWAYS, **own, **self.headers}
+        return {**_ALWAYS, "Content-Security-Policy": policy(), **own, **self.headers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,22 +70,30 @@ class Routes:
         board: What the program knows.
         metrics: What it counted.
         access: What a request must show.
+        settings: Those in force, for explanations; None: nothing is explained here.
     """
 
     def __init__(
-        self, board: StatusBoard, metrics: Metrics, access: AccessRules = NO_RULES
+        self,
+        board: StatusBoard,
+        metrics: Metrics,
+        access: AccessRules = NO_RULES,
+        settings: Callable[[], PlannerSettings] | None = None,
     ) -> None:
         self._board = board
         self._metrics = metrics
         self._access = access
         self._encoded = EncodedPlan()
-        self._routes: dict[str, Callable[[], Answer]] = {
+        self._overviews = Overviews()
+        self.explainer = Explainer(board, settings)
+        self._routes: dict[str, Callable[[str], Answer]] = {
             "/": self._page,
             "/healthz": self._healthz,
             "/readyz": self._readyz,
             "/metrics": self._scrape,
             "/api/status": self._status,
             "/api/plan": self._plan,
+            "/api/explain": self._explain,
         }
 
     def knows(self, target: str) -> bool:
@@ -107,38 +120,81 @@ class Routes:
         route = self._routes.get(path)
         if route is None:
             return Answer(status=404, body=b"not found\n")
-        answer = route()
+        answer = route(asked.target)
         tag = answer.headers.get("ETag")
         if tag is not None and tag in _tags(asked.if_none_match):
             return Answer(status=304, headers=answer.headers)
         return answer
 
-    def _page(self) -> Answer:
-        return Answer(body=page(status_json(self._board, self._encoded.summary)), content_type=HTML)
+    def _page(self, target: str) -> Answer:
+        overview = self._overviews.of(self._board.view)
+        source = PageSource(
+            board=self._board,
+            overview=overview,
+            remedies=self.explainer.remedies(overview.workloads),
+            now=self._board.now,
+        )
+        return Answer(body=page(source, query_of(target)), content_type=HTML)
 
-    def _healthz(self) -> Answer:
+    def _healthz(self, _target: str) -> Answer:
         return _verdict("alive", "the loop is stuck", good=self._board.is_alive())
 
-    def _readyz(self) -> Answer:
+    def _readyz(self, _target: str) -> Answer:
         role = "leader" if self._board.leadership.leads else "standby"
-        return _verdict(role, "caches are not synced", good=self._board.is_ready())
+        return _verdict(role, self._board.unready_because, good=self._board.is_ready())
 
-    def _scrape(self) -> Answer:
+    def _scrape(self, _target: str) -> Answer:
         return Answer(body=self._metrics.text(), content_type=CONTENT_TYPE_LATEST)
 
-    def _status(self) -> Answer:
+    def _status(self, _target: str) -> Answer:
+        view = self._board.view
+        overview = self._overviews.of(view)
+        remedies = self.explainer.remedies(overview.workloads)
+        document = status_json(
+            self._board, self._encoded.summary, overview_json(view, overview, remedies)
+        )
         options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        body = orjson.dumps(status_json(self._board, self._encoded.summary), option=options)
+        return Answer(body=orjson.dumps(document, option=options), content_type=JSON)
+
+    def _explain(self, target: str) -> Answer:
+        """`?pod=NS/NAME&node=NAME&fleet=NAME`, each as often as wanted."""
+        asked = _question(target)
+        if asked is None:
+            return _refused(400, f"name 1 to {ASKED_MAX} of pod=, node= and fleet=")
+        try:
+            body = encode_explanations(self.explainer.answer(asked))
+        except UsageError as error:
+            return _refused(404, str(error))
+        except Throttled as error:
+            return _refused(429, str(error))
+        except ReconcilerError as error:
+            return _refused(503, str(error))
         return Answer(body=body, content_type=JSON)
 
-    def _plan(self) -> Answer:
+    def _plan(self, _target: str) -> Answer:
         plan = self._board.view.plan
         if plan is None:
-            body = orjson.dumps({"error": "no plan yet"}, option=orjson.OPT_APPEND_NEWLINE)
-            return Answer(status=503, body=body, content_type=JSON)
+            return _refused(503, "no plan yet")
         body, tag = self._encoded.whole(plan)
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
         return Answer(body=body, content_type=JSON, headers=headers)
+
+
+def _question(target: str) -> Question | None:
+    """What a request asks to be explained; None when that is nothing, or too much."""
+    try:
+        pairs = parse_qsl(urlsplit(target).query, max_num_fields=ASKED_MAX)
+    except ValueError:
+        return None
+    named = {kind: tuple(v for k, v in pairs if k == kind) for kind in ("pod", "node", "fleet")}
+    if not any(named.values()):
+        return None
+    return Question(pods=named["pod"], nodes=named["node"], fleets=named["fleet"])
+
+
+def _refused(status: int, error: str) -> Answer:
+    body = orjson.dumps({"error": error}, option=orjson.OPT_APPEND_NEWLINE)
+    return Answer(status=status, body=body, content_type=JSON)
 
 
 def _verdict(good_text: str, bad_text: str, *, good: bool) -> Answer:

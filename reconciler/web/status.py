@@ -14,7 +14,7 @@ from reconciler.records.binding import binding_to_json
 from reconciler.records.plan import plan_to_json
 from reconciler.records.times import rfc3339
 from reconciler.web.board import PastAction, StatusBoard, View
-from reconciler.web.verdict import verdict_of
+from reconciler.web.verdict import Verdict, verdict_of
 
 Json = dict[str, Any]
 
@@ -23,22 +23,23 @@ LISTED_MAX = 200
 PROBLEMS_MAX = 20
 
 
-def status_json(board: StatusBoard, plan_json: Callable[[Plan], Json] | None = None) -> Json:
+def status_json(
+    board: StatusBoard,
+    plan_json: Callable[[Plan], Json] | None = None,
+    overview: Json | None = None,
+) -> Json:
     """The present state of the program.
 
     Args:
         board: What the program knows.
         plan_json: Makes the part about the plan, `plan_summary` or what remembers its answer.
+        overview: What `overview_json` made of the same plan.
     """
     view = board.view
     summarised = plan_json or plan_summary
-    verdict = verdict_of(board)
     return {
-        "verdict": {
-            "level": verdict.level,
-            "text": verdict.text,
-            "problems": list(verdict.problems[:PROBLEMS_MAX]),
-        },
+        "verdict": verdict_json(verdict_of(board)),
+        **(overview or {}),
         "version": view.version,
         "cluster": view.config.cluster,
         "regions": list(view.config.regions),
@@ -67,6 +68,16 @@ def status_json(board: StatusBoard, plan_json: Callable[[Plan], Json] | None = N
         "plan": None if view.plan is None else summarised(view.plan),
         "last_failed_action": None if view.last_failed is None else _past(view.last_failed),
         "actions": [_past(each) for each in view.actions],
+    }
+
+
+def verdict_json(verdict: Verdict) -> Json:
+    """The verdict: its first line, and everything that is wrong."""
+    return {
+        "level": verdict.level,
+        "text": verdict.text,
+        "problems": list(verdict.problems[:PROBLEMS_MAX]),
+        "causes": [asdict(cause) for cause in verdict.causes[:PROBLEMS_MAX]],
     }
 
 

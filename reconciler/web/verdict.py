@@ -1,20 +1,10 @@
-"""Whether the program does its work, in one word and the reasons for it."""
+"""Whether the program does its work: the first line of page, terminal and JSON."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
 
-from reconciler.loops.describe import describe
-from reconciler.web.board import PastAction, StatusBoard, View
-
-Level = Literal["ok", "starting", "degraded", "failing"]
-_TEXTS: Final[dict[Level, str]] = {
-    "ok": "working",
-    "starting": "starting: no cycle has succeeded yet",
-    "degraded": "working, with failures",
-    "failing": "not working",
-}
-STARTING_SECONDS: Final = 120.0
-"""So long may the first cycle take; afterwards its absence is a failure."""
+from reconciler.planner.text import counted_noun
+from reconciler.web.board import StatusBoard, View
+from reconciler.web.causes import RULES, Cause, Level, Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,48 +13,55 @@ class Verdict:
 
     level: Level
     text: str
-    problems: tuple[str, ...] = ()
+    """The first line."""
+    causes: tuple[Cause, ...] = ()
     """What is wrong, each with its cause, the worst first."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The causes, one line each."""
+        return tuple(each.text for each in self.causes)
 
 
 def verdict_of(board: StatusBoard) -> Verdict:
-    """The verdict on the program as the board shows it now."""
-    view = board.view
-    failing = tuple(_failing(board, view))
-    degraded = tuple(_degraded(view))
-    level: Level = "ok"
-    if failing:
-        level = "failing"
-    elif view.succeeded_at is None:
-        level = "starting"
-    elif degraded:
-        level = "degraded"
-    return Verdict(level=level, text=_TEXTS[level], problems=(*failing, *degraded))
+    """Return the verdict on the program as the board shows it now."""
+    seen = Seen(
+        view=board.view,
+        leadership=board.leadership,
+        alive=board.is_alive(),
+        success_age_seconds=board.success_age_seconds(),
+    )
+    causes = tuple(cause for rule in RULES for cause in rule(seen))
+    if causes:
+        # Sorting is stable: within one rank the order of the rules stays.
+        ordered = tuple(sorted(causes, key=_rank))
+        return Verdict(level=ordered[0].level, text=ordered[0].text, causes=ordered)
+    if seen.view.succeeded_at is None:
+        return Verdict(level="starting", text="Starting: no cycle has succeeded yet")
+    return Verdict(level="ok", text=_doing(seen.view))
 
 
-def _failing(board: StatusBoard, view: View) -> list[str]:
-    """What keeps the program from doing anything."""
-    problems = []
-    if not board.is_alive():
-        problems.append("the loop is stuck: no cycle began or ended lately")
-    error = view.last_cycle.error if view.last_cycle is not None else None
-    if error is not None and view.errors_in_a_row:
-        problems.append(f"the last {view.errors_in_a_row} cycles failed: {error}")
-    elif view.succeeded_at is None and board.success_age_seconds() > STARTING_SECONDS:
-        problems.append("no cycle has succeeded since the start")
-    return problems
+def _rank(cause: Cause) -> int:
+    """What keeps everything from being done, then what this replica is, then the rest."""
+    if cause.level == "failing":
+        return 0
+    if cause.kind in {"lease-lost", "not-leader"}:
+        return 1
+    return 3 if cause.level == "limited" else 2
 
 
-def _degraded(view: View) -> list[str]:
-    """What is done in part only."""
-    problems = [failed_action_text(each) for each in view.failing]
-    if view.config.faults:
-        problems.append(f"the config file is refused: {view.config.faults[0]}")
-    return problems
-
-
-def failed_action_text(past: PastAction) -> str:
-    """An action that came to nothing, with its cause."""
-    text = describe(past.outcome.action)
-    cause = past.outcome.detail or past.outcome.error or "no cause was given"
-    return f"{text.name} {text.subject} {past.outcome.kind}: {cause}"
+def _doing(view: View) -> str:
+    """What a program without trouble does, in one line."""
+    plan = view.plan
+    if plan is None:
+        return "Working"
+    waiting = sum(1 for each in plan.placements if each.moved_from is None)
+    launching = sum(fleet.launching for fleet in plan.fleets)
+    parts = []
+    if plan.unplaceable:
+        parts.append(f"no fleet can run {counted_noun(len(plan.unplaceable), 'pod')}")
+    if waiting:
+        parts.append(f"{counted_noun(waiting, 'pod')} will run on what is there or on its way")
+    if launching:
+        parts.append(f"{counted_noun(launching, 'node')} launching")
+    return "Working: " + (", ".join(parts) or "no pod waits")

@@ -82,14 +82,35 @@ def verdict_of(builder: PlanBuilder, made: Plan, node: Node) -> tuple[NodeVerdic
         return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
     if name in view.inventory.leaving:
         return "leaves", "instance-gone", "its instance is shutting down or gone"
-    leaving = [a for a in _actions(made, name) if _ends(a)]
-    if leaving:
-        return "leaves", leaving[0].policy, leaving[0].because
-    held = next((h for h in made.held if h.node == name), None)
-    if held is not None:
-        return "held", held.code, HELD.get(held.code, held.code)
-    kept = next((k for k in made.kept if k.node == name), None)
-    return _staying(builder, node) if kept is None else ("kept", kept.code, kept.detail)
+    told = NodeVerdicts(made).of(name)
+    return _staying(builder, node) if told is None else told
+
+
+class NodeVerdicts:
+    """What a plan itself says about nodes, for many of them at once.
+
+    Args:
+        made: The plan.
+    """
+
+    def __init__(self, made: Plan) -> None:
+        self._leaving: dict[NodeName, AnyAction] = {}
+        for action in made.actions:
+            if not isinstance(action, SetCapacity) and action.node is not None and _ends(action):
+                self._leaving.setdefault(action.node, action)
+        self._held = {each.node: each for each in reversed(made.held)}
+        self._kept = {each.node: each for each in reversed(made.kept)}
+
+    def of(self, name: NodeName) -> tuple[NodeVerdict, str, str] | None:
+        """The verdict, its code and the same in words; None when the plan says nothing."""
+        leaving = self._leaving.get(name)
+        if leaving is not None:
+            return "leaves", leaving.policy, leaving.because
+        held = self._held.get(name)
+        if held is not None:
+            return "held", held.code, HELD.get(held.code, held.code)
+        kept = self._kept.get(name)
+        return None if kept is None else ("kept", kept.code, kept.detail)
 
 
 def _ends(action: AnyAction) -> bool:

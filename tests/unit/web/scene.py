@@ -6,22 +6,51 @@ from types import TracebackType
 from typing import Any, Self
 
 from reconciler.adapters.memory import ManualClock
+from reconciler.gitops.live import LiveDrift
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
-from reconciler.model.cluster import Pod
+from reconciler.model.cluster import Node, Pod
 from reconciler.model.errors import ReconcilerError
 from reconciler.model.ids import FleetId, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
-from reconciler.model.plan import Cost, FleetPlan, Placement, Plan, Reason, Unplaceable
+from reconciler.model.plan import (
+    Cost,
+    FallbackNodes,
+    FleetPlan,
+    FleetUpdate,
+    HeadroomPlan,
+    Placement,
+    Plan,
+    Reason,
+    Unplaceable,
+)
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.ports.changes import Handled
 from reconciler.web.access import NO_RULES, AccessRules
-from reconciler.web.board import ConfigInForce, StatusBoard
+from reconciler.web.board import ALONE, ConfigInForce, StatusBoard
 from reconciler.web.metrics import Metrics
 from reconciler.web.routes import Routes
 from reconciler.web.server import WebServer
 from tests.builders import HOME
 
+MISSING = LiveDrift(fleet="primary-small", region=HOME, kind="fleet-missing", detail="not in EC2")
+UPDATE = FleetUpdate(
+    fleet="primary-small",
+    region=HOME,
+    version="8",
+    state="halted",
+    because="it never joined",
+    old=3,
+    new=0,
+)
+FALLBACK = FallbackNodes(
+    fleet="primary-steady",
+    region=HOME,
+    instead_of="primary-small",
+    nodes=2,
+    extra_hourly_usd=0.4,
+)
+HEADROOM = HeadroomPlan(sector="web", asked="2 nodes", pieces=2, missing=1, because="no money")
 COST = Cost(hourly_usd_before=0.5, hourly_usd_after=1.25, hourly_usd_lower_bound=1.0, gap=0.2)
 
 
@@ -31,7 +60,8 @@ class Scene:
     def __init__(self, access: AccessRules = NO_RULES) -> None:
         self.clock = ManualClock()
         self.synced = True
-        self.board = StatusBoard(self.clock, "1.2.3", lambda: self.synced)
+        self.leads = ALONE
+        self.board = StatusBoard(self.clock, "1.2.3", lambda: self.synced, lambda: self.leads)
         self.metrics = Metrics(self.board, self.clock, "1.2.3")
         config = ConfigInForce(file="sectors.yaml", cluster="analytics", regions=(HOME,))
         self.board.config_loaded(config)
@@ -70,6 +100,7 @@ class Scene:
         self,
         *outcomes: Outcome,
         pods: tuple[Pod, ...] = (),
+        nodes: tuple[Node, ...] = (),
         error: ReconcilerError | None = None,
         gathered_seconds: float = 0.0,
         handled: tuple[Handled, ...] = (),
@@ -80,8 +111,9 @@ class Scene:
             self._ended(CycleReport(number=1, error=error))
             return
         now = self.clock.now()
-        made = Plan(at=now, cluster="analytics", home_region=HOME, cost=COST, **plan)
-        snapshot = Snapshot(at=now, cluster=ClusterState(pods=pods))
+        plan = {"cost": COST} | plan
+        made = Plan(at=now, cluster="analytics", home_region=HOME, **plan)
+        snapshot = Snapshot(at=now, cluster=ClusterState(pods=pods, nodes=nodes))
         for reporter in (self.board, self.metrics):
             reporter.plan_made(snapshot, made)
         for outcome in outcomes:

@@ -51,5 +51,5 @@ def test_metric_and_status_say_who_leads() -> None:
 def test_page_says_why_a_replica_stands_by() -> None:
     """The first question of whoever looks at the wrong one of two."""
     assert b"leader (pod-1)" in ask(LEADER, "/").body
-    assert b"standby, the Lease is held by pod-2" in ask(STANDBY, "/").body
+    assert b"standby (current leader: pod-2)" in ask(STANDBY, "/").body
     assert b"no answer" in ask(CUT_OFF, "/").body

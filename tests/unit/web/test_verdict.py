@@ -1,11 +1,13 @@
 """The verdict: a program that changes nothing must not look healthy."""
 
+import html
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
-from reconciler.cli.status import _print
+from reconciler.cli.status_view import console, view_of
 from reconciler.model.errors import ConfigError, Problem, Unavailable
 from tests.unit.web.scene import Scene, fleet, raised
 
@@ -14,7 +16,19 @@ DENIED = replace(
     detail="ec2 ModifyFleet: not allowed: UnauthorizedOperation",
     error="Forbidden",
 )
-CAUSE = "set-capacity primary-small failed: ec2 ModifyFleet: not allowed: UnauthorizedOperation"
+CAUSE = (
+    "EC2 denies ModifyFleet: set-capacity primary-small failed: ec2 ModifyFleet: not allowed: "
+    "UnauthorizedOperation"
+)
+
+
+def lead_of(scene: Scene) -> tuple[str, str]:
+    """The page's first line, and the cause below it."""
+    body = html.unescape(scene.ask("/")[2])
+    lead = re.search(r'<p class="lead"><b>(.*?)</b>(.*?)</p>', body)
+    cause = re.search(r'<p class="cause">(.*?)</p>', body)
+    assert lead is not None
+    return f"{lead[1]} {lead[2]}", "" if cause is None else cause[1]
 
 
 def verdict(scene: Scene) -> tuple[str, list[str]]:
@@ -32,12 +46,12 @@ def test_denied_action_is_told_first_in_json_page_and_terminal(
         assert verdict(scene) == ("degraded", [CAUSE])
         status = json.loads(scene.ask("/api/status")[2])
         assert status["last_failed_action"]["detail"] == DENIED.detail
-        page = scene.ask("/")[2]
-        assert f'<p class="bad">working, with failures</p><ul><li>{CAUSE}</li></ul>' in page
-        _print(status)
-        lines = [x for x in capsys.readouterr().out.splitlines() if not x.startswith("cluster ")]
-        assert lines[:2] == ["status: working, with failures", f"  {CAUSE}"]
-        assert lines[2].startswith("last failed action: ")
+        headline, detail = CAUSE.split(": ", 1)
+        assert lead_of(scene) == (f"! Degraded {headline}", detail)
+        console().print(view_of(status))
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == f"DEGRADED: {CAUSE}"
+        assert any(line.startswith("last failed action: ") for line in lines)
 
 
 def test_failure_is_over_when_the_same_action_succeeds() -> None:
@@ -75,7 +89,10 @@ def test_cycles_that_fail_are_failing_with_their_cause() -> None:
         assert verdict(scene) == ("starting", [])
         scene.cycle(error=Unavailable("ec2", "no answer"))
         scene.cycle(error=Unavailable("ec2", "no answer"))
-        assert verdict(scene) == ("failing", ["the last 2 cycles failed: ec2: no answer"])
+        assert verdict(scene) == (
+            "failing",
+            ["EC2 does not answer: the last 2 cycles failed: ec2: no answer"],
+        )
         scene.cycle()
         assert verdict(scene) == ("ok", [])
 
@@ -84,9 +101,13 @@ def test_start_that_takes_too_long_is_failing() -> None:
     """A loop that hangs before its first cycle has no error to show."""
     with Scene() as scene:
         scene.clock.advance(150)
-        assert verdict(scene) == ("failing", ["no cycle has succeeded since the start"])
+        level, (problem,) = verdict(scene)
+        assert (level, problem.split(":")[0]) == (
+            "failing",
+            "No cycle has succeeded since the start",
+        )
         scene.clock.advance(600)
-        assert "the loop is stuck" in verdict(scene)[1][0]
+        assert "The loop is stuck" in verdict(scene)[1][0]
 
 
 def test_refused_config_is_part_of_the_verdict() -> None:
@@ -95,5 +116,5 @@ def test_refused_config_is_part_of_the_verdict() -> None:
     with Scene() as scene:
         scene.cycle()
         scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
-        shown = "the config file is refused: 3:5: config/type: 5 is no list"
+        shown = "Config refused: 3:5: config/type: 5 is no list"
         assert verdict(scene) == ("degraded", [shown])

@@ -1,0 +1,53 @@
+"""Codes of refusals and of nodes that stay, in words for people; codes are for programs."""
+
+from collections.abc import Mapping
+from typing import Final
+
+REFUSALS: Final[Mapping[str, str]] = {
+    "insufficient-cpu": "it asks for more CPU than a new node offers",
+    "insufficient-memory": "it asks for more memory than a new node offers",
+    "insufficient-pods": "a new node has no pod slot left for it",
+    "node-selector": "its nodeSelector matches no fleet's labels",
+    "node-affinity": "its required node affinity matches no fleet",
+    "taint": "it does not tolerate the fleets' taints",
+    "pod-affinity": "it must run beside pods that are not where it could run",
+    "pod-anti-affinity": "it must not run beside pods that are everywhere it could run",
+    "topology-spread": "its topology spread constraints allow no place",
+    "host-port": "its host port is taken on every node",
+    "volume-zone": "its volume is in a zone where no fleet launches",
+    "volume-limit": "it has more volumes than a node can attach",
+    "volume-binding": "its volume claim cannot be bound",
+    "volume-in-use": "its volume is in use by another pod",
+    "zone": "it needs a zone where no fleet launches",
+    "max-capacity": "the fleets that could run it are at max_capacity",
+    "max-cost": "another node would exceed max_hourly_usd",
+    "raise-limit": "raise_limits allows no more nodes for now",
+    "no-progress": "nodes that were bought for it did not help",
+    "no-sector": "it names a sector that the config does not have",
+    "fleet-unavailable": "EC2 cannot deliver nodes of the fleets that could run it",
+    "too-complex": "it asks for more than is planned for",
+    "over-work-budget": "its namespace has too many kinds of pending pods",
+}
+"""By unplaceable code, one clause each."""
+
+REMEDIES: Final[Mapping[str, str]] = {
+    "max-capacity": "raise max_capacity of one of these fleets",
+    "max-cost": "raise max_hourly_usd, or wait until other nodes are gone",
+    "raise-limit": "wait, or raise raise_limits",
+    "fleet-unavailable": "wait for the cool-off to end, or set spot_fallback",
+    "no-progress": "look at why these pods did not bind, then edit them or the fleet",
+    "no-sector": "use a sector that the config has",
+    "too-complex": "ask for less",
+    "over-work-budget": "use fewer different pod specs in this namespace",
+    "volume-in-use": "end the pod that uses its volume",
+}
+"""By code, what helps when no tested remedy is known."""
+
+
+def refusal_in_words(code: str) -> str:
+    """Return what a code means, as one clause."""
+    if code in REFUSALS:
+        return REFUSALS[code]
+    if code.startswith("insufficient-"):
+        return f"it asks for more {code.removeprefix('insufficient-')} than a new node offers"
+    return code

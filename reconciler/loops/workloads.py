@@ -1,0 +1,159 @@
+"""Pending pods by the workload that made them: ten thousand pods are a handful of answers.
+
+Here is only what a snapshot and its plan say; how it is shown is for others to decide.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import PodKey, Region
+from reconciler.model.plan import Placement, Plan, Reason
+from reconciler.model.snapshot import Snapshot
+
+HASH_LABEL: Final = "pod-template-hash"
+_RUN: Final = re.compile(r"-\d{8,}$")
+"""What a CronJob adds to its own name for each run: the minute it was due, as a number."""
+
+PendingState = Literal["unplaceable", "new-node", "launching", "existing-node"]
+"""What a pending pod waits for: nothing that will come, a node to be bought, one that is on its
+way, or kube-scheduler."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Workload:
+    """What made a pod: its controller, as people know it."""
+
+    namespace: str
+    kind: str
+    """`Deployment` and `CronJob` instead of the ReplicaSet and Job between them and the pod; `Pod`
+    for a pod without a controller."""
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """One reason of a workload's pods, with how many have it."""
+
+    code: str
+    detail: str
+    fleets: tuple[tuple[str, Region], ...]
+    """Fleets that say so, by name and region."""
+    pods: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Pending:
+    """The pending pods of one workload."""
+
+    workload: Workload
+    pods: int = 0
+    oldest_at: datetime | None = None
+    """When the oldest of them was created; None when no creation time is known."""
+    states: Counter[PendingState] = field(default_factory=Counter)
+    fleets: Counter[str] = field(default_factory=Counter)
+    """Pods that wait for a node of each fleet, launching or to be bought."""
+    example: PodKey | None = None
+    """One of its pods, an unplaceable one if there is one."""
+    refusals: tuple[Refusal, ...] = ()
+    """Why the unplaceable ones are that, what most pods have first."""
+
+    @property
+    def state(self) -> PendingState:
+        """The worst of its pods' states."""
+        order: tuple[PendingState, ...] = ("unplaceable", "new-node", "launching", "existing-node")
+        return next(each for each in order if self.states[each])
+
+
+def workload_of(pod: Pod) -> Workload:
+    """The workload that made a pod."""
+    owner = pod.owner
+    if owner is None:
+        return Workload(namespace=pod.key.namespace, kind="Pod", name=pod.key.name)
+    kind, name = owner.kind, owner.name
+    suffix = f"-{pod.labels[HASH_LABEL]}" if HASH_LABEL in pod.labels else ""
+    if kind == "ReplicaSet" and suffix and name.endswith(suffix):
+        kind, name = "Deployment", name.removesuffix(suffix)
+    elif kind == "Job" and _RUN.search(name):
+        kind, name = "CronJob", _RUN.sub("", name)
+    return Workload(namespace=pod.key.namespace, kind=kind, name=name)
+
+
+def pending_by_workload(snapshot: Snapshot, plan: Plan) -> tuple[Pending, ...]:
+    """Return the pending pods of the plan by workload: the worst first, then the most pods."""
+    waiting = {pod.key: pod for pod in snapshot.cluster.pods if pod.node_name is None}
+    found: dict[Workload, Pending] = {}
+    refused: dict[Workload, Counter[tuple[Reason, ...]]] = {}
+    for key, state, reasons, fleet in _pending(plan):
+        workload = _workload(key, waiting.get(key))
+        pending = found.setdefault(workload, Pending(workload=workload))
+        _count(pending, key, state, waiting.get(key))
+        if fleet is not None:
+            pending.fleets[fleet] += 1
+        if reasons:
+            refused.setdefault(workload, Counter())[reasons] += 1
+    for workload, counts in refused.items():
+        found[workload].refusals = _refusals(counts)
+    return tuple(sorted(found.values(), key=_urgency))
+
+
+def _pending(
+    plan: Plan,
+) -> Iterator[tuple[PodKey, PendingState, tuple[Reason, ...], str | None]]:
+    """Every pending pod with what it waits for, why it is refused, and whose node it gets."""
+    for unplaceable in plan.unplaceable:
+        yield unplaceable.pod, "unplaceable", unplaceable.reasons, None
+    for placement in plan.placements:
+        if placement.moved_from is None:
+            yield placement.pod, _state_of(placement), (), placement.fleet
+
+
+def _state_of(placement: Placement) -> PendingState:
+    if placement.new_node is not None:
+        return "new-node"
+    return "launching" if placement.launching is not None else "existing-node"
+
+
+def _workload(key: PodKey, pod: Pod | None) -> Workload:
+    if pod is None:  # gone since the plan was made
+        return Workload(namespace=key.namespace, kind="Pod", name=key.name)
+    return workload_of(pod)
+
+
+def _count(pending: Pending, key: PodKey, state: PendingState, pod: Pod | None) -> None:
+    if pending.example is None or (state == "unplaceable" and not pending.states[state]):
+        pending.example = key
+    pending.pods += 1
+    pending.states[state] += 1
+    created_at = None if pod is None else pod.created_at
+    if created_at is not None and (pending.oldest_at is None or created_at < pending.oldest_at):
+        pending.oldest_at = created_at
+
+
+def _refusals(counts: Counter[tuple[Reason, ...]]) -> tuple[Refusal, ...]:
+    """The reasons joined over fleets: six fleets that say the same are one line."""
+    pods: Counter[tuple[str, str]] = Counter()
+    fleets: dict[tuple[str, str], set[tuple[str, Region]]] = {}
+    for reasons, count in counts.items():
+        for said in {(each.code, each.detail) for each in reasons}:
+            pods[said] += count
+        for each in reasons:
+            named = fleets.setdefault((each.code, each.detail), set())
+            if each.fleet:
+                named.add((each.fleet, each.region))
+    ordered = sorted(pods, key=lambda said: (-pods[said], -len(fleets[said]), said))
+    return tuple(
+        Refusal(code=said[0], detail=said[1], fleets=tuple(sorted(fleets[said])), pods=pods[said])
+        for said in ordered
+    )
+
+
+def _urgency(pending: Pending) -> tuple[bool, int, Workload]:
+    return (not pending.states["unplaceable"], -pending.pods, pending.workload)

@@ -1,0 +1,335 @@
+"""What may be wrong with the running program, each with its cause and what to do about it.
+
+One rule per kind of trouble; `verdict.py` says which of them is told first.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from reconciler.loops.describe import describe
+from reconciler.model.actions import SetCapacity, TerminateInstance
+from reconciler.model.errors import (
+    Forbidden,
+    ObservationError,
+    OutcomeUnknown,
+    ReconcilerError,
+    Throttled,
+    Unavailable,
+)
+from reconciler.model.plan import Plan
+from reconciler.planner.clocks import SKEW_MAX
+from reconciler.planner.text import counted_noun
+from reconciler.web.board import LeadershipView, PastAction, View
+
+Level = Literal["ok", "starting", "standby", "limited", "degraded", "failing"]
+"""`limited`: the program works, and pods wait for what EC2 or the config does not give."""
+CauseKind = Literal[
+    "loop-stuck",
+    "api-server-unreachable",
+    "ec2-denied",
+    "ec2-silent",
+    "cycle-failed",
+    "no-success",
+    "wrong-cluster",
+    "clock-wrong",
+    "lease-lost",
+    "not-leader",
+    "action-failed",
+    "config-refused",
+    "no-capacity",
+    "budget-too-tight",
+]
+STARTING_SECONDS: Final = 120.0
+"""So long may the first cycle take; afterwards its absence is a failure."""
+BUDGET_CODES: Final = frozenset({"max-cost", "max-capacity", "raise-limit"})
+"""Limits of the config that keep pods waiting."""
+LIMIT_KEYS: Final = {
+    "max-cost": "max_hourly_usd",
+    "max-capacity": "max_capacity",
+    "raise-limit": "raise_limits",
+}
+FLEETS_NAMED: Final = 3
+POLICY_REMEDY: Final = "compare the role's policy with the one of terraform/reconciler"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One thing that is wrong."""
+
+    kind: CauseKind
+    level: Level
+    headline: str
+    """A few words that fit into a first line."""
+    detail: str
+    """The cause as the other side told it."""
+    remedy: str = ""
+    """What to do; empty when nothing sensible can be said."""
+
+    @property
+    def text(self) -> str:
+        """Headline and detail in one line."""
+        return f"{self.headline}: {self.detail}" if self.detail else self.headline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the rules look at: all of one moment."""
+
+    view: View
+    leadership: LeadershipView
+    alive: bool
+    success_age_seconds: float
+
+
+Rule = Callable[[Seen], Iterator[Cause]]
+
+
+def _stuck(seen: Seen) -> Iterator[Cause]:
+    if not seen.alive:
+        yield Cause(
+            kind="loop-stuck",
+            level="failing",
+            headline="The loop is stuck",
+            detail="no cycle began or ended lately",
+            remedy="the liveness probe restarts it; keep the log of this container",
+        )
+
+
+def _cycles(seen: Seen) -> Iterator[Cause]:
+    """Cycles that fail: which side does not answer, or says no."""
+    view = seen.view
+    error = view.last_cycle.error if view.last_cycle is not None else None
+    if error is not None and view.errors_in_a_row:
+        yield _of_cycle_error(error, view.errors_in_a_row)
+    elif view.succeeded_at is None and seen.success_age_seconds > STARTING_SECONDS:
+        yield Cause(
+            kind="no-success",
+            level="failing",
+            headline="No cycle has succeeded since the start",
+            detail="neither the API server nor EC2 has answered in full",
+            remedy="look at the log for what it waits for",
+        )
+
+
+def _of_cycle_error(error: ReconcilerError, times: int) -> Cause:
+    count = "last cycle" if times == 1 else f"last {times} cycles"
+    detail = f"the {count} failed: {error}"
+    if isinstance(error, ObservationError):
+        denied = any(f" {status} " in detail for status in (401, 403))
+        return Cause(
+            kind="api-server-unreachable",
+            level="failing",
+            headline="API server denies lists" if denied else "API server unreachable",
+            detail=detail,
+            remedy="nothing is changed until it answers; running nodes stay as they are",
+        )
+    if isinstance(error, Forbidden):
+        return Cause(
+            kind="ec2-denied",
+            level="failing",
+            headline=f"EC2 denies {api_call(error.where)}",
+            detail=detail,
+            remedy=POLICY_REMEDY,
+        )
+    silent = isinstance(error, Unavailable | Throttled | OutcomeUnknown)
+    return Cause(
+        kind="ec2-silent" if silent else "cycle-failed",
+        level="failing",
+        headline="EC2 does not answer" if silent else "Cycles fail",
+        detail=detail,
+        remedy="nothing is bought or removed until cycles succeed again",
+    )
+
+
+def _wrong_place(seen: Seen) -> Iterator[Cause]:
+    plan = seen.view.plan
+    if plan is None:
+        return
+    if plan.binding.contradicted:
+        yield Cause(
+            kind="wrong-cluster",
+            level="failing",
+            headline="Not proven that this cluster runs the fleets' instances",
+            detail=plan.binding.because,
+            remedy="check kube-context and config; nothing is removed meanwhile",
+        )
+    if abs(plan.clock_skew_seconds) > SKEW_MAX.total_seconds():
+        yield Cause(
+            kind="clock-wrong",
+            level="degraded",
+            headline="This machine's clock is wrong",
+            detail=f"it is {plan.clock_skew_seconds} s ahead of EC2's and the API server's",
+            remedy="mend time synchronisation; nothing is removed meanwhile",
+        )
+
+
+def _election(seen: Seen) -> Iterator[Cause]:
+    """A replica that does not act, and why."""
+    ours = seen.leadership
+    if not ours.enabled or ours.leads or seen.view.config.dry_run:
+        return
+    known = f"current leader: {ours.holder or 'unknown'}"
+    detail = f"{ours.trouble}; {known}" if ours.trouble else known
+    if ours.lost:
+        yield Cause(
+            kind="lease-lost",
+            level="degraded",
+            headline="Lease lost",
+            detail=detail,
+            remedy="this replica changes nothing until it leads again",
+        )
+    else:
+        yield Cause(
+            kind="not-leader",
+            level="degraded" if ours.trouble else "standby",
+            headline="Not the leader",
+            detail=detail,
+            remedy="this replica watches and takes over when the leader stops",
+        )
+
+
+def _failed_actions(seen: Seen) -> Iterator[Cause]:
+    for past in seen.view.failing:
+        yield cause_of_failure(past)
+
+
+def cause_of_failure(past: PastAction) -> Cause:
+    """Return an action that came to nothing, as a cause."""
+    outcome = past.outcome
+    text = describe(outcome.action)
+    detail = failed_action_text(past)
+    cloud = isinstance(outcome.action, SetCapacity | TerminateInstance)
+    if outcome.error == Forbidden.__name__:
+        side = "EC2" if cloud else "The API server"
+        return Cause(
+            kind="ec2-denied" if cloud else "action-failed",
+            level="degraded",
+            headline=f"{side} denies {CALLS.get(text.name, text.name)}",
+            detail=detail,
+            remedy=POLICY_REMEDY if cloud else "compare the ClusterRole with `reconciler manifest`",
+        )
+    if outcome.error == "InsufficientCapacity":
+        return Cause(
+            kind="no-capacity",
+            level="degraded",
+            headline="EC2 has no capacity",
+            detail=detail,
+            remedy="the fleet is asked again after its cool-off; more sizes or zones help",
+        )
+    return Cause(
+        kind="action-failed", level="degraded", headline=f"{text.name} fails", detail=detail
+    )
+
+
+CALLS: Final = {
+    "set-capacity": "ModifyFleet",
+    "terminate-instance": "TerminateInstances",
+    "evict-pod": "pod evictions",
+    "delete-pod": "pod deletions",
+    "taint-node": "node taints",
+    "untaint-node": "node taints",
+    "annotate-node": "node annotations",
+    "delete-node": "node deletions",
+}
+"""What an action asks of the other side, in that side's words."""
+
+
+def failed_action_text(past: PastAction) -> str:
+    """An action that came to nothing, with its cause."""
+    text = describe(past.outcome.action)
+    cause = past.outcome.detail or past.outcome.error or "no cause was given"
+    return f"{text.name} {text.subject} {past.outcome.kind}: {cause}"
+
+
+def api_call(where: str) -> str:
+    """Return the name of an AWS call as AWS writes it, from the place of an error."""
+    first = where.split(maxsplit=1)[0] if where else "a call"
+    if "_" not in first:
+        return first
+    return "".join(part.capitalize() for part in first.split("_"))
+
+
+def _config(seen: Seen) -> Iterator[Cause]:
+    faults = seen.view.config.faults
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        yield Cause(
+            kind="config-refused",
+            level="degraded",
+            headline="Config refused",
+            detail=faults[0] + more,
+            remedy="the last valid config stays in force; `reconciler validate` lists every fault",
+        )
+
+
+def _silent_regions(seen: Seen) -> Iterator[Cause]:
+    plan, snapshot = seen.view.plan, seen.view.snapshot
+    silent = snapshot.cloud.silent if snapshot is not None and snapshot.cloud is not None else ()
+    if plan is not None and silent:
+        regions = ", ".join(sorted(silent))
+        yield Cause(
+            kind="ec2-silent",
+            level="degraded",
+            headline=f"EC2 does not answer in {regions}",
+            detail="fleets there are asked for nothing and no node of them is removed",
+        )
+
+
+def _capacity(seen: Seen) -> Iterator[Cause]:
+    """Fleets that EC2 cannot fill while pods wait for them."""
+    plan = seen.view.plan
+    if plan is None:
+        return
+    waiting = _waiting_for(plan, frozenset({"fleet-unavailable"}))
+    short = [f for f in plan.fleets if f.unavailable and f.state not in {"missing", "unknown"}]
+    if not waiting or not short:
+        return
+    named = "; ".join(f"{f.fleet}: {f.unavailable}" for f in short[:FLEETS_NAMED])
+    more = f" (and {len(short) - FLEETS_NAMED} more fleets)" if len(short) > FLEETS_NAMED else ""
+    yield Cause(
+        kind="no-capacity",
+        level="limited",
+        headline=f"No capacity for {counted_noun(waiting, 'pod')}",
+        detail=named + more,
+        remedy="add instance types, sizes or zones, or set spot_fallback: on-demand",
+    )
+
+
+def _budget(seen: Seen) -> Iterator[Cause]:
+    """Pods that wait because a limit of the config is reached."""
+    plan = seen.view.plan
+    waiting = 0 if plan is None else _waiting_for(plan, BUDGET_CODES)
+    if plan is None or not waiting:
+        return
+    found = [r for each in plan.unplaceable for r in each.reasons if r.code in BUDGET_CODES]
+    keys = sorted({LIMIT_KEYS[reason.code] for reason in found})
+    first = found[0]
+    where = f"{first.fleet}: " if first.fleet else ""
+    what = "Limit reached" if keys == ["max_capacity"] else "Budget too tight"
+    yield Cause(
+        kind="budget-too-tight",
+        level="limited",
+        headline=f"{what} for {counted_noun(waiting, 'pod')}",
+        detail=f"{where}{first.detail}",
+        remedy=f"raise {' or '.join(keys)}, or wait until other nodes are gone",
+    )
+
+
+def _waiting_for(plan: Plan, codes: frozenset[str]) -> int:
+    """Unplaceable pods that one of these codes keeps waiting."""
+    return sum(1 for each in plan.unplaceable if any(r.code in codes for r in each.reasons))
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _stuck,
+    _cycles,
+    _wrong_place,
+    _election,
+    _failed_actions,
+    _silent_regions,
+    _config,
+    _capacity,
+    _budget,
+)
+"""Within one level, causes stand in this order."""

@@ -1,0 +1,149 @@
+"""Explanations of the running loop's last plan, for the page and for `reconciler explain`.
+
+An explanation plans once more, on copies: so one is made at a time, and what was found for a
+workload is kept until its reasons change.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from reconciler.loops.workloads import Pending, Workload
+from reconciler.model.errors import ReconcilerError, Throttled, Unavailable
+from reconciler.model.ids import Region
+from reconciler.planner.explain.answers import Changes, Explanations
+from reconciler.planner.explain.explain import explain
+from reconciler.planner.settings import PlannerSettings
+from reconciler.records.garbage import garbage_collection_paused
+from reconciler.telemetry import events
+from reconciler.web.board import StatusBoard, View
+
+WORKLOADS_AT_ONCE: Final = 20
+REMEDIES_MAX: Final = 1_000
+PLAN_SECONDS_MAX: Final = 2.0
+"""Where a plan takes longer, remedies are not looked for unasked: the loop needs the CPU."""
+WAIT_SECONDS: Final = 10.0
+"""So long a question waits for the one before it."""
+ASKED_MAX: Final = 50
+"""Names in one question."""
+
+_Key = tuple[Workload, tuple[tuple[str, tuple[tuple[str, Region], ...]], ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Names that are to be explained."""
+
+    pods: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    fleets: tuple[str, ...] = ()
+
+
+class Explainer:
+    """Answers questions about the board's last plan; any thread may ask.
+
+    Args:
+        board: Has the plan and what it was made from.
+        settings: The settings in force; None: nothing can be explained here.
+    """
+
+    def __init__(
+        self, board: StatusBoard, settings: Callable[[], PlannerSettings] | None = None
+    ) -> None:
+        self._board = board
+        self._settings = settings
+        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
+        self._remedies: OrderedDict[_Key, Changes] = OrderedDict()
+        self._worker: threading.Thread | None = None
+
+    def answer(self, asked: Question) -> Explanations:
+        """Return the answers, from the last plan.
+
+        Raises:
+            UsageError: There is no such pod, node or fleet.
+            Unavailable: There is no plan yet.
+            Throttled: Others ask, too.
+        """
+        if not self._one_at_a_time.acquire(timeout=WAIT_SECONDS):
+            raise Throttled("/api/explain", "another explanation is being made")
+        try:
+            return self._explained(self._board.view, asked)
+        finally:
+            self._one_at_a_time.release()
+
+    def remedies(self, pending: Iterable[Pending]) -> dict[Workload, Changes]:
+        """Return what is known to help workloads, and look for the rest in the background.
+
+        An empty change says that nothing that was tried would help.
+        """
+        wanted = [each for each in pending if each.refusals]
+        with self._lock:
+            known = {
+                each.workload: self._remedies[_key(each)]
+                for each in wanted
+                if _key(each) in self._remedies
+            }
+            missing = [each for each in wanted if each.workload not in known][:WORKLOADS_AT_ONCE]
+            if missing and self._worker is None and self._may_look():
+                self._worker = threading.Thread(
+                    target=self._look, args=(missing,), name="remedies", daemon=True
+                )
+                self._worker.start()
+        return known
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the search in the background, if there is one."""
+        worker = self._worker
+        if worker is not None:
+            worker.join(seconds)
+
+    def _may_look(self) -> bool:
+        cycle = self._board.view.last_cycle
+        return self._settings is not None and (
+            cycle is None or cycle.plan_seconds <= PLAN_SECONDS_MAX
+        )
+
+    def _look(self, missing: Sequence[Pending]) -> None:
+        try:
+            found = self._changes_for([each for each in missing if each.example is not None])
+            with self._lock:
+                self._remedies.update(found)
+                while len(self._remedies) > REMEDIES_MAX:
+                    self._remedies.popitem(last=False)
+        except ReconcilerError:
+            pass  # the world moved on: the next page asks again
+        except Exception as error:  # noqa: BLE001 - a page without remedies is a page all the same
+            structlog.get_logger().error(events.REQUEST_FAILED, path="remedies", exc_info=error)
+        finally:
+            with self._lock:
+                self._worker = None
+
+    def _changes_for(self, missing: Sequence[Pending]) -> dict[_Key, Changes]:
+        """One plan for all of them."""
+        asked = Question(pods=tuple(str(each.example) for each in missing))
+        with self._one_at_a_time:
+            found = self._explained(self._board.view, asked).pods
+        return {_key(each): pod.change for each, pod in zip(missing, found, strict=True)}
+
+    def _explained(self, view: View, asked: Question) -> Explanations:
+        if view.plan is None or view.snapshot is None or self._settings is None:
+            raise Unavailable("/api/explain", "there is no plan yet")
+        with garbage_collection_paused():
+            return explain(
+                view.snapshot,
+                self._settings(),
+                view.plan,
+                pods=asked.pods,
+                nodes=asked.nodes,
+                fleets=asked.fleets,
+            )
+
+
+def _key(pending: Pending) -> _Key:
+    """Details have figures and times in them that change with each plan, codes do not."""
+    return pending.workload, tuple(sorted({(each.code, each.fleets) for each in pending.refusals}))

@@ -1,0 +1,185 @@
+"""The last day in bounded memory: what was decided, and the figures over time.
+
+Nothing of it outlives the process; recorded demand and Prometheus do.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+from reconciler.loops.describe import describe
+from reconciler.model.ids import Region
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+
+KEPT: Final = timedelta(hours=24)
+DECISIONS_MAX: Final = 5_000
+"""About 3 MB. A quieter cluster keeps its whole day, a busy one its last hours."""
+SAMPLE_EVERY: Final = timedelta(seconds=60)
+SAMPLES_MAX: Final = 1_441
+
+DecisionKind = Literal["buy", "remove", "move", "mark", "config", "trouble", "leadership"]
+KINDS: Final[tuple[DecisionKind, ...]] = (
+    "buy",
+    "remove",
+    "move",
+    "mark",
+    "config",
+    "trouble",
+    "leadership",
+)
+"""`buy`: a target goes up. `remove`: a target goes down, an instance or node ends. `move`: a pod is
+evicted. `mark`: a taint or an annotation."""
+_KINDS: Final[dict[str, DecisionKind]] = {
+    "terminate-instance": "remove",
+    "delete-node": "remove",
+    "evict-pod": "move",
+    "delete-pod": "move",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Something that was done, or came to nothing; equal ones in a row are one."""
+
+    at: datetime
+    """When it last happened."""
+    kind: DecisionKind
+    what: str
+    subject: str
+    outcome: str
+    """An outcome of an action, or empty."""
+    because: str
+    detail: str = ""
+    policy: str = ""
+    change: str = ""
+    """Before and after, in words."""
+    times: int = 1
+    since: datetime | None = None
+    """When it first happened; None when that was once."""
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether a filter for what went wrong shows it."""
+        return self.kind == "trouble" or self.outcome in {"failed", "unknown", "refused"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The figures at one moment."""
+
+    at: datetime
+    nodes_joined: int
+    nodes_requested: int
+    pods_pending: int
+    pods_unplaceable: int
+    usd_per_hour: float
+    """Of the targets that EC2 has accepted."""
+    usd_per_hour_bound: float
+    """What no plan for the same pods could cost less than."""
+
+
+class History:
+    """Keeps decisions and samples of the last day; any thread may read.
+
+    Args:
+        now: The clock.
+    """
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._decisions: deque[Decision] = deque(maxlen=DECISIONS_MAX)
+        self._samples: deque[Sample] = deque(maxlen=SAMPLES_MAX)
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Those of the last day, newest first."""
+        oldest = self._now() - KEPT
+        with self._lock:
+            return tuple(each for each in reversed(self._decisions) if each.at >= oldest)
+
+    @property
+    def samples(self) -> tuple[Sample, ...]:
+        """Those of the last day, oldest first."""
+        oldest = self._now() - KEPT
+        with self._lock:
+            return tuple(each for each in self._samples if each.at >= oldest)
+
+    def note(self, kind: DecisionKind, what: str, subject: str, because: str) -> None:
+        """Keep something that is no action: a config, an error, a change of leader."""
+        self._keep(
+            Decision(
+                at=self._now(), kind=kind, what=what, subject=subject, outcome="", because=because
+            )
+        )
+
+    def ended(self, outcome: Outcome) -> None:
+        """Keep an action that ended; what was done already is no news."""
+        if outcome.kind != "already-done":
+            self._keep(_of_action(outcome, self._now()))
+
+    def sampled(self, plan: Plan, requested: Mapping[tuple[str, Region], int]) -> None:
+        """Keep the figures after a cycle, one sample a minute.
+
+        Args:
+            plan: The cycle's.
+            requested: Targets as EC2 has them, by fleet and region.
+        """
+        now = self._now()
+        with self._lock:
+            last = self._samples[-1] if self._samples else None
+            if last is None or now - last.at >= SAMPLE_EVERY:
+                self._samples.append(_sample(plan, requested, now))
+
+    def _keep(self, decision: Decision) -> None:
+        with self._lock:
+            last = self._decisions[-1] if self._decisions else None
+            if last is not None and _is_repeated(last, decision):
+                self._decisions[-1] = replace(
+                    decision, times=last.times + 1, since=last.since or last.at
+                )
+            else:
+                self._decisions.append(decision)
+
+
+def _is_repeated(last: Decision, new: Decision) -> bool:
+    """Whether the newest line says the same again: an error that comes back each cycle."""
+    return new == replace(last, at=new.at, times=1, since=None)
+
+
+def _of_action(outcome: Outcome, at: datetime) -> Decision:
+    text = describe(outcome.action)
+    before, after = text.before, text.after
+    kind = _KINDS.get(text.name, "mark")
+    if isinstance(before, int) and isinstance(after, int):
+        kind = "buy" if after > before else "remove"
+    shown = [str(each) for each in (before, after) if each is not None]
+    return Decision(
+        at=at,
+        kind=kind,
+        what=text.name,
+        subject=text.subject,
+        outcome=outcome.kind,
+        because=outcome.action.because,
+        detail=outcome.detail,
+        policy=outcome.action.policy,
+        change=" → ".join(shown),
+    )
+
+
+def _sample(plan: Plan, requested: Mapping[tuple[str, Region], int], at: datetime) -> Sample:
+    pending = sum(1 for each in plan.placements if each.moved_from is None)
+    targets = [(requested.get((f.fleet, f.region), f.current), f) for f in plan.fleets]
+    return Sample(
+        at=at,
+        nodes_joined=sum(fleet.joined for fleet in plan.fleets),
+        nodes_requested=sum(target for target, _ in targets),
+        pods_pending=pending + len(plan.unplaceable),
+        pods_unplaceable=len(plan.unplaceable),
+        usd_per_hour=sum(target * fleet.node_usd_per_hour for target, fleet in targets),
+        usd_per_hour_bound=plan.cost.hourly_usd_lower_bound,
+    )

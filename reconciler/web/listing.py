@@ -1,0 +1,149 @@
+"""What a request asks of the page's long lists: filters and pages, all bounded."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, Generic, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from reconciler.loops.workloads import Pending
+from reconciler.web.history import KINDS, Decision
+from reconciler.web.nodes import NodeRow
+
+TEXT_MAX: Final = 300
+"""Characters of one text in a list: whoever names a pod or a label must not fill the page."""
+FIELDS_MAX: Final = 20
+FILTER_MAX: Final = 100
+PAGES_MAX: Final = 10_000
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """The parameters of a request; what is not known or not allowed is left out."""
+
+    pods: str = ""
+    """Text in a workload's name, state or reasons."""
+    nodes: str = ""
+    """Text in a node's name, fleet or reason."""
+    history: str = ""
+    """Text in a decision."""
+    kind: str = ""
+    """A kind of decision; `failed` for those that came to nothing."""
+    workload_page: int = 1
+    node_page: int = 1
+    decision_page: int = 1
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nothing is filtered and the first pages are shown."""
+        return self == Query()
+
+    def link(self, anchor: str, **changed: str | int) -> str:
+        """Return the address of the page with some parameters changed."""
+        asked = {f.name: getattr(self, f.name) for f in fields(self)} | changed
+        given = {name: value for name, value in asked.items() if value not in ("", 1)}
+        return f"?{urlencode(given)}#{anchor}"
+
+
+def query_of(target: str) -> Query:
+    """Return the parameters of a request target."""
+    try:
+        pairs = parse_qsl(urlsplit(target).query, max_num_fields=FIELDS_MAX)
+    except ValueError:
+        return Query()
+    given = dict(pairs)
+    kind = given.get("kind", "")
+    return Query(
+        pods=given.get("pods", "")[:FILTER_MAX],
+        nodes=given.get("nodes", "")[:FILTER_MAX],
+        history=given.get("history", "")[:FILTER_MAX],
+        kind=kind if kind in {*KINDS, "failed"} else "",
+        workload_page=_number(given.get("workload_page", "")),
+        node_page=_number(given.get("node_page", "")),
+        decision_page=_number(given.get("decision_page", "")),
+    )
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5):
+        return 1
+    return min(max(1, int(text)), PAGES_MAX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[Row]):
+    """Some rows of a list, and where they are in it."""
+
+    rows: Sequence[Row]
+    number: int
+    pages: int
+    total: int
+    first: int
+    """Counted from 1; 0 when there is none."""
+    last: int
+
+
+def page_of(rows: Sequence[Row], number: int, size: int) -> Page[Row]:
+    """Return one page of a list; the last one when there are not so many."""
+    pages = max(1, -(-len(rows) // size))
+    number = min(number, pages)
+    begin = (number - 1) * size
+    shown = rows[begin : begin + size]
+    return Page(
+        rows=shown,
+        number=number,
+        pages=pages,
+        total=len(rows),
+        first=begin + 1 if shown else 0,
+        last=begin + len(shown),
+    )
+
+
+def shown_workloads(found: Sequence[Pending], query: Query) -> Sequence[Pending]:
+    """Return the workloads that the filter lets through."""
+    return _matching(
+        found,
+        query.pods,
+        lambda each: f"{each.workload} {each.state} {' '.join(r.code for r in each.refusals)}",
+    )
+
+
+def shown_nodes(found: Sequence[NodeRow], query: Query) -> Sequence[NodeRow]:
+    """Return the nodes that the filter lets through."""
+    return _matching(
+        found,
+        query.nodes,
+        lambda row: f"{row.name} {row.fleet} {row.verdict} {row.code} {row.because}",
+    )
+
+
+def shown_decisions(found: Sequence[Decision], query: Query) -> Sequence[Decision]:
+    """Return the decisions that the filters let through."""
+    if query.kind == "failed":
+        found = [each for each in found if each.is_trouble]
+    elif query.kind:
+        found = [each for each in found if each.kind == query.kind]
+    return _matching(
+        found,
+        query.history,
+        _words_of,
+    )
+
+
+def _words_of(decision: Decision) -> str:
+    parts = (decision.what, decision.subject, decision.policy, decision.outcome)
+    return " ".join((*parts, decision.because, decision.detail))
+
+
+def _matching(rows: Sequence[Row], text: str, words: Callable[[Row], str]) -> Sequence[Row]:
+    if not text:
+        return rows
+    wanted = text.casefold().split()
+    return [row for row in rows if all(each in words(row).casefold() for each in wanted)]
+
+
+def cut(text: object, most: int = TEXT_MAX) -> str:
+    """Return a text that is not longer than allowed, and says so when it was."""
+    whole = str(text)
+    return whole if len(whole) <= most else whole[: most - 1] + "…"

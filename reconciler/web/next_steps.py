@@ -1,0 +1,101 @@
+"""What happens next, and when: what the last plan, its memories and its timers say."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from reconciler.model.plan import FleetUpdate, Kept, Plan
+from reconciler.planner.text import counted_noun
+from reconciler.web.board import View
+
+TIMERS: Final = {
+    "idle-time": "removed when their idle time ends",
+    "unneeded-time": "removed when their unneeded time ends",
+    "grace-period": "removed when their grace period ends",
+    "max-empty-at-once": "removed in later batches of empty nodes",
+    "max-non-empty-at-once": "drained one after another",
+    "not-ready": "looked at again when they are Ready",
+}
+"""Codes of nodes that stay for now only, with what becomes of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """One thing that will happen unless something changes."""
+
+    at: datetime | None
+    """None: as soon as what it waits for is there."""
+    what: str
+    why: str
+
+
+def next_steps(view: View) -> tuple[NextStep, ...]:
+    """Return what comes next: what has a time first, in the order of time."""
+    plan = view.plan
+    if plan is None:
+        return ()
+    steps = [*_cool_offs(plan), *_launches(plan), *_timers(plan), *_long_ones(plan)]
+    steps.append(_next_plan(view, plan))
+    latest = datetime.max.replace(tzinfo=plan.at.tzinfo)
+    return tuple(sorted(steps, key=lambda step: (step.at is None, step.at or latest, step.what)))
+
+
+def _next_plan(view: View, plan: Plan) -> NextStep:
+    return NextStep(
+        at=plan.at + timedelta(seconds=view.config.sleep_seconds),
+        what="the next plan at the latest",
+        why="a pod, node or notice that changes begins it at once",
+    )
+
+
+def _cool_offs(plan: Plan) -> Iterator[NextStep]:
+    for memory in plan.memories:
+        if memory.unavailable_until is not None and memory.unavailable_until > plan.at:
+            yield NextStep(
+                at=memory.unavailable_until,
+                what=f"{memory.fleet} in {memory.region} is asked for nodes again",
+                why=f"cool-off after {counted_noun(memory.failures, 'failure')}: {memory.reason}",
+            )
+
+
+def _launches(plan: Plan) -> Iterator[NextStep]:
+    for fleet in plan.fleets:
+        if fleet.launching and not fleet.unavailable:
+            what = f"{counted_noun(fleet.launching, 'node')} of {fleet.fleet} will join"
+            yield NextStep(at=None, what=what, why="EC2 has them, or owes them")
+
+
+def _timers(plan: Plan) -> Iterator[NextStep]:
+    counts = Counter(each.code for each in plan.kept if each.code in TIMERS)
+    first: dict[str, Kept] = {}
+    for each in plan.kept:
+        first.setdefault(each.code, each)
+    for code, count in sorted(counts.items()):
+        what = f"{counted_noun(count, 'node')} {TIMERS[code]}"
+        yield NextStep(at=None, what=what, why=f"{first[code].node}: {first[code].detail}")
+
+
+def _long_ones(plan: Plan) -> Iterator[NextStep]:
+    """Updates, removals, returns to spot, headroom that is missing."""
+    for fleet in plan.fleets:
+        if fleet.update is not None:
+            yield _update(fleet.update)
+        if fleet.removal:
+            yield NextStep(at=None, what=f"{fleet.fleet} is emptied and removed", why=fleet.removal)
+    for back in plan.fallbacks:
+        what = f"{counted_noun(back.nodes, 'node')} of {back.fleet} stand in for {back.instead_of}"
+        state = f"{back.going_back} go back to spot now" if back.going_back else "on-demand"
+        cost = f"{state}, {back.extra_hourly_usd:.2f} USD per hour more"
+        yield NextStep(at=None, what=what, why=f"{cost}; {back.waits}" if back.waits else cost)
+    for item in plan.headroom:
+        if item.missing:
+            what = f"headroom of {item.sector} ({item.asked}): {item.missing} of {item.pieces}"
+            yield NextStep(at=None, what=f"{what} missing", why=item.because)
+
+
+def _update(update: FleetUpdate) -> NextStep:
+    done = f"{update.new} of {update.old + update.new} nodes"
+    what = f"rolling update of {update.fleet} in {update.region} to version {update.version}"
+    return NextStep(at=None, what=f"{what}: {done}, {update.state}", why=update.because)

@@ -1,0 +1,106 @@
+"""Nodes as the page lists them: what is on each and why it is kept."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from reconciler.model.cluster import Node, Pod
+from reconciler.model.fleet import FLEET_TAG
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.disruption.drains.idleness import counted
+from reconciler.planner.explain.answers import NodeVerdict
+from reconciler.planner.explain.nodes import NodeVerdicts
+from reconciler.planner.text import counted_noun
+
+_ORDER: Final[tuple[NodeVerdict, ...]] = ("held", "leaves", "kept", "used", "foreign")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRow:
+    """One node."""
+
+    name: NodeName
+    fleet: str
+    """Empty for a node that no fleet of ours brought."""
+    created_at: datetime | None
+    ready: bool
+    verdict: NodeVerdict
+    code: str
+    because: str
+    pods: int
+    """Those that count: DaemonSets' and static pods left out."""
+    cpu_share: float | None
+    """Requested of allocatable, 0 to 1 and over; None when the node offers none."""
+    memory_share: float | None
+
+
+def node_rows(snapshot: Snapshot, plan: Plan) -> tuple[NodeRow, ...]:
+    """Return every node: those that are held or leave first, then by fleet and name."""
+    verdicts = NodeVerdicts(plan)
+    fleets = {fleet.fleet for fleet in plan.fleets}
+    promised = Counter(
+        each.node for each in plan.placements if each.node and each.moved_from is None
+    )
+    pods_on: dict[NodeName, list[Pod]] = {}
+    for pod in snapshot.cluster.pods:
+        if pod.node_name is not None and not pod.finished:
+            pods_on.setdefault(pod.node_name, []).append(pod)
+    rows = (
+        _row(node, pods_on.get(node.name, ()), verdicts, fleets, promised)
+        for node in snapshot.cluster.nodes
+    )
+    return tuple(sorted(rows, key=lambda row: (_ORDER.index(row.verdict), row.fleet, row.name)))
+
+
+def _row(
+    node: Node,
+    pods: Iterable[Pod],
+    verdicts: NodeVerdicts,
+    fleets: set[str],
+    promised: Mapping[NodeName, int],
+) -> NodeRow:
+    on_it = list(pods)
+    busy = counted(on_it)
+    fleet = node.labels.get(FLEET_TAG, "")
+    verdict, code, because = _standing(
+        verdicts, node, len(busy), promised.get(node.name, 0), ours=fleet in fleets
+    )
+    return NodeRow(
+        name=node.name,
+        fleet=fleet if fleet in fleets else "",
+        created_at=node.created_at,
+        ready=node.ready,
+        verdict=verdict,
+        code=code,
+        because=because,
+        pods=len(busy),
+        cpu_share=_share(node, on_it, "cpu"),
+        memory_share=_share(node, on_it, "memory"),
+    )
+
+
+def _standing(
+    verdicts: NodeVerdicts, node: Node, busy: int, promised: int, *, ours: bool
+) -> tuple[NodeVerdict, str, str]:
+    """What the plan says, else what is on the node; `explain node` knows more."""
+    told = verdicts.of(node.name)
+    if told is not None:
+        return told
+    if not ours:
+        return "foreign", "no-fleet", "no fleet of the config brought it: it is never touched"
+    if busy:
+        return "used", "has-pods", f"{counted_noun(busy, 'pod')} on it"
+    if promised:
+        return "used", "promised", f"{counted_noun(promised, 'pending pod')} will run on it"
+    return "kept", "not-a-candidate", "no policy wants it gone"
+
+
+def _share(node: Node, pods: Iterable[Pod], resource: str) -> float | None:
+    offered = node.allocatable.get(resource, 0)
+    if not offered:
+        return None
+    return sum(pod.spec.requests.get(resource, 0) for pod in pods) / offered

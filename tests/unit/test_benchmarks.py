@@ -1,11 +1,13 @@
 """The benchmarks measure what they say: their pods, their reference, their tables."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from reconciler.model.actions import EvictPod
 from reconciler.planner.planner import plan
-from tests.benchmarks import clusters, pods, reference
+from tests.benchmarks import clusters, pods, reference, rescheduling
 from tests.benchmarks.cases import CASES, Size
 from tests.benchmarks.measure import Measurement
 from tests.benchmarks.report import growth, percentile, section
@@ -38,6 +40,18 @@ def test_small_form_of_a_case_is_placed_whole(name: str) -> None:
     made = plan(snapshot, settings)
     assert len(made.placements) == 120
     assert reference.pods_per_second(snapshot, settings) > 0
+
+
+def test_rescheduling_benchmark_empties_a_node_and_evicts_what_is_old() -> None:
+    """Settings that find nothing to do would measure nothing."""
+    snapshot, settings = rescheduling.make(old=5, nodes=20)
+    for changed, evicted in (
+        ({}, 0),
+        ({"spot_rescheduler": rescheduling.SPOT}, 30),
+        ({"descheduler": rescheduling.DESCHEDULER}, 5),
+    ):
+        made = plan(snapshot, replace(settings, **changed))
+        assert sum(isinstance(action, EvictPod) for action in made.actions) == evicted
 
 
 def test_equal_specs_are_one_object() -> None:

@@ -1,13 +1,17 @@
 """What the spot rescheduler's drains go by: which nodes are meant, and under which terms."""
 
+from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final, Literal
 
 import numpy as np
 
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.counted import counts
+from reconciler.model.ids import NodeName
 from reconciler.model.plan import NodesByKind
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.disruption.drains.actions import terms_of
@@ -73,13 +77,18 @@ def nodes_by_kind(view: ClusterView) -> tuple[NodesByKind, ...]:
     if rules is None:
         return ()
     nodes = view.nodes.values()
+    pods: Counter[NodeName | None] = Counter()
+    for group in view.running:
+        if counts(group.pods[0]):
+            pods.update(map(attrgetter("node_name"), group.pods))
+    for name, stuck in view.stuck_terminating_on.items():
+        pods[name] -= len(counted(stuck))
     spot = [node for node in nodes if is_spot(node, rules)]
     on_demand = [node for node in nodes if is_on_demand(node, rules)]
-    return (_kind("on-demand", on_demand, view), _kind("spot", spot, view))
+    return (_kind("on-demand", on_demand, pods), _kind("spot", spot, pods))
 
 
 def _kind(
-    kind: Literal["on-demand", "spot"], nodes: Sequence[Node], view: ClusterView
+    kind: Literal["on-demand", "spot"], nodes: Sequence[Node], pods: Counter[NodeName | None]
 ) -> NodesByKind:
-    pods = sum(len(counted(view.pods_on.get(node.name, ()))) for node in nodes)
-    return NodesByKind(kind=kind, nodes=len(nodes), pods=pods)
+    return NodesByKind(kind=kind, nodes=len(nodes), pods=sum(pods[node.name] for node in nodes))

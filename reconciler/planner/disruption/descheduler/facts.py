@@ -1,14 +1,17 @@
 """What the policies of the descheduler read, and what they say."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 
 from reconciler.model.actions import PodPolicy
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import NodeName
 from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.kinds import with_zone_aliases
 from reconciler.planner.placement.simulation import Simulation
 from reconciler.planner.view import ClusterView
@@ -25,13 +28,24 @@ class Facts:
     """The nodes whose pods are looked at, by name: ours, Ready, and none that leaves."""
     pods_on: Mapping[NodeName, Sequence[Pod]]
     """Pods that run there or start, by name; DaemonSets' too."""
-    pods: Sequence[tuple[Node, Pod]]
-    """The pods of all nodes, without those of DaemonSets and those being deleted."""
+    replicas: Sequence[Sequence[Pod]]
+    """The pods of all nodes, without those of DaemonSets and those being deleted, in groups that
+    share namespace, spec, labels and phase."""
 
     @property
     def at(self) -> datetime:
         """The clock."""
         return self.view.at
+
+    def class_of(self, pod: Pod) -> PodClass:
+        """Return the class of a pod that runs."""
+        return self.view.table.of(pod, bound=True)
+
+    def classes(self, replicas: Sequence[Pod]) -> Iterable[tuple[PodClass, Sequence[Pod]]]:
+        """Return pods of one of `replicas` by class; only volumes may tell them apart."""
+        if not replicas[0].traits.volumes:
+            return ((self.class_of(replicas[0]), replicas),)
+        return self.view.table.grouped(replicas)
 
     def labels_by_node(self) -> Mapping[NodeName, Labels]:
         """Return the labels of the nodes, the names of the zone label that are missing added."""
@@ -52,6 +66,33 @@ class Proposal:
     """Whether kube-scheduler has to choose one of the better nodes; else it only has to exist."""
     balances: bool = False
     """Whether it is about where pods are and not about the pod: its node has to have settled."""
+
+
+def find_replicas(view: ClusterView, nodes: Iterable[Node]) -> list[Sequence[Pod]]:
+    """Return the pods of these nodes in groups of equals; see `Facts.replicas`.
+
+    Policies then ask once for hundreds of pods. Replicas share one object for their labels.
+    """
+    names = {node.name for node in nodes}
+    found: list[Sequence[Pod]] = []
+    for group in view.running:
+        traits = group.traits
+        if traits.daemon or traits.mirror or traits.deleting:
+            continue
+        pods = [pod for pod in group.pods if pod.node_name in names]
+        if len(set(map(id, map(attrgetter("labels"), pods)))) == 1:
+            found.append(pods)
+            continue
+        by_labels: defaultdict[int, list[Pod]] = defaultdict(list)
+        for pod in pods:
+            by_labels[id(pod.labels)].append(pod)
+        found += by_labels.values()
+    return found
+
+
+def by_first_name(pods: Sequence[Pod]) -> tuple[str, str]:
+    """Return what groups of pods of one namespace are ordered by."""
+    return pods[0].key.namespace, min(map(attrgetter("key.name"), pods))
 
 
 Proposals = Generator[Proposal, NodeName | None, None]

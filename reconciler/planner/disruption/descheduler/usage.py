@@ -1,10 +1,15 @@
 """What the pods of each node ask for, in percent of what the node offers."""
 
 from collections.abc import Collection, Mapping
+from itertools import repeat
+from operator import attrgetter
 
-from reconciler.model.cluster import Node, Pod
+import numpy as np
+
+from reconciler.model.cluster import Pod
 from reconciler.model.ids import NodeName, ResourceName
 from reconciler.planner.disruption.descheduler.facts import Facts
+from reconciler.planner.placement.arrays import BoolArray, FloatArray
 
 Percents = Mapping[str, float]
 """By resource."""
@@ -13,66 +18,97 @@ Percents = Mapping[str, float]
 class Usage:
     """Requests of all pods of the looked-at nodes, DaemonSets' included; moved pods are followed.
 
+    Arrays have a row for each node of the view, in its order.
+
     Args:
         facts: The cluster.
         resources: Those that thresholds name.
     """
 
     def __init__(self, facts: Facts, resources: Collection[str]) -> None:
+        view = facts.view
         self._names = tuple(ResourceName(name) for name in sorted(resources))
-        self._offers = {node.name: node.allocatable for node in facts.nodes}
-        self._used = {node.name: dict.fromkeys(self._names, 0) for node in facts.nodes}
+        self._row_of = view.row_of
+        shape = len(view.nodes), len(self._names)
+        self._offers = np.zeros(shape, dtype=np.int64)
+        self.looked_at = np.zeros(len(view.nodes), dtype=np.bool_)
+        """The rows of the looked-at nodes."""
         for node in facts.nodes:
-            for pod in facts.pods_on.get(node.name, ()):
-                self._add(node.name, pod, 1)
-
-    def _add(self, node: NodeName, pod: Pod, sign: int) -> None:
-        used = self._used[node]
-        for name in self._names:
-            used[name] += sign * pod.spec.requests.get(name, 0)
+            row = self._row_of[node.name]
+            self._offers[row] = [node.allocatable.get(name, 0) for name in self._names]
+            self.looked_at[row] = True
+        self._offered = self._offers > 0
+        self._used = _used(facts, self._names)
 
     def move(self, pod: Pod, node: NodeName, place: NodeName) -> None:
         """Count a pod at the node where it is expected."""
-        self._add(node, pod, -1)
-        if place in self._used:
-            self._add(place, pod, 1)
+        asked = self._asked(pod)
+        self._used[self._row_of[node]] -= asked
+        self._used[self._row_of[place]] += asked
 
-    def percents(self, node: NodeName, more: Pod | None = None) -> dict[str, float]:
-        """Return the percents of a node by resource that it offers, with one pod more if given."""
-        offers = self._offers[node]
-        added = more.spec.requests if more is not None else {}
-        return {
-            name: 100.0 * (self._used[node][name] + added.get(name, 0)) / offers[name]
-            for name in self._names
-            if offers.get(name, 0) > 0
-        }
+    def _asked(self, pod: Pod) -> list[int]:
+        return [pod.spec.requests.get(name, 0) for name in self._names]
 
-    def mean(self) -> dict[str, float]:
-        """Return the mean percents of the nodes that offer a resource."""
-        every = [self.percents(node) for node in self._used]
-        found: dict[str, float] = {}
-        for name in self._names:
-            values = [each[name] for each in every if name in each]
-            if values:
-                found[name] = sum(values) / len(values)
+    def _percents(self, more: Pod | None = None) -> FloatArray:
+        """The percents of all nodes, with one pod more on each if given; 0 of what none offers."""
+        used = self._used if more is None else self._used + self._asked(more)
+        offered = np.where(self._offered, self._offers, 1)
+        return np.asarray(np.where(self._offered, 100.0 * used / offered, 0.0))
+
+    def percents(self, node: NodeName) -> dict[str, float]:
+        """Return the percents of a node by resource that it offers."""
+        row = self._row_of[node]
+        values = zip(self._names, self._used[row], self._offers[row], strict=True)
+        return {name: 100.0 * float(used) / float(offer) for name, used, offer in values if offer}
+
+    def below(self, thresholds: Percents) -> BoolArray:
+        """Return the looked-at nodes that are below all thresholds, or at them."""
+        percents, found = self._percents(), self.looked_at.copy()
+        for name, most in thresholds.items():
+            found &= percents[:, self._names.index(ResourceName(name))] <= most
         return found
 
+    def above(self, thresholds: Percents, more: Pod | None = None) -> BoolArray:
+        """Return the looked-at nodes above any threshold, with one pod more on each if given."""
+        percents, found = self._percents(more), np.zeros_like(self.looked_at)
+        for name, most in thresholds.items():
+            found |= percents[:, self._names.index(ResourceName(name))] > most
+        return np.asarray(found & self.looked_at)
 
-def is_below(percents: Percents, thresholds: Percents) -> bool:
-    """Whether a node is below all thresholds, or at them."""
-    return all(percents.get(name, 0.0) <= most for name, most in thresholds.items())
+    def fullness(self) -> FloatArray:
+        """Return what nodes are ordered by: the percents of each added up."""
+        return np.asarray(self._percents().sum(axis=1))
+
+    def mean(self) -> dict[str, float]:
+        """Return the mean percents of the looked-at nodes that offer a resource."""
+        percents = self._percents()
+        offered = {name: self._offered[:, at] for at, name in enumerate(self._names)}
+        return {
+            name: float(percents[rows, at].mean())
+            for at, (name, rows) in enumerate(offered.items())
+            if rows.any()
+        }
 
 
-def is_above(percents: Percents, thresholds: Percents) -> bool:
-    """Whether a node is above any threshold."""
-    return any(percents.get(name, 0.0) > most for name, most in thresholds.items())
+def _used(
+    facts: Facts, names: Collection[ResourceName]
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """What the pods of each node ask for of each resource."""
+    view = facts.view
+    used = np.zeros((len(view.nodes), len(names)), dtype=np.int64)
+    stuck = {pod.key for pods in view.stuck_terminating_on.values() for pod in pods}
+    for group in view.running:
+        asked = [group.traits.spec.requests.get(name, 0) for name in names]
+        if any(asked):
+            deleting = stuck and group.traits.deleting
+            pods = [p for p in group.pods if p.key not in stuck] if deleting else group.pods
+            places = map(view.row_of.get, map(attrgetter("node_name"), pods), repeat(-1))
+            rows = np.fromiter(places, dtype=np.int64, count=len(pods))
+            counts = np.bincount(rows[rows >= 0], minlength=len(used))
+            used += counts[:, np.newaxis] * np.array(asked, dtype=np.int64)
+    return used
 
 
 def shown(percents: Percents) -> str:
     """For people: `cpu 82 %, memory 40 %`."""
     return ", ".join(f"{name} {value:.0f} %" for name, value in sorted(percents.items()))
-
-
-def fullness(usage: Usage, node: Node) -> float:
-    """Return what nodes are ordered by: the percents of a node added up."""
-    return sum(usage.percents(node.name).values())

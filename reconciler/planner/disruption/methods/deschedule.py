@@ -7,7 +7,7 @@ from reconciler.model.cluster import Node
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.descheduler_settings import DeschedulerSettings, HighNodeUtilization
 from reconciler.planner.disruption.descheduler.evictor import Evictor
-from reconciler.planner.disruption.descheduler.facts import Facts
+from reconciler.planner.disruption.descheduler.facts import Facts, find_replicas
 from reconciler.planner.disruption.descheduler.order import proposals_of
 from reconciler.planner.disruption.descheduler.places import Places
 from reconciler.planner.disruption.descheduler.policies.high_node_utilization import (
@@ -27,13 +27,8 @@ def _propose(run: VoluntaryRun) -> None:
     view = context.view
     nodes = tuple(_looked_at(run, settings))
     pods_on = {node.name: view.pods_on.get(node.name, ()) for node in nodes}
-    pods = [
-        (node, pod)
-        for node in nodes
-        for pod in pods_on[node.name]
-        if not (pod.traits.daemon or pod.traits.mirror or pod.traits.deleting)
-    ]
-    facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on, pods=pods)
+    replicas = find_replicas(view, nodes)
+    facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on, replicas=replicas)
     staying = run.simulator.staying
     closed = {name for name, row in view.row_of.items() if not staying[row]}
     closed |= context.closed | context.idle | context.unneeded.keys()

@@ -1,7 +1,8 @@
 """RemoveDuplicates: replicas of one owner on fewer nodes than they could be on."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from reconciler.planner.disruption.descheduler.facts import (
     Facts,
     Proposal,
     Proposals,
+    by_first_name,
     eviction_order,
 )
 from reconciler.planner.placement.arrays import BoolArray
@@ -26,23 +28,38 @@ def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
     Source: descheduler README, RemoveDuplicates, read 2026-11.
     """
     groups: dict[_Group, list[Pod]] = defaultdict(list)
-    for _, pod in facts.pods:
-        owner = pod.owner
-        excluded = owner is None or owner.kind in arguments.exclude_owner_kinds
-        if owner is not None and not excluded and arguments.scope.covers(pod):
-            groups[pod.key.namespace, owner, facts.view.table.of(pod, bound=True).number].append(
-                pod
-            )
-    for pods in sorted(groups.values(), key=lambda pods: min(pod.key for pod in pods)):
+    for replicas in facts.replicas:
+        if arguments.scope.covers(replicas[0]):
+            for pod_class, members in facts.classes(replicas):
+                for owner, pods in _by_owner(members):
+                    if owner.kind not in arguments.exclude_owner_kinds:
+                        groups[replicas[0].key.namespace, owner, pod_class.number] += pods
+    several = [pods for pods in groups.values() if max(_held(pods).values()) > 1]
+    for pods in sorted(several, key=by_first_name):
         yield from _uneven(pods, facts)
+
+
+def _by_owner(pods: Sequence[Pod]) -> Iterable[tuple[Owner, Sequence[Pod]]]:
+    """Return pods by owner, those without one left out; mostly there is one object for all."""
+    if len(set(map(id, map(attrgetter("owner"), pods)))) == 1:
+        owner = pods[0].owner
+        return () if owner is None else ((owner, pods),)
+    found: dict[Owner, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if pod.owner is not None:
+            found[pod.owner].append(pod)
+    return found.items()
+
+
+def _held(pods: Sequence[Pod]) -> Counter[NodeName]:
+    """Return how many of the pods each node has."""
+    return Counter(map(attrgetter("node_name"), pods))
 
 
 def _uneven(pods: Sequence[Pod], facts: Facts) -> Proposals:
     """Yield the pods of one group that are too many on their node."""
     view = facts.view
-    held = Counter(pod.node_name for pod in pods if pod.node_name is not None)
-    if max(held.values()) < 2:
-        return
+    held = _held(pods)
     possible = _possible(pods[0], facts)
     if possible.sum() < 2:
         return
@@ -73,7 +90,7 @@ def _move(held: Counter[NodeName], node: NodeName, place: NodeName | None) -> No
 
 def _possible(pod: Pod, facts: Facts) -> BoolArray:
     """Rows of looked-at nodes that would take such a pod if they had room."""
-    admitted = facts.sim.admitted(facts.view.table.of(pod, bound=True))
+    admitted = facts.sim.admitted(facts.class_of(pod))
     looked_at = {node.name for node in facts.nodes}
     known = np.array([name in looked_at for name in facts.view.nodes], dtype=np.bool_)
     return np.asarray(admitted[: len(known)] & known)

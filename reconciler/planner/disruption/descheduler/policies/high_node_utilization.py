@@ -1,7 +1,5 @@
 """HighNodeUtilization: pods from under-used nodes to fuller ones, so that the first get empty."""
 
-import numpy as np
-
 from reconciler.model.cluster import Node
 from reconciler.planner.descheduler_settings import HighNodeUtilization
 from reconciler.planner.disruption.descheduler.facts import (
@@ -10,7 +8,7 @@ from reconciler.planner.disruption.descheduler.facts import (
     Proposals,
     eviction_order,
 )
-from reconciler.planner.disruption.descheduler.usage import Usage, fullness, is_below, shown
+from reconciler.planner.disruption.descheduler.usage import Usage, shown
 
 
 def proposals(arguments: HighNodeUtilization, facts: Facts) -> Proposals:
@@ -21,13 +19,9 @@ def proposals(arguments: HighNodeUtilization, facts: Facts) -> Proposals:
     """
     usage = Usage(facts, arguments.thresholds)
     under_used = under_used_nodes(arguments, facts, usage)
-    low = {node.name for node in under_used}
-    if len(low) <= arguments.number_of_nodes or len(low) == len(facts.nodes):
+    if len(under_used) <= arguments.number_of_nodes or len(under_used) == len(facts.nodes):
         return
-    looked_at = {node.name for node in facts.nodes}
-    better = np.array(
-        [name in looked_at and name not in low for name in facts.view.nodes], dtype=np.bool_
-    )
+    better = usage.looked_at & ~usage.below(arguments.thresholds)
     for node in under_used:
         pods = facts.pods_on.get(node.name, ())
         for pod in sorted(pods, key=eviction_order):
@@ -51,5 +45,6 @@ def under_used_nodes(
 ) -> list[Node]:
     """Return the nodes at or below all thresholds, the emptiest first."""
     asked = usage or Usage(facts, arguments.thresholds)
-    found = [n for n in facts.nodes if is_below(asked.percents(n.name), arguments.thresholds)]
-    return sorted(found, key=lambda node: (fullness(asked, node), node.name))
+    below, full, row_of = asked.below(arguments.thresholds), asked.fullness(), facts.view.row_of
+    found = [node for node in facts.nodes if below[row_of[node.name]]]
+    return sorted(found, key=lambda node: (full[row_of[node.name]], node.name))

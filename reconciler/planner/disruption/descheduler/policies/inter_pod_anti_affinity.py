@@ -1,5 +1,9 @@
 """RemovePodsViolatingInterPodAntiAffinity: pods beside others that they must not run beside."""
 
+from collections.abc import Mapping
+
+from reconciler.model.cluster import Pod
+from reconciler.model.ids import NodeName
 from reconciler.planner.descheduler_settings import InterPodAntiAffinity
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -16,33 +20,38 @@ def proposals(arguments: InterPodAntiAffinity, facts: Facts) -> Proposals:
     Once one of two pods is gone, the other one may stay: each is looked at as things are then.
     Source: descheduler README, RemovePodsViolatingInterPodAntiAffinity, read 2026-11.
     """
-    pods = [
-        (node, pod)
-        for node, pod in facts.pods
-        if pod.spec.pod_anti_affinity and arguments.scope.covers(pod)
-    ]
-    broken: dict[int, tuple[str, ...]] = {}
-    """By class: for each row the key of a term that does not hold there; as things are now."""
-    for node, pod in sorted(pods, key=lambda each: (eviction_order(each[1]), each[0].name)):
-        pod_class = facts.view.table.of(pod, bound=True)
+    broken: dict[int, Mapping[int, str]] = {}
+    """By class: the rows where a term does not hold, with its key; as things are now."""
+    row_of = facts.view.row_of
+    pods: list[tuple[Pod, NodeName]] = []
+    for replicas in facts.replicas:
+        if not (replicas[0].spec.pod_anti_affinity and arguments.scope.covers(replicas[0])):
+            continue
+        for pod_class, members in facts.classes(replicas):
+            rows = broken[pod_class.number] = _broken(pod_class, facts)
+            named = ((p, p.node_name) for p in (members if rows else ()) if p.node_name is not None)
+            pods += [(pod, node) for pod, node in named if row_of[node] in rows]
+    for pod, node in sorted(pods, key=lambda each: (eviction_order(each[0]), each[1])):
+        pod_class = facts.class_of(pod)
         if pod_class.number not in broken:
             broken[pod_class.number] = _broken(pod_class, facts)
-        key = broken[pod_class.number][facts.view.row_of[node.name]]
-        if key:
+        key = broken[pod_class.number].get(row_of[node])
+        if key is not None:
             place = yield Proposal(
                 pod=pod,
                 policy="RemovePodsViolatingInterPodAntiAffinity",
-                reason=f"its anti-affinity by {key} does not hold on {node.name}",
+                reason=f"its anti-affinity by {key} does not hold on {node}",
                 leaves=True,
             )
             if place is not None:
                 broken.clear()
 
 
-def _broken(pod_class: PodClass, facts: Facts) -> tuple[str, ...]:
-    """For each row the key of the first term that another pod breaks there; empty without one."""
-    found = [""] * len(facts.view.nodes)
+def _broken(pod_class: PodClass, facts: Facts) -> Mapping[int, str]:
+    """Return the rows where another pod breaks a term, with the key of the first such term."""
+    found: dict[int, str] = {}
+    count = len(facts.view.nodes)
     for counter, itself in reversed(facts.sim.links(pod_class).anti):
-        for row in (counter.at_rows()[: len(found)] > int(itself)).nonzero()[0].tolist():
+        for row in (counter.at_rows()[:count] > int(itself)).nonzero()[0].tolist():
             found[row] = counter.topology.key
-    return tuple(found)
+    return found

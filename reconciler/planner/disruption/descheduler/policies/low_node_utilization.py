@@ -1,12 +1,9 @@
 """LowNodeUtilization: pods from over-used to under-used nodes."""
 
-from collections.abc import Collection, Mapping
-
-import numpy as np
+from collections.abc import Mapping
 
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.frozen import FrozenMap
-from reconciler.model.ids import NodeName
 from reconciler.planner.descheduler_settings import LowNodeUtilization
 from reconciler.planner.disruption.descheduler.facts import (
     Facts,
@@ -14,13 +11,7 @@ from reconciler.planner.disruption.descheduler.facts import (
     Proposals,
     eviction_order,
 )
-from reconciler.planner.disruption.descheduler.usage import (
-    Usage,
-    fullness,
-    is_above,
-    is_below,
-    shown,
-)
+from reconciler.planner.disruption.descheduler.usage import Usage, shown
 from reconciler.planner.placement.arrays import BoolArray
 
 _WHOLE = 100.0
@@ -34,15 +25,15 @@ def proposals(arguments: LowNodeUtilization, facts: Facts) -> Proposals:
     """
     usage = Usage(facts, {*arguments.thresholds, *arguments.target_thresholds})
     low, high = _thresholds(arguments, usage)
-    under_used = {
-        node.name
-        for node in facts.nodes
-        if not node.unschedulable and is_below(usage.percents(node.name), low)
-    }
-    if len(under_used) <= arguments.number_of_nodes or not under_used:
+    cordoned = [facts.view.row_of[node.name] for node in facts.nodes if node.unschedulable]
+    under_used = usage.below(low)
+    under_used[cordoned] = False
+    if under_used.sum() <= arguments.number_of_nodes:
         return
-    over_used = [node for node in facts.nodes if is_above(usage.percents(node.name), high)]
-    for node in sorted(over_used, key=lambda node: (-fullness(usage, node), node.name)):
+    above, full = usage.above(high), usage.fullness()
+    row_of = facts.view.row_of
+    over_used = [node for node in facts.nodes if above[row_of[node.name]]]
+    for node in sorted(over_used, key=lambda node: (-full[row_of[node.name]], node.name)):
         yield from _relieved(arguments, facts, node, usage, (under_used, high))
 
 
@@ -51,20 +42,21 @@ def _relieved(
     facts: Facts,
     node: Node,
     usage: Usage,
-    target: tuple[Collection[NodeName], Mapping[str, float]],
+    target: tuple[BoolArray, Mapping[str, float]],
 ) -> Proposals:
     """Yield pods of one node while it is above its target."""
     under_used, high = target
     evicted = 0
     for pod in sorted(_pods(arguments, facts, node), key=eviction_order):
         percents = usage.percents(node.name)
-        if not is_above(percents, high) or evicted == arguments.evictions_per_node_max:
+        over = any(percents.get(name, 0.0) > most for name, most in high.items())
+        if not over or evicted == arguments.evictions_per_node_max:
             return
         place = yield Proposal(
             pod=pod,
             policy="LowNodeUtilization",
             reason=f"{node.name} is over-used: {shown(percents)}, at most {shown(high)}",
-            better=_better(facts, under_used, usage, pod, high),
+            better=under_used & ~usage.above(high, pod),
             leaves=True,
             balances=True,
         )
@@ -80,23 +72,6 @@ def _pods(arguments: LowNodeUtilization, facts: Facts, node: Node) -> list[Pod]:
         for pod in facts.pods_on.get(node.name, ())
         if not (pod.daemon or pod.mirror or pod.deleting) and arguments.scope.covers(pod)
     ]
-
-
-def _better(
-    facts: Facts,
-    under_used: Collection[NodeName],
-    usage: Usage,
-    pod: Pod,
-    high: Mapping[str, float],
-) -> BoolArray:
-    """Rows of under-used nodes that would not be over-used with the pod."""
-    return np.array(
-        [
-            name in under_used and not is_above(usage.percents(name, pod), high)
-            for name in facts.view.nodes
-        ],
-        dtype=np.bool_,
-    )
 
 
 def _thresholds(

@@ -23,10 +23,12 @@ def proposals(arguments: NodeAffinity, facts: Facts) -> Proposals:
     Source: descheduler README, RemovePodsViolatingNodeAffinity, read 2026-11.
     """
     pods = [
-        (node, pod)
-        for node, pod in facts.pods
-        if (pod.spec.node_affinity is not None or pod.spec.node_preferences)
-        and arguments.scope.covers(pod)
+        (facts.view.nodes[pod.node_name], pod)
+        for replicas in facts.replicas
+        if (replicas[0].spec.node_affinity is not None or replicas[0].spec.node_preferences)
+        and arguments.scope.covers(replicas[0])
+        for pod in replicas
+        if pod.node_name is not None
     ]
     labels = facts.labels_by_node() if pods else {}
     for node, pod in sorted(pods, key=lambda each: (each[0].name, eviction_order(each[1]))):

@@ -19,12 +19,13 @@ def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
 
     Source: descheduler README, PodLifeTime, read 2026-11.
     """
+    before = facts.at - timedelta(seconds=arguments.seconds_max)
     old = [
         pod
-        for _, pod in facts.pods
-        if age_seconds(pod, facts.at) > arguments.seconds_max
-        and arguments.scope.covers(pod)
-        and _is_in_state(pod, arguments)
+        for replicas in facts.replicas
+        if arguments.scope.covers(replicas[0])
+        for pod in replicas
+        if pod.created_at is not None and pod.created_at < before and _is_in_state(pod, arguments)
     ]
     for pod in sorted(old, key=lambda pod: (-age_seconds(pod, facts.at), eviction_order(pod))):
         age = duration(timedelta(seconds=age_seconds(pod, facts.at)))

@@ -15,12 +15,13 @@ def proposals(arguments: TooManyRestarts, facts: Facts) -> Proposals:
 
     Source: descheduler README, RemovePodsHavingTooManyRestarts, read 2026-11.
     """
+    every = arguments.threshold < 1
     found = [
         (_restarts(pod, arguments), pod)
-        for _, pod in facts.pods
-        if pod.restarts + len(pod.containers) >= min(1, arguments.threshold)
-        and arguments.scope.covers(pod)
-        and _is_in_state(pod, arguments)
+        for replicas in facts.replicas
+        if arguments.scope.covers(replicas[0])
+        for pod in replicas
+        if (pod.restarts or pod.containers or every) and _is_in_state(pod, arguments)
     ]
     found = [each for each in found if each[0] >= arguments.threshold]
     for restarts, pod in sorted(found, key=lambda each: (-each[0], eviction_order(each[1]))):

@@ -11,11 +11,13 @@ from reconciler.planner.disruption.descheduler.facts import (
     Facts,
     Proposal,
     Proposals,
+    by_first_name,
     eviction_order,
 )
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters.static import eligible_for_spread
+from reconciler.planner.placement.kinds import label_of
 
 
 def proposals(arguments: TopologySpread, facts: Facts) -> Proposals:
@@ -33,17 +35,16 @@ def _constraints(
 ) -> Iterator[tuple[TopologySpreadConstraint, list[Pod]]]:
     """Yield each constraint with the pods that have it."""
     found: dict[tuple[str, TopologySpreadConstraint, int], list[Pod]] = defaultdict(list)
-    for _, pod in facts.pods:
-        if not pod.spec.topology_spread or not arguments.scope.covers(pod):
+    for replicas in facts.replicas:
+        first = replicas[0]
+        if not first.spec.topology_spread or not arguments.scope.covers(first):
             continue
-        pod_class = facts.view.table.of(pod, bound=True)
-        of_class = [*(pod_class.spread if arguments.hard else ())]
-        of_class += pod_class.soft_spread if arguments.soft else ()
-        for constraint in of_class:
-            found[pod.key.namespace, constraint, pod_class.static].append(pod)
-    for (_, constraint, _), pods in sorted(
-        found.items(), key=lambda each: min(pod.key for pod in each[1])
-    ):
+        for pod_class, pods in facts.classes(replicas):
+            of_class = [*(pod_class.spread if arguments.hard else ())]
+            of_class += pod_class.soft_spread if arguments.soft else ()
+            for constraint in of_class:
+                found[first.key.namespace, constraint, pod_class.static] += pods
+    for (_, constraint, _), pods in sorted(found.items(), key=lambda each: by_first_name(each[1])):
         yield constraint, pods
 
 
@@ -51,18 +52,27 @@ class _Domains:
     """The nodes by topology domain, worked out once per key."""
 
     def __init__(self, facts: Facts) -> None:
-        self._labels = facts.labels_by_node()
+        self._facts = facts
+        self._eligible: dict[tuple[int, bool, bool], BoolArray] = {}
         self._known: dict[str, tuple[IntArray, list[str]]] = {}
 
     def of(self, key: str) -> tuple[IntArray, list[str]]:
         """Return the number of each row's domain, -1 for none, and the domains' values."""
         if key not in self._known:
-            stated = [labels.get(key, "") for labels in self._labels.values()]
+            stated = [label_of(n.labels, key) or "" for n in self._facts.view.nodes.values()]
             values = sorted(set(stated) - {""})
             number = {value: i for i, value in enumerate(values)}
             domain = np.array([number.get(value, -1) for value in stated], dtype=np.int64)
             self._known[key] = domain, values
         return self._known[key]
+
+    def eligible(self, pod_class: PodClass, constraint: TopologySpreadConstraint) -> BoolArray:
+        """Return the nodes that a constraint counts (nodeAffinityPolicy, nodeTaintsPolicy)."""
+        honors = constraint.honor_node_affinity, constraint.honor_node_taints
+        key = (pod_class.static, *honors)
+        if key not in self._eligible:
+            self._eligible[key] = _eligible(pod_class, constraint, self._facts)
+        return self._eligible[key]
 
 
 class _Balance:
@@ -87,13 +97,14 @@ class _Balance:
         self._facts = facts
         domain, self._values = domains.of(constraint.topology_key)
         pod_class = facts.view.table.of(pods[0], bound=True)
-        self._domain = np.where(_eligible(pod_class, constraint, facts), domain, -1)
+        self._domain = np.where(domains.eligible(pod_class, constraint), domain, -1)
         self._sizes = np.zeros(len(self._values), dtype=np.int64)
         namespace = frozenset({pods[0].key.namespace})
         for member in facts.sim.matching(namespace, constraint.selector):
             if not member.deleting:
                 self._add(member)
-        self._present = np.unique(self._domain[self._domain >= 0])
+        nodes = np.bincount(self._domain[self._domain >= 0], minlength=len(self._values))
+        self._present = nodes.nonzero()[0]
 
     def _add(self, member: PodClass) -> None:
         """Count the pods of a class."""

@@ -1,0 +1,139 @@
+"""The states that an on-call engineer meets, and what must be said of each first."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from reconciler.model.errors import (
+    ConfigError,
+    Forbidden,
+    ObservationError,
+    Problem,
+    Throttled,
+    Unavailable,
+)
+from reconciler.model.ids import Region
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
+from reconciler.web.board import LeadershipView
+from tests.builders import HOME
+from tests.unit.web.scene import COST, Scene, fleet, raised, unplaced
+
+DENIED = replace(
+    raised("failed"), detail="fleet fleet-1: UnauthorizedOperation: no", error="Forbidden"
+)
+NONE_LEFT = replace(
+    raised("failed"), detail="fleet fleet-1: VcpuLimitExceeded", error="InsufficientCapacity"
+)
+COOLING = "InsufficientInstanceCapacity; cooling off until 12:05:00"
+
+
+def ec2_denied(scene: Scene) -> None:
+    """A raise that IAM does not allow."""
+    scene.cycle(DENIED, fleets=(fleet(),))
+
+
+def ec2_denied_from_the_start(scene: Scene) -> None:
+    """A role that may not even look."""
+    scene.cycle(error=Forbidden("describe_fleets", "UnauthorizedOperation: no"))
+
+
+def ec2_silent(scene: Scene) -> None:
+    """No answer from the only region."""
+    scene.cycle(error=Unavailable("describe_fleets", "ReadTimeoutError: no answer"))
+
+
+def ec2_throttles(scene: Scene) -> None:
+    """Answers, but no content."""
+    scene.cycle(error=Throttled("describe_fleets", "RequestLimitExceeded"))
+
+
+def region_silent(scene: Scene) -> None:
+    """One of two regions is away."""
+    cloud = CloudState(regions=frozenset({HOME}), silent=frozenset({Region("us-east-1")}))
+    at = scene.clock.now()
+    plan = Plan(at=at, cluster="analytics", home_region=HOME, cost=COST)
+    scene.board.plan_made(Snapshot(at=at, cluster=ClusterState(), cloud=cloud), plan)
+
+
+def api_server_down(scene: Scene) -> None:
+    """Caches that are too old to decide from."""
+    scene.cycle()
+    scene.cycle(error=ObservationError("https://10.0.0.1", "any kind not heard of for 61 s"))
+
+
+def config_refused(scene: Scene) -> None:
+    """A typo was pushed."""
+    scene.cycle()
+    problem = Problem(line=3, column=5, path="regions", code="config/type", message="5 is no list")
+    scene.board.config_refused(ConfigError("sectors.yaml", (problem,)))
+
+
+def lease_lost(scene: Scene) -> None:
+    """It led, and another replica has the Lease now."""
+    scene.leads = LeadershipView(enabled=True, leads=True, holder="pod-1")
+    scene.cycle()
+    scene.ask("/api/status")
+    scene.leads = LeadershipView(enabled=True, leads=False, holder="pod-2")
+
+
+def not_the_leader(scene: Scene) -> None:
+    """A healthy standby."""
+    scene.leads = LeadershipView(enabled=True, leads=False, holder="pod-2")
+    scene.cycle(unplaceable=(unplaced("a", "max-cost"),))
+
+
+def no_capacity(scene: Scene) -> None:
+    """The only fleet cools off and a pod waits for it."""
+    scene.cycle(
+        fleets=(fleet(unavailable=COOLING),), unplaceable=(unplaced("a", "fleet-unavailable"),)
+    )
+
+
+def ec2_refuses_for_want_of_capacity(scene: Scene) -> None:
+    """A limit of vCPUs."""
+    scene.cycle(NONE_LEFT, fleets=(fleet(),))
+
+
+def budget_too_tight(scene: Scene) -> None:
+    """Money is out."""
+    scene.cycle(unplaceable=(unplaced("a", "max-cost", detail="would exceed max_hourly_usd"),))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """One of them."""
+
+    make: Callable[[Scene], None]
+    level: str
+    headline: str
+    cause: str
+    """Part of the cause that is told."""
+
+    @property
+    def name(self) -> str:
+        """For test ids and pictures."""
+        return self.make.__name__.replace("_", "-")
+
+
+STATES = tuple(
+    State(make=make, level=level, headline=headline, cause=cause)
+    for make, level, headline, cause in (
+        (ec2_denied, "degraded", "EC2 denies ModifyFleet", "UnauthorizedOperation: no"),
+        (
+            ec2_denied_from_the_start,
+            "failing",
+            "EC2 denies DescribeFleets",
+            "UnauthorizedOperation",
+        ),
+        (ec2_silent, "failing", "EC2 does not answer", "ReadTimeoutError"),
+        (ec2_throttles, "failing", "EC2 does not answer", "RequestLimitExceeded"),
+        (region_silent, "degraded", "EC2 does not answer in us-east-1", "asked for nothing"),
+        (api_server_down, "failing", "API server unreachable", "not heard of for 61 s"),
+        (config_refused, "degraded", "Config refused", "3:5: config/type: 5 is no list"),
+        (lease_lost, "degraded", "Lease lost", "current leader: pod-2"),
+        (not_the_leader, "standby", "Not the leader", "current leader: pod-2"),
+        (no_capacity, "limited", "No capacity for 1 pod", f"primary-small: {COOLING}"),
+        (ec2_refuses_for_want_of_capacity, "degraded", "EC2 has no capacity", "VcpuLimitExceeded"),
+        (budget_too_tight, "limited", "Budget too tight for 1 pod", "would exceed max_hourly_usd"),
+    )
+)

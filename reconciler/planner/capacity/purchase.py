@@ -64,6 +64,8 @@ class Purchase:
     """The least that these classes cost from these offers were pods and nodes divisible."""
     optimal: bool = False
     """Nothing that serves these classes from these offers is cheaper."""
+    nano_usd_least: int | None = None
+    """A cost below which nothing serves these classes from these offers, where that was proven."""
 
     @property
     def nano_usd(self) -> int:
@@ -122,6 +124,8 @@ def buy(
         served[number] = served.get(number, 0) + int(taken.amounts.sum())
     rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
     whole = not rest and len(wanted) == len(wants) and _undealt(dealt, table)
+    if whole and whole_truth:
+        purchase.nano_usd_least = found.nano_usd_least
     if found.divisible is not None and whole and whole_truth:
         purchase.divisible_nano_usd = found.divisible.nano_usd
         purchase.steady = _by_class(problem, found.divisible.worth)

@@ -1,16 +1,18 @@
 """Choosing among packings: every candidate is complete; the cheapest one that serves most wins."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.planner.capacity.assignment import AssignmentBound
+from reconciler.planner.capacity.assignment import AssignmentBound, assignment_bound
 from reconciler.planner.capacity.bound import FairPrices, lower_bound
 from reconciler.planner.capacity.columns import improve, small_enough
 from reconciler.planner.capacity.dominance import on_all_offers, undominated
+from reconciler.planner.capacity.effort import Effort
 from reconciler.planner.capacity.exact import exact
 from reconciler.planner.capacity.levelled import levelled
+from reconciler.planner.capacity.node_set_search import Cheapest, cheapest_set, suits
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.capacity.right_size import right_size
@@ -20,6 +22,8 @@ _PREFERRED_MAX = 8
 """Offers that are tried as the one to buy first; more cost time and find little."""
 _PREFERRED_ITEMS = 6_000
 """The same in items packed, where there are many."""
+AFTER_SETS = 0.5
+"""Of the budget, for a search over patterns when sets of nodes did not settle the matter."""
 _LARGE = 200_000
 """Items x offers above which only the first candidate is tried."""
 
@@ -85,6 +89,8 @@ class Found:
     """Of this problem, where it was solved."""
     optimal: bool = False
     """No packing of this problem is cheaper."""
+    nano_usd_least: int | None = None
+    """No packing of this problem costs less, where a search proved that."""
 
 
 def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
@@ -104,15 +110,42 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
         return Found(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
     best = cheapest(fewer, seeds)
-    if best.cost(fewer) <= lower_bound(fewer, fair):
-        return Found(packing=on_all_offers(best, kept))
-    improved = improve(fewer, seeds, budget_seconds)
+    found = _thoroughly(fewer, fair, seeds, best, budget_seconds)
+    return replace(found, packing=on_all_offers(found.packing, kept))
+
+
+def _thoroughly(
+    problem: Problem, fair: FairPrices, seeds: list[Packing], best: Packing, budget_seconds: float
+) -> Found:
+    """The best of all searches: over sets of nodes where pods are few, and over patterns."""
+    if best.cost(problem) <= lower_bound(problem, fair):
+        return Found(packing=best)
+    proven = _cheapest_set(problem, best, seeds, budget_seconds)
+    if proven is not None:
+        best = proven.packing
+        if best.cost(problem) <= proven.nano_usd_least:
+            return Found(packing=best, optimal=True)
+        budget_seconds *= AFTER_SETS
+    improved = improve(problem, seeds, budget_seconds)
     return Found(
-        packing=on_all_offers(cheapest(fewer, [best, improved.packing]), kept),
+        packing=cheapest(problem, [best, improved.packing]),
         worth=improved.worth,
         settled=improved.settled,
         divisible=improved.divisible,
+        nano_usd_least=None if proven is None else proven.nano_usd_least,
     )
+
+
+def _cheapest_set(
+    problem: Problem, best: Packing, seeds: list[Packing], budget_seconds: float
+) -> Cheapest | None:
+    """The cheapest set of nodes for few pods; None where there are more, or limits leave some."""
+    if not suits(problem) or any(shortfall(problem, best)):
+        return None
+    divisible = assignment_bound(problem)
+    if divisible is None:
+        return None
+    return cheapest_set(problem, best, seeds, divisible, Effort(budget_seconds))
 
 
 def cheapest(problem: Problem, packings: Iterable[Packing]) -> Packing:

@@ -40,12 +40,15 @@ class Offered:
 
     divisible_nano_usd: float | None = None
     """A bound on all of it, where the only purchase has one."""
+    nano_usd_least: int | None = None
+    """A bound on all of it by whole nodes, where the only purchase has one."""
 
     def note(self, table: OfferTable, purchase: Purchase) -> None:
         """Remember one purchase."""
         self.tables.append(table)
         first = len(self.tables) == 1
         self.divisible_nano_usd = purchase.divisible_nano_usd if first else None
+        self.nano_usd_least = purchase.nano_usd_least if first else None
         self.worth.update(purchase.worth)
         self.steady.update(purchase.steady)
         self.optimal &= purchase.optimal
@@ -86,7 +89,7 @@ def least_cost(
     if divisible is None:
         solved = assignment_bound(problem)
         divisible = 0.0 if solved is None else solved.nano_usd
-    bound = max(bound, round_up(divisible, prices))
+    bound = max(bound, round_up(divisible, prices), offered.nano_usd_least or 0)
     if offered.worth and bound < spent_nano_usd and problem.slots.size <= PAIRS_MAX:
         worth = np.array([shape.worth(offered.worth) for shape in shapes])
         steady = np.array([shape.worth(offered.steady) for shape in shapes])

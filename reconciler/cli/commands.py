@@ -22,6 +22,7 @@ from reconciler.cli import verbosity
 COMMANDS: Final = {
     "run": "The capacity loop; with --gitops also the second loop.",
     "plan": "One planning cycle, printed; nothing is changed.",
+    "simulate": "What a config would have cost on a demand, and which pods would have waited.",
     "snapshot": "Save what a live cycle would see, for offline planning and bug reports.",
     "catalogue": "Instance types and prices: show them, or ask EC2 again.",
     "validate": "Check a sector config; every fault with its place.",

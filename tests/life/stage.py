@@ -16,8 +16,8 @@ from reconciler.planner.settings import (
     SpotRescheduler,
     SpotReturn,
 )
+from reconciler.simulation.process import Process
 from tests.builders import AWAY, HOME, amounts, labelled, make_fleet_settings, make_settings
-from tests.life.process import Process
 from tests.life.programs import Config
 
 INIT_SECONDS = 300

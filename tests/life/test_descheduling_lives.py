@@ -31,9 +31,9 @@ from reconciler.planner.descheduler_settings import (
     TopologySpread,
 )
 from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.simulation.process import Process
 from tests.builders import HOSTNAME, make_fleet_settings, make_pod, make_settings, near, requiring
 from tests.builders import spread as evenly
-from tests.life.process import Process
 from tests.life.stage import shape_of
 
 INTERVAL_SECONDS = 300.0

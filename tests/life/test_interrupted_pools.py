@@ -2,7 +2,7 @@
 
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
-from tests.life.process import Process
+from reconciler.simulation.process import Process
 from tests.life.scenarios import SCENARIOS
 
 

@@ -8,15 +8,20 @@ namespaces, are left out.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, PodSpec
 from reconciler.model.ids import NodeName
 from reconciler.model.selectors import LabelSelector
+
+
+def has_rules(spec: PodSpec) -> bool:
+    """Whether where such a pod may go depends on where others are."""
+    return bool(spec.pod_affinity or spec.pod_anti_affinity or spec.topology_spread)
 
 
 def obeys(pod: Pod, node: Node, nodes: Mapping[NodeName, Node], bound: Iterable[Pod]) -> bool:
     """Whether the pod may join the node, given the pods that are bound."""
     spec = pod.spec
-    if not (spec.pod_affinity or spec.pod_anti_affinity or spec.topology_spread):
+    if not has_rules(spec):
         return True
     others = [each for each in bound if each.key.namespace == pod.key.namespace]
     for term in spec.pod_anti_affinity:

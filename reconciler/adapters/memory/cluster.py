@@ -45,8 +45,7 @@ class MemoryCluster:
         with self._world.log.call("observe_cluster", "cluster"):
             if self._objects.changed and self._changed_at is None:
                 self._changed_at = self._objects.changed_at
-            self._objects.changed = False
-            self._objects.demand_came = False
+            self._objects.seen()
             return self._frozen or self._observe()
 
     def _observe(self) -> ClusterState:
@@ -54,7 +53,7 @@ class MemoryCluster:
         values: list[ClusterObject] = [
             *self._listed("pods", self._objects.pods),
             *self._listed("nodes", self._objects.nodes),
-            *self._objects.budgets_now(),
+            *self._objects.budgets.now(),
             *self._objects.daemon_sets,
             Namespace(name=IDENTITY_NAMESPACE, uid=self._world.uid),
         ]
@@ -80,16 +79,21 @@ class MemoryCluster:
 
     def wait_for_change(self, timeout_seconds: float) -> bool:
         """Move the clock to the next change, or by the whole time."""
-        clock = self._world.clock
+        clock, objects = self._world.clock, self._objects
         left = timeout_seconds
-        while not (self._objects.changed or self._closed):
+        while not (objects.pressing or self._closed):
+            if objects.changed:
+                calm = self._world.calm_seconds - (clock.monotonic_seconds() - objects.changed_at)
+                if calm <= 0:
+                    break
+                left = min(left, calm)
             due = clock.next_due_seconds()
             if due is None or due > left:
                 clock.advance(left)
                 break
             clock.advance(due)
             left -= due
-        return self._objects.changed and not self._closed
+        return objects.changed and not self._closed
 
     def demand_waits(self) -> bool:
         """Whether a pod without a node came since the last observation."""
@@ -143,7 +147,7 @@ class MemoryCluster:
             found = self._objects.find(pod)
             if found is None or found.deleting:
                 return False
-            budgets = self._objects.budgets_of(found)
+            budgets = self._objects.budgets.of(found)
             if len(budgets) > 1:
                 raise Refused(f"pod {pod}", "more than one PodDisruptionBudget covers it")
             if budgets and budgets[0].disruptions_allowed < 1 and not found.finished:

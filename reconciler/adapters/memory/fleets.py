@@ -74,6 +74,14 @@ class MemoryFleets:
         """When instances began to end: they are billed until then."""
         self.chosen_by_group: list[InstanceId] = []
         """What groups ended because their target was below what they had."""
+        self._alive: dict[FleetId, dict[InstanceId, None]] = {}
+        """Those of each fleet that still count, in the order of their launches."""
+        self.launch_seconds: Callable[[FleetShape], float] = lambda _: delays.launch
+        """From pending to running, asked for each launch."""
+        self.join_seconds: Callable[[FleetShape], float] = lambda _: delays.join
+        """From running to a Ready node, asked for each launch."""
+        self.watchers: list[Callable[[Instance], None]] = []
+        """Told of each launch."""
         self.refused_pools: dict[Pool, str] = {}
         """Pools without capacity, and with which code EC2 says so."""
 
@@ -109,8 +117,7 @@ class MemoryFleets:
 
     def members(self, record: FleetRecord) -> list[Instance]:
         """The fleet's instances that still count."""
-        found = self.instances.values()
-        return [each for each in found if each.fleet_id == record.id and not each.gone]
+        return [self.instances[each] for each in self._alive.get(record.id, ())]
 
     def fulfil(self, record: FleetRecord) -> None:
         """Launch what is missing; without capacity, note the error and try again later.
@@ -133,13 +140,22 @@ class MemoryFleets:
         """The first of its pools that has capacity; else the code of the last that has none."""
         if record.refusal_code is not None:
             return None, record.refusal_code
-        code = ""
-        for pool in record.shape.all_pools():
-            refused = self.refused_pools.get((record.shape.region, *pool))
-            if refused is None:
+        code, shape = "", record.shape
+        best: tuple[str, str] | None = None
+        for pool in shape.all_pools():
+            if best is not None and pool[0] != best[0]:
+                break
+            refused = self.refused_pools.get((shape.region, *pool))
+            if refused is not None:
+                code = refused
+            elif not shape.spreads_zones:
                 return pool, ""
-            code = refused
-        return None, code
+            elif best is None or self._in_zone(record, pool[1]) < self._in_zone(record, best[1]):
+                best = pool
+        return best, code if best is None else ""
+
+    def _in_zone(self, record: FleetRecord, zone: str) -> int:
+        return sum(each.zone == zone for each in self.members(record))
 
     def _refuse(self, record: FleetRecord, code: str) -> None:
         record.errors.append(FleetEvent(at=self._clock.now(), code=code, message="no capacity"))
@@ -172,15 +188,19 @@ class MemoryFleets:
             tags=FrozenMap({"cluster": self._cluster, "fleet": shape.name}),
         )
         self.instances[instance.id] = instance
+        self._alive.setdefault(record.id, {})[instance.id] = None
         self.launches.append((instance.id, record.id, self._clock.monotonic_seconds()))
         self._objects.touch()
-        wait = self._delays.launch + record.slower_seconds
+        wait = self.launch_seconds(shape) + record.slower_seconds
         self._after(wait, instance.id, lambda: self._run(instance.id, record))
+        for watch in self.watchers:
+            watch(instance)
 
     def _run(self, instance_id: InstanceId, record: FleetRecord) -> None:
         self._set_state(instance_id, "running")
         if record.joins:
-            self._after(self._delays.join, instance_id, lambda: self._join(instance_id, record))
+            wait = self.join_seconds(record.shape)
+            self._after(wait, instance_id, lambda: self._join(instance_id, record))
 
     def _join(self, instance_id: InstanceId, record: FleetRecord) -> None:
         shape, now = record.shape, self._clock.now()
@@ -188,8 +208,10 @@ class MemoryFleets:
         name = NodeName(f"ip-{instance_id.removeprefix('i-').lstrip('0')}")
         if name in self._objects.nodes:
             return
+        offer = shape.offers.get(instance.instance_type, shape.allocatable)
         labels = {
             **shape.labels,
+            **shape.type_labels.get(instance.instance_type, {}),
             HOSTNAME: name,
             ZONE: instance.zone,
             INSTANCE_TYPE: instance.instance_type,
@@ -204,8 +226,8 @@ class MemoryFleets:
                 taints=shape.taints,
                 ready_changed_at=now,
                 created_at=now,
-                allocatable=shape.allocatable,
-                capacity=shape.allocatable,
+                allocatable=offer,
+                capacity=offer,
             )
         )
 
@@ -223,6 +245,7 @@ class MemoryFleets:
         if instance is None or instance.gone:
             return
         self._set_state(instance_id, "shutting-down")
+        self._no_longer_counts(instance)
         self.ends[instance_id] = self._clock.monotonic_seconds()
         self._clock.call_later(self._delays.terminate, lambda: self._ended(instance_id))
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
@@ -234,11 +257,16 @@ class MemoryFleets:
         instance = self.instances.pop(instance_id, None)
         if instance is None:
             return
+        self._no_longer_counts(instance)
         self.ends[instance_id] = self._clock.monotonic_seconds()
         self._lose_nodes(instance_id)
         record = self.records.get(instance.fleet_id) if instance.fleet_id else None
         if record is not None:
             self.fulfil(record)
+
+    def _no_longer_counts(self, instance: Instance) -> None:
+        if instance.fleet_id is not None:
+            self._alive.get(instance.fleet_id, {}).pop(instance.id, None)
 
     def _ended(self, instance_id: InstanceId) -> None:
         if instance_id not in self.instances:

@@ -1,24 +1,21 @@
 """The cluster half of the in-memory world: nodes, pods, budgets, what controllers do."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
 
-from reconciler.adapters.memory.between_pods import obeys
+from reconciler.adapters.memory.budgets import MemoryBudgets
 from reconciler.adapters.memory.clock import ManualClock
-from reconciler.adapters.memory.scheduling import admits, free_of, holds, pushed_out, score
+from reconciler.adapters.memory.scheduler import MemoryScheduler
 from reconciler.adapters.memory.settings import BudgetShape, Delays, Scoring
 from reconciler.adapters.memory.workloads import (
     AT_ONCE,
-    budget_status,
     daemon_pod,
     is_replaced,
     runs_on,
     successor,
 )
-from reconciler.model.cluster import DaemonSet, Node, Pod, PodDisruptionBudget
-from reconciler.model.frozen import Labels
+from reconciler.model.cluster import DaemonSet, Node, Pod
 from reconciler.model.ids import NodeName, PodKey
 
 PodName = tuple[str, str]
@@ -36,48 +33,54 @@ class MemoryObjects:
     def __init__(self, clock: ManualClock, delays: Delays, scoring: Scoring = "by-name") -> None:
         self._clock = clock
         self._delays = delays
-        self._scoring = scoring
         self._serial = 0
         self.nodes: dict[NodeName, Node] = {}
         self.pods: dict[PodName, Pod] = {}
         self.daemon_sets: list[DaemonSet] = []
-        self.budgets: list[BudgetShape] = []
+        self.budgets = MemoryBudgets()
         self.changed = True
         self.changed_at = clock.monotonic_seconds()  # the first change since the last observation
+        self.pressing = True
+        """Whether one of the changes since then asks for more than a look at some later time: that
+        a pod found room, or ended, may wait."""
         self.demand_came = False
         """Whether a pod came that no node had room for; observations end it."""
         self.pod_stop_seconds = delays.pod_stop
         """How long pods take to stop; tests make them slow."""
         self.watchers: list[Callable[[Pod, bool], None]] = []
         """Told of each pod that begins (True) or ceases (False) to occupy a node."""
+        self.pod_watchers: list[Callable[[Pod | None, Pod | None], None]] = []
+        """Told of each change of a pod: as it was before, and as it is."""
+        self.successor_watchers: list[Callable[[Pod, Pod], None]] = []
+        """Told of each pod that a controller made in the place of another: that one and the new."""
         self._on: dict[NodeName, dict[PodName, Pod]] = {}
-        self._free: dict[NodeName, dict[str, int]] = {}
-        self._waiting: dict[PodName, Pod] = {}
-        self._covered: dict[tuple[str, Labels], tuple[int, ...]] = {}
-        """Which budgets cover pods of a namespace with these labels."""
-        self._healthy: Counter[int] = Counter()
-        """How many pods that are ready each budget covers."""
-        self._as_told: dict[int, PodDisruptionBudget] = {}
-        """Each budget as it was asked for last."""
+        self._owned: dict[tuple[str, str], dict[PodName, Pod]] = {}
+        """Pods by namespace and the uid of their owner."""
+        self._scheduler = MemoryScheduler(self.nodes, self.pods, self._on, scoring, self._bind)
         self._replaced: set[str] = set()
         """Uids of pods on their way out that have a successor already."""
 
-    def touch(self) -> None:
+    def touch(self, *, pressing: bool = True) -> None:
         """Something that matters changed."""
         self.changed_at = self.changed_at if self.changed else self._clock.monotonic_seconds()
         self.changed = True
+        self.pressing = self.pressing or pressing
+
+    def seen(self) -> None:
+        """Everything up to now is in an observation."""
+        self.changed = self.pressing = self.demand_came = False
 
     def add_node(self, node: Node) -> None:
         """A node joins (or changes)."""
         joins = node.name not in self.nodes
         self.nodes[node.name] = node
-        self._free.pop(node.name, None)
+        self._scheduler.node_changed(node.name)
         if joins:
             for daemon_set in self.daemon_sets:
                 if runs_on(daemon_set, node):
                     self._start_daemon(daemon_set, node)
         self.touch()
-        self.schedule()
+        self.schedule(node.name)
 
     def add_daemon_set(self, daemon_set: DaemonSet) -> None:
         """A DaemonSet is created, with a pod on every node that it selects."""
@@ -85,6 +88,14 @@ class MemoryObjects:
         for name in sorted(self.nodes):
             if runs_on(daemon_set, self.nodes[name]):
                 self._start_daemon(daemon_set, self.nodes[name])
+
+    def remove_daemon_set(self, namespace: str, name: str) -> None:
+        """A DaemonSet is deleted, and its pods with it."""
+        gone = [d for d in self.daemon_sets if (d.namespace, d.name) == (namespace, name)]
+        self.daemon_sets = [each for each in self.daemon_sets if each not in gone]
+        for each in gone:
+            for pod in self.owned(namespace, each.uid):
+                self.remove_pod(pod.key)
 
     def _start_daemon(self, daemon_set: DaemonSet, node: Node) -> None:
         self._serial += 1
@@ -96,7 +107,7 @@ class MemoryObjects:
             return False
         for pod in self.pods_on(name):
             self._remove(pod)
-        self._free.pop(name, None)
+        self._scheduler.node_changed(name)
         self.touch()
         self.schedule()
         return True
@@ -109,9 +120,10 @@ class MemoryObjects:
             pod = replace(pod, key=replace(pod.key, uid=f"uid-{self._serial}"))
         pod = replace(pod, created_at=pod.created_at or now)
         self._put(pod)
-        self.schedule()
+        self._scheduler.place(pod)
         made = self.pods[pod.key.namespace, pod.key.name]
-        self.demand_came = self.demand_came or made.node_name is None
+        if made.node_name is None:
+            self.demand_came = self.pressing = True
         return made
 
     def find(self, key: PodKey) -> Pod | None:
@@ -130,15 +142,15 @@ class MemoryObjects:
         if pod is not None:
             ended = replace(pod, phase="Succeeded", ready=False, finished_at=self._clock.now())
             self._put(ended)
-            self.schedule()
+            self.schedule(pod.node_name)
 
     def remove_pod(self, key: PodKey) -> None:
         """A pod is deleted for good, by its owner or a person: nothing replaces it."""
         pod = self.find(key)
         if pod is not None:
             self._drop(pod)
-            self.touch()
-            self.schedule()
+            self.touch(pressing=False)
+            self.schedule(pod.node_name)
 
     def stop_pod(self, pod: Pod, grace_seconds: int) -> None:
         """A pod is deleted: it stops within its grace, and its controller replaces it.
@@ -167,7 +179,10 @@ class MemoryObjects:
 
     def _add_successor(self, pod: Pod) -> None:
         self._serial += 1
-        self._put(successor(pod, self._serial, self._clock.now()))
+        made = successor(pod, self._serial, self._clock.now())
+        for watch in self.successor_watchers:
+            watch(pod, made)
+        self._put(made)
 
     def _stopped(self, key: PodKey) -> None:
         pod = self.find(key)
@@ -224,49 +239,13 @@ class MemoryObjects:
         """Pods bound to a node, by name."""
         return [pod for _, pod in sorted(self._on.get(node, {}).items())]
 
-    def schedule(self) -> None:
-        """Bind what fits, highest priority and oldest first; balloons give way."""
-        if not self._waiting:
-            return
-        waiting = sorted(
-            (pod for pod in self._waiting.values() if not (pod.gated or pod.deleting)),
-            key=lambda pod: (-pod.spec.priority, pod.created_at, pod.key.name),
-        )
-        hopeless: set[int] = set()
-        for pod in waiting:
-            if id(pod.spec) in hopeless:
-                continue
-            if not (self._bind_where_it_fits(pod) or self._bind_in_place_of_balloons(pod)):
-                hopeless.add(id(pod.spec))
+    def schedule(self, node: NodeName | None = None) -> None:
+        """Bind what fits; with a node, only what has found no room so far and finds it there."""
+        self._scheduler.schedule(node)
 
-    def _bind_where_it_fits(self, pod: Pod) -> bool:
-        best = min(
-            (
-                (score(self._scoring, node, free, pod), name)
-                for name, node in self.nodes.items()
-                if holds(free := self._free_on(name), pod)
-                and admits(node, pod)
-                and obeys(pod, node, self.nodes, self.pods.values())
-            ),
-            default=None,
-        )
-        if best is None:
-            return False
-        self._bind(pod, best[1])
-        return True
-
-    def _bind_in_place_of_balloons(self, pod: Pod) -> bool:
-        for name in sorted(self.nodes):
-            on_node = self.pods_on(name)
-            victims = pushed_out(self.nodes[name], self._free_on(name), on_node, pod)
-            if victims is not None and obeys(pod, self.nodes[name], self.nodes, self.pods.values()):
-                for each in victims:
-                    self._remove(each)
-                self._bind(pod, name)
-                return True
-        return False
-
-    def _bind(self, pod: Pod, name: NodeName) -> None:
+    def _bind(self, pod: Pod, name: NodeName, instead_of: Iterable[Pod]) -> None:
+        for each in instead_of:
+            self._remove(each)
         starts = self._delays.pod_start
         bound = replace(
             pod,
@@ -286,41 +265,38 @@ class MemoryObjects:
             if node is not None and node.ready:
                 self._put(replace(pod, ready=True))
 
-    def _free_on(self, name: NodeName) -> dict[str, int]:
-        free = self._free.get(name)
-        if free is None:
-            on_node = self._on.get(name, {}).values()
-            free = self._free[name] = free_of(self.nodes[name], on_node)
-        return free
-
     def _put(self, pod: Pod) -> None:
         name = (pod.key.namespace, pod.key.name)
         before = self.pods.get(name)
         if before is not None:
             self._forget_place(before)
         self.pods[name] = pod
-        self._count_healthy(before, -1)
-        self._count_healthy(pod, 1)
+        self.budgets.count(before, -1)
+        self.budgets.count(pod, 1)
+        for watch in self.pod_watchers:
+            watch(before, pod)
         if self.watchers:
             self._tell(before, pod)
         if pod.node_name is not None:
             self._on.setdefault(pod.node_name, {})[name] = pod
-            self._free.pop(pod.node_name, None)
-        elif not pod.finished:
-            self._waiting[name] = pod
+        self._scheduler.came(name, pod)
+        if pod.owner is not None and pod.owner.uid:
+            self._owned.setdefault((pod.key.namespace, pod.owner.uid), {})[name] = pod
         if before is None or self._matters(before, pod):
-            self.touch()
+            self.touch(pressing=False)
 
     def _matters(self, before: Pod, after: Pod) -> bool:
         """Whether a plan may come out differently, as the Kubernetes adapter tells.
 
         That a pod has become ready matters through its budget alone.
         """
-        return bool(self._covering(after)) or before != replace(after, ready=before.ready)
+        return bool(self.budgets.covering(after)) or before != replace(after, ready=before.ready)
 
     def _drop(self, pod: Pod) -> None:
-        self._count_healthy(self.pods.pop((pod.key.namespace, pod.key.name)), -1)
+        self.budgets.count(self.pods.pop((pod.key.namespace, pod.key.name)), -1)
         self._forget_place(pod)
+        for watch in self.pod_watchers:
+            watch(pod, None)
         if self.watchers:
             self._tell(pod, None)
 
@@ -335,58 +311,25 @@ class MemoryObjects:
 
     def _forget_place(self, pod: Pod) -> None:
         name = (pod.key.namespace, pod.key.name)
-        self._waiting.pop(name, None)
+        self._scheduler.went(name, pod)
         if pod.node_name is not None:
             self._on.get(pod.node_name, {}).pop(name, None)
-            self._free.pop(pod.node_name, None)
-
-    def budgets_now(self) -> list[PodDisruptionBudget]:
-        """Each budget with what it allows at this moment."""
-        return [self._told(number, self._healthy[number]) for number in range(len(self.budgets))]
-
-    def _count_healthy(self, pod: Pod | None, amount: int) -> None:
-        """A pod comes or goes as its budgets see it."""
-        if pod is not None and pod.ready and not pod.deleting:
-            for number in self._covering(pod):
-                self._healthy[number] += amount
+        if pod.owner is not None and pod.owner.uid:
+            owned = self._owned[pod.key.namespace, pod.owner.uid]
+            owned.pop(name, None)
+            if not owned:
+                del self._owned[pod.key.namespace, pod.owner.uid]
 
     def add_budget(self, shape: BudgetShape) -> None:
         """A budget is created over pods that are there already as well, or changed by its name."""
-        name = (shape.namespace, shape.name)
-        self.budgets = [b for b in self.budgets if (b.namespace, b.name) != name]
-        self.budgets.append(shape)
-        self._as_told.clear()
-        self._covered.clear()
-        self._healthy.clear()
-        for pod in self.pods.values():
-            self._count_healthy(pod, 1)
+        self.budgets.put(shape, self.pods.values())
         self.touch()
 
-    def _told(self, number: int, healthy: int) -> PodDisruptionBudget:
-        """The budget as it stands; the same value for as long as nothing changes."""
-        known = self._as_told.get(number)
-        if known is None or known.current_healthy != healthy:
-            known = self._as_told[number] = budget_status(self.budgets[number], healthy)
-        return known
+    def remove_budget(self, namespace: str, name: str) -> None:
+        """A budget is deleted."""
+        self.budgets.remove(namespace, name, self.pods.values())
+        self.touch()
 
-    def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
-        """The budgets that cover a pod."""
-        numbers = self._covering(pod)
-        if not numbers:
-            return []
-        now = self.budgets_now()
-        return [now[number] for number in numbers]
-
-    def _covering(self, pod: Pod) -> tuple[int, ...]:
-        """The numbers of the budgets that cover a pod; remembered until there is another budget."""
-        key = (pod.key.namespace, pod.labels)
-        known = self._covered.get(key)
-        if known is None:
-            known = self._covered[key] = tuple(
-                number
-                for number, shape in enumerate(self.budgets)
-                if shape.namespace == pod.key.namespace
-                and shape.selector is not None
-                and shape.selector.matches(pod.labels)
-            )
-        return known
+    def owned(self, namespace: str, uid: str) -> list[Pod]:
+        """The pods of the owner with this uid, in the order in which they came."""
+        return list(self._owned.get((namespace, uid), {}).values())

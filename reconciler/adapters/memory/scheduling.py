@@ -3,31 +3,34 @@
 from collections.abc import Iterable, Mapping
 
 from reconciler.adapters.memory.settings import Scoring
-from reconciler.model.cluster import Node, Pod
+from reconciler.model.cluster import Node, Pod, PodSpec
 
 Free = Mapping[str, int]
 """What is left of a node's allocatable resources."""
 
 
-def admits(node: Node, pod: Pod) -> bool:
+def admits(node: Node, spec: PodSpec) -> bool:
     """Whether the node takes such pods at all, its room left out of account."""
     if not node.ready or node.unschedulable or node.deleting:
         return False
     if any(
         taint.effect != "PreferNoSchedule"
-        and not any(each.tolerates(taint) for each in pod.spec.tolerations)
+        and not any(each.tolerates(taint) for each in spec.tolerations)
         for taint in node.taints
     ):
         return False
-    if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+    if any(node.labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
-    affinity = pod.spec.node_affinity
+    affinity = spec.node_affinity
     return affinity is None or affinity.matches(node.labels, node.name)
 
 
 def holds(free: Free, pod: Pod) -> bool:
     """Whether the pod's requests are left."""
-    return all(free.get(key, 0) >= value for key, value in pod.spec.requests.items())
+    for key, value in pod.spec.requests.items():  # noqa: SIM110 - twice as fast, for each node
+        if free.get(key, 0) < value:
+            return False
+    return True
 
 
 def free_of(node: Node, on_node: Iterable[Pod]) -> dict[str, int]:
@@ -46,10 +49,14 @@ def score(scoring: Scoring, node: Node, free: Free, pod: Pod) -> float:
     A PreferNoSchedule taint that the pod does not tolerate weighs more than all the room, as in
     kube-scheduler's default profile.
     """
-    disliked = sum(
-        taint.effect == "PreferNoSchedule"
-        and not any(each.tolerates(taint) for each in pod.spec.tolerations)
-        for taint in node.taints
+    disliked = (
+        0
+        if not node.taints
+        else sum(
+            taint.effect == "PreferNoSchedule"
+            and not any(each.tolerates(taint) for each in pod.spec.tolerations)
+            for taint in node.taints
+        )
     )
     return 2.0 * disliked + _room_score(scoring, node, free)
 
@@ -57,18 +64,19 @@ def score(scoring: Scoring, node: Node, free: Free, pod: Pod) -> float:
 def _room_score(scoring: Scoring, node: Node, free: Free) -> float:
     if scoring == "by-name":
         return 0.0
-    shares = [
-        free.get(key, 0) / node.allocatable[key]
-        for key in ("cpu", "memory")
-        if node.allocatable.get(key)
-    ]
-    share = sum(shares) / max(1, len(shares))
+    share, counted = 0.0, 0
+    for key in ("cpu", "memory"):
+        whole = node.allocatable.get(key)
+        if whole:
+            share += free.get(key, 0) / whole
+            counted += 1
+    share /= max(1, counted)
     return share if scoring == "most-allocated" else -share
 
 
 def pushed_out(node: Node, free: Free, on_node: Iterable[Pod], pod: Pod) -> list[Pod] | None:
     """The balloon pods (negative priority) that give way to a pod; None when that is no help."""
-    if pod.spec.priority < 0 or not admits(node, pod):
+    if pod.spec.priority < 0 or not admits(node, pod.spec):
         return None
     left, victims = dict(free), []
     balloons = [p for p in on_node if p.spec.priority < 0 and not p.finished and not p.deleting]

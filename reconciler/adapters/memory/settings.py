@@ -1,11 +1,11 @@
 """What the in-memory world is made of and how long things take in it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
 from reconciler.model.fleet import Lifecycle, Provider
-from reconciler.model.frozen import NO_LABELS, Labels
+from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.ids import Region
 from reconciler.model.selectors import LabelSelector
 
@@ -62,6 +62,12 @@ class FleetShape:
     tags: Labels = NO_LABELS
     pools: tuple[tuple[str, str], ...] = ()
     """Instance types and zones in order of preference; none: the one of its type and zone."""
+    offers: FrozenMap[str, Resources] = field(default_factory=FrozenMap)
+    """What nodes of a type offer; `allocatable` for types that are not in it."""
+    type_labels: FrozenMap[str, Labels] = field(default_factory=FrozenMap)
+    """Labels that nodes of a type carry beside those of all."""
+    spreads_zones: bool = False
+    """Whether, of the pools of the preferred type, the zone with the fewest instances is taken."""
 
     def all_pools(self) -> tuple[tuple[str, str], ...]:
         """Where it may launch."""
@@ -75,4 +81,20 @@ class BudgetShape:
     namespace: str
     name: str
     selector: LabelSelector | None
-    min_available: int
+    min_available: int | str = 0
+    """Pods, or a percentage of those that are covered, such as `50%`, rounded up."""
+    max_unavailable: int | str | None = None
+    """Likewise; instead of `min_available` when it is set."""
+
+    def desired_healthy(self, covered: int) -> int:
+        """How many of so many pods must be healthy."""
+        if self.max_unavailable is None:
+            return _part(self.min_available, covered)
+        return max(0, covered - _part(self.max_unavailable, covered))
+
+
+def _part(amount: int | str, whole: int) -> int:
+    """Pods of an amount or a percentage, rounded up as Kubernetes does."""
+    if isinstance(amount, int):
+        return amount
+    return -(-whole * int(amount.removesuffix("%")) // 100)

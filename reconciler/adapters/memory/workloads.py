@@ -60,13 +60,14 @@ def runs_on(daemon_set: DaemonSet, node: Node) -> bool:
     return all(node.labels.get(key) == value for key, value in selector.items())
 
 
-def budget_status(shape: BudgetShape, healthy: int) -> PodDisruptionBudget:
+def budget_status(shape: BudgetShape, covered: int, healthy: int) -> PodDisruptionBudget:
     """What a budget allows when so many of its pods are healthy."""
+    desired = shape.desired_healthy(covered)
     return PodDisruptionBudget(
         namespace=shape.namespace,
         name=shape.name,
         selector=shape.selector,
-        disruptions_allowed=max(0, healthy - shape.min_available),
+        disruptions_allowed=max(0, healthy - desired),
         current_healthy=healthy,
-        desired_healthy=shape.min_available,
+        desired_healthy=desired,
     )

@@ -45,6 +45,8 @@ class MemoryWorld:
         """Of its namespace kube-system: the cluster's identity."""
         self.relists = 2
         """What observations say; 1 is a cluster that was listed only once."""
+        self.calm_seconds = 0.0
+        """For how long changes that ask for nothing (a pod found room, or ended) begin no cycle."""
         self.left_out: dict[str, int] = {}
         """Lists with holes: of this kind (`nodes`, `pods`) every n-th object is missing, by name;
         1 is an empty list."""

@@ -151,11 +151,15 @@ def nano_usd_per_hour(status: FleetStatus) -> tuple[int, bool]:
     if fleet.usd_per_hour is not None:
         return int(fleet.usd_per_hour * NANO), True
     resources = least_of([option.resources for option in fleet.options])
-    guess = (
+    return round(usual_usd_per_hour(resources) * NANO), False
+
+
+def usual_usd_per_hour(resources: Resources) -> float:
+    """What a machine of this size usually costs: stands in for a price that is not known."""
+    return (
         resources.get("cpu", 0) / 1000 * _USUAL_USD_PER_CPU
         + resources.get("memory", 0) / 2**30 * _USUAL_USD_PER_GIB
     )
-    return round(guess * NANO), False
 
 
 def _without_hostname(labels: Labels) -> Labels:

@@ -13,6 +13,7 @@ from reconciler.model.cluster import Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, PodKey
 from reconciler.planner.settings import FleetSettings, ScaleInSettings
+from reconciler.simulation.process import Process
 from tests.benchmarks.disturbance.workload import Scaled, Spreading, Started, events
 from tests.builders import (
     HOME,
@@ -25,7 +26,6 @@ from tests.builders import (
     selecting,
     spread,
 )
-from tests.life.process import Process
 
 SECONDS = 720.0
 """Events end after 480; what is left is scale-in."""

@@ -14,6 +14,7 @@ from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
+from reconciler.simulation.process import Process
 from tests.builders import (
     HOME,
     make_fleet_settings,
@@ -23,7 +24,6 @@ from tests.builders import (
 )
 from tests.life.month.bound import Interval
 from tests.life.month.trace import DAY, Arrival
-from tests.life.process import Process
 
 IDLE_SECONDS = 600.0
 """`idle_threshold` and `unneeded_time`, the defaults."""

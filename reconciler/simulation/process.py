@@ -48,6 +48,7 @@ class Process:
         self.cluster_known_at = 0.0
         """Of when the picture is that the plan under way was made from."""
         self.plan_hooks: list[Callable[[Snapshot, Plan], None]] = []
+        self.outcome_hooks: list[Callable[[Outcome], None]] = []
         self._plan_seconds = PLAN_SECONDS if call_seconds else 0.0
         self._until = 0.0
         world.log.seconds_each = call_seconds
@@ -107,6 +108,8 @@ class Process:
 
     def action_ended(self, outcome: Outcome) -> None:
         """See Reporter."""
+        for hook in self.outcome_hooks:
+            hook(outcome)
 
     def cycle_ended(self, report: CycleReport) -> None:
         """See Reporter."""

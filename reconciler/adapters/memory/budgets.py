@@ -1,0 +1,86 @@
+"""PodDisruptionBudgets of the in-memory world: what each allows at this moment."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from reconciler.adapters.memory.settings import BudgetShape
+from reconciler.adapters.memory.workloads import budget_status
+from reconciler.model.cluster import Pod, PodDisruptionBudget
+from reconciler.model.frozen import Labels
+
+
+class MemoryBudgets:
+    """Budgets, and how many healthy pods each of them covers."""
+
+    def __init__(self) -> None:
+        self._shapes: list[BudgetShape] = []
+        self._covered: dict[tuple[str, Labels], tuple[int, ...]] = {}
+        """Which budgets cover pods of a namespace with these labels."""
+        self._healthy: Counter[int] = Counter()
+        """How many pods that are ready each budget covers."""
+        self._expected: Counter[int] = Counter()
+        """How many pods each covers that are not on their way out."""
+        self._as_told: dict[int, PodDisruptionBudget] = {}
+        """Each budget as it was asked for last."""
+
+    def put(self, shape: BudgetShape, pods: Iterable[Pod]) -> None:
+        """A budget is created, or changed by its name, over pods that are there already."""
+        self._without(shape.namespace, shape.name)
+        self._shapes.append(shape)
+        self._count_again(pods)
+
+    def remove(self, namespace: str, name: str, pods: Iterable[Pod]) -> None:
+        """A budget is deleted."""
+        self._without(namespace, name)
+        self._count_again(pods)
+
+    def _without(self, namespace: str, name: str) -> None:
+        self._shapes = [b for b in self._shapes if (b.namespace, b.name) != (namespace, name)]
+
+    def _count_again(self, pods: Iterable[Pod]) -> None:
+        self._as_told.clear()
+        self._covered.clear()
+        self._healthy.clear()
+        self._expected.clear()
+        for pod in pods:
+            self.count(pod, 1)
+
+    def count(self, pod: Pod | None, amount: int) -> None:
+        """A pod comes or goes as its budgets see it."""
+        if pod is not None and not (pod.deleting or pod.finished):
+            for number in self.covering(pod):
+                self._expected[number] += amount
+                if pod.ready:
+                    self._healthy[number] += amount
+
+    def now(self) -> list[PodDisruptionBudget]:
+        """Each budget with what it allows at this moment."""
+        return [self._told(number) for number in range(len(self._shapes))]
+
+    def of(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The budgets that cover a pod."""
+        return [self._told(number) for number in self.covering(pod)]
+
+    def _told(self, number: int) -> PodDisruptionBudget:
+        """The budget as it stands; the same value for as long as nothing changes."""
+        made = budget_status(self._shapes[number], self._expected[number], self._healthy[number])
+        known = self._as_told.get(number)
+        if known is None or known != made:
+            known = self._as_told[number] = made
+        return known
+
+    def covering(self, pod: Pod) -> tuple[int, ...]:
+        """The numbers of the budgets that cover a pod; remembered while budgets are the same."""
+        if not self._shapes:
+            return ()
+        key = (pod.key.namespace, pod.labels)
+        known = self._covered.get(key)
+        if known is None:
+            known = self._covered[key] = tuple(
+                number
+                for number, shape in enumerate(self._shapes)
+                if shape.namespace == pod.key.namespace
+                and shape.selector is not None
+                and shape.selector.matches(pod.labels)
+            )
+        return known

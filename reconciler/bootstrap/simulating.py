@@ -1,0 +1,115 @@
+"""Wires simulations: config and demand from files, the report into a directory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reconciler.bootstrap.planning import resolved
+from reconciler.config.environment import Flags, load_with_overrides
+from reconciler.model.demand import Demand
+from reconciler.model.errors import InputError
+from reconciler.model.frozen import FrozenMap
+from reconciler.planner.settings import PlannerSettings
+from reconciler.records.demand import TraceOptions, read_demand, read_trace
+from reconciler.simulation.report import Json, report, report_files
+from reconciler.simulation.simulation import Options, Result, Simulation
+
+CSV_NAMES = (".csv", ".csv.gz", ".csv.zst")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateRequest:
+    """What `reconciler simulate` is told."""
+
+    config: str
+    demand: str
+    flags: Flags = field(default_factory=dict)
+    other_config: str | None = None
+    selector: Mapping[str, str] = field(default_factory=dict)
+    """Of the pods of a CSV trace."""
+    options: Options = field(default_factory=Options)
+
+
+def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
+    """The demand of a file: JSON lines, or a CSV trace by its name.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as stream:
+            if path.lower().endswith(CSV_NAMES):
+                return read_trace(stream, path, TraceOptions(node_selector=FrozenMap(selector)))
+            return read_demand(stream, path)
+    except OSError as error:
+        raise InputError(path, error.strerror or "cannot be read") from error
+
+
+def settings_of(path: str, flags: Flags) -> PlannerSettings:
+    """The planner's settings of a config file.
+
+    Raises:
+        ConfigError: It has faults.
+        UsageError: It names no cluster.
+        InputError: It has no fleets of EC2 to simulate.
+    """
+    settings = resolved(load_with_overrides(path, flags))
+    if not settings.fleets():
+        raise InputError(path, "the config names no fleet", "simulations need `sectors`")
+    groups = [fleet.name for fleet in settings.fleets() if fleet.provider != "ec2-fleet"]
+    if groups:
+        raise InputError(
+            path, f"fleet {groups[0]} is an Auto Scaling group, which is not simulated"
+        )
+    return settings
+
+
+def simulate(
+    request: SimulateRequest, progress: Callable[[str, float], None]
+) -> tuple[Json, Mapping[str, bytes]]:
+    """Play the demand under one config or two; returns the figures and all files of the report.
+
+    Args:
+        request: What.
+        progress: Told the config under way and the share of its time that has passed.
+
+    Raises:
+        ConfigError, InputError, UsageError: As `settings_of` and `load_demand`.
+    """
+    configs = [request.config, *([request.other_config] if request.other_config else [])]
+    loaded = [(name, settings_of(name, request.flags)) for name in configs]
+    demand = load_demand(request.demand, request.selector)
+    results = [
+        (name, _played(name, demand, settings, request.options, progress))
+        for name, settings in loaded
+    ]
+    found = report(results, demand=Path(request.demand).name)
+    return found, report_files(found, results)
+
+
+def _played(
+    name: str,
+    demand: Demand,
+    settings: PlannerSettings,
+    options: Options,
+    progress: Callable[[str, float], None],
+) -> Result:
+    return Simulation(demand, settings, options, lambda share: progress(name, share)).run()
+
+
+def write_report(out: str, files: Mapping[str, bytes]) -> Sequence[Path]:
+    """Write the files below a directory, which is made; files of other names there stay.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    written = []
+    try:
+        for name, body in files.items():
+            path = Path(out) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(body)
+            written.append(path)
+    except OSError as error:
+        raise InputError(out, error.strerror or "cannot be written") from error
+    return written

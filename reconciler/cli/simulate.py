@@ -1,0 +1,121 @@
+"""`reconciler simulate`: what a config would have cost on a demand, and which pods would wait."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from reconciler.cli import planning_options as options
+from reconciler.cli.config_argument import ConfigArgument, config_of
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.config.loader import DEFAULT_FILE
+from reconciler.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.simulation.simulation import Options
+
+EXAMPLE = """
+reconciler simulate --config sectors.yaml --demand demand.jsonl.zst --days 7 --out report
+reconciler simulate --config sectors.yaml --config-b other.yaml --demand trace.csv --out report
+"""
+
+
+def command(
+    config_file: ConfigArgument = None,
+    *,
+    config: options.ConfigOption = DEFAULT_FILE,
+    demand: Annotated[
+        str, typer.Option(metavar="FILE", help="Demand as JSON lines, or a CSV trace.")
+    ],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where the report is written.")],
+    config_b: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Another config, to compare with.")
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(min=0.001, max=3660, help="How long; default: until the demand ends."),
+    ] = None,
+    trace_selector: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL=VALUE", help="Node selector of a CSV trace's pods."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 1,
+    interruptions_per_hour: Annotated[
+        float, typer.Option(min=0, max=60, help="Of each spot instance.")
+    ] = 0.0005,
+    capacity_errors_per_day: Annotated[
+        float, typer.Option(min=0, max=1000, help="Of each spot pool.")
+    ] = 0.1,
+    launch_seconds: Annotated[
+        float, typer.Option(min=0, max=3600, help="From request to running, the median.")
+    ] = 15.0,
+    join_seconds: Annotated[
+        float, typer.Option(min=0, max=3600, help="From running to Ready, the median.")
+    ] = 35.0,
+    sleep_seconds: Annotated[
+        float, typer.Option(min=1, max=3600, help="The longest pause between plans.")
+    ] = 60.0,
+    calm_seconds: Annotated[
+        float,
+        typer.Option(min=0, max=600, help="How long a pod that ended waits for a plan."),
+    ] = 15.0,
+    cluster_name: options.ClusterNameOption = None,
+    regions: options.RegionsOption = None,
+    catalogue: options.CatalogueOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Play a demand in virtual time: the loop, the planner and the executor as they are.
+
+    Nothing real is touched. Writes report.json, report.html and snapshots of the worst moments
+    into DIR, and prints the figures. Same input, same bytes.
+    """
+    from reconciler.bootstrap import simulating  # noqa: PLC0415 - numpy: slow
+    from reconciler.cli.simulate_view import Progress, print_figures  # noqa: PLC0415 - rich: slow
+
+    request = simulating.SimulateRequest(
+        config=config_of(config, config_file),
+        demand=demand,
+        flags={"cluster-name": cluster_name, "regions": regions, "catalogue": catalogue},
+        other_config=config_b,
+        selector=_selector(trace_selector or []),
+        options=_options(
+            {"days": days, "sleep_seconds": sleep_seconds, "calm_seconds": calm_seconds},
+            {
+                "seed": seed,
+                "interruptions_per_hour": interruptions_per_hour,
+                "capacity_errors_per_day": capacity_errors_per_day,
+                "launch_median_seconds": launch_seconds,
+                "join_median_seconds": join_seconds,
+            },
+        ),
+    )
+    with Progress(sys.stderr) as progress:
+        found, files = simulating.simulate(request, progress.show)
+    simulating.write_report(out, files)
+    form = wanted(output)
+    if form is Output.TABLE:
+        print_figures(found, out)
+    else:
+        print_data(found, form)
+
+
+def _options(own: dict[str, Any], chances: dict[str, Any]) -> "Options":
+    from reconciler.simulation.chances import Chances  # noqa: PLC0415 - with the rest
+    from reconciler.simulation.simulation import Options  # noqa: PLC0415 - numpy: slow
+
+    return Options(**own, chances=Chances(**chances))
+
+
+def _selector(pairs: list[str]) -> dict[str, str]:
+    """A node selector from `label=value` words.
+
+    Raises:
+        UsageError: A word has no `=`.
+    """
+    found = {}
+    for pair in pairs:
+        key, mark, value = pair.partition("=")
+        if not (key and mark):
+            raise UsageError("--trace-selector", f"{pair!r} is not LABEL=VALUE")
+        found[key] = value
+    return found

@@ -1,0 +1,78 @@
+"""Figures of a simulation for the terminal, and the progress of one."""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from rich.console import Console
+from rich.table import Table
+
+from reconciler.cli.output import use_colours
+
+Json = Mapping[str, Any]
+QUIET_SECONDS = 2.0
+"""What takes less shows no progress."""
+
+
+class Progress:
+    """One line on stderr that is written over; nothing where stderr is no terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._began = time.monotonic()
+        self._shown = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def show(self, what: str, share: float) -> None:
+        """Say how far it is."""
+        if self._stream.isatty() and time.monotonic() - self._began > QUIET_SECONDS:
+            self._shown = True
+            self._stream.write(f"\r\x1b[K{what}: {share:.0%}")
+            self._stream.flush()
+
+
+ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
+    ("USD per day", lambda run: f"{run['cost']['usd_per_day']:,.2f}"),
+    ("lower bound per day", lambda run: f"{run['cost']['usd_lower_bound'] / run['days']:,.2f}"),
+    ("node-hours", lambda run: f"{run['nodes']['node_hours']:,.1f}"),
+    ("nodes at most", lambda run: f"{run['nodes']['peak']:,}"),
+    ("waiting p50", lambda run: f"{run['waiting']['p50_seconds']:,.1f} s"),
+    ("waiting p95", lambda run: f"{run['waiting']['p95_seconds']:,.1f} s"),
+    ("waiting p99", lambda run: f"{run['waiting']['p99_seconds']:,.1f} s"),
+    ("without a node at the end", lambda run: f"{run['waiting']['without_a_node_at_the_end']:,}"),
+    ("pods evicted", lambda run: f"{sum(run['evictions'].values()):,}"),
+    ("Jobs' pods ended early", lambda run: f"{run['jobs_ended_early']:,}"),
+)
+
+
+def print_figures(found: Json, out: str) -> None:
+    """A table of the configs, and where the report is."""
+    runs = [*found["runs"], *found.get("peers", ())]
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for run in runs:
+        table.add_column(Path(run["config"]).name, justify="right", overflow="fold")
+    for name, cell in ROWS:
+        table.add_row(name, *(cell(run) for run in runs))
+    console = Console(file=sys.stdout, no_color=not use_colours(), highlight=False)
+    first = runs[0]
+    console.print(f"{first['pods']:,} pods, {first['days']:g} days from {first['start']}")
+    console.print(table)
+    if "sweep" in found:
+        console.print(found["sweep"]["recommendation"])
+    console.print(f"report: {out}/report.html, {out}/report.json")

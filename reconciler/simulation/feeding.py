@@ -1,0 +1,269 @@
+"""Demand onto a world: each line when its time has come."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import assert_never
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+from reconciler.adapters.memory import BudgetShape, MemoryWorld
+from reconciler.model.cluster import Owner, Pod
+from reconciler.model.demand import (
+    BudgetDemand,
+    ControllerDemand,
+    CronDemand,
+    DemandLine,
+    FaultDemand,
+    FleetFact,
+    PodDemand,
+    PodEnd,
+)
+from reconciler.model.ids import FleetId, PodKey
+from reconciler.simulation.controllers import Controllers
+
+FINISHED_KEPT_SECONDS = 300.0
+"""How long a pod that ended by itself stays in the cluster, as with ttlSecondsAfterFinished."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """A pod of demand, wherever it is by now."""
+
+    demand: PodDemand
+    key: PodKey
+
+
+class Feeder:
+    """Plays demand.
+
+    Args:
+        world: Where it happens.
+        lines: In order of time.
+        fleets: The fleets by name, for faults.
+        end: Lines from then on are not played.
+    """
+
+    def __init__(
+        self,
+        world: MemoryWorld,
+        lines: Sequence[DemandLine],
+        fleets: dict[str, list[FleetId]],
+        end: datetime,
+    ) -> None:
+        self._world = world
+        self._fleets = fleets
+        self._end = end
+        self._controllers = Controllers(world)
+        self._runs: dict[str, _Run] = {}
+        """By the uid of the pod that runs it now."""
+        self._places: dict[str, str] = {}
+        """The uid of the pod of each demand that its owner will delete, by the demand's id."""
+        self._crons: dict[tuple[str, str], int] = {}
+        """How often each CronJob was changed: Jobs of an older form stop."""
+        self._jobs = 0
+        self.pods = 0
+        """How many pods demand has created."""
+        self.facts: list[FleetFact] = []
+        self._next: Iterator[DemandLine] = iter(lines)
+        self._line = next(self._next, None)
+        world.objects.watchers.append(self._occupies)
+        world.objects.successor_watchers.append(self._succeeded)
+        self._await()
+
+    def _await(self) -> None:
+        """Have the next line played at its time: one timer, however many lines there are."""
+        if self._line is not None and self._line.at < self._end:
+            wait = (self._line.at - self._world.clock.now()).total_seconds()
+            self._world.clock.call_later(wait, self._play)
+
+    def _play(self) -> None:
+        now = self._world.clock.now()
+        while self._line is not None and self._line.at <= now:
+            self._happens(self._line)
+            self._line = next(self._next, None)
+        self._await()
+
+    def _happens(self, line: DemandLine) -> None:
+        match line:
+            case PodDemand():
+                self._create(line)
+            case ControllerDemand():
+                self._controllers.change(line)
+            case BudgetDemand():
+                self._budget(line)
+            case CronDemand():
+                self._cron(line)
+            case FaultDemand():
+                self._fault(line)
+            case FleetFact():
+                self.facts.append(line)
+            case PodEnd():  # folded into its pod
+                pass
+            case _:
+                assert_never(line)
+
+    def _create(self, demand: PodDemand) -> None:
+        self.pods += 1
+        owner = demand.controller
+        uid = f"uid-{demand.id}"
+        key = PodKey(namespace=demand.namespace, name=_name(demand), uid=uid)
+        self._runs[uid] = _Run(demand, key)
+        if demand.until is not None:
+            self._places[demand.id] = uid
+            wait = (demand.until - demand.at).total_seconds()
+            self._world.clock.call_later(wait, partial(self._deleted, demand.id))
+        self._world.add_pod(
+            Pod(
+                key=key,
+                spec=demand.spec,
+                owner=owner and replace(owner, uid=f"{owner.kind}/{owner.name}"),
+                labels=demand.labels,
+                annotations=demand.annotations,
+            )
+        )
+
+    def _succeeded(self, before: Pod, after: Pod) -> None:
+        """A controller made another pod for one of demand: it runs from the beginning."""
+        run = self._runs.pop(before.key.uid, None)
+        if run is not None:
+            run.key = after.key
+            self._runs[after.key.uid] = run
+            if run.demand.id in self._places:
+                self._places[run.demand.id] = after.key.uid
+
+    def _deleted(self, demand_id: str) -> None:
+        run = self._runs.pop(self._places.pop(demand_id), None)
+        if run is not None:
+            self._world.remove_pod(run.key)
+
+    def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
+        run = self._runs.get(pod.key.uid)
+        if begins and run is not None and run.demand.ran_seconds is not None:
+            self._world.clock.call_later(run.demand.ran_seconds, partial(self._finish, pod.key))
+
+    def _finish(self, key: PodKey) -> None:
+        pod = self._world.objects.find(key)
+        if pod is None or pod.deleting or pod.finished:
+            return
+        del self._runs[key.uid]
+        self._world.finish_pod(key)
+        self._world.clock.call_later(FINISHED_KEPT_SECONDS, partial(self._world.remove_pod, key))
+
+    def _budget(self, budget: BudgetDemand) -> None:
+        if budget.deleted:
+            self._world.objects.remove_budget(budget.namespace, budget.id)
+            return
+        self._world.add_budget(
+            BudgetShape(
+                namespace=budget.namespace,
+                name=budget.id,
+                selector=budget.selector,
+                min_available=0 if budget.min_available is None else budget.min_available,
+                max_unavailable=budget.max_unavailable,
+            )
+        )
+
+    def _cron(self, cron: CronDemand) -> None:
+        key = (cron.namespace, cron.id)
+        self._crons[key] = form = self._crons.get(key, 0) + 1
+        local = self._world.clock.now().astimezone(ZoneInfo(cron.time_zone))
+        self._await_job(cron, CronSim(cron.schedule, local), form)
+
+    def _await_job(self, cron: CronDemand, times: Iterator[datetime], form: int) -> None:
+        at = next(times, None)
+        if at is None or at >= self._end or (cron.until is not None and at >= cron.until):
+            return
+        wait = (at - self._world.clock.now()).total_seconds()
+
+        def due() -> None:
+            if self._crons[cron.namespace, cron.id] == form:
+                self._start_job(cron)
+                self._await_job(cron, times, form)
+
+        self._world.clock.call_later(wait, due)
+
+    def _start_job(self, cron: CronDemand) -> None:
+        self._jobs += 1
+        name = f"{cron.id}-{self._jobs}"
+        for number in range(cron.pods):
+            self._create(
+                PodDemand(
+                    at=self._world.clock.now(),
+                    id=f"{name}-{number}",
+                    spec=cron.spec,
+                    namespace=cron.namespace,
+                    controller=Owner(kind="Job", name=name),
+                    labels=cron.labels,
+                    annotations=cron.annotations,
+                    ran_seconds=cron.ran_seconds,
+                )
+            )
+
+    def _fault(self, fault: FaultDemand) -> None:
+        match fault.fault:
+            case "capacity":
+                self._for_pools(fault, fault.code)
+                self._later(fault, partial(self._for_pools, fault, None))
+            case "interruption":
+                self._interrupt(fault)
+            case "never-join":
+                self._for_fleets(fault, self._world.never_join)
+                join = partial(self._world.never_join, never=False)
+                self._later(fault, lambda: self._for_fleets(fault, join))
+            case "slow-launch":
+                slow, usual = (partial(_slowed, self._world, n) for n in (fault.seconds, 0.0))
+                self._for_fleets(fault, slow)
+                self._later(fault, lambda: self._for_fleets(fault, usual))
+            case _:
+                assert_never(fault.fault)
+
+    def _later(self, fault: FaultDemand, end: Callable[[], None]) -> None:
+        if fault.until is not None:
+            self._world.clock.call_later((fault.until - fault.at).total_seconds(), end)
+
+    def _for_fleets(self, fault: FaultDemand, call: Callable[[FleetId], None]) -> None:
+        names = [fault.fleet] if fault.fleet else sorted(self._fleets)
+        for name in names:
+            for each in self._fleets.get(name, ()):
+                call(each)
+
+    def _for_pools(self, fault: FaultDemand, code: str | None) -> None:
+        """Pools have no capacity, or have it again; of a fleet alone, none of its launches."""
+        if fault.fleet and not (fault.instance_type or fault.zone):
+            self._for_fleets(fault, lambda each: self._world.refuse_launches(each, code))
+            return
+        pools = {
+            (record.shape.region, *pool)
+            for record in self._world.fleets.records.values()
+            if not fault.fleet or record.shape.name == fault.fleet
+            for pool in record.shape.all_pools()
+            if fault.instance_type in {"", pool[0]} and fault.zone in {"", pool[1]}
+        }
+        for pool in sorted(pools):
+            self._world.refuse_pool(*pool, code)
+
+    def _interrupt(self, fault: FaultDemand) -> None:
+        wanted = set(self._fleets.get(fault.fleet, ())) if fault.fleet else None
+        found = [
+            each.id
+            for each in self._world.fleets.instances.values()
+            if each.lifecycle == "spot"
+            and not each.gone
+            and (wanted is None or each.fleet_id in wanted)
+            and fault.instance_type in {"", each.instance_type}
+            and fault.zone in {"", each.zone}
+        ]
+        for each in found[: fault.instances]:
+            self._world.interrupt(each)
+
+
+def _slowed(world: MemoryWorld, seconds: float, fleet: FleetId) -> None:
+    world.slow_launches(fleet, seconds)
+
+
+def _name(demand: PodDemand) -> str:
+    """The pod's name: its id, without the namespace where the id begins with it."""
+    return demand.id.removeprefix(f"{demand.namespace}/").replace("/", ".")

@@ -1,0 +1,227 @@
+"""What a simulation came to, as plain figures: the content of `report.json`."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from math import ceil
+from typing import Any
+
+from reconciler.model.snapshot import Snapshot
+from reconciler.records.times import rfc3339
+from reconciler.simulation.bound import CostBound
+from reconciler.simulation.history import HOUR_SECONDS, MINUTE_SECONDS
+from reconciler.simulation.simulation import DAY_SECONDS, Launch, Result
+
+Json = dict[str, Any]
+
+POINTS = 480
+"""Of each series over time."""
+PERCENTILES = (50, 90, 95, 99, 99.9)
+CURVE = (0, *range(5, 100, 5), 96, 97, 98, 99, 99.5, 99.9, 100)
+"""Percentiles of the waiting time's curve."""
+
+
+def figures(result: Result, name: str) -> Json:
+    """One simulation."""
+    bound = _bound_by_hour(result)
+    usd = sum(each.usd for each in result.launches)
+    least = sum(bound.values())
+    return {
+        "config": name,
+        "start": rfc3339(result.start),
+        "days": round(result.seconds / DAY_SECONDS, 6),
+        "pods": result.history.created,
+        "plans": result.history.plans,
+        "cost": {
+            "usd": _money(usd),
+            "usd_per_day": _money(usd / max(1e-9, result.seconds / DAY_SECONDS)),
+            "usd_lower_bound": _money(least),
+            "above_lower_bound": _share(usd - least, least),
+            "unpriced_types": sorted({o.instance_type for o in result.offers if not o.priced}),
+            "by_day": _by_day(result, bound),
+        },
+        "nodes": _nodes(result.launches, result.seconds),
+        "fleets": _fleets(result),
+        "waiting": _waiting(result),
+        "evictions": dict(sorted(result.history.evictions.items())),
+        "interruptions": result.interruptions,
+        "jobs_ended_early": result.history.jobs_ended,
+        "moments": [
+            {
+                "at": rfc3339(each.snapshot.at),
+                "pods_waiting": each.waiting,
+                "pod": _longest_waiting(each.snapshot),
+                "waited_seconds_together": round(each.score, 3),
+            }
+            for each in result.history.moments
+        ],
+        "series": _series(result),
+        "assumptions": _assumptions(result),
+    }
+
+
+def _longest_waiting(snapshot: Snapshot) -> str:
+    """The pod that has had no node for the longest time, as `plan --explain` names it."""
+    waiting = [
+        (pod.created_at, str(pod.key))
+        for pod in snapshot.cluster.pods
+        if pod.node_name is None and not pod.finished and pod.created_at is not None
+    ]
+    return min(waiting, default=(None, ""))[1]
+
+
+def _assumptions(result: Result) -> Json:
+    options = asdict(result.options)
+    return {**options.pop("chances"), **options}
+
+
+def _money(usd: float) -> float:
+    return round(usd, 4)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return round(part / whole, 6) if whole > 0 else None
+
+
+def _bound_by_hour(result: Result) -> dict[int, float]:
+    bounds = CostBound(result.offers)
+    return {hour: bounds.usd(seconds) for hour, seconds in result.history.pod_seconds().items()}
+
+
+def _by_day(result: Result, bound: Mapping[int, float]) -> list[Json]:
+    """Each day's cost, and the least that it could have been."""
+    days = max(1, ceil(result.seconds / DAY_SECONDS))
+    usd = [0.0] * days
+    for launch in result.launches:
+        at = launch.begin
+        while at < launch.end:
+            day = int(at // DAY_SECONDS)
+            end = min(launch.end, (day + 1) * DAY_SECONDS)
+            usd[day] += (end - at) / HOUR_SECONDS * launch.usd_per_hour
+            at = end
+    least = [0.0] * days
+    for hour, value in bound.items():
+        least[min(days - 1, hour // 24)] += value
+    return [
+        {"day": day + 1, "usd": _money(usd[day]), "usd_lower_bound": _money(least[day])}
+        for day in range(days)
+    ]
+
+
+def _nodes(launches: Sequence[Launch], seconds: float) -> Json:
+    hours = sum(each.end - each.begin for each in launches) / HOUR_SECONDS
+    return {
+        "launches": len(launches),
+        "node_hours": round(hours, 3),
+        "peak": _peak(launches),
+        "mean": round(hours * HOUR_SECONDS / seconds, 3),
+    }
+
+
+def _peak(launches: Iterable[Launch]) -> int:
+    marks = sorted([(e.begin, 1) for e in launches] + [(e.end, -1) for e in launches])
+    there = most = 0
+    for _, change in marks:
+        there += change
+        most = max(most, there)
+    return most
+
+
+def _fleets(result: Result) -> list[Json]:
+    """What each fleet was used for; those that launched nothing too."""
+    found = []
+    by_fleet: dict[str, list[Launch]] = {}
+    for launch in result.launches:
+        by_fleet.setdefault(launch.fleet, []).append(launch)
+    for fleet in result.settings.fleets():
+        mine = by_fleet.get(fleet.name, [])
+        found.append(
+            {
+                "fleet": fleet.name,
+                "capacity_type": fleet.lifecycle,
+                "launches": len(mine),
+                "node_hours": round(sum(e.end - e.begin for e in mine) / HOUR_SECONDS, 3),
+                "usd": _money(sum(each.usd for each in mine)),
+                "peak": _peak(mine),
+                "types": dict(sorted(Counter(each.instance_type for each in mine).items())),
+            }
+        )
+    return found
+
+
+def percentile(ordered: Sequence[float], percent: float) -> float:
+    """The value that so many percent are at most (nearest rank); 0 of nothing."""
+    if not ordered:
+        return 0.0
+    return ordered[max(0, ceil(percent / 100 * len(ordered)) - 1)]
+
+
+def _waiting(result: Result) -> Json:
+    """From creation to a node, of every pod that found one, those of DaemonSets left out."""
+    ordered = sorted(result.history.waits)
+    mean = sum(ordered) / len(ordered) if ordered else 0.0
+    return {
+        "pods": len(ordered),
+        "at_once": sum(each < 1.0 for each in ordered),
+        "mean_seconds": round(mean, 3),
+        **{f"p{n:g}_seconds": round(percentile(ordered, n), 3) for n in PERCENTILES},
+        "max_seconds": round(ordered[-1], 3) if ordered else 0.0,
+        "without_a_node_at_the_end": result.history.waiting,
+        "curve": [[n, round(percentile(ordered, n), 3)] for n in CURVE],
+    }
+
+
+def _series(result: Result) -> Json:
+    """Over time: the step's length, nodes of each fleet (mean), pods without a node (most)."""
+    step = result.seconds / POINTS
+    nodes: dict[str, list[float]] = {
+        fleet.name: [0.0] * POINTS for fleet in result.settings.fleets()
+    }
+    for launch in result.launches:
+        first = int(launch.begin / step)
+        for index in range(first, min(POINTS, int(launch.end / step) + 1)):
+            low, high = max(launch.begin, index * step), min(launch.end, (index + 1) * step)
+            nodes[launch.fleet][index] += max(0.0, high - low) / step
+    pending = [0] * POINTS
+    for minute, count in result.history.pending.items():
+        index = min(POINTS - 1, int(minute * MINUTE_SECONDS / step))
+        pending[index] = max(pending[index], count)
+    return {
+        "step_seconds": round(step, 6),
+        "nodes": {name: [round(n, 3) for n in values] for name, values in nodes.items()},
+        "pods_waiting": pending,
+    }
+
+
+DIFFERENCES = (
+    ("cost per day", ("cost", "usd_per_day"), "USD"),
+    ("cost above the lower bound", ("cost", "above_lower_bound"), ""),
+    ("node-hours", ("nodes", "node_hours"), "h"),
+    ("launches", ("nodes", "launches"), ""),
+    ("most nodes at once", ("nodes", "peak"), ""),
+    ("waiting, p50", ("waiting", "p50_seconds"), "s"),
+    ("waiting, p95", ("waiting", "p95_seconds"), "s"),
+    ("waiting, p99", ("waiting", "p99_seconds"), "s"),
+    ("longest wait", ("waiting", "max_seconds"), "s"),
+    ("pods without a node at the end", ("waiting", "without_a_node_at_the_end"), ""),
+    ("Jobs ended early", ("jobs_ended_early",), ""),
+    ("spot interruptions", ("interruptions",), ""),
+)
+"""What two configs are compared by: name, place in the figures, unit."""
+
+
+def differences(first: Json, second: Json) -> list[Json]:
+    """Two simulations by their figures; evictions as one number."""
+    rows = [
+        {"what": what, "unit": unit, "a": _at(first, path), "b": _at(second, path)}
+        for what, path, unit in DIFFERENCES
+    ]
+    moved = [sum(each["evictions"].values()) for each in (first, second)]
+    return [*rows, {"what": "pods evicted", "unit": "", "a": moved[0], "b": moved[1]}]
+
+
+def _at(found: Json, path: Sequence[str]) -> Any:
+    value: Any = found
+    for key in path:
+        value = value[key]
+    return value

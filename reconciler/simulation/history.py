@@ -1,0 +1,172 @@
+"""What is noted while a simulation runs; figures are made of it afterwards."""
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from reconciler.adapters.memory import MemoryWorld
+from reconciler.model.actions import DeletePod, EvictPod
+from reconciler.model.cluster import Pod, PodSpec
+from reconciler.model.outcome import Outcome
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+
+HOUR_SECONDS = 3600.0
+MINUTE_SECONDS = 60.0
+MOMENTS_MAX = 3
+MOMENT_APART_SECONDS = 3600.0
+WAIT_COUNTED_SECONDS = 3600.0
+"""Longer waits make a moment no worse: a pod that fits nowhere would win each time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A bad one, as the program saw it."""
+
+    seconds: float
+    """Since the begin."""
+    score: float
+    """Seconds that all pods without a node had waited, together."""
+    waiting: int
+    snapshot: Snapshot
+
+
+@dataclass(slots=True)
+class _Running:
+    """Pods of one spec that hold a node."""
+
+    spec: PodSpec
+    count: int
+    since: float
+    hours: dict[int, float]
+    """Pod-seconds by hour."""
+
+
+class History:
+    """Watches a world.
+
+    Args:
+        world: The one.
+    """
+
+    def __init__(self, world: MemoryWorld) -> None:
+        self._clock = world.clock
+        self._start = world.clock.now()
+        self.waits = array("d")
+        """From each pod's creation to its node, in seconds."""
+        self.evictions: Counter[str] = Counter()
+        """By the policy that asked for them."""
+        self.jobs_ended = 0
+        """Pods of Jobs that lost their node before their end."""
+        self.pending: dict[int, int] = {}
+        """The most pods without a node, by minute; minutes without one are left out."""
+        self.moments: list[Moment] = []
+        self.plans = 0
+        self.created = 0
+        """Pods, those that controllers made in place of others included, of DaemonSets not."""
+        self._running: dict[int, _Running] = {}
+        self._waiting: dict[str, datetime] = {}
+        self._waiting_sum = 0.0
+        world.objects.watchers.append(self._occupies)
+        world.objects.pod_watchers.append(self._changed)
+        self._objects = world.objects
+
+    def _now(self) -> float:
+        return self._clock.monotonic_seconds()
+
+    def _changed(self, before: Pod | None, after: Pod | None) -> None:
+        """A pod was created or is gone, or has a node now: does it wait?"""
+        pod = after or before
+        assert pod is not None
+        uid = pod.key.uid
+        self.created += before is None and not pod.daemon
+        if after is not None and pod.node_name is None and not (pod.finished or pod.gated):
+            if uid not in self._waiting:
+                created = pod.created_at or self._start
+                self._waiting[uid] = created
+                self._waiting_sum += (created - self._start).total_seconds()
+        else:
+            created_at = self._waiting.pop(uid, None)
+            if created_at is not None:
+                self._waiting_sum -= (created_at - self._start).total_seconds()
+
+    def note_pending(self) -> None:
+        """After the scheduler has had its turn: how many pods still wait."""
+        count = len(self._waiting)
+        if count:
+            minute = int(self._now() // MINUTE_SECONDS)
+            self.pending[minute] = max(self.pending.get(minute, 0), count)
+
+    @property
+    def waiting(self) -> int:
+        """How many pods have no node."""
+        return len(self._waiting)
+
+    def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
+        now = self._now()
+        running = self._running.get(id(pod.spec))
+        if running is None:
+            running = self._running[id(pod.spec)] = _Running(pod.spec, 0, now, {})
+        _add(running, now)
+        running.count += 1 if begins else -1
+        if begins:
+            created = pod.created_at or self._start
+            if not pod.daemon:
+                self.waits.append((self._clock.now() - created).total_seconds())
+        elif pod.owner is not None and pod.owner.kind == "Job":
+            left = self._objects.find(pod.key)
+            self.jobs_ended += left is None or not left.finished
+
+    def planned(self, snapshot: Snapshot, _plan: Plan) -> None:
+        """A plan was made."""
+        self.plans += 1
+        self.note_pending()
+        count = len(self._waiting)
+        if not count:
+            return
+        now = self._now()
+        age = min(WAIT_COUNTED_SECONDS, now - self._waiting_sum / count)
+        moment = Moment(seconds=now, score=count * age, waiting=count, snapshot=snapshot)
+        self._keep(moment)
+
+    def _keep(self, moment: Moment) -> None:
+        """The worst ones, at least an hour apart."""
+        for other in self.moments:
+            if moment.seconds - other.seconds < MOMENT_APART_SECONDS:
+                if moment.score <= other.score:
+                    return
+                self.moments.remove(other)
+                break
+        self.moments = sorted([*self.moments, moment], key=lambda m: -m.score)[:MOMENTS_MAX]
+
+    def acted(self, outcome: Outcome) -> None:
+        """An action was carried out."""
+        if outcome.kind == "applied" and isinstance(outcome.action, EvictPod | DeletePod):
+            self.evictions[outcome.action.policy] += 1
+
+    def pod_seconds(self) -> dict[int, dict[PodSpec, float]]:
+        """For how long pods of each spec held nodes, by hour."""
+        found: dict[int, dict[PodSpec, float]] = {}
+        for running in self._running.values():
+            _add(running, self._now())
+            for hour, seconds in running.hours.items():
+                of_hour = found.setdefault(hour, {})
+                of_hour[running.spec] = of_hour.get(running.spec, 0.0) + seconds
+        return found
+
+    def at(self, seconds: float) -> datetime:
+        """The time of so many seconds since the begin."""
+        return self._start + timedelta(seconds=seconds)
+
+
+def _add(running: _Running, now: float) -> None:
+    """Count what has run since the last change, hour by hour."""
+    if running.count:
+        at = running.since
+        while at < now:
+            hour = int(at // HOUR_SECONDS)
+            end = min(now, (hour + 1) * HOUR_SECONDS)
+            running.hours[hour] = running.hours.get(hour, 0.0) + running.count * (end - at)
+            at = end
+    running.since = now

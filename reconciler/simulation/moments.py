@@ -1,0 +1,55 @@
+"""Bad moments as snapshot files, which `reconciler plan --explain` opens."""
+
+from collections.abc import Iterator
+
+import orjson
+
+from reconciler.model.cluster import Namespace
+from reconciler.model.snapshot import Snapshot
+from reconciler.records.aws.encoding import encode_fleets, encode_history, encode_instances
+from reconciler.records.kubernetes.encoding import (
+    encode_budget,
+    encode_daemon_set,
+    encode_node,
+    encode_pod,
+)
+from reconciler.records.snapshot import CLUSTER_FILE, Json
+
+FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
+
+
+def snapshot_files(snapshot: Snapshot) -> dict[str, bytes]:
+    """The files of a snapshot, by name: the cluster's, and those of each region of EC2."""
+    cluster = snapshot.cluster
+    items = [
+        *map(encode_node, cluster.nodes),
+        *map(encode_pod, cluster.pods),
+        *map(encode_budget, cluster.budgets),
+        *map(encode_daemon_set, cluster.daemon_sets),
+        *map(_namespace, cluster.namespaces),
+    ]
+    files = {CLUSTER_FILE: _dump({"apiVersion": "v1", "kind": "List", "items": items})}
+    return files | dict(_cloud_files(snapshot))
+
+
+def _cloud_files(snapshot: Snapshot) -> Iterator[tuple[str, bytes]]:
+    cloud = snapshot.cloud
+    if cloud is None:
+        return
+    for region in sorted(cloud.regions):
+        fleets = [each for each in cloud.fleets if each.region == region]
+        instances = [each for each in cloud.instances if each.region == region]
+        answer = {"Region": region, **encode_fleets(fleets), **encode_instances(instances)}
+        yield f"aws-{region}.json", _dump(answer)
+        for fleet in fleets:
+            history = {"Region": region, **encode_history(fleet)}
+            yield f"aws-{region}-{fleet.id}-history.json", _dump(history)
+
+
+def _namespace(namespace: Namespace) -> Json:
+    metadata = {"name": namespace.name, "uid": namespace.uid, "labels": dict(namespace.labels)}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def _dump(value: Json) -> bytes:
+    return orjson.dumps(value, option=FORM) + b"\n"

@@ -1,0 +1,118 @@
+"""The fleets of a config as the world in memory has them: types, zones, prices, node labels."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from reconciler.adapters.memory import FleetShape
+from reconciler.model.cluster import Node, Resources
+from reconciler.model.fleet import InstanceOption
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.ids import NodeName, Region
+from reconciler.planner.fleets.new_nodes import usual_usd_per_hour
+from reconciler.planner.settings import FleetSettings, PlannerSettings
+
+ARCH, OPERATING_SYSTEM = "kubernetes.io/arch", "kubernetes.io/os"
+REGION = "topology.kubernetes.io/region"
+ZONES_OF_A_REGION = ("a", "b", "c")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Nodes of one type that a fleet may launch."""
+
+    fleet: FleetSettings
+    region: Region
+    instance_type: str
+    usd_per_hour: float
+    priced: bool
+    allocatable: Resources
+    labels: Labels
+    """Of the fleet and the type; without zone and name."""
+
+    def node(self, zone: str = "") -> Node:
+        """A node of it."""
+        return Node(
+            name=NodeName(f"{self.fleet.name}/{self.instance_type}"),
+            labels=FrozenMap({**self.labels, "topology.kubernetes.io/zone": zone}),
+            taints=self.fleet.taints,
+            allocatable=self.allocatable,
+        )
+
+
+def offers_of(settings: PlannerSettings) -> list[Offer]:
+    """Every type of every fleet in each of its regions, a fleet's cheapest first."""
+    found = []
+    for fleet, region in fleets_of(settings):
+        made = [_offer(fleet, region, each, settings.reserved) for each in fleet.options]
+        found += sorted(made, key=lambda offer: (offer.usd_per_hour, offer.instance_type))
+    return found
+
+
+def fleets_of(settings: PlannerSettings) -> Iterator[tuple[FleetSettings, Region]]:
+    """The fleets, once for each of their regions."""
+    for fleet in settings.fleets():
+        for key in fleet.fleet_keys():
+            yield fleet, key.region
+
+
+def zones_of(fleet: FleetSettings, region: Region) -> tuple[str, ...]:
+    """Where it launches; as many zones as usual where the config does not say."""
+    if fleet.zone is not None:
+        return (fleet.zone,)
+    own = tuple(zone for zone in fleet.zones if zone.startswith(region))
+    return own or tuple(f"{region}{letter}" for letter in ZONES_OF_A_REGION)
+
+
+def shape_of(fleet: FleetSettings, region: Region, offers: Iterable[Offer]) -> FleetShape:
+    """A fleet as Terraform makes it, of these offers."""
+    mine = [each for each in offers if each.fleet is fleet and each.region == region]
+    zones = zones_of(fleet, region)
+    return FleetShape(
+        name=fleet.name,
+        region=region,
+        labels=fleet.labels,
+        taints=fleet.taints,
+        allocatable=mine[0].allocatable,
+        instance_type=mine[0].instance_type,
+        zone=zones[0],
+        lifecycle=fleet.lifecycle,
+        tags=FrozenMap(_tags(fleet)),
+        pools=tuple((each.instance_type, zone) for each in mine for zone in zones),
+        offers=FrozenMap({each.instance_type: each.allocatable for each in mine}),
+        type_labels=FrozenMap({each.instance_type: each.labels for each in mine}),
+        spreads_zones=True,
+    )
+
+
+def _tags(fleet: FleetSettings) -> dict[str, str]:
+    tags = {"sector": fleet.sector, "size": fleet.size, "Spot": "true" if fleet.spot else "false"}
+    return tags | ({"zone": fleet.zone} if fleet.zone else {})
+
+
+def _offer(
+    fleet: FleetSettings, region: Region, option: InstanceOption, reserved: Resources
+) -> Offer:
+    usd = option.usd_per_hour
+    return Offer(
+        fleet=fleet,
+        region=region,
+        instance_type=option.instance_type,
+        usd_per_hour=usual_usd_per_hour(option.resources) if usd is None else float(usd),
+        priced=usd is not None,
+        allocatable=_allocatable(fleet, option, reserved),
+        labels=FrozenMap(
+            {**fleet.labels, ARCH: option.arch, OPERATING_SYSTEM: "linux", REGION: region}
+        ),
+    )
+
+
+def _allocatable(fleet: FleetSettings, option: InstanceOption, reserved: Resources) -> Resources:
+    """As planning expects it of a new node (behaviour of `planner.fleets.new_nodes`)."""
+    if fleet.allocatable is not None:
+        return fleet.allocatable
+    left = {name: n - reserved.get(name, 0) for name, n in option.resources.items()}
+    if fleet.ephemeral_storage_bytes:
+        left["ephemeral-storage"] = fleet.ephemeral_storage_bytes - reserved.get(
+            "ephemeral-storage", 0
+        )
+    return FrozenMap({name: max(0, amount) for name, amount in left.items()})

@@ -1,0 +1,45 @@
+"""The files of a report: `report.json`, `report.html`, and the bad moments' snapshots."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from reconciler.simulation.figures import differences, figures
+from reconciler.simulation.moments import snapshot_files
+from reconciler.simulation.page import page
+from reconciler.simulation.simulation import Result
+
+Json = dict[str, Any]
+FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
+LETTERS = "ab"
+
+
+def report(results: Sequence[tuple[str, Result]], **more: Any) -> Json:
+    """The figures of one or two configs.
+
+    Args:
+        results: Name of the config and what came of it.
+        more: Further parts of the report.
+    """
+    runs = [figures(result, name) for name, result in results]
+    for letter, run in zip(LETTERS, runs, strict=False):
+        for number, moment in enumerate(run["moments"], 1):
+            moment["snapshot"] = f"moments/{letter}-{number}"
+    found: Json = {"format": 1, "runs": runs, **more}
+    if len(runs) == 2:
+        found["differences"] = differences(*runs)
+    return found
+
+
+def report_files(found: Json, results: Sequence[tuple[str, Result]]) -> Mapping[str, bytes]:
+    """Every file by its path within the report's directory; the same figures, the same bytes."""
+    files = {
+        "report.json": orjson.dumps(found, option=FORM) + b"\n",
+        "report.html": page(found).encode(),
+    }
+    for letter, (_, result) in zip(LETTERS, results, strict=False):
+        for number, moment in enumerate(result.history.moments, 1):
+            for name, body in snapshot_files(moment.snapshot).items():
+                files[f"moments/{letter}-{number}/{name}"] = body
+    return files

@@ -1,0 +1,221 @@
+"""One simulation: a config, demand and chances, played from the first line to the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from reconciler.adapters.memory import Call, Delays, MemoryWorld, Scoring
+from reconciler.model.demand import Demand, FleetFact
+from reconciler.model.errors import InputError
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import FleetId
+from reconciler.planner.settings import PlannerSettings
+from reconciler.simulation.chances import Chances
+from reconciler.simulation.feeding import Feeder
+from reconciler.simulation.history import History
+from reconciler.simulation.offers import Offer, fleets_of, offers_of, shape_of
+from reconciler.simulation.process import Process
+
+DAY_SECONDS = 86_400.0
+LEAD_SECONDS = 1.0
+"""From the world's begin to the first line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a simulation is told beside config and demand."""
+
+    days: float | None = None
+    """How long, from the first line on; None: until demand ends."""
+    sleep_seconds: float = 60.0
+    """The longest pause between cycles."""
+    calm_seconds: float = 15.0
+    """For how long changes that ask for nothing (a pod found room, or ended) begin no cycle."""
+    scoring: Scoring = "least-allocated"
+    chances: Chances = field(default_factory=Chances)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """An instance from its launch to its end."""
+
+    fleet: str
+    instance_type: str
+    spot: bool
+    begin: float
+    """Seconds since the begin."""
+    end: float
+    usd_per_hour: float
+
+    @property
+    def usd(self) -> float:
+        """What it cost: billed by the second."""
+        return (self.end - self.begin) / 3600 * self.usd_per_hour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What came of it; everything in it follows from the arguments of the simulation."""
+
+    settings: PlannerSettings
+    options: Options
+    start: datetime
+    seconds: float
+    pods: int
+    offers: tuple[Offer, ...]
+    launches: tuple[Launch, ...]
+    targets: dict[str, list[tuple[float, int]]]
+    """By fleet: its target over time, as steps."""
+    history: History
+    facts: tuple[FleetFact, ...]
+    cycles: int
+    interruptions: int
+
+
+class Simulation:
+    """A world that is ready to run.
+
+    Args:
+        demand: What it is asked to run.
+        settings: Of the config.
+        options: The rest.
+        progress: Told the share of virtual time that has passed, now and then.
+
+    Raises:
+        InputError: The demand is empty.
+    """
+
+    def __init__(
+        self,
+        demand: Demand,
+        settings: PlannerSettings,
+        options: Options,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        if not demand.lines:
+            raise InputError("demand", "it has no line")
+        self._settings, self._options, self._progress = settings, options, progress
+        start = demand.begin - timedelta(seconds=LEAD_SECONDS)
+        whole = max(1.0, (demand.end - start).total_seconds())
+        self.seconds = options.days * DAY_SECONDS if options.days is not None else whole
+        self.world = MemoryWorld(cluster=settings.cluster, delays=Delays(
+            modify=1, terminate=30, node_gone=20, pod_stop=5, pod_start=5,
+        ), start=start, scoring=options.scoring)  # fmt: skip
+        self.world.calm_seconds = options.calm_seconds
+        self.world.log.keeps_calls = False
+        self.offers = offers_of(settings)
+        self._usd = {(o.fleet.name, o.region, o.instance_type): o.usd_per_hour for o in self.offers}
+        self._types: dict[str, str] = {}
+        self._targets: dict[str, list[tuple[float, int]]] = {}
+        self._launched = self._interruptions = 0
+        self.history = History(self.world)
+        self._plan_launches()
+        names = self._add_fleets()
+        self._plan_shortages()
+        self.process = Process(self.world, settings)
+        self.process.sleep_seconds = lambda: options.sleep_seconds
+        self.process.plan_hooks.append(self.history.planned)
+        self.process.outcome_hooks.append(self.history.acted)
+        self.feeder = Feeder(
+            self.world, demand.lines, names, start + timedelta(seconds=self.seconds)
+        )
+
+    def _add_fleets(self) -> dict[str, list[FleetId]]:
+        names: dict[str, list[FleetId]] = {}
+        for fleet, region in fleets_of(self._settings):
+            shape = shape_of(fleet, region, self.offers)
+            made = self.world.add_fleet(shape, fleet.min_capacity if region == self._home else 0)
+            names.setdefault(fleet.name, []).append(made)
+        return names
+
+    @property
+    def _home(self) -> str:
+        return self._settings.home_region
+
+    def _plan_launches(self) -> None:
+        chances, fleets = self._options.chances, self.world.fleets
+        fleets.launch_seconds = lambda _: chances.launch_seconds(self._launched)
+        fleets.join_seconds = lambda _: chances.join_seconds(self._launched)
+        fleets.watchers.append(self._launch)
+
+        self.world.log.watchers.append(self._called)
+
+    def _called(self, call: Call) -> None:
+        """Note each target."""
+        if call.operation == "set_target_capacity":
+            fleet_id, capacity = call.arguments
+            assert isinstance(fleet_id, str)
+            assert isinstance(capacity, int)
+            name = self.world.fleets.records[FleetId(fleet_id)].shape.name
+            self._targets.setdefault(name, []).append((self.process.now, capacity))
+
+    def _plan_shortages(self) -> None:
+        chances, fleets = self._options.chances, self.world.fleets
+        pools = {
+            (record.shape.region, *pool)
+            for record in fleets.records.values()
+            if record.shape.lifecycle == "spot"
+            for pool in record.shape.all_pools()
+        }
+        for region, instance_type, zone in sorted(pools):
+            name = f"{region}/{zone}/{instance_type}"
+            for begin, end in chances.shortages(name, self.seconds):
+                for at, code in ((begin, "InsufficientInstanceCapacity"), (end, None)):
+                    refuse = partial(self.world.refuse_pool, region, instance_type, zone, code)
+                    self.world.clock.call_later(at, refuse)
+
+    def _launch(self, instance: Instance) -> None:
+        """An instance was launched; EC2 may take it back one day."""
+        self._launched += 1
+        self._types[instance.id] = instance.instance_type
+        if instance.lifecycle != "spot":
+            return
+        wait = self._options.chances.interruption_seconds(f"{self._launched}")
+        if wait is not None and wait < self.seconds:
+            self.world.clock.call_later(wait, partial(self._interrupt, instance))
+
+    def _interrupt(self, instance: Instance) -> None:
+        known = self.world.fleets.instances.get(instance.id)
+        if known is not None and not known.gone:
+            self._interruptions += 1
+            self.world.interrupt(instance.id)
+
+    def run(self) -> Result:
+        """Play it to its end."""
+        step = max(3600.0, self.seconds / 200)
+        while self.process.now < self.seconds:
+            self.process.run_until(min(self.seconds, self.process.now + step))
+            if self._progress is not None:
+                self._progress(min(1.0, self.process.now / self.seconds))
+        return Result(
+            settings=self._settings,
+            options=self._options,
+            start=self.history.at(0.0),
+            seconds=self.seconds,
+            pods=self.history.created,
+            offers=tuple(self.offers),
+            launches=tuple(self._launches()),
+            targets=self._targets,
+            history=self.history,
+            facts=tuple(self.feeder.facts),
+            cycles=self.process.cycles,
+            interruptions=self._interruptions,
+        )
+
+    def _launches(self) -> list[Launch]:
+        fleets, found = self.world.fleets, []
+        for instance, fleet_id, begin in fleets.launches:
+            shape = fleets.records[fleet_id].shape
+            kind = self._types[instance]
+            found.append(
+                Launch(
+                    fleet=shape.name,
+                    instance_type=kind,
+                    spot=shape.lifecycle == "spot",
+                    begin=begin,
+                    end=min(self.seconds, fleets.ends.get(instance, self.seconds)),
+                    usd_per_hour=self._usd[shape.name, shape.region, kind],
+                )
+            )
+        return found

@@ -12,9 +12,9 @@ from reconciler.model.frozen import FrozenMap
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.simulation.process import Process
 from tests.asked import rounds
 from tests.builders import make_fleet_settings
-from tests.life.process import Process
 from tests.life.stage import SPOT_RESCHEDULER, shape_of
 from tests.life.test_descheduling_lives import HOUR, LOW, Evictions, apps, settings_of
 

@@ -11,6 +11,8 @@ from reconciler.install.settings import ROLE
 from reconciler.model.errors import UsageError
 
 PolicyName = Literal["capacity-loop", "ci-plan", "ci-apply"]
+GROUPS: Final = "groups"
+"""The value that adds the rights to Auto Scaling groups."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
 _QUEUE: Final = re.compile(
     r"https://sqs(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/(\d{12})/([\w.-]{1,80})"
@@ -32,9 +34,12 @@ def policy(name: PolicyName, values: Values) -> str:
         name: Whose: `capacity-loop` for the pods, `ci-plan` and `ci-apply` for pipelines.
         values: For its placeholders: `cluster`; `partition` (aws); for pipelines `bucket` and
             `key` of the state; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
-            the fleets, and `queue_arn`, if the config names an interruption queue.
+            the fleets, `queue_arn`, if the config names an interruption queue, and `groups`, if it
+            has Auto Scaling groups.
     """
     document = json.loads(read_policy(name.replace("-", "_")))
+    if name == "capacity-loop" and GROUPS in values:
+        document["Statement"] += json.loads(read_policy("capacity_loop_groups"))["Statement"]
     if name == "capacity-loop" and "queue_arn" in values:
         notices = {"Sid": "ReadNotices", "Effect": "Allow", "Action": list(QUEUE_ACTIONS)}
         document["Statement"].append({**notices, "Resource": values["queue_arn"]})
@@ -54,7 +59,8 @@ def policy_values(
     values = {"cluster": cluster, "partition": partition}
     if name == "capacity-loop":
         queue = _queue_values(config.interruption.queue_url, partition)
-        return {**values, **queue, "regions": _regions(config)}
+        groups = {GROUPS: "true"} if _has_groups(config) else {}
+        return {**values, **queue, **groups, "regions": _regions(config)}
     backend = config.terraform.backend
     if backend is None:
         raise UsageError(
@@ -66,6 +72,12 @@ def policy_values(
     if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
         raise UsageError("--node-role", "ci-apply gives nodes this role", "name its ARN")
     return {**values, "node_role_arn": node_role_arn}
+
+
+def _has_groups(config: SectorConfig) -> bool:
+    """Whether it names Auto Scaling groups, or leaves them to be found by their tags."""
+    sectors = config.sectors.values()
+    return not config.sectors or any(f.provider == "asg" for s in sectors for f in s.fleets)
 
 
 def _regions(config: SectorConfig) -> list[str]:
@@ -116,7 +128,7 @@ def _filled(node: Any, values: Values) -> Any:
         several = _several(node, values)
         return several if several is not None else [_filled(each, values) for each in node]
     if isinstance(node, dict):
-        return {key: _filled(value, values) for key, value in node.items()}
+        return {_filled(key, values): _filled(value, values) for key, value in node.items()}
     return node
 
 

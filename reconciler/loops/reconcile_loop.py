@@ -8,7 +8,7 @@ from reconciler.executor.executor import Executor
 from reconciler.loops.memory import OwnMemory, to_remember, with_raises, with_refusals
 from reconciler.model.actions import SetCapacity
 from reconciler.model.errors import ConfigError, InvariantViolated, PortError, ReconcilerError
-from reconciler.model.notices import MessageId, settled_messages
+from reconciler.model.notices import MessageId, emptied_messages, settled_messages
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
@@ -84,7 +84,7 @@ class Reporter(Protocol):
         ...
 
 
-def _settle_nothing(_messages: Collection[MessageId]) -> None:
+def _settle_nothing(_messages: Collection[MessageId], _emptied: Collection[MessageId]) -> None:
     """For loops without an interruption queue."""
 
 
@@ -110,9 +110,10 @@ class ReconcileLoop:
     errors_in_a_row_max: int = 100
     remember: Callable[[Mapping[str, str | None]], None] = _keep_nothing
     """Keeps annotations where they survive a restart; not called in a dry run."""
-    settle: Callable[[Collection[MessageId]], None] = _settle_nothing
+    settle: Callable[[Collection[MessageId], Collection[MessageId]], None] = _settle_nothing
     """Deletes messages of the interruption queue; called in each cycle that acts as the leader,
-    with those of which the cycle's snapshot shows that nothing is left to do."""
+    with those of which the cycle's snapshot shows that nothing is left to do, and with those of
+    them about instances that a lifecycle hook holds and that are empty."""
     _memory: OwnMemory = field(default_factory=OwnMemory)
     _cycles: int = field(default=0)
     _gathered_seconds: float = field(default=0.0)
@@ -166,7 +167,8 @@ class ReconcileLoop:
             self._memory.note(seen, plan)
             acted = not self.executor.dry_run
             if acted:
-                self.settle(settled_messages(plan.notices))
+                notices = plan.notices
+                self.settle(settled_messages(notices), emptied_messages(notices))
                 unkept = self._keep(to_remember(seen, plan, outcomes))
         else:
             self._memory.forget()

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, NewType
 
-from reconciler.model.ids import InstanceId
+from reconciler.model.ids import InstanceId, Region
 
 MessageId = NewType("MessageId", str)
 """A message of the interruption queue; one message may hold notices for several instances."""
@@ -30,6 +30,16 @@ SPOT_ACTIONS: Final = frozenset({"terminate", "stop", "hibernate"})
 """What EC2 does to an interrupted spot instance; after each of them the node runs nothing."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldByHook:
+    """A lifecycle hook of an Auto Scaling group that holds an instance which is to end."""
+
+    region: Region
+    group: str
+    name: str
+    token: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Notice:
     """One instance of one message."""
@@ -43,6 +53,8 @@ class Notice:
     state change; the type of the event for a scheduled change."""
     at: datetime | None = None
     """When AWS does it, or did it, aware; None for `unreadable`."""
+    hook: HeldByHook | None = field(default=None, compare=False)
+    """Of a lifecycle action: what waits for it to be completed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -63,6 +75,11 @@ def settled_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
     told = list(outcomes)
     waiting = {each.notice.message for each in told if not each.done}
     return frozenset(each.notice.message for each in told) - waiting
+
+
+def emptied_messages(outcomes: Iterable[NoticeOutcome]) -> frozenset[MessageId]:
+    """Return the messages about instances that a hook holds and on which no pod is left."""
+    return frozenset(e.notice.message for e in outcomes if e.notice.hook and e.result == "acted")
 
 
 def settled_by_kind(

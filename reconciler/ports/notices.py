@@ -17,8 +17,12 @@ class NoticeQueue(Protocol):
         """The notices of the messages that were received and not settled, sorted."""
         ...
 
-    def settle(self, messages: Collection[MessageId]) -> None:
+    def settle(self, messages: Collection[MessageId], emptied: Collection[MessageId] = ()) -> None:
         """Have these messages deleted, and receive more.
+
+        Of those in `emptied` the instance runs nothing any more: what a lifecycle hook holds may
+        go on, and is told so before the message is deleted. While a message about such an
+        instance is held, so is the instance, within limits.
 
         Called at the end of each cycle in which this replica acted as the leader, so nothing is
         received before the first call. Unknown messages are passed over.

@@ -50,15 +50,27 @@ resource "aws_iam_role" "capacity_loop" {
   tags                 = var.tags
 }
 
-resource "aws_iam_role_policy" "capacity_loop" {
-  name = "capacity-loop"
-  role = aws_iam_role.capacity_loop.id
-  policy = templatefile("${path.module}/policies/capacity_loop.json", {
+locals {
+  policy_values = {
     cluster   = var.cluster_name
     partition = local.partition
     # The file is JSON with a list of one text; further ones follow it with quotes of their own.
     regions = join("\", \"", length(var.regions) > 0 ? var.regions : [data.aws_region.current.id])
-  })
+  }
+}
+
+resource "aws_iam_role_policy" "capacity_loop" {
+  name   = "capacity-loop"
+  role   = aws_iam_role.capacity_loop.id
+  policy = templatefile("${path.module}/policies/capacity_loop.json", local.policy_values)
+}
+
+resource "aws_iam_role_policy" "capacity_loop_groups" {
+  count = var.auto_scaling_groups ? 1 : 0
+
+  name   = "capacity-loop-groups"
+  role   = aws_iam_role.capacity_loop.id
+  policy = templatefile("${path.module}/policies/capacity_loop_groups.json", local.policy_values)
 }
 
 resource "aws_eks_pod_identity_association" "capacity_loop" {

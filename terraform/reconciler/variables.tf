@@ -22,6 +22,13 @@ variable "regions" {
   }
 }
 
+variable "auto_scaling_groups" {
+  description = "Whether the capacity loop may change Auto Scaling groups, managed node groups included, that carry a tag of the cluster."
+  type        = bool
+  default     = false
+  nullable    = false
+}
+
 variable "identity" {
   description = "How the ServiceAccount gets its role: irsa (the cluster's OIDC provider) or pod-identity (the EKS Pod Identity agent)."
   type        = string

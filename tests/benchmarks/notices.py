@@ -199,7 +199,7 @@ def measure() -> dict[str, float]:
             made = plan(replace(snapshot, notices=notices), settings)
             plans.append(perf_counter() - started)
             snapshot = carried_out(snapshot, made)
-            queue.settle(settled_messages(made.notices))
+            queue.settle(settled_messages(made.notices), ())
         seconds, rest = perf_counter() - began, left(child)
         queue.close()
         clients.close()

@@ -5,15 +5,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
+from reconciler.adapters.aws.lifecycle_hooks import complete_action, record_heartbeat
 from reconciler.adapters.aws.reading import chunks
 from reconciler.model.errors import PortError, Unavailable
 from reconciler.model.ids import Region
-from reconciler.model.notices import MessageId, Notice
+from reconciler.model.notices import HeldByHook, MessageId, Notice
 from reconciler.records.aws.events import decode_message
 
 BATCH: Final = 10
@@ -30,6 +32,11 @@ HELD_MAX: Final = 5000
 """Messages that are held at the same time; the rest waits in the queue."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_MAX_SECONDS: Final = 60.0
+HEARTBEAT_SECONDS: Final = 25.0
+"""Between two heartbeats for an instance that is being emptied; the shortest timeout of a hook is
+30 s."""
+HEARTBEATS_MAX: Final = 40
+"""A node that is not empty by then ends when the hook's own time is over."""
 _REGION_OF_HOST: Final = re.compile(
     r"https?://(?:sqs(?:-fips)?\.([a-z0-9-]+)|([a-z0-9-]+)\.queue)\.amazonaws\."
 )
@@ -44,6 +51,14 @@ class _Held:
     handle: str
     seen_at: float
     """When it was received or its time was extended last; monotonic seconds."""
+    beat_at: float
+    """When a lifecycle hook that it is about was told last that the instance is still needed."""
+    beats: int = 0
+
+    @property
+    def hook(self) -> HeldByHook | None:
+        """The lifecycle hook that waits for it."""
+        return next((each.hook for each in self.notices if each.hook), None)
 
 
 class SqsNotices:
@@ -89,7 +104,7 @@ class SqsNotices:
         with self._condition:
             return tuple(sorted(n for each in self._held.values() for n in each.notices))
 
-    def settle(self, messages: Collection[MessageId]) -> None:
+    def settle(self, messages: Collection[MessageId], emptied: Collection[MessageId] = ()) -> None:
         """See ports.notices."""
         with self._condition:
             if self._stopped:
@@ -99,10 +114,22 @@ class SqsNotices:
             self._condition.notify_all()
         by_url: dict[str, list[tuple[MessageId, _Held]]] = {}
         for message, held in found:
+            if message in emptied and held.hook is not None:
+                self._pool.submit(self._go_on, message, held, held.hook)
+                continue
             by_url.setdefault(held.url, []).append((message, held))
         for url, settled in by_url.items():
             for some in chunks(settled, BATCH):
                 self._pool.submit(self._delete, url, some)
+
+    def _go_on(self, message: MessageId, held: _Held, hook: HeldByHook) -> None:
+        """Let an emptied instance end, then delete the message; a failure brings it again."""
+        try:
+            complete_action(self._clients, hook)
+        except PortError as error:
+            self._note_failure(error, pause=False)
+            return
+        self._delete(held.url, [(message, held)])
 
     def close(self) -> None:
         """End all waits; what is held comes again to the next leader."""
@@ -187,6 +214,7 @@ class SqsNotices:
                 url=url,
                 handle=each["ReceiptHandle"],
                 seen_at=time.monotonic(),
+                beat_at=time.monotonic(),
             )
             for each in messages
         }
@@ -230,6 +258,22 @@ class SqsNotices:
                     each.seen_at = now
                     if n in failed and self._held.get(message) is each:
                         del self._held[message]
+        self._keep_instances(now)
+
+    def _keep_instances(self, now: float) -> None:
+        """Have hooks wait on for the instances that are still being emptied."""
+        with self._condition:
+            due = [
+                (each, each.hook)
+                for each in self._held.values()
+                if each.hook is not None
+                and now - each.beat_at >= HEARTBEAT_SECONDS
+                and each.beats < HEARTBEATS_MAX
+            ]
+        for each, hook in due:
+            each.beat_at, each.beats = now, each.beats + 1
+            with suppress(PortError):  # the hook's own time goes on, and another beat follows
+                record_heartbeat(self._clients, hook)
 
     def _delete(self, url: str, settled: Sequence[tuple[MessageId, _Held]]) -> None:
         """Delete messages; those that stay come again, and are settled again."""

@@ -84,7 +84,11 @@ class MemoryNotices:
             self._messages.extend(self._held)
         return tuple(sorted(notice for each in self._held.values() for notice in each))
 
-    def settle(self, messages: Collection[MessageId]) -> None:
+    def settle(
+        self,
+        messages: Collection[MessageId],
+        emptied: Collection[MessageId] = (),  # noqa: ARG002 - its groups have no hooks
+    ) -> None:
         """See ports.notices."""
         self._wanted = True
         known = {each for each in messages if each in self._held}

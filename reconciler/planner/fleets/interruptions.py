@@ -31,6 +31,8 @@ from reconciler.planner.text import rfc3339
 
 FORCED_AHEAD: Final = timedelta(minutes=10)
 """A notice of a later moment waits until this long before it."""
+HELD: Final = timedelta(minutes=10)
+"""How long the pods of a node have that its Auto Scaling group ends: AWS names no time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,15 @@ def notice_of(
     return min(found, key=lambda each: each.rank, default=None)
 
 
+def _ended_by_group(snapshot: Snapshot) -> Mapping[InstanceId, InterruptionNotice]:
+    """Return a notice for each instance that its group ends, and that a hook may hold yet."""
+    notice = InterruptionNotice(
+        action="terminate", deadline=snapshot.at.replace(microsecond=0) + HELD
+    )
+    cloud = snapshot.cloud
+    return {each.id: notice for each in cloud.instances if each.leaving} if cloud else {}
+
+
 def find_noticed(
     snapshot: Snapshot,
     ours: Collection[NodeName],
@@ -132,13 +143,16 @@ def find_noticed(
 ) -> Mapping[NodeName, InterruptionNotice]:
     """Return the nodes of ours with a notice that is not over, in name order.
 
-    Those whose instance is ending already are left out. There are none while nothing proves the
+    Those that are in `leaving` are left out. There are none while nothing proves the
     cluster, or while the clocks differ: no deadline could be kept then.
     """
     found: dict[NodeName, InterruptionNotice] = {}
     if not binding.may_remove or is_skewed(snapshot):
         return found
-    told = told_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance)
+    told = {
+        **_ended_by_group(snapshot),
+        **told_interruptions(snapshot.notices, snapshot.at, rebalance=rebalance),
+    }
     for node in snapshot.cluster.nodes:
         announced = INTERRUPTION in node.annotations or node.instance_id in told
         if announced and node.name in ours and node.name not in leaving:

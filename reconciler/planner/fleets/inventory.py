@@ -14,7 +14,7 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
-from reconciler.planner.fleets.drain_taints import is_draining
+from reconciler.planner.fleets.drain_taints import is_draining, is_draining_voluntarily
 from reconciler.planner.fleets.duplicate_nodes import (
     DuplicateNodes,
     find_duplicate_nodes,
@@ -167,13 +167,18 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         for node in snapshot.cluster.nodes
         if node.instance_id in instances
     }
-    leaving = frozenset(name for name, instance in instance_of_node.items() if not instance.counts)
+    ended = frozenset(name for name, each in instance_of_node.items() if not each.counts)
+    leaving = frozenset(
+        node.name
+        for node in snapshot.cluster.nodes
+        if node.name in ended and _runs_nothing(node, instance_of_node[node.name])
+    )
     live = live_fleets(cloud)
     twins = find_duplicate_nodes(snapshot.cluster.nodes)
     owners = _owners(snapshot, settings, instance_of_node, live, names_only(twins))
     nodes: dict[FleetKey, list[Node]] = {}
     for node in snapshot.cluster.nodes:
-        if node.name in owners and node.name not in leaving:
+        if node.name in owners and node.name not in ended:
             nodes.setdefault(owners[node.name], []).append(node)
     stuck = find_stuck(snapshot, settings)
     shown = _regions_shown(cloud)
@@ -229,6 +234,11 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         memories=tuple(memories[place] for place in sorted(memories)),
         interrupted_pools=pools_after(snapshot, settings, owners, binding),
     )
+
+
+def _runs_nothing(node: Node, instance: Instance) -> bool:
+    """Whether an instance that ends is gone, or was emptied by us before its group was told."""
+    return instance.gone or is_draining_voluntarily(node)
 
 
 def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKey, str]:

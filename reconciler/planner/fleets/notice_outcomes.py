@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from reconciler.model.cluster import Node
+from reconciler.model.counted import counts
 from reconciler.model.fleet import Instance
 from reconciler.model.interruption_annotation import OVER_AFTER
 from reconciler.model.notices import SPOT_ACTIONS, Notice, NoticeOutcome, NoticeResult
@@ -32,6 +33,7 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
     instances = {each.id: each for each in cloud.instances} if cloud is not None else {}
     nodes = {each.instance_id: each for each in snapshot.cluster.nodes}
     known = _knows_all_instances(cloud)
+    at_work = {pod.node_name for pod in snapshot.cluster.pods if counts(pod)}
     outcomes: list[NoticeOutcome] = []
     for notice in snapshot.notices:
         if notice.at is None:
@@ -40,12 +42,15 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
             late = snapshot.at - notice.at > OVER_AFTER
             result = "not-ours" if known else "expired" if late else "waiting"
         else:
-            ignored = notice.kind == "lifecycle-action" or (
+            ignored = (notice.kind == "lifecycle-action" and notice.hook is None) or (
                 notice.kind == "rebalance" and not rebalance
             )
             instance = instances[notice.instance]
             result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
-        if result == "waiting" and _is_acted_on(notice, nodes.get(notice.instance)):
+        node = nodes.get(notice.instance)
+        if result == "waiting" and notice.hook is not None:
+            result = "waiting" if node is not None and node.name in at_work else "acted"
+        elif result == "waiting" and _is_acted_on(notice, node):
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))
     return tuple(outcomes)
@@ -57,6 +62,8 @@ def _of_ours(notice: Notice, at: datetime, instance: Instance) -> NoticeResult:
         return "instance-gone"
     if notice.kind == "state-change" and notice.action in STAYING:
         return "no-change"
+    if notice.hook is not None and instance.leaving:
+        return "waiting"  # for as long as the hook holds it
     return "expired" if at - notice.at > OVER_AFTER else "waiting"
 
 

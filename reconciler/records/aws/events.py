@@ -7,13 +7,14 @@ guide, "Reference: AWS Health events Amazon EventBridge schema"; EC2 Auto Scalin
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
-from reconciler.model.ids import InstanceId
-from reconciler.model.notices import SPOT_ACTIONS, MessageId, Notice
+from reconciler.model.ids import InstanceId, Region
+from reconciler.model.notices import SPOT_ACTIONS, HeldByHook, MessageId, Notice
 from reconciler.records.times import http_date
 
 SPOT_NOTICE: Final = timedelta(minutes=2)
@@ -43,10 +44,18 @@ def decode_message(message: MessageId, body: str) -> tuple[Notice, ...]:
         event = _mapping(msgspec.json.decode(body))
         read = _READERS.get((_text(event, "source"), _text(event, "detail-type")))
         if read is not None:
-            return read(message, _time(event, "time"), _mapping(event.get("detail")))
+            found = read(message, _time(event, "time"), _mapping(event.get("detail")))
+            return tuple(_in_region(each, event) for each in found)
     except (_UnreadableError, msgspec.DecodeError, RecursionError, UnicodeError):
         pass
     return (Notice(message=message, kind="unreadable", instance=InstanceId("")),)
+
+
+def _in_region(notice: Notice, event: Mapping[str, Any]) -> Notice:
+    """The notice with the region in which its hook is."""
+    if notice.hook is None:
+        return notice
+    return replace(notice, hook=replace(notice.hook, region=Region(_text(event, "region"))))
 
 
 def _spot_interruption(
@@ -89,8 +98,17 @@ def _state_change(
 def _lifecycle_action(
     message: MessageId, at: datetime, detail: Mapping[str, Any]
 ) -> tuple[Notice, ...]:
-    instance = _instance(detail, "EC2InstanceId")
-    return (Notice(message=message, kind="lifecycle-action", instance=instance, at=at),)
+    keys = ("AutoScalingGroupName", "LifecycleHookName", "LifecycleActionToken")
+    group, name, token = (_text(detail, key) for key in keys)
+    return (
+        Notice(
+            message=message,
+            kind="lifecycle-action",
+            instance=_instance(detail, "EC2InstanceId"),
+            at=at,
+            hook=HeldByHook(region=Region(""), group=group, name=name, token=token),
+        ),
+    )
 
 
 def _health(message: MessageId, _at: datetime, detail: Mapping[str, Any]) -> tuple[Notice, ...]:

@@ -41,8 +41,26 @@ run "accepts_irsa_with_defaults" {
   }
 
   assert {
+    condition     = length(aws_iam_role_policy.capacity_loop_groups) == 0
+    error_message = "the role could change Auto Scaling groups without being asked to"
+  }
+
+  assert {
     condition     = length(aws_s3_bucket.state) == 0 && length(aws_iam_role.pipelines) == 0 && length(aws_eks_pod_identity_association.capacity_loop) == 0
     error_message = "something was made that the variables do not ask for"
+  }
+}
+
+run "accepts_auto_scaling_groups" {
+  command = plan
+
+  variables {
+    auto_scaling_groups = true
+  }
+
+  assert {
+    condition     = strcontains(aws_iam_role_policy.capacity_loop_groups[0].policy, "k8s.io/cluster-autoscaler/analytics") && !strcontains(aws_iam_role_policy.capacity_loop_groups[0].policy, "$${")
+    error_message = "the policy of groups is not that of the cluster"
   }
 }
 

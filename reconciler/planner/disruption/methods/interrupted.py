@@ -155,7 +155,9 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     target never falls below the minimum.
     """
     status = builder.view.statuses[key]
-    if status.out_of_reach or node.instance_id is None:
+    instance = builder.view.inventory.instance_of_node.get(node.name)
+    ends_already = instance is not None and instance.leaving
+    if status.may_end_nothing or node.instance_id is None or ends_already:
         return
     duplicate = kept_by_duplicate(builder.view, node)
     if duplicate is not None:

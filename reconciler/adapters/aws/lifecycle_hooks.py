@@ -1,0 +1,42 @@
+"""Lifecycle hooks of Auto Scaling groups: an instance that is to end goes on, or waits longer."""
+
+from contextlib import suppress
+from typing import Any
+
+from reconciler.adapters.aws.clients import Clients
+from reconciler.adapters.aws.repeating import change
+from reconciler.model.errors import NotFound, Refused
+from reconciler.model.notices import HeldByHook
+
+
+def complete_action(clients: Clients, hook: HeldByHook) -> None:
+    """Let the instance go on to its end; one that waits no more has gone on already.
+
+    Raises:
+        PortError: Auto Scaling did not take it.
+    """
+    call = clients.autoscaling(hook.region, changing=True).complete_lifecycle_action
+    with suppress(NotFound, Refused):
+        _send(clients, hook, call, LifecycleActionResult="CONTINUE")
+
+
+def record_heartbeat(clients: Clients, hook: HeldByHook) -> None:
+    """Have the hook's time begin again.
+
+    Raises:
+        PortError: Auto Scaling did not take it.
+    """
+    call = clients.autoscaling(hook.region, changing=True).record_lifecycle_action_heartbeat
+    _send(clients, hook, call)
+
+
+def _send(clients: Clients, hook: HeldByHook, call: Any, **arguments: str) -> None:
+    change(
+        f"lifecycle hook {hook.name} of {hook.group}",
+        call,
+        clients.attempts,
+        AutoScalingGroupName=hook.group,
+        LifecycleHookName=hook.name,
+        LifecycleActionToken=hook.token,
+        **arguments,
+    )

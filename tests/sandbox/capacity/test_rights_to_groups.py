@@ -1,0 +1,1 @@
+"""The policy of Auto Scaling groups on an AWS that enforces it: exactly enough."""

@@ -116,8 +116,8 @@ class OverHttp(CloudWorld):
         self.cluster = f"analytics-{next(_NUMBERS)}"
         self._ids = emulated.ids
         self._ec2: Any = boto3.Session(region_name=HOME).client("ec2")
-        self._clients = Clients()
-        self.port = Ec2FleetCloud(self.cluster, self._clients, self._clock.now)
+        self.clients = Clients()
+        self.port = Ec2FleetCloud(self.cluster, self.clients, self._clock.now)
 
     def template(self, name: str, tags: list[dict[str, str]], **data: Any) -> str:
         """Create a launch template whose instances get these tags; returns its id."""
@@ -162,7 +162,7 @@ class OverHttp(CloudWorld):
 
     def close(self) -> None:
         """See CloudWorld."""
-        self._clients.close()
+        self.clients.close()
         self._ec2.close()
         self.server.faults.clear()
 
@@ -181,7 +181,7 @@ class GroupsOverHttp(OverHttp):
         self.port = AutoScalingCloud(
             self.cluster,
             lambda: self.named,
-            self._clients,
+            self.clients,
             self._clock.now,
             lambda: self.seconds,
         )

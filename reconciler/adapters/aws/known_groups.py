@@ -11,7 +11,7 @@ from reconciler.model.ids import Region
 
 FRESH_SECONDS: Final = 60.0
 """From then on a full answer is fetched beside the cycles: 500 groups and 5,000 instances are
-eleven calls."""
+ten calls."""
 OLD_SECONDS: Final = 120.0
 """From then on a full answer is waited for."""
 CHANGED_SECONDS: Final = 60.0

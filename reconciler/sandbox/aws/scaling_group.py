@@ -138,7 +138,8 @@ class ScalingGroup:
 
     def counting(self) -> list[GroupMember]:
         """The members that fulfil the desired capacity."""
-        return [each for each in self.members.values() if each.state not in LEAVING]
+        aside = LEAVING | {GroupState.STANDBY}
+        return [each for each in self.members.values() if each.state not in aside]
 
     def end(self, shape: GroupShape, instance_id: str, now: datetime, hands: Hands) -> Activity:
         """Take one member out of service; those that leave already go on."""

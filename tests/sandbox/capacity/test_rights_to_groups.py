@@ -1,1 +1,0 @@
-"""The policy of Auto Scaling groups on an AWS that enforces it: exactly enough."""

@@ -1,0 +1,160 @@
+"""How often AWS is asked about groups in which nothing, or something, happens."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from reconciler.adapters.aws.auto_scaling import AutoScalingCloud
+from reconciler.adapters.aws.clients import Clients
+from reconciler.model.ids import Region
+
+HOME = Region("us-west-2")
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+GROUPS, EACH = 500, 10
+
+
+class Account:
+    """Groups and instances of an account, in pages, with a count of the calls."""
+
+    def __init__(self) -> None:
+        self.calls = Counter[str]()
+        self.members = {
+            f"group-{n:03}": [f"i-{n:03}{m:02}" for m in range(EACH)] for n in range(GROUPS)
+        }
+        self.desired = dict.fromkeys(self.members, EACH)
+
+    def pages(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Every page of an answer, each a call."""
+        size = arguments["PaginationConfig"]["PageSize"]
+        if operation == "describe_auto_scaling_groups":
+            names = arguments.get("AutoScalingGroupNames") or list(self.members)
+            key, found = "AutoScalingGroups", [self.group(name) for name in names]
+        else:
+            (wanted,) = arguments["Filters"]
+            key = "Reservations"
+            found = [
+                {"Instances": [self.instance(name, i) for i in self.members[name]]}
+                for name in wanted["Values"]
+            ]
+            size //= EACH
+        for start in range(0, max(1, len(found)), size):
+            self.calls[operation] += 1
+            yield {key: found[start : start + size]}
+
+    def group(self, name: str) -> dict[str, Any]:
+        """One group as AWS shows it."""
+        return {
+            "AutoScalingGroupName": name,
+            "DesiredCapacity": self.desired[name],
+            "MinSize": 0,
+            "MaxSize": 100,
+            "Tags": [{"Key": "cluster", "Value": "analytics"}, {"Key": "fleet", "Value": name}],
+            "Instances": [
+                {"InstanceId": i, "LifecycleState": "InService", "InstanceType": "r5.xlarge"}
+                for i in self.members[name]
+            ],
+        }
+
+    def instance(self, name: str, instance_id: str) -> dict[str, Any]:
+        """One instance as EC2 shows it."""
+        return {
+            "InstanceId": instance_id,
+            "State": {"Name": "running"},
+            "InstanceType": "r5.xlarge",
+            "Tags": [{"Key": "aws:autoscaling:groupName", "Value": name}],
+        }
+
+    def get_paginator(self, operation: str) -> Any:
+        """boto3's way to ask for pages."""
+        account = self
+
+        class Paginator:
+            def paginate(self, **arguments: Any) -> Iterator[dict[str, Any]]:
+                return account.pages(operation, arguments)
+
+        return Paginator()
+
+    def describe_scaling_activities(self, **_arguments: Any) -> dict[str, Any]:
+        """No activity."""
+        self.calls["describe_scaling_activities"] += 1
+        return {"Activities": []}
+
+    def autoscaling(self, _region: Region) -> "Account":
+        """The client of Auto Scaling."""
+        return self
+
+    ec2 = autoscaling
+
+    def server_time(self) -> None:
+        """It has no clock."""
+
+    def close(self) -> None:
+        """It has no connections."""
+
+
+class Watched:
+    """The adapter over such an account, and its clock."""
+
+    def __init__(self) -> None:
+        self.account = Account()
+        self.seconds = 0.0
+        self.cloud = AutoScalingCloud(
+            "analytics",
+            frozenset,
+            cast("Clients", self.account),
+            lambda: NOW,
+            lambda: self.seconds,
+        )
+
+    def cycles(self, seconds: int, every: int = 10) -> None:
+        """Observe every so many seconds."""
+        for _ in range(0, seconds, every):
+            self.seconds += every
+            state = self.cloud.observe([HOME])
+            assert len(state.fleets) == GROUPS
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    """An account that was read once."""
+    made = Watched()
+    made.cloud.observe([HOME])
+    yield made
+    made.cloud.close()
+
+
+def test_groups_at_rest_cost_at_most_twelve_calls_a_minute(watched: Watched) -> None:
+    """Auto Scaling throttles an account, and everything in it that asks."""
+    assert watched.account.calls.total() == 10
+    watched.account.calls.clear()
+    watched.cycles(600)
+    watched.cloud.close()
+    assert 10 <= watched.account.calls.total() <= 120
+
+
+def test_group_that_moves_is_asked_about_by_its_name(watched: Watched) -> None:
+    """Its new node would not be seen for a minute, or all groups be read in each cycle."""
+    watched.account.desired["group-007"] = EACH + 1
+    watched.seconds = 130.0
+    watched.cloud.observe([HOME])
+    watched.account.calls.clear()
+    watched.account.members["group-007"].append("i-new")
+    state = watched.cloud.observe([HOME])
+    assert "i-new" in {each.id for each in state.instances}
+    assert watched.account.calls == {"describe_auto_scaling_groups": 1, "describe_instances": 1}
+    watched.cloud.observe([HOME])
+    assert watched.account.calls.total() == 2
+
+
+def test_instance_that_is_gone_is_forgotten_with_the_next_answer(watched: Watched) -> None:
+    """A node that is gone would count until the next full answer."""
+    watched.account.desired["group-007"] = EACH + 1
+    watched.seconds = 130.0
+    watched.cloud.observe([HOME])
+    gone = watched.account.members["group-007"].pop()
+    state = watched.cloud.observe([HOME])
+    assert gone not in {each.id for each in state.instances}
+    assert len(state.instances) == GROUPS * EACH - 1

@@ -167,19 +167,11 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         for node in snapshot.cluster.nodes
         if node.instance_id in instances
     }
-    ended = frozenset(name for name, each in instance_of_node.items() if not each.counts)
-    leaving = frozenset(
-        node.name
-        for node in snapshot.cluster.nodes
-        if node.name in ended and _runs_nothing(node, instance_of_node[node.name])
-    )
+    ended, leaving = _ending(snapshot, instance_of_node)
     live = live_fleets(cloud)
     twins = find_duplicate_nodes(snapshot.cluster.nodes)
     owners = _owners(snapshot, settings, instance_of_node, live, names_only(twins))
-    nodes: dict[FleetKey, list[Node]] = {}
-    for node in snapshot.cluster.nodes:
-        if node.name in owners and node.name not in ended:
-            nodes.setdefault(owners[node.name], []).append(node)
+    nodes = _by_fleet((n for n in snapshot.cluster.nodes if n.name not in ended), owners)
     stuck = find_stuck(snapshot, settings)
     shown = _regions_shown(cloud)
     joined = {
@@ -236,9 +228,28 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     )
 
 
-def _runs_nothing(node: Node, instance: Instance) -> bool:
-    """Whether an instance that ends is gone, or was emptied by us before its group was told."""
-    return instance.gone or is_draining_voluntarily(node)
+def _ending(
+    snapshot: Snapshot, instances: Mapping[NodeName, Instance]
+) -> tuple[frozenset[NodeName], frozenset[NodeName]]:
+    """Nodes whose instance fulfils no target any more, and those of them to be left alone.
+
+    What a lifecycle hook holds still has pods, unless we emptied it before its group was told.
+    """
+    ended = frozenset(name for name, each in instances.items() if not each.counts)
+    nodes = (each for each in snapshot.cluster.nodes if each.name in ended)
+    left = (n for n in nodes if instances[n.name].gone or is_draining_voluntarily(n))
+    return ended, frozenset(each.name for each in left)
+
+
+def _by_fleet(
+    nodes: Iterable[Node], owners: Mapping[NodeName, FleetKey]
+) -> dict[FleetKey, list[Node]]:
+    """The nodes of each fleet."""
+    found: dict[FleetKey, list[Node]] = {}
+    for node in nodes:
+        if node.name in owners:
+            found.setdefault(owners[node.name], []).append(node)
+    return found
 
 
 def _closed_by(binding: Binding, stuck: Iterable[StuckInstance]) -> dict[FleetKey, str]:

@@ -14,12 +14,13 @@ from reconciler.model.snapshot import CloudState, Snapshot
 from reconciler.planner.clocks import is_skewed
 from reconciler.planner.demand import FLEET
 from reconciler.planner.fleets.binding import judge_binding
-from reconciler.planner.fleets.drain_taints import is_draining, is_draining_voluntarily
+from reconciler.planner.fleets.drain_taints import is_draining
 from reconciler.planner.fleets.duplicate_nodes import (
     DuplicateNodes,
     find_duplicate_nodes,
     names_only,
 )
+from reconciler.planner.fleets.ending import ending_nodes
 from reconciler.planner.fleets.health import (
     MISSING,
     SILENT,
@@ -167,7 +168,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         for node in snapshot.cluster.nodes
         if node.instance_id in instances
     }
-    ended, leaving = _ending(snapshot, instance_of_node)
+    ended, leaving = ending_nodes(snapshot, instance_of_node)
     live = live_fleets(cloud)
     twins = find_duplicate_nodes(snapshot.cluster.nodes)
     owners = _owners(snapshot, settings, instance_of_node, live, names_only(twins))
@@ -226,19 +227,6 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         memories=tuple(memories[place] for place in sorted(memories)),
         interrupted_pools=pools_after(snapshot, settings, owners, binding),
     )
-
-
-def _ending(
-    snapshot: Snapshot, instances: Mapping[NodeName, Instance]
-) -> tuple[frozenset[NodeName], frozenset[NodeName]]:
-    """Nodes whose instance fulfils no target any more, and those of them to be left alone.
-
-    What a lifecycle hook holds still has pods, unless we emptied it before its group was told.
-    """
-    ended = frozenset(name for name, each in instances.items() if not each.counts)
-    nodes = (each for each in snapshot.cluster.nodes if each.name in ended)
-    left = (n for n in nodes if instances[n.name].gone or is_draining_voluntarily(n))
-    return ended, frozenset(each.name for each in left)
 
 
 def _by_fleet(

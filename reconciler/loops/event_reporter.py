@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from reconciler.loops.reconcile_loop import CycleReport
+from reconciler.loops.refusal_events import refusal_events
 from reconciler.model.actions import (
     AnyAction,
     DeletePod,
@@ -18,7 +19,7 @@ from reconciler.model.actions import (
 from reconciler.model.binding import IDENTITY_NAMESPACE, Binding, Verdict
 from reconciler.model.ids import NodeName, PodKey
 from reconciler.model.outcome import Outcome
-from reconciler.model.plan import Placement, Plan, Unplaceable
+from reconciler.model.plan import Placement, Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.ports.object_events import ObjectEvent, ObjectEvents
 from reconciler.records.binding import binding_to_json, verdict_line
@@ -26,8 +27,6 @@ from reconciler.records.binding import binding_to_json, verdict_line
 HELD: Final = {"safety-stop": "too many nodes would go at once"}
 PODS_MAX: Final = 500
 """Pods that one cycle tells of; the next ones follow when these have found their place."""
-REASONS_MAX: Final = 5
-"""Fleets that one message names."""
 PASSING: Final = frozenset(
     {
         "consolidation",
@@ -66,8 +65,8 @@ class EventReporter:
         self._tell_binding(plan.binding)
         self._node_uids = {node.name: node.uid for node in snapshot.cluster.nodes}
         self._places = {p.pod: p.node for p in plan.placements if p.moved_from is not None}
-        for each in plan.unplaceable[:PODS_MAX]:
-            self._events.emit(_unplaceable(each))
+        for event in refusal_events(snapshot, plan, PODS_MAX):
+            self._events.emit(event)
         launching = (p for p in plan.placements if p.launching is not None)
         for placement, _ in zip(launching, range(PODS_MAX), strict=False):
             self._events.emit(_launching(placement))
@@ -192,19 +191,6 @@ def _of_pod(
         warning=warning,
         about=about,
     )
-
-
-def _unplaceable(found: Unplaceable) -> ObjectEvent:
-    """Why no fleet will come for a pod, fleet by fleet."""
-    shown = [
-        f"{each.fleet or 'any fleet'}: {each.code} ({each.detail})"
-        for each in found.reasons[:REASONS_MAX]
-    ]
-    if len(found.reasons) > REASONS_MAX:
-        shown.append(f"and {len(found.reasons) - REASONS_MAX} more")
-    codes = sorted({f"{each.fleet}:{each.code}" for each in found.reasons})
-    text = "no fleet can take it: " + "; ".join(shown)
-    return _of_pod(found.pod, "NotTriggerScaleUp", text, warning=True, about=" ".join(codes))
 
 
 def _launching(placement: Placement) -> ObjectEvent:

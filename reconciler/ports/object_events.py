@@ -1,14 +1,15 @@
-"""Kubernetes Events: what `kubectl describe` shows under a pod or a node."""
+"""Kubernetes Events: what `kubectl describe` shows under a pod, its controller or a node."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectEvent:
     """Something that happened to one object, or did not and why."""
 
-    kind: Literal["Pod", "Node", "Namespace"]
+    kind: str
+    api_version: str = "v1"
     namespace: str = ""
     """Empty for nodes and namespaces."""
     name: str

@@ -14,12 +14,15 @@ CYCLES: Final = _name("cycles_total")
 CYCLE_SECONDS: Final = _name("cycle_seconds")
 CHANGE_SECONDS: Final = _name("change_handled_seconds")
 ACTIONS: Final = _name("actions_total")
+CYCLE_ERRORS: Final = _name("cycle_errors_total")
+TROUBLE: Final = _name("trouble")
 ACTION_ERRORS: Final = _name("action_errors_total")
 DESCHEDULER_EVICTIONS: Final = _name("descheduler_evictions_total")
 REACTION_SECONDS: Final = _name("reaction_seconds")
 PODS_PENDING: Final = _name("pods_pending")
 PODS_UNPLACEABLE: Final = _name("pods_unplaceable")
 FLEET_TARGET: Final = _name("fleet_target_nodes")
+FLEET_REQUESTED: Final = _name("fleet_requested_nodes")
 FLEET_CURRENT: Final = _name("fleet_current_nodes")
 FLEET_JOINED: Final = _name("fleet_joined_nodes")
 FLEET_LAUNCHING: Final = _name("fleet_launching_nodes")
@@ -28,6 +31,7 @@ FLEET_REMOVAL_NODES: Final = _name("fleet_removal_nodes")
 COST_BEFORE: Final = _name("cost_before_usd_per_hour")
 COST_AFTER: Final = _name("cost_after_usd_per_hour")
 COST_LOWER_BOUND: Final = _name("cost_lower_bound_usd_per_hour")
+COST_REQUESTED: Final = _name("cost_requested_usd_per_hour")
 COST_GAP: Final = _name("cost_gap_ratio")
 CLUSTER_BOUND: Final = _name("cluster_bound")
 CLOCK_SKEW: Final = _name("clock_skew_seconds")
@@ -82,6 +86,8 @@ ALL: Final = (
     NODES_OUTDATED,
     ACTIONS,
     ACTION_ERRORS,
+    CYCLE_ERRORS,
+    TROUBLE,
     DESCHEDULER_EVICTIONS,
     REACTION_SECONDS,
     PODS_PENDING,
@@ -89,6 +95,7 @@ ALL: Final = (
     RAISED_NODES,
     RAISE_NODES_LEFT,
     FLEET_TARGET,
+    FLEET_REQUESTED,
     FLEET_CURRENT,
     FLEET_JOINED,
     FLEET_LAUNCHING,
@@ -97,6 +104,7 @@ ALL: Final = (
     COST_BEFORE,
     COST_AFTER,
     COST_LOWER_BOUND,
+    COST_REQUESTED,
     COST_GAP,
     CLUSTER_BOUND,
     CLOCK_SKEW,

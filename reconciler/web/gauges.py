@@ -7,11 +7,15 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from reconciler.gitops.status import STAGES, ClusterProgress
-from reconciler.model.binding import Binding, Verdict
+from reconciler.model.binding import Binding
+from reconciler.model.binding import Verdict as BindingVerdict
 from reconciler.model.plan import UPDATE_STATES, FleetPlan, Plan
 from reconciler.telemetry import metrics as names
-from reconciler.web.board import StatusBoard
+from reconciler.web.board import StatusBoard, View
+from reconciler.web.causes import CauseKind
+from reconciler.web.overview import fleet_rows
 from reconciler.web.status import pending_pods, unplaceable_by_code
+from reconciler.web.verdict import Verdict, verdict_of
 
 
 class BoardCollector(Collector):
@@ -42,8 +46,10 @@ class BoardCollector(Collector):
         yield _gauge(names.LEADER, "1 while this replica acts, 0 while it stands by.", leads)
         age = self._board.success_age_seconds()
         yield _gauge(names.LAST_SUCCESS_AGE, "Since the last cycle without an error.", age)
+        yield _of_trouble(verdict_of(self._board))
         if view.plan is not None:
             yield from _of_plan(view.plan)
+            yield from _of_requested(view)
         yield _of_progress(view.progress)
         drift = GaugeMetricFamily(
             names.FLEET_DRIFT,
@@ -53,6 +59,29 @@ class BoardCollector(Collector):
         for each in view.drift:
             drift.add_metric([each.fleet, each.region, each.kind], 1)
         yield drift
+
+
+def _of_trouble(verdict: Verdict) -> Metric:
+    """Every kind is always there, so that an alert on it can be told from a typo."""
+    found = {cause.kind for cause in verdict.causes}
+    trouble = GaugeMetricFamily(
+        names.TROUBLE, "1 while the status page names a cause of this kind.", labels=["kind"]
+    )
+    for kind in get_args(CauseKind):
+        trouble.add_metric([kind], int(kind in found))
+    return trouble
+
+
+def _of_requested(view: View) -> Iterator[Metric]:
+    """What EC2 has accepted, between what a plan wants and what has joined."""
+    rows = fleet_rows(view)
+    yield _of_fleets(
+        names.FLEET_REQUESTED,
+        "Target that EC2 has accepted.",
+        ((row.plan, row.requested) for row in rows),
+    )
+    cost = sum(row.hourly_usd for row in rows)
+    yield _gauge(names.COST_REQUESTED, "Hourly cost of the targets that EC2 has accepted.", cost)
 
 
 def _of_progress(progress: Iterable[ClusterProgress]) -> Metric:
@@ -238,7 +267,7 @@ def _of_binding(binding: Binding) -> Metric:
         "1 for the verdict on whether this cluster runs the fleets' instances.",
         labels=["verdict"],
     )
-    for verdict in get_args(Verdict):
+    for verdict in get_args(BindingVerdict):
         verdicts.add_metric([verdict], int(verdict == binding.verdict))
     return verdicts
 

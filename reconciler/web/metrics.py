@@ -67,6 +67,12 @@ class Metrics:
             ["action", "error"],
             registry=self.registry,
         )
+        self._cycle_errors = Counter(
+            _base(names.CYCLE_ERRORS),
+            "Cycles without a plan, by class of error.",
+            ["error"],
+            registry=self.registry,
+        )
         self._descheduler = DeschedulerMetrics(self.registry)
         self._reaction = Histogram(
             names.REACTION_SECONDS,
@@ -91,7 +97,9 @@ class Metrics:
             self._kubernetes_events.labels(result)
         for result in ("succeeded", "troubled", "failed"):
             self._cycles.labels(result)
-        for error in ("Throttled", "InsufficientCapacity", "OutcomeUnknown"):
+        for error in ("ObservationError", "Forbidden", "Throttled", "Unavailable"):
+            self._cycle_errors.labels(error)
+        for error in ("Forbidden", "Throttled", "InsufficientCapacity", "OutcomeUnknown"):
             self._action_errors.labels("set-capacity", error)
         self.registry.register(BoardCollector(board))
         ProcessCollector(namespace=names.PREFIX, registry=self.registry)
@@ -132,6 +140,7 @@ class Metrics:
         self._snapshot = self._plan = None
         if report.error is not None:
             self._cycles.labels("failed").inc()
+            self._cycle_errors.labels(type(report.error).__name__).inc()
             return
         self._cycles.labels("succeeded" if report.settled else "troubled").inc()
         if report.acted and report.plan is not None:

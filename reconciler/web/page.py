@@ -65,7 +65,7 @@ def _assets() -> tuple[Template, str, str]:
         "usd": lambda value: f"{value:,.2f}",
         "utc": lambda at: f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
         "clock": lambda at: f"{at.astimezone(UTC):%H:%M:%S}",
-        "counted": counted_noun,
+        "counted": lambda count, noun: f"{count:,}{counted_noun(count, noun)[len(str(count)) :]}",
         "percent": lambda share: NOTHING if share is None else f"{share:.0%}",
         "whole": lambda value: f"{value:,}",
         "cut": cut,

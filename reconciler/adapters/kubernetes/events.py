@@ -133,7 +133,7 @@ class KubernetesEvents:
 
     def _body(self, told: Told, name: str) -> dict[str, Any]:
         event = told.event
-        involved = {"apiVersion": "v1", "kind": event.kind, "name": event.name}
+        involved = {"apiVersion": event.api_version, "kind": event.kind, "name": event.name}
         if event.namespace:
             involved["namespace"] = event.namespace
         if event.uid:

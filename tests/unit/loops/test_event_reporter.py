@@ -1,5 +1,6 @@
 """The capacity loop as Events: who is told what, and what is not worth an Event."""
 
+from collections import Counter
 from dataclasses import replace
 
 from reconciler.loops.event_reporter import PODS_MAX, EventReporter
@@ -13,13 +14,13 @@ from reconciler.model.actions import (
     UntaintNode,
 )
 from reconciler.model.binding import Binding
-from reconciler.model.cluster import Node, Taint
+from reconciler.model.cluster import Node, Owner, Taint
 from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Cost, Held, Kept, Placement, Plan, Reason, Unplaceable
 from reconciler.model.snapshot import ClusterState, Snapshot
 from reconciler.ports.object_events import ObjectEvent
-from tests.builders import HOME, NOW
+from tests.builders import HOME, NOW, make_pod
 
 NODE = NodeName("node-1")
 POD = PodKey(namespace="web", name="api-1", uid="u1")
@@ -88,8 +89,8 @@ def test_pod_that_fits_nowhere_hears_why_fleet_by_fleet() -> None:
     )
     (event,) = told(replace(PLAN, unplaceable=(Unplaceable(pod=POD, reasons=reasons),)))
     assert (event.reason, event.warning) == ("NotTriggerScaleUp", True)
-    assert "f0: insufficient-memory (300Gi of 28Gi)" in event.message
-    assert "and 2 more" in event.message
+    assert "insufficient-memory: 300Gi of 28Gi (f0 in us-west-2, f1 in us-west-2" in event.message
+    assert "and 4 more)" in event.message
 
 
 def test_pod_on_launching_capacity_hears_what_it_waits_for() -> None:
@@ -159,6 +160,31 @@ def test_storm_of_pending_pods_makes_a_bounded_number_of_events() -> None:
         Unplaceable(pod=replace(POD, name=f"p{n}"), reasons=(reason,)) for n in range(10_000)
     )
     assert len(told(replace(PLAN, unplaceable=found))) == PODS_MAX
+
+
+def test_storm_is_told_of_every_workload_and_not_of_the_first_namespace_only() -> None:
+    """The owner of the five hundred and first pod looks at its Job."""
+    reason = Reason(fleet="f", region=HOME, code="max-capacity", detail="200 of 200")
+    pods = [
+        make_pod(f"{name}-{n}", owner=Owner(kind="Job", name=name, uid=f"uid-{name}"))
+        for name, count in (("aaa", 9_000), ("zzz", 1_000))
+        for n in range(count)
+    ]
+    events = Told()
+    plan = replace(
+        PLAN, unplaceable=tuple(Unplaceable(pod=pod.key, reasons=(reason,)) for pod in pods)
+    )
+    snapshot = Snapshot(at=NOW, cluster=ClusterState(pods=tuple(pods)))
+    EventReporter(events).plan_made(snapshot, plan)
+    jobs = [each for each in events.events if each.kind == "Job"]
+    assert [(each.name, each.uid, each.api_version) for each in jobs] == [
+        ("aaa", "uid-aaa", "batch/v1"),
+        ("zzz", "uid-zzz", "batch/v1"),
+    ]
+    assert "no fleet can run 9000 pods of it, such as aaa-0: max-capacity" in jobs[0].message
+    assert "What usually helps: raise max_capacity" in jobs[0].message
+    told_pods = Counter(each.name[:3] for each in events.events if each.kind == "Pod")
+    assert told_pods == {"aaa": 250, "zzz": 250}
 
 
 def test_cluster_that_is_not_proven_is_told_on_its_own_namespace_and_so_is_the_end_of_it() -> None:

@@ -159,6 +159,29 @@ def test_metrics_tell_fleets_pods_and_cost(scene: Scene) -> None:
     assert scene.metric("fleet_reconciler_reaction_seconds_sum") == pytest.approx(0.6)
 
 
+def test_wanted_requested_and_actual_are_three_figures(scene: Scene) -> None:
+    """Target 5 where EC2 refused must not read as five nodes, nor as their cost."""
+    labels = '{fleet="primary-small",region="us-west-2"}'
+    denied = replace(raised("failed"), error="Forbidden", detail="UnauthorizedOperation")
+    here = fleet(node_usd_per_hour=0.5, joined=1)
+    for outcome, requested in ((denied, 2), (raised(), 5)):
+        scene.cycle(outcome, fleets=(here,))
+        assert scene.metric(f"fleet_reconciler_fleet_target_nodes{labels}") == 5
+        assert scene.metric(f"fleet_reconciler_fleet_requested_nodes{labels}") == requested
+        assert scene.metric(f"fleet_reconciler_fleet_joined_nodes{labels}") == 1
+        assert scene.metric("fleet_reconciler_cost_requested_usd_per_hour") == requested * 0.5
+        assert scene.metric('fleet_reconciler_trouble{kind="ec2-denied"}') == int(requested == 2)
+
+
+def test_errors_of_cycles_are_counted_by_their_class(scene: Scene) -> None:
+    """Which side is at fault must be seen on a dashboard."""
+    name = "fleet_reconciler_cycle_errors_total"
+    assert scene.metric(f'{name}{{error="Unavailable"}}') == 0
+    scene.cycle(error=Unavailable("ec2", "no answer"))
+    assert scene.metric(f'{name}{{error="Unavailable"}}') == 1
+    assert scene.metric('fleet_reconciler_trouble{kind="ec2-silent"}') == 1
+
+
 def test_batching_window_counts_only_before_cycles_that_had_one() -> None:
     """Cycles that the clock began would make windows look shorter than they are."""
     samples = 'fleet_reconciler_cycle_seconds_{}{{phase="gather"}}'

@@ -1,0 +1,121 @@
+"""Events about pods that no fleet can run: one per workload, and for pods of every workload.
+
+With ten thousand pending pods an Event each would tell of the first namespace only, and hurt the
+API server: the workload has the sum, and the pods' Events are shared out among the workloads.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from typing import Final
+
+from reconciler.loops.reason_words import REMEDIES
+from reconciler.loops.workloads import Workload, workload_of
+from reconciler.model.cluster import Owner, Pod
+from reconciler.model.ids import PodKey
+from reconciler.model.plan import Plan, Reason, Unplaceable
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.text import counted_noun
+from reconciler.ports.object_events import ObjectEvent
+
+REASON: Final = "NotTriggerScaleUp"
+WORKLOADS_MAX: Final = 200
+"""Workloads that one cycle tells of, those with the most pods first."""
+REASONS_MAX: Final = 5
+"""Different reasons that one message names."""
+FLEETS_MAX: Final = 3
+"""Fleets that one reason names."""
+API_VERSIONS: Final[Mapping[str, str]] = {
+    "ReplicaSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "Job": "batch/v1",
+    "ReplicationController": "v1",
+}
+"""Controllers on which Events are written."""
+
+
+def refusal_events(snapshot: Snapshot, plan: Plan, pods_max: int) -> Iterator[ObjectEvent]:
+    """Return the Events about everything that is unplaceable.
+
+    Args:
+        snapshot: Has the pods' owners.
+        plan: Has the reasons.
+        pods_max: Pods that are told of one by one.
+    """
+    if not plan.unplaceable:
+        return
+    pods = {pod.key: pod for pod in snapshot.cluster.pods if pod.node_name is None}
+    groups: dict[Workload | None, list[Unplaceable]] = {}
+    for each in plan.unplaceable:
+        pod = pods.get(each.pod)
+        groups.setdefault(None if pod is None else workload_of(pod), []).append(each)
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    for group in ordered[:WORKLOADS_MAX]:
+        yield from _of_owner(group, pods)
+    for each in islice(in_turn(ordered), pods_max):
+        yield _of_pod(each)
+
+
+def in_turn(groups: Iterable[Sequence[Unplaceable]]) -> Iterator[Unplaceable]:
+    """Return the first of each group, then the second of each, and so on."""
+    for row in zip_longest(*groups):
+        yield from (each for each in row if each is not None)
+
+
+def _of_owner(group: Sequence[Unplaceable], pods: Mapping[PodKey, Pod]) -> Iterator[ObjectEvent]:
+    """The sum, on the controller of the first of the pods."""
+    pod = pods.get(group[0].pod)
+    owner: Owner | None = None if pod is None else pod.owner
+    if owner is None or not owner.uid or owner.kind not in API_VERSIONS:
+        return
+    yield ObjectEvent(
+        kind=owner.kind,
+        api_version=API_VERSIONS[owner.kind],
+        namespace=group[0].pod.namespace,
+        name=owner.name,
+        uid=owner.uid,
+        reason=REASON,
+        message=f"no fleet can run {counted_noun(len(group), 'pod')} of it, such as "
+        f"{group[0].pod.name}: {_reasons(group[0].reasons)}",
+        warning=True,
+        about=_codes(group[0].reasons),
+    )
+
+
+def _of_pod(found: Unplaceable) -> ObjectEvent:
+    return ObjectEvent(
+        kind="Pod",
+        namespace=found.pod.namespace,
+        name=found.pod.name,
+        uid=found.pod.uid,
+        reason=REASON,
+        message=f"no fleet can run it: {_reasons(found.reasons)}",
+        warning=True,
+        about=_codes(found.reasons),
+    )
+
+
+def _codes(reasons: Sequence[Reason]) -> str:
+    return " ".join(sorted({f"{each.fleet}:{each.code}" for each in reasons}))
+
+
+def _reasons(reasons: Sequence[Reason]) -> str:
+    """Each reason once with the fleets that give it, and what usually helps."""
+    fleets: dict[tuple[str, str], list[str]] = {}
+    for each in reasons:
+        named = fleets.setdefault((each.code, each.detail), [])
+        if each.fleet:
+            named.append(f"{each.fleet} in {each.region}")
+    shown = [
+        f"{code}: {detail}" + (f" ({_named(names)})" if names else "")
+        for (code, detail), names in list(fleets.items())[:REASONS_MAX]
+    ]
+    if len(fleets) > REASONS_MAX:
+        shown.append(f"and {len(fleets) - REASONS_MAX} more reasons")
+    remedies = list(dict.fromkeys(REMEDIES[code] for code, _ in fleets if code in REMEDIES))
+    usual = f". What usually helps: {remedies[0]}" if remedies else ""
+    return "; ".join(shown) + usual
+
+
+def _named(fleets: Sequence[str]) -> str:
+    more = f" and {len(fleets) - FLEETS_MAX} more" if len(fleets) > FLEETS_MAX else ""
+    return ", ".join(fleets[:FLEETS_MAX]) + more

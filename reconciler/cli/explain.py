@@ -1,13 +1,18 @@
 """`reconciler explain`: why a pod waits, why a node stays, why a fleet has its size."""
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reconciler.cli import planning_options as options
 from reconciler.cli.output import Output, OutputOption, wanted
+from reconciler.cli.running_program import StatusUrlOption, TokenFileOption, program_of
 from reconciler.cli.several import SeveralFiles
 from reconciler.config.loader import DEFAULT_FILE
+from reconciler.model.errors import InputError, Unavailable
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.planning import PlanRequest, Questions
@@ -24,7 +29,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Why a pod waits and what would place it, why a node stays or goes, why a fleet has its"
-    " size. Plans once from the live APIs, or offline from files, and changes nothing.",
+    " size. Answers from the running reconciler's last plan if it answers at --status-url, else"
+    " plans once from the live APIs, or offline from files. Changes nothing.",
 )
 
 
@@ -40,6 +46,8 @@ def pod(
     kubeconfig: options.KubeconfigOption = None,
     context: options.ContextOption = None,
     catalogue: options.CatalogueOption = None,
+    status_url: StatusUrlOption = None,
+    listen_token_file: TokenFileOption = None,
     output: OutputOption = None,
 ) -> None:
     """Say why pods wait, with the numbers of every fleet, and the smallest change that helps."""
@@ -52,7 +60,8 @@ def pod(
         "catalogue": catalogue,
     }
     request = options.request_of(config, cluster, aws, now, **flags)
-    _answer(request, Questions(pods=tuple(names)), output)
+    asked = Questions(pods=tuple(names))
+    _answer(request, asked, _Program(status_url, listen_token_file), output)
 
 
 @app.command("node", cls=SeveralFiles)
@@ -67,6 +76,8 @@ def node(
     kubeconfig: options.KubeconfigOption = None,
     context: options.ContextOption = None,
     catalogue: options.CatalogueOption = None,
+    status_url: StatusUrlOption = None,
+    listen_token_file: TokenFileOption = None,
     output: OutputOption = None,
 ) -> None:
     """Say why nodes stay or go."""
@@ -79,7 +90,8 @@ def node(
         "catalogue": catalogue,
     }
     request = options.request_of(config, cluster, aws, now, **flags)
-    _answer(request, Questions(nodes=tuple(names)), output)
+    asked = Questions(nodes=tuple(names))
+    _answer(request, asked, _Program(status_url, listen_token_file), output)
 
 
 @app.command("fleet", cls=SeveralFiles)
@@ -94,6 +106,8 @@ def fleet(
     kubeconfig: options.KubeconfigOption = None,
     context: options.ContextOption = None,
     catalogue: options.CatalogueOption = None,
+    status_url: StatusUrlOption = None,
+    listen_token_file: TokenFileOption = None,
     output: OutputOption = None,
 ) -> None:
     """Say why fleets have the size that the plan gives them, and what their nodes are kept by."""
@@ -106,13 +120,59 @@ def fleet(
         "catalogue": catalogue,
     }
     request = options.request_of(config, cluster, aws, now, **flags)
-    _answer(request, Questions(fleets=tuple(names)), output)
+    asked = Questions(fleets=tuple(names))
+    _answer(request, asked, _Program(status_url, listen_token_file), output)
 
 
-def _answer(request: "PlanRequest", questions: "Questions", output: Output | None) -> None:
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The options about the running reconciler."""
+
+    status_url: str | None
+    token_file: Path | None
+
+
+def _answer(
+    request: "PlanRequest", questions: "Questions", program: _Program, output: Output | None
+) -> None:
+    """Answer from the running loop's last plan, else from a plan of our own."""
+    from reconciler.cli.explain_view import print_explanations  # noqa: PLC0415 - numpy: slow
+
+    found = _from_running(request, questions, program)
+    print_explanations(found or _planned(request, questions), form=wanted(output))
+
+
+def _from_running(
+    request: "PlanRequest", questions: "Questions", program: _Program
+) -> dict[str, Any] | None:
+    """The running loop's answers; None where it is not asked, or does not answer unasked.
+
+    Files, another time or other credentials mean another plan than the running loop's.
+    """
+    flags = ("kubeconfig", "context", "catalogue")
+    other = request.cluster_files or request.aws_files or request.now is not None
+    if program.status_url is None and (other or any(request.flags.get(flag) for flag in flags)):
+        return None
+    from reconciler.web.asking import ask_explanations  # noqa: PLC0415 - slow to load
+
+    name = request.flags.get("cluster-name")
+    asked = program_of(
+        program.status_url, program.token_file, request.config, str(name) if name else None
+    )
+    names = {"pod": questions.pods, "node": questions.nodes, "fleet": questions.fleets}
+    try:
+        found = ask_explanations(asked.address, names, asked.cluster, asked.token)
+    except (Unavailable, InputError):
+        if program.status_url is not None:
+            raise
+        return None
+    sys.stderr.write(f"from the last plan of the reconciler at {asked.address}\n")
+    return found
+
+
+def _planned(request: "PlanRequest", questions: "Questions") -> dict[str, Any]:
     from reconciler.bootstrap import planning  # noqa: PLC0415 - numpy: slow
-    from reconciler.cli.explain_view import print_explanations  # noqa: PLC0415 - as above
+    from reconciler.records.explanations import explanations_to_json  # noqa: PLC0415 - as above
 
     made, snapshot, settings = planning.make_plan(request)
-    answers = planning.explained(made, snapshot, settings, questions)
-    print_explanations(answers, form=wanted(output))
+    return explanations_to_json(planning.explained(made, snapshot, settings, questions))

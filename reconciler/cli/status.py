@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,13 +9,13 @@ import typer
 
 from reconciler.cli.config_argument import ConfigArgument
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.running_program import StatusUrlOption, TokenFileOption, program_of
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import PortError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from reconciler.config.schema import SectorConfig
 
 EXAMPLE = "reconciler status --listen 127.0.0.1:9235 --output json"
 
@@ -26,26 +25,12 @@ Json = dict[str, Any]
 def command(
     config_file: ConfigArgument = None,
     *,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            envvar="RECONCILER_LISTEN",
-            help="Where it listens. Default: the config's `listen`, else 127.0.0.1:9235.",
-        ),
-    ] = None,
+    listen: StatusUrlOption = None,
     config: Annotated[
         str,
         typer.Option(metavar="FILE", envvar="RECONCILER_CONFIG", help="Sector config, for listen."),
     ] = DEFAULT_FILE,
-    listen_token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            envvar="RECONCILER_LISTEN_TOKEN_FILE",
-            help="Bearer token that it asks for. Default: the config's `listen_token_file`.",
-        ),
-    ] = None,
+    listen_token_file: TokenFileOption = None,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Stay, and show each change until Ctrl-C.")
     ] = False,
@@ -61,36 +46,14 @@ def command(
     """
     from reconciler.web.asking import ask_status  # noqa: PLC0415 - slow to load
 
-    address, token_file = listen, listen_token_file
-    if address is None:
-        read = _config_of(config_file or config)
-        address = read.listen
-        if token_file is None and read.listen_token_file is not None:
-            token_file = Path(read.listen_token_file)
-    token = None if token_file is None else _token(token_file)
+    # With an address, no config is needed: the cluster is whatever runs there.
+    asked = program_of(listen, listen_token_file, config_file or config, cluster="any")
+    address, token = asked.address, asked.token
     form = wanted(output)
     if watch:
         _watch(lambda: ask_status(address, token), form, interval)
         return
     _print(ask_status(address, token), form)
-
-
-def _config_of(config: str) -> "SectorConfig":
-    """The config; the defaults when there is no such file and none was named."""
-    from reconciler.config.loader import load_config  # noqa: PLC0415 - slow to load
-    from reconciler.config.schema import SectorConfig  # noqa: PLC0415 - slow to load
-
-    if config == DEFAULT_FILE and not Path(config).exists():
-        return SectorConfig()
-    return load_config(config)
-
-
-def _token(file: Path) -> bytes:
-    """The bearer token in a file; UsageError when there is none."""
-    from reconciler.web.access import AccessRules, read_token  # noqa: PLC0415 - slow to load
-
-    AccessRules(token_file=file).check_token_file()
-    return read_token(file) or b""
 
 
 def _print(status: Json, form: Output) -> None:

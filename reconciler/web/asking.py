@@ -1,13 +1,17 @@
 """Asks a running program for its status, over HTTP."""
 
 import json
+from collections.abc import Mapping, Sequence
 from http.client import HTTPConnection, HTTPException
 from typing import Any
+from urllib.parse import urlencode
 
-from reconciler.model.errors import InputError, Unavailable
+from reconciler.model.errors import InputError, Unavailable, UsageError
 from reconciler.web.address import host_and_port
 
 TIMEOUT_SECONDS = 10.0
+EXPLAIN_TIMEOUT_SECONDS = 60.0
+"""An explanation plans once more."""
 BODY_MAX_BYTES = 64 * 1024**2
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound here
 
@@ -24,13 +28,58 @@ def ask_status(listen: str, token: bytes | None = None) -> dict[str, Any]:
         Unavailable: Nothing answers there in time.
         InputError: What answers there is no reconciler.
     """
+    status, body = _get(listen, "/api/status", token)
+    document = _read(listen, status, body)
+    if status != 200 or "cycle" not in document:
+        raise _no_reconciler(listen, status)
+    return document
+
+
+def ask_explanations(
+    listen: str,
+    asked: Mapping[str, Sequence[str]],
+    cluster: str = "",
+    token: bytes | None = None,
+) -> dict[str, Any]:
+    """The answer of `/api/explain`, from the running loop's last plan.
+
+    Args:
+        listen: `HOST:PORT` that the program listens on.
+        asked: Names by `pod`, `node` and `fleet`.
+        cluster: That the program must be of; empty: any.
+        token: The bearer token that it asks for; None: none.
+
+    Raises:
+        UsageError: There is no such pod, node or fleet.
+        Unavailable: Nothing answers there in time, or it has no plan, or is busy.
+        InputError: What answers there is no reconciler, or one of another cluster.
+    """
+    pairs = [(kind, name) for kind, names in asked.items() for name in names]
+    query = urlencode([*pairs, *([("cluster", cluster)] if cluster else [])])
+    status, body = _get(listen, f"/api/explain?{query}", token, EXPLAIN_TIMEOUT_SECONDS)
+    document = _read(listen, status, body)
+    if status == 200 and "pods" in document:
+        return document
+    if "what" not in document:
+        raise _no_reconciler(listen, status)
+    where, what, hint = (str(document.get(key, "")) for key in ("where", "what", "hint"))
+    if status == 404:
+        raise UsageError(where, what, hint)
+    if status == 409:
+        raise InputError(listen, what, hint)
+    raise Unavailable(listen, what, hint)
+
+
+def _get(
+    listen: str, path: str, token: bytes | None, timeout_seconds: float = TIMEOUT_SECONDS
+) -> tuple[int, bytes]:
     host, port = host_and_port(listen)
-    connection = HTTPConnection(_ANYWHERE.get(host, host), port, timeout=TIMEOUT_SECONDS)
+    connection = HTTPConnection(_ANYWHERE.get(host, host), port, timeout=timeout_seconds)
     try:
         headers = {} if token is None else {"Authorization": b"Bearer " + token}
-        connection.request("GET", "/api/status", headers=headers)
+        connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-        body = answer.read(BODY_MAX_BYTES)
+        return answer.status, answer.read(BODY_MAX_BYTES)
     except (OSError, HTTPException) as error:
         what = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise Unavailable(
@@ -38,7 +87,10 @@ def ask_status(listen: str, token: bytes | None = None) -> dict[str, Any]:
         ) from error
     finally:
         connection.close()
-    return _read(listen, answer.status, body)
+
+
+def _no_reconciler(listen: str, status: int) -> InputError:
+    return InputError(listen, f"is no reconciler's status endpoint (HTTP {status})")
 
 
 def _read(listen: str, status: int, body: bytes) -> dict[str, Any]:
@@ -52,6 +104,6 @@ def _read(listen: str, status: int, body: bytes) -> dict[str, Any]:
         document = json.loads(body)
     except ValueError:
         document = None
-    if status != 200 or not isinstance(document, dict) or "cycle" not in document:
-        raise InputError(listen, f"is no reconciler's status endpoint (HTTP {status})")
+    if not isinstance(document, dict):
+        raise _no_reconciler(listen, status)
     return document

@@ -1,6 +1,6 @@
 """What is served under which path."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from reconciler.model.errors import ReconcilerError, Throttled, UsageError
+from reconciler.model.errors import InputError, ReconcilerError, Throttled, Unavailable, UsageError
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.explanations import encode_explanations
 from reconciler.web.access import NO_RULES, AccessRules
@@ -158,42 +158,52 @@ class Routes:
 
     def _explain(self, target: str) -> Answer:
         """`?pod=NS/NAME&node=NAME&fleet=NAME`, each as often as wanted."""
-        asked = _question(target)
+        pairs = _pairs(target)
+        asked = _question(pairs)
         if asked is None:
-            return _refused(400, f"name 1 to {ASKED_MAX} of pod=, node= and fleet=")
+            limit = f"name 1 to {ASKED_MAX} of pod=, node= and fleet="
+            return _refused(400, UsageError("/api/explain", limit))
+        ours = self._board.view.config.cluster
+        if any(kind == "cluster" and name != ours for kind, name in pairs):
+            return _refused(409, InputError("/api/explain", f"the reconciler there runs {ours}"))
         try:
             body = encode_explanations(self.explainer.answer(asked))
         except UsageError as error:
-            return _refused(404, str(error))
+            return _refused(404, error)
         except Throttled as error:
-            return _refused(429, str(error))
+            return _refused(429, error)
         except ReconcilerError as error:
-            return _refused(503, str(error))
+            return _refused(503, error)
         return Answer(body=body, content_type=JSON)
 
     def _plan(self, _target: str) -> Answer:
         plan = self._board.view.plan
         if plan is None:
-            return _refused(503, "no plan yet")
+            return _refused(503, Unavailable("/api/plan", "there is no plan yet"))
         body, tag = self._encoded.whole(plan)
         headers = {"ETag": tag, "Cache-Control": "no-cache"}
         return Answer(body=body, content_type=JSON, headers=headers)
 
 
-def _question(target: str) -> Question | None:
-    """What a request asks to be explained; None when that is nothing, or too much."""
+def _pairs(target: str) -> list[tuple[str, str]]:
+    """The parameters of a request; none when there are too many."""
     try:
-        pairs = parse_qsl(urlsplit(target).query, max_num_fields=ASKED_MAX)
+        return parse_qsl(urlsplit(target).query, max_num_fields=ASKED_MAX + 1)
     except ValueError:
-        return None
+        return []
+
+
+def _question(pairs: Sequence[tuple[str, str]]) -> Question | None:
+    """What is to be explained; None when that is nothing, or too much."""
     named = {kind: tuple(v for k, v in pairs if k == kind) for kind in ("pod", "node", "fleet")}
-    if not any(named.values()):
+    if not 1 <= sum(map(len, named.values())) <= ASKED_MAX:
         return None
     return Question(pods=named["pod"], nodes=named["node"], fleets=named["fleet"])
 
 
-def _refused(status: int, error: str) -> Answer:
-    body = orjson.dumps({"error": error}, option=orjson.OPT_APPEND_NEWLINE)
+def _refused(status: int, error: ReconcilerError) -> Answer:
+    told = {"error": str(error), "where": error.where, "what": error.what, "hint": error.hint}
+    body = orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE)
     return Answer(status=status, body=body, content_type=JSON)
 
 

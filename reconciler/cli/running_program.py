@@ -1,0 +1,85 @@
+"""Where the running reconciler is asked: by option, else by the config's `listen`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reconciler.config.loader import DEFAULT_FILE
+
+if TYPE_CHECKING:
+    from reconciler.config.schema import SectorConfig
+
+StatusUrlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--status-url",
+        "--listen",
+        metavar="HOST:PORT",
+        envvar=["RECONCILER_STATUS_URL", "RECONCILER_LISTEN"],
+        help="Where the running reconciler answers, also as http://HOST:PORT."
+        " Default: the config's `listen`, else 127.0.0.1:9235.",
+    ),
+]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--listen-token-file",
+        metavar="FILE",
+        envvar="RECONCILER_LISTEN_TOKEN_FILE",
+        help="Bearer token that it asks for. Default: the config's `listen_token_file`.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningProgram:
+    """A reconciler that may run somewhere."""
+
+    address: str
+    """`HOST:PORT`."""
+    token: bytes | None
+    cluster: str
+    """That it should be of, as far as config or flags say; empty: any."""
+
+
+def program_of(
+    status_url: str | None, token_file: Path | None, config: str, cluster: str | None = None
+) -> RunningProgram:
+    """Return where to ask.
+
+    Raises:
+        ConfigError: The config has faults.
+        UsageError: The token file holds no token.
+    """
+    address, read = status_url, None
+    if address is None or cluster is None:
+        read = _config_of(config)
+    if address is None and read is not None:
+        address = read.listen
+        if token_file is None and read.listen_token_file is not None:
+            token_file = Path(read.listen_token_file)
+    return RunningProgram(
+        address=(address or "").removeprefix("http://").rstrip("/"),
+        token=None if token_file is None else _token(token_file),
+        cluster=cluster or (read.cluster if read is not None else None) or "",
+    )
+
+
+def _config_of(config: str) -> "SectorConfig":
+    """The config; the defaults when there is no such file and none was named."""
+    from reconciler.config.loader import load_config  # noqa: PLC0415 - slow to load
+    from reconciler.config.schema import SectorConfig  # noqa: PLC0415 - slow to load
+
+    if config == DEFAULT_FILE and not Path(config).exists():
+        return SectorConfig()
+    return load_config(config)
+
+
+def _token(file: Path) -> bytes:
+    """The bearer token in a file; UsageError when there is none."""
+    from reconciler.web.access import AccessRules, read_token  # noqa: PLC0415 - slow to load
+
+    AccessRules(token_file=file).check_token_file()
+    return read_token(file) or b""

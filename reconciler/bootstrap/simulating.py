@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from reconciler.bootstrap.planning import resolved
 from reconciler.config.environment import Flags, load_with_overrides
@@ -38,9 +39,30 @@ def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
     """
     try:
         with Path(path).open("rb") as stream:
-            if path.lower().endswith(CSV_NAMES):
-                return read_trace(stream, path, TraceOptions(node_selector=FrozenMap(selector)))
-            return read_demand(stream, path)
+            return demand_of(stream, path, selector)
+    except OSError as error:
+        raise InputError(path, error.strerror or "cannot be read") from error
+
+
+def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Demand:
+    """The demand of a file that is open.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    if name.lower().endswith(CSV_NAMES):
+        return read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
+    return read_demand(stream, name)
+
+
+def read_input(path: str) -> bytes:
+    """A file as it is.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
     except OSError as error:
         raise InputError(path, error.strerror or "cannot be read") from error
 
@@ -53,14 +75,20 @@ def settings_of(path: str, flags: Flags) -> PlannerSettings:
         UsageError: It names no cluster.
         InputError: It has no fleets of EC2 to simulate.
     """
-    settings = resolved(load_with_overrides(path, flags))
+    return simulated_settings(path, resolved(load_with_overrides(path, flags)))
+
+
+def simulated_settings(path: str, settings: PlannerSettings) -> PlannerSettings:
+    """The settings, if they can be simulated.
+
+    Raises:
+        InputError: They have no fleets of EC2, or groups.
+    """
     if not settings.fleets():
         raise InputError(path, "the config names no fleet", "simulations need `sectors`")
     groups = [fleet.name for fleet in settings.fleets() if fleet.provider != "ec2-fleet"]
     if groups:
-        raise InputError(
-            path, f"fleet {groups[0]} is an Auto Scaling group, which is not simulated"
-        )
+        raise InputError(path, f"{groups[0]} is an Auto Scaling group, which is not simulated")
     return settings
 
 

@@ -12,11 +12,16 @@ from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reconciler.bootstrap.simulating import SimulateRequest
+    from reconciler.cli.simulate_view import Json, Progress
     from reconciler.simulation.simulation import Options
 
 EXAMPLE = """
 reconciler simulate --config sectors.yaml --demand demand.jsonl.zst --days 7 --out report
 reconciler simulate --config sectors.yaml --config-b other.yaml --demand trace.csv --out report
+reconciler simulate --demand trace.csv --sweep scale_in.idle_threshold=10m,2m --out report
 """
 
 
@@ -59,6 +64,22 @@ def command(
         float,
         typer.Option(min=0, max=600, help="How long a pod that ended waits for a plan."),
     ] = 15.0,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=V1,V2", help="Run every combination of keys' values; repeatable."
+        ),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="A Dask cluster for the sweep; default: this machine."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, max=1024, help="Processes of the sweep; 0: in this one."),
+    ] = None,
     cluster_name: options.ClusterNameOption = None,
     regions: options.RegionsOption = None,
     catalogue: options.CatalogueOption = None,
@@ -90,13 +111,35 @@ def command(
         ),
     )
     with Progress(sys.stderr) as progress:
-        found, files = simulating.simulate(request, progress.show)
+        if sweep:
+            found, files = _swept(request, sweep, dask, workers, progress)
+        elif dask is not None or workers is not None:
+            raise UsageError("--dask and --workers", "are for sweeps", "give --sweep KEY=V1,V2")
+        else:
+            found, files = simulating.simulate(request, progress.show)
     simulating.write_report(out, files)
     form = wanted(output)
     if form is Output.TABLE:
         print_figures(found, out)
     else:
         print_data(found, form)
+
+
+def _swept(
+    request: "SimulateRequest",
+    sweeps: list[str],
+    dask: str | None,
+    workers: int | None,
+    progress: "Progress",
+) -> tuple["Json", "Mapping[str, bytes]"]:
+    from reconciler.bootstrap import sweeping  # noqa: PLC0415 - numpy: slow
+
+    if request.other_config is not None:
+        raise UsageError("--config-b", "does not go together with --sweep")
+    asked = sweeping.SweepRequest(
+        simulation=request, sweeps=tuple(sweeps), dask=dask, workers=workers
+    )
+    return sweeping.sweep(asked, progress.point)
 
 
 def _options(own: dict[str, Any], chances: dict[str, Any]) -> "Options":

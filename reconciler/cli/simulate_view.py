@@ -45,6 +45,14 @@ class Progress:
             self._stream.write(f"\r\x1b[K{what}: {share:.0%}")
             self._stream.flush()
 
+    def point(self, done: int, of: int, values: Mapping[str, str], run: Json) -> None:
+        """Say what a point of a sweep came to, as soon as it is known."""
+        words = ", ".join(f"{key}={value}" for key, value in values.items())
+        figures = f"{run['cost']['usd_per_day']:,.2f} USD per day"
+        wait = f"p95 {run['waiting']['p95_seconds']:,.1f} s"
+        self._stream.write(f"{done}/{of} {words}: {figures}, {wait}\n")
+        self._stream.flush()
+
 
 ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
     ("USD per day", lambda run: f"{run['cost']['usd_per_day']:,.2f}"),

@@ -88,15 +88,21 @@ def load_with_overrides(
 
 
 def parse_with_overrides(
-    content: bytes, flags: Flags, *, name: str, directory: Path | None
+    content: bytes,
+    flags: Flags,
+    *,
+    name: str,
+    directory: Path | None,
+    purpose: Purpose = Purpose.RUN,
 ) -> SectorConfig:
-    """Read a capacity loop's config from its bytes and apply flags and environment to it.
+    """Read a sector config from its bytes and apply flags and environment to it.
 
     Args:
         content: The YAML.
         flags: What the command line gave.
         name: What to call it in messages.
         directory: Where `descheduler.policy_file` is looked for; None: it is not read.
+        purpose: What the config is read for.
 
     Raises:
         ConfigError: The config has faults (with the cluster's name in force).
@@ -108,7 +114,7 @@ def parse_with_overrides(
         name=name,
         cluster_name=cluster_name_of(given),
         directory=directory,
-        purpose=Purpose.RUN,
+        purpose=purpose,
     )
     return apply_overrides(config, given)
 

@@ -24,7 +24,7 @@ from reconciler.model.demand import (
 from reconciler.model.ids import FleetId, PodKey
 from reconciler.simulation.controllers import Controllers
 
-FINISHED_KEPT_SECONDS = 300.0
+FINISHED_KEPT_SECONDS = 60.0
 """How long a pod that ended by itself stays in the cluster, as with ttlSecondsAfterFinished."""
 
 

@@ -290,6 +290,8 @@ class MemoryObjects:
 
         That a pod has become ready matters through its budget alone.
         """
+        if before.ready == after.ready:
+            return before != after
         return bool(self.budgets.covering(after)) or before != replace(after, ready=before.ready)
 
     def _drop(self, pod: Pod) -> None:

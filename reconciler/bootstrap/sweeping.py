@@ -1,0 +1,188 @@
+"""Wires sweeps: each point is a task, in this process or on a Dask cluster."""
+
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from reconciler.bootstrap.planning import resolved
+from reconciler.bootstrap.simulating import (
+    SimulateRequest,
+    demand_of,
+    read_input,
+    simulated_settings,
+)
+from reconciler.config.environment import Flags, parse_with_overrides
+from reconciler.config.loader import Purpose, read_config_bytes
+from reconciler.model.demand import Demand
+from reconciler.model.errors import ToolError, UsageError
+from reconciler.planner.settings import PlannerSettings
+from reconciler.simulation.figures import figures
+from reconciler.simulation.page import page
+from reconciler.simulation.simulation import Options, Simulation
+from reconciler.simulation.sweep import Json, points, summary, with_point
+
+RETRIES = 3
+"""How often a point is begun again after its worker was lost or failed."""
+FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRequest:
+    """What `reconciler simulate --sweep` is told."""
+
+    simulation: SimulateRequest
+    sweeps: tuple[str, ...]
+    dask: str | None = None
+    """The address of a scheduler; None: a cluster of processes on this machine."""
+    workers: int | None = None
+    """Of that cluster; None: one for each CPU; 0: everything in this process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One point, with everything that a worker on another machine needs."""
+
+    name: str
+    config: bytes
+    flags: Flags
+    demand: bytes
+    demand_name: str
+    selector: Mapping[str, str] = field(default_factory=dict)
+    options: Options = field(default_factory=Options)
+
+
+Told = Callable[[int, int, Mapping[str, str], Json], None]
+"""Told of each point as it is done: how many are, of how many, its values and its figures."""
+
+
+def sweep(request: SweepRequest, told: Told) -> tuple[Json, Mapping[str, bytes]]:
+    """Simulate every combination; returns the figures and the files of the report.
+
+    Raises:
+        ConfigError: A combination is no valid config.
+        UsageError: A sweep cannot be read, or Dask is not installed.
+        ToolError: A point failed, or the Dask cluster cannot be reached.
+    """
+    wanted = points(request.sweeps)
+    tasks = [_task(request.simulation, point) for point in wanted]
+    for task in tasks:
+        _settings(task)
+    found: list[Json | None] = [None] * len(tasks)
+    for count, (number, run) in enumerate(_run(request, tasks), 1):
+        found[number] = run
+        told(count, len(tasks), wanted[number], run)
+    runs = [run for run in found if run is not None]
+    swept = summary(wanted, runs)
+    best = runs[swept["recommended"] - 1]
+    shown = [runs[0]] if best is runs[0] else [runs[0], best]
+    report: Json = {"format": 1, "runs": shown, "sweep": swept,
+                    "demand": Path(request.simulation.demand).name}  # fmt: skip
+    return report, {
+        "report.json": orjson.dumps(report, option=FORM) + b"\n",
+        "report.html": page(report).encode(),
+    }
+
+
+def _task(request: SimulateRequest, point: Mapping[str, str]) -> Task:
+    document = yaml.safe_load(read_config_bytes(request.config))
+    typed = {key: yaml.safe_load(text) for key, text in point.items()}
+    changed = with_point(document if isinstance(document, Mapping) else {}, typed)
+    shown = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in point.items())
+    return Task(
+        name=f"{Path(request.config).name} ({shown})",
+        config=yaml.safe_dump(changed, sort_keys=False).encode(),
+        flags=request.flags,
+        demand=read_input(request.demand),
+        demand_name=request.demand,
+        selector=request.selector,
+        options=request.options,
+    )
+
+
+def _settings(task: Task) -> PlannerSettings:
+    config = parse_with_overrides(
+        task.config, task.flags, name=task.name, directory=None, purpose=Purpose.PLAN
+    )
+    return simulated_settings(task.name, resolved(config))
+
+
+def play(task: Task) -> bytes:
+    """Return the figures of one point as JSON: what a worker does."""
+    demand = _demand(task.demand, task.demand_name, tuple(sorted(task.selector.items())))
+    result = Simulation(demand, _settings(task), task.options).run()
+    found = figures(result, task.name)
+    del found["moments"]
+    return orjson.dumps({**found, "moments": []}, option=orjson.OPT_SORT_KEYS)
+
+
+@lru_cache(maxsize=1)
+def _demand(body: bytes, name: str, selector: tuple[tuple[str, str], ...]) -> Demand:
+    """Decoded once per worker."""
+    return demand_of(io.BytesIO(body), name, dict(selector))
+
+
+def _run(request: SweepRequest, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
+    """Each point's number and figures, as they are done."""
+    if request.dask is None and request.workers == 0:
+        for number, task in enumerate(tasks):
+            yield number, orjson.loads(play(task))
+        return
+    with _client(request) as client:
+        yield from results(client, tasks)
+
+
+def results(client: Any, tasks: Sequence[Task]) -> Iterator[tuple[int, Json]]:
+    """Each point's number and figures from a Dask client, as they are done.
+
+    Raises:
+        ToolError: A point failed on every worker that tried it.
+    """
+    from distributed import as_completed  # noqa: PLC0415 - an optional extra
+
+    futures = {
+        client.submit(play, task, pure=False, retries=RETRIES): number
+        for number, task in enumerate(tasks)
+    }
+    for future in as_completed(list(futures), loop=client.loop):  # type: ignore[no-untyped-call] # untyped there
+        try:
+            body = future.result()
+        except Exception as error:
+            number = futures[future]
+            raise ToolError(f"sweep, point {number + 1}", f"failed: {error}") from error
+        yield futures[future], orjson.loads(body)
+
+
+@contextmanager
+def _client(request: SweepRequest) -> Iterator[Any]:
+    """A client of the cluster that is meant; one of our own ends with it."""
+    try:
+        from distributed import Client, LocalCluster  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise UsageError(
+            "--sweep", "needs Dask", "pip install 'fleet-reconciler[simulate]', or --workers 0"
+        ) from error
+    if request.dask is not None:
+        try:
+            client = Client(request.dask, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call] # untyped there
+        except (OSError, ValueError) as error:
+            raise ToolError(request.dask, f"no Dask scheduler answers: {error}") from error
+        with client:
+            yield client
+        return
+    workers = request.workers or len(os.sched_getaffinity(0))
+    with (
+        LocalCluster(  # type: ignore[no-untyped-call] # untyped there
+            n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None,
+            silence_logs="ERROR",
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,  # type: ignore[no-untyped-call] # as above
+    ):  # fmt: skip
+        yield client

@@ -1,0 +1,133 @@
+"""Sweeps: the product of some keys' values, each a simulation, judged by cost and waiting."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from reconciler.model.errors import UsageError
+
+Json = Mapping[str, Any]
+POINTS_MAX = 1000
+WAIT_WORTH = 0.05
+"""A config that is cheaper by less than this share is recommended only if pods wait no longer."""
+
+
+def points(sweeps: Sequence[str]) -> list[dict[str, str]]:
+    """Every combination of `KEY=V1,V2` words, the last key's values changing fastest.
+
+    Raises:
+        UsageError: A word is none of these, a key comes twice, or there are too many combinations.
+    """
+    values: dict[str, list[str]] = {}
+    for word in sweeps:
+        key, mark, text = word.partition("=")
+        found = [each.strip() for each in text.split(",")]
+        if not (key and mark) or "" in found:
+            raise UsageError("--sweep", f"{word!r} is not KEY=VALUE,VALUE")
+        if key in values:
+            raise UsageError("--sweep", f"{key} comes twice")
+        values[key] = list(dict.fromkeys(found))
+    made = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
+    if len(made) > POINTS_MAX:
+        raise UsageError("--sweep", f"{len(made):,} combinations, at most {POINTS_MAX:,} are run")
+    return made
+
+
+def with_point(document: Json, point: Mapping[str, str]) -> dict[str, Any]:
+    """A config's document with the point's values at their dotted keys, below `sectors` too.
+
+    Args:
+        document: As YAML gives it.
+        point: Values as text, by dotted key; `true`, numbers and `null` are read as YAML does.
+    """
+    changed: dict[str, Any] = _copied(document)
+    for key, value in point.items():
+        *path, last = key.split(".")
+        place = changed
+        for part in path:
+            inner = place.get(part)
+            place[part] = dict(inner) if isinstance(inner, Mapping) else {}
+            place = place[part]
+        place[last] = value
+    return changed
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(each) for key, each in value.items()}
+    return [_copied(each) for each in value] if isinstance(value, list) else value
+
+
+def summary(points_: Sequence[Mapping[str, str]], runs: Sequence[Json]) -> Json:
+    """The sweep's part of a report: a row for each point, the front, and what is recommended.
+
+    Args:
+        points_: The points; the first is what the others are compared with.
+        runs: Their figures, in the same order.
+    """
+    rows = [
+        {
+            "number": number,
+            "values": dict(point),
+            "usd_per_day": run["cost"]["usd_per_day"],
+            "above_lower_bound": run["cost"]["above_lower_bound"],
+            "p50_seconds": run["waiting"]["p50_seconds"],
+            "p95_seconds": run["waiting"]["p95_seconds"],
+            "p99_seconds": run["waiting"]["p99_seconds"],
+            "without_a_node_at_the_end": run["waiting"]["without_a_node_at_the_end"],
+            "evictions": sum(run["evictions"].values()),
+        }
+        for number, (point, run) in enumerate(zip(points_, runs, strict=True), 1)
+    ]
+    for row in rows:
+        row["on_front"] = not any(_beats(other, row) for other in rows)
+    best = _recommended(rows)
+    return {
+        "keys": list(points_[0]),
+        "rows": rows,
+        "recommended": best["number"],
+        "recommendation": _in_words(rows[0], best),
+    }
+
+
+def _beats(one: Json, other: Json) -> bool:
+    """Whether a row is nowhere worse and somewhere better."""
+    mine, its = (
+        (row["without_a_node_at_the_end"], row["usd_per_day"], row["p95_seconds"])
+        for row in (one, other)
+    )
+    return mine != its and all(a <= b for a, b in zip(mine, its, strict=True))
+
+
+def _recommended(rows: Sequence[Json]) -> Json:
+    """Of the front, the one whose cost and waiting are least together, each against the best."""
+    front = [row for row in rows if row["on_front"]]
+    fewest = min(row["without_a_node_at_the_end"] for row in front)
+    front = [row for row in front if row["without_a_node_at_the_end"] == fewest]
+    cheapest = min(row["usd_per_day"] for row in front) or 1.0
+
+    def badness(row: Json) -> tuple[float, int]:
+        minutes = row["p95_seconds"] / 60
+        return row["usd_per_day"] / cheapest + WAIT_WORTH * minutes, row["number"]
+
+    return min(front, key=badness)
+
+
+def _in_words(usual: Json, best: Json) -> str:
+    """What to change, and what that is worth: against the first row of the sweep."""
+    changed = [
+        f"{key} {value} instead of {usual['values'][key]}"
+        for key, value in best["values"].items()
+        if value != usual["values"][key]
+    ]
+    if not changed:
+        return (
+            "Keep "
+            + " and ".join(f"{k} {v}" for k, v in best["values"].items())
+            + (": no other combination is cheaper for what it makes pods wait.")
+        )
+    before = usual["usd_per_day"]
+    share = best["usd_per_day"] / before - 1 if before else 0.0
+    cost = f"{abs(share):.1%} {'cheaper' if share <= 0 else 'dearer'}"
+    wait = best["p95_seconds"] - usual["p95_seconds"]
+    return f"{' and '.join(changed)}: {cost}, p95 waiting {wait:+.1f} s."

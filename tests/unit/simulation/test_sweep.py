@@ -1,0 +1,146 @@
+"""Sweeps: combinations, what is recommended, and that it is the same wherever they run."""
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from reconciler.bootstrap.simulating import SimulateRequest
+from reconciler.bootstrap.sweeping import SweepRequest, Task, play, results, sweep
+from reconciler.model.errors import ConfigError, ToolError, UsageError
+from reconciler.simulation.simulation import Options
+from reconciler.simulation.sweep import points, summary, with_point
+
+CONFIG = """
+cluster: sim
+regions: [us-east-1]
+default_sector: ci
+sectors: {ci: {kind: cpu, fleets: [{size: small}]}}
+"""
+TRACE = "submit_s,duration,cpu,memory\n" + "\n".join(f"{n * 90},120,2,2048" for n in range(12))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SimulateRequest:
+    """A config and a trace, to be simulated for half an hour."""
+    (tmp_path / "sectors.yaml").write_text(CONFIG)
+    (tmp_path / "trace.csv").write_text(TRACE)
+    return SimulateRequest(
+        config=str(tmp_path / "sectors.yaml"),
+        demand=str(tmp_path / "trace.csv"),
+        options=Options(days=0.04),
+    )
+
+
+def silent(done: int, of: int, values: Mapping[str, str], run: Any) -> None:
+    """Say nothing about a point."""
+
+
+def test_points_are_the_product_of_all_values() -> None:
+    """The last key changes fastest; the first point is what others are compared with."""
+    found = points(["a.b=1m,5m", "c=true,false"])
+    assert [tuple(each.values()) for each in found] == [
+        ("1m", "true"), ("1m", "false"), ("5m", "true"), ("5m", "false"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["a"], ["a="], ["a=1,,2"], ["a=1", "a=2"], ["=1"]])
+def test_word_that_is_no_sweep_is_refused(words: list[str]) -> None:
+    """A mistyped sweep would run one point for an hour."""
+    with pytest.raises(UsageError):
+        points(words)
+
+
+def test_too_many_combinations_are_refused() -> None:
+    """Ten keys of ten values are more than anybody wants."""
+    with pytest.raises(UsageError, match="10,000 combinations"):
+        points([f"k{n}=0,1,2,3,4,5,6,7,8,9" for n in range(4)])
+
+
+def test_values_stand_at_their_keys_and_the_config_is_left_alone() -> None:
+    """Points must not see each other's values."""
+    document = {"scale_in": {"idle_threshold": "10m", "settle": "5m"}}
+    changed = with_point(document, {"scale_in.idle_threshold": "1m", "consolidation": "x"})
+    assert changed == {
+        "scale_in": {"idle_threshold": "1m", "settle": "5m"}, "consolidation": "x",
+    }  # fmt: skip
+    assert document["scale_in"]["idle_threshold"] == "10m"
+
+
+def run(usd: float, p95: float, left: int = 0) -> dict[str, Any]:
+    """Figures as far as a sweep reads them."""
+    waits = {f"p{n}_seconds": p95 for n in (50, 95, 99)}
+    return {
+        "cost": {"usd_per_day": usd, "above_lower_bound": 0.1},
+        "waiting": {**waits, "without_a_node_at_the_end": left},
+        "evictions": {},
+    }
+
+
+def test_recommendation_says_what_to_change_and_what_it_is_worth() -> None:
+    """The one sentence that a person takes away."""
+    found = summary(
+        points(["scale_in.idle_threshold=10m,2m,0s"]),
+        [run(100, 10), run(91, 14), run(90.9, 300)],
+    )
+    assert found["recommendation"] == (
+        "scale_in.idle_threshold 2m instead of 10m: 9.0% cheaper, p95 waiting +4.0 s."
+    )
+    assert [row["on_front"] for row in found["rows"]] == [True, True, True]
+
+
+def test_cheap_config_that_leaves_pods_without_a_node_is_not_recommended() -> None:
+    """Nothing is as cheap as serving nobody."""
+    found = summary(points(["x=1,2"]), [run(100, 10), run(50, 10, left=30)])
+    assert found["recommended"] == 1
+    assert found["recommendation"].startswith("Keep x 1")
+
+
+def test_point_that_is_no_config_ends_the_sweep_before_it_begins(files: SimulateRequest) -> None:
+    """Not after an hour of the others."""
+    with pytest.raises(ConfigError, match="idle_threshold"):
+        sweep(
+            SweepRequest(simulation=files, sweeps=("scale_in.idle_threshold=1m,soon",), workers=0),
+            silent,
+        )
+
+
+def test_scheduler_that_does_not_answer_is_told(files: SimulateRequest) -> None:
+    """An address with a mistake."""
+    with pytest.raises((ToolError, UsageError), match="tcp"):
+        sweep(
+            SweepRequest(simulation=files, sweeps=("consolidation=true,false",), dask="tcp:/x"),
+            silent,
+        )
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.filterwarnings("ignore")
+def test_bytes_are_the_same_on_a_cluster_of_which_a_worker_is_killed(
+    files: SimulateRequest,
+) -> None:
+    """A sweep of hours on machines that come and go must not depend on which of them did what."""
+    distributed = pytest.importorskip("distributed", reason="the extra `simulate`")
+    tasks = [
+        Task(name=f"p{n}", config=CONFIG.encode(), flags={}, demand=TRACE.encode(),
+             demand_name="trace.csv", options=Options(days=0.04, sleep_seconds=20.0 + n))
+        for n in range(6)
+    ]  # fmt: skip
+    alone = [play(task) for task in tasks]
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1",
+                                 dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        pids = client.run(os.getpid)
+        found: dict[int, Any] = {}
+        for number, figures in results(client, tasks):
+            if not found:
+                os.kill(min(pids.values()), signal.SIGKILL)
+            found[number] = figures
+    again = [orjson.dumps(found[n], option=orjson.OPT_SORT_KEYS) for n in range(len(tasks))]
+    assert again == alone

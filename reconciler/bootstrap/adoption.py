@@ -75,7 +75,7 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
     if not made.fleets:
         where = "the files" if request.aws_files else str(region)
         raise InputError(where, f"nothing there carries the tags of cluster {cluster}")
-    _write_all(dict(zip(targets, (made.config, made.imports), strict=True)))
+    write_all(dict(zip(targets, (made.config, made.imports), strict=True)))
     return replace(made, notes=(*missing, *made.notes)), tuple(ignored)
 
 
@@ -123,7 +123,7 @@ def _answers_of_files(files: tuple[str, ...], wanted: str) -> tuple[Region, list
     return home, found
 
 
-def _write_all(contents: Mapping[Path, bytes]) -> None:
+def write_all(contents: Mapping[Path, bytes]) -> None:
     """All files, or none: a config without its import blocks would create every fleet again."""
     written: list[Path] = []
     try:

@@ -1,6 +1,7 @@
 """`reconciler import`: a sector config for fleets and groups that exist."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,16 +9,16 @@ import typer
 
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.several import SeveralFiles
+from reconciler.model.errors import UsageError
 
 EXAMPLE = """reconciler import --cluster-name analytics --out fleets
-reconciler import --config config.yaml --cluster-name analytics --aws fleets.json --out fleets"""
+reconciler import --config config.yaml --cluster-name analytics --aws fleets.json --out fleets
+reconciler import --programs descheduler.yaml spot-rescheduler.yaml --out fleets"""
 CLASS = SeveralFiles
 
 
 def command(
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for sectors.yaml and terraform/imports.tf.")
-    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for what is written.")],
     *,
     cluster_name: Annotated[
         str | None, typer.Option(help="EKS cluster; default: the one that --config names.")
@@ -41,13 +42,26 @@ def command(
             " describe-subnets, describe-auto-scaling-groups) instead of asking AWS.",
         ),
     ] = None,
+    programs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE...",
+            help="Manifests that run k8s-spot-rescheduler or the descheduler, or a"
+            " DeschedulerPolicy: only their part of a sector config is written.",
+        ),
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Write a sector config for the EC2 Fleets and Auto Scaling groups that a cluster has.
 
     Beside it come Terraform import blocks, so that the first plan of the rendered root creates
-    nothing. Nothing in AWS is changed and no file overwritten.
+    nothing. Nothing in AWS is changed and no file overwritten. With --programs the flags and the
+    policy of k8s-spot-rescheduler and the descheduler become sections for a sector config.
     """
+    if programs:
+        others = {"--cluster-name": cluster_name, "--region": region, "--config": config}
+        _import_programs(out, programs, output, {**others, "--aws": aws})
+        return
     from reconciler.bootstrap.adoption import (  # noqa: PLC0415 - heavy
         AdoptionRequest,
         adopt_existing,
@@ -75,5 +89,27 @@ def command(
     lines = [f"{out / 'sectors.yaml'}: {len(made.fleets)} fleets"]
     lines += [f"left out {each_id}: {reason}" for each_id, reason in made.left_out.items()]
     lines += [f"unreadable: {each.kind} {each.name}".rstrip() for each in ignored]
+    lines += [f"look at {note}" for note in made.notes]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _import_programs(
+    out: Path, programs: list[str], output: Output | None, others: Mapping[str, object]
+) -> None:
+    """Write the sections for other programs; nothing of AWS is asked."""
+    from reconciler.bootstrap.adopted_programs import (  # noqa: PLC0415 - heavy
+        CONFIG,
+        adopt_program_files,
+    )
+
+    given = [name for name, value in others.items() if value]
+    if given:
+        raise UsageError(given[0], "has no meaning with --programs", "import fleets by themselves")
+    made = adopt_program_files(out, programs)
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data({"found": list(made.found), "notes": list(made.notes)}, form)
+        return
+    lines = [f"{out / CONFIG}: sections for the sector config"]
+    lines += [f"found {each}" for each in made.found]
     lines += [f"look at {note}" for note in made.notes]
     sys.stdout.write("\n".join(lines) + "\n")

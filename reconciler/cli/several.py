@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-SEVERAL = frozenset({"--cluster", "--aws"})
+SEVERAL = frozenset({"--cluster", "--aws", "--programs"})
 
 
 class SeveralFiles(TyperCommand):

@@ -15,8 +15,8 @@ from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInS
 from reconciler.simulation.process import Process
 from tests.asked import rounds
 from tests.builders import make_fleet_settings
+from tests.life.descheduled import HOUR, LOW, Evictions, apps, settings_of
 from tests.life.stage import SPOT_RESCHEDULER, shape_of
-from tests.life.test_descheduling_lives import HOUR, LOW, Evictions, apps, settings_of
 
 LIVES = rounds(6, 1000)
 PREFERS_SPOT = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")

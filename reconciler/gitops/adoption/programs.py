@@ -1,0 +1,216 @@
+"""The config of k8s-spot-rescheduler and the descheduler as parts of a sector config.
+
+Read from what is applied to the cluster: Deployments and CronJobs with their flags, ConfigMaps with
+a DeschedulerPolicy, or the policy file itself. What is set there and has no part here is noted with
+what becomes of it; nothing is dropped without a word.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.config.descheduler import Descheduler
+from reconciler.config.descheduler_policy import PolicyFileFault, with_policy_file
+from reconciler.config.document import read_document, write_document
+from reconciler.config.loader import parse_config
+from reconciler.config.tree import Plain
+from reconciler.gitops.adoption.program_flags import (
+    DESCHEDULER_FLAGS,
+    DESCHEDULER_NAME,
+    SPOT_DEFAULT_LABELS,
+    SPOT_FLAGS,
+    SPOT_NAME,
+    Flag,
+)
+from reconciler.model.errors import ConfigError, InputError
+
+POLICY_FILE: Final = "descheduler-policy.yaml"
+_SEPARATOR = re.compile(r"(?m)^---[ \t]*$")
+_POLICY_KIND = "DeschedulerPolicy"
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptedPrograms:
+    """What the files come to."""
+
+    config: bytes
+    """Sections for the sector config."""
+    policy: bytes
+    """The DeschedulerPolicy that `descheduler.policy_file` names; empty without one."""
+    found: tuple[str, ...]
+    """The programs and policies that were found, with where."""
+    notes: tuple[str, ...]
+    """What has no part here, and what becomes of it."""
+
+
+def adopt_programs(files: Sequence[tuple[str, str]]) -> AdoptedPrograms:
+    """Return the sections for the programs that manifests run, and what to look at.
+
+    Args:
+        files: Names and contents.
+
+    Raises:
+        InputError: None of the files runs one of the programs, or two of them differ.
+        ConfigError: A value is none that a sector config may have, or a file is no YAML.
+    """
+    adoption = _Adoption()
+    for name, text in files:
+        for part in _SEPARATOR.split(text):
+            if part.strip():
+                adoption.take(name, part, read_document(part.encode(), name=name))
+    return adoption.result()
+
+
+class _Adoption:
+    """Collects what the documents say."""
+
+    def __init__(self) -> None:
+        self._sections: dict[str, dict[str, Any]] = {}
+        self._policy = ""
+        self._found: list[str] = []
+        self._notes: list[str] = []
+
+    def take(self, where: str, text: str, document: Document) -> None:
+        """Read one document; lists and ConfigMaps hold further ones."""
+        if document.get("kind") == _POLICY_KIND:
+            self._take_policy(where, text)
+            return
+        for item in _mappings(document.get("items")):
+            self.take(where, write_document(item), item)
+        if document.get("kind") == "ConfigMap":
+            data = document.get("data")
+            for key, value in (data if isinstance(data, Mapping) else {}).items():
+                if _POLICY_KIND in str(value):
+                    self.take(f"{where}: {key}", str(value), read_document(str(value).encode()))
+        for container in _containers(document):
+            self._take_container(where, document, container)
+
+    def _take_policy(self, where: str, text: str) -> None:
+        if self._policy and self._policy != text:
+            raise InputError(where, "a second DeschedulerPolicy", "one config has one descheduler")
+        self._policy = text
+        self._found.append(f"{_POLICY_KIND} in {where}")
+        section = self._sections.setdefault("descheduler", {"enabled": Plain("true")})
+        section["policy_file"] = POLICY_FILE
+        try:
+            with_policy_file(Descheduler(), text.encode())
+        except PolicyFileFault as fault:
+            self._notes.append(
+                f"{POLICY_FILE}:{fault}: `reconciler validate` refuses the file until this is taken"
+                " out of it, and says what is next"
+            )
+
+    def _take_container(self, where: str, document: Document, container: Document) -> None:
+        words = [str(word) for key in ("command", "args") for word in _texts(container.get(key))]
+        name = " ".join([str(container.get("image", "")), *words[:1]])
+        kind = str(document.get("kind", ""))
+        if SPOT_NAME in name:
+            self._found.append(f"k8s-spot-rescheduler of a {kind} in {where}")
+            section = self._section("spot_rescheduler", where)
+            section |= self._set(where, words, SPOT_FLAGS)
+            for key, label in SPOT_DEFAULT_LABELS.items():
+                if section.setdefault(key, label) == label:
+                    self._notes.append(
+                        f"{where}: {key} is {label}, that program's default; the nodes of the"
+                        " eks_fleet module carry lifecycle=OnDemand and lifecycle=Ec2Spot"
+                    )
+        elif DESCHEDULER_NAME in name:
+            self._found.append(f"descheduler of a {kind} in {where}")
+            section = self._section("descheduler", where)
+            section |= self._set(where, words, DESCHEDULER_FLAGS)
+            if "interval" not in section:
+                self._notes.append(
+                    f"{where}: the {kind} runs the descheduler now and then; here it runs at most"
+                    " once per `interval`, which is 5m unless it is set"
+                )
+
+    def _section(self, key: str, where: str) -> dict[str, Any]:
+        """A section that no other document has flags for."""
+        section = self._sections.setdefault(key, {"enabled": Plain("true")})
+        if section.keys() - {"enabled", "policy_file"}:
+            raise InputError(where, f"a second program for {key}", "one config has one of each")
+        return section
+
+    def _set(self, where: str, words: Sequence[str], known: Mapping[str, Flag]) -> dict[str, Any]:
+        """The keys that flags become; a note for each of the others."""
+        keys: dict[str, Any] = {}
+        for name, value in _flags(words, known):
+            flag = known.get(name)
+            shown = f"--{name}={value}"
+            if flag is None:
+                self._notes.append(f"{where}: {shown} is not known here: nothing was made of it")
+            elif not flag.key:
+                self._notes.append(f"{where}: {shown}: {flag.note}")
+            elif value.startswith("$("):
+                self._notes.append(f"{where}: {shown} is set at run time: set {flag.key} yourself")
+            else:
+                keys[flag.key] = Plain(value)
+        return keys
+
+    def result(self) -> AdoptedPrograms:
+        """Everything together; the sections load."""
+        if not self._sections:
+            raise InputError(
+                "the files",
+                "no container runs k8s-spot-rescheduler or descheduler, and none is a policy",
+                "give their Deployment, CronJob or ConfigMap, or the policy file",
+            )
+        config = write_document(self._sections)
+        _check(config)
+        if "descheduler" in self._sections and not self._policy:
+            self._notes.append(
+                "the descheduler's policy is in none of the files: without `policies` or"
+                " `policy_file` it evicts nothing"
+            )
+        return AdoptedPrograms(
+            config=config.encode(),
+            policy=self._policy.lstrip("\n").encode(),
+            found=tuple(self._found),
+            notes=tuple(self._notes),
+        )
+
+
+def _check(config: str) -> None:
+    """Refuse a value that no sector config may have, by the key that the flag became."""
+    try:
+        parse_config(config)
+    except ConfigError as error:
+        first = error.problems[0]
+        raise InputError(first.path, first.message, "mend what the manifest says") from None
+
+
+def _flags(words: Sequence[str], known: Mapping[str, Flag]) -> Iterator[tuple[str, str]]:
+    """Flags with their values: `--a=b`, `--a b`, `-a=b`, and switches without a value."""
+    at = 0
+    while at < len(words):
+        word, at = words[at], at + 1
+        if not word.startswith("-") or word.strip("-") == "":
+            continue
+        name, stated, value = word.lstrip("-").partition("=")
+        flag = known.get(name)
+        if not stated:
+            value = "true"
+            if (flag is None or not flag.switch) and at < len(words):
+                follows = words[at]
+                if not follows.startswith("-"):
+                    value, at = follows, at + 1
+        yield name, value
+
+
+def _containers(document: Document) -> Iterator[Document]:
+    """The containers of whatever has a pod template, CronJobs' too; of a Pod its own."""
+    spec = document.get("spec")
+    while isinstance(spec, Mapping):
+        yield from _mappings(spec.get("containers"))
+        inner = spec.get("template", spec.get("jobTemplate"))
+        spec = inner.get("spec") if isinstance(inner, Mapping) else None
+
+
+def _mappings(value: object) -> list[Document]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -24,6 +24,13 @@ RUN python -m venv --without-pip /opt/reconciler \
     && python -m pip --python /opt/reconciler/bin/python install --no-index --no-deps wheels/*.whl
 
 FROM ${BASE}
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="fleet-reconciler" \
+    org.opencontainers.image.description="Node autoscaler for EKS on EC2 Fleets and Auto Scaling groups" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
 # The second loop calls git, and ssh for ssh remotes; ssh-keygen signs its commits. Debian keeps one version per release: a pinned one would vanish.
 # hadolint ignore=DL3008
 RUN apt-get update \

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out.
 PROCESSES ?= 2
 
-.PHONY: help setup lock lint format test-unit test laws month e2e asked worst-tenant bench bench-e2e demo wheel sbom clean
+.PHONY: help setup lock lint format test-unit test laws month e2e asked worst-tenant bench bench-e2e demo wheel sdist sbom clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -75,6 +75,9 @@ demo: setup ## The main job end to end in the sandbox
 
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --no-isolation --wheel --outdir dist .
+
+sdist: setup ## Build the source distribution into dist/
+	@$(BIN)/python -m build --no-isolation --sdist --outdir dist .
 
 sbom: setup ## Software bill of materials of the runtime requirements (CycloneDX) into dist/sbom.cdx.json
 	@mkdir -p dist

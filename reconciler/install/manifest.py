@@ -113,7 +113,8 @@ def _key(path: str) -> str:
 
 
 def _digest(files: Mapping[str, str]) -> str:
-    text = json.dumps(dict(sorted(files.items())))
+    """A hash that changes with each file; the Helm chart makes the same one."""
+    text = "".join(f"{path}\n{files[path]}\n" for path in sorted(files))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler import __version__
+from tests.project.go_tools import go_tool
+
 ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / "ci/github-actions.yml"
+RELEASE = ROOT / ".github/workflows/release.yml"
 GITLAB = ROOT / "ci/gitlab-ci.yml"
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.8"
 TIMEOUT_SECONDS = 280
@@ -23,6 +27,7 @@ def call(*command: str, **extra: str) -> subprocess.CompletedProcess[str]:
     """A program, with all that it printed in `stdout`."""
     return subprocess.run(
         command,
+        cwd=ROOT,
         env=_ENVIRONMENT | extra,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -34,27 +39,18 @@ def call(*command: str, **extra: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def actionlint() -> str:
-    """The program: from the PATH, else built once by Go and kept outside of the tree."""
-    found = shutil.which("actionlint")
-    if found:
-        return found
-    cache = Path.home() / ".cache/fleet-reconciler/tools" / ACTIONLINT.rpartition("@")[2]
-    if not (cache / "actionlint").is_file():
-        if shutil.which("go") is None:
-            pytest.skip("actionlint is not on the PATH, and there is no Go to build it with")
-        built = call("go", "install", ACTIONLINT, GOBIN=str(cache), GOFLAGS="")
-        if built.returncode:
-            pytest.skip(f"actionlint could not be built: {built.stdout.strip()[-200:]}")
-    return str(cache / "actionlint")
+    """The program."""
+    return go_tool("actionlint", ACTIONLINT)
 
 
 @pytest.mark.timeout(300)
-def test_github_workflow_passes_actionlint(actionlint: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workflow", [GITHUB, RELEASE], ids=["pipeline", "release"])
+def test_github_workflow_passes_actionlint(actionlint: str, tmp_path: Path, workflow: Path) -> None:
     """A workflow with a typo in an expression fails at the first pull request of every user."""
     workflows = tmp_path / ".github/workflows"
     workflows.mkdir(parents=True)
-    shutil.copy(GITHUB, workflows)
-    done = call(actionlint, "-no-color", str(workflows / GITHUB.name))
+    shutil.copy(workflow, workflows)
+    done = call(actionlint, "-no-color", str(workflows / workflow.name))
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -346,3 +342,26 @@ def test_gitlab_jobs_share_no_name_between_clusters() -> None:
     jobs = [name for name, job in document.items() if isinstance(job, dict)]
     assert jobs
     assert all("$[[ inputs.root ]]" in name for name in jobs)
+
+
+def test_release_takes_actions_by_commit_and_only_the_rights_that_it_uses() -> None:
+    """Whoever moves a tag of an action could publish an image under our name."""
+    text = RELEASE.read_text()
+    uses = re.findall(r"uses: (\S+)(.*)", text)
+    assert uses
+    for action, comment in uses:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "permissions" not in workflow["jobs"]["check"]
+    assert all("timeout-minutes" in job for job in workflow["jobs"].values())
+
+
+def test_release_needs_the_version_in_every_place_that_names_it() -> None:
+    """The check of the workflow, run on this tree with its own version as the tag."""
+    check = yaml.safe_load(RELEASE.read_text())["jobs"]["check"]["steps"][-1]["run"]
+    good = call("bash", "-euo", "pipefail", "-c", check, GITHUB_REF_NAME=f"v{__version__}")
+    assert good.returncode == 0, good.stdout
+    other = call("bash", "-euo", "pipefail", "-c", check, GITHUB_REF_NAME="v99.0.0")
+    assert other.returncode != 0

@@ -1,0 +1,1 @@
+"""The Helm chart: its objects, its values, its alerts and dashboards."""

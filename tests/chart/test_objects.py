@@ -1,0 +1,196 @@
+"""What the chart installs is what `reconciler manifest` prints, object for object."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler import __version__
+from reconciler.config.terraform import Taint
+from reconciler.install.manifest import render_manifest
+from reconciler.install.settings import Gitops, Identity, InstallSettings
+from reconciler.model.frozen import FrozenMap
+from tests.project.go_tools import go_tool
+from tests.unit.install.command import CONFIG, ROLE
+
+CHART = Path(__file__).parents[2] / "charts/fleet-reconciler"
+HELM = "helm.sh/helm/v3/cmd/helm@v3.19.0"
+KUBERNETES = "1.31.0"
+NAMESPACE = "fleet-reconciler"
+IMAGE = "registry.example/fleet-reconciler:1"
+DIGEST = f"sha256:{'a' * 64}"
+VALUES: dict[str, Any] = {
+    "cluster": "analytics",
+    "config": CONFIG,
+    "image": {"repository": "registry.example/fleet-reconciler", "tag": "1"},
+}
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def helm() -> str:
+    """The program."""
+    return go_tool("helm", HELM)
+
+
+def template(helm: str, folder: Path, values: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """`helm template` with these values."""
+    file = folder / "values.json"
+    file.write_text(json.dumps(values))
+    command = [helm, "template", "any-name", str(CHART), "--namespace", NAMESPACE]
+    command += ["--kube-version", KUBERNETES, "--values", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def objects(text: str) -> dict[tuple[str, str], Any]:
+    """The objects of a YAML stream, by kind and name."""
+    found = [each for each in yaml.safe_load_all(text) if each]
+    return {(each["kind"], each["metadata"]["name"]): each for each in found}
+
+
+@pytest.mark.parametrize(
+    ("values", "settings"),
+    [
+        ({}, {}),
+        (
+            {
+                "identity": {"kind": "irsa", "roleArn": ROLE},
+                "sector": "coordinate",
+                "tolerations": [
+                    {"key": "dedicated", "value": "coordinate", "effect": "NoSchedule"}
+                ],
+                "replicas": 3,
+                "priorityClassName": "",
+                "image": {"repository": "registry.example/r", "digest": DIGEST},
+            },
+            {
+                "identity": Identity(kind="irsa", role_arn=ROLE),
+                "sector": "coordinate",
+                "tolerations": (Taint(key="dedicated", value="coordinate", effect="NoSchedule"),),
+                "replicas": 3,
+                "priority_class": "",
+                "image": f"registry.example/r@{DIGEST}",
+            },
+        ),
+        (
+            {"identity": {"kind": "pod-identity"}, "nodeWatch": {"enabled": True}},
+            {"identity": Identity(kind="pod-identity"), "node_watch": True},
+        ),
+        (
+            {
+                "gitops": {
+                    "repository": "https://git.example/fleets.git",
+                    "branch": "trunk",
+                    "mode": "pull-request",
+                },
+                "extraFiles": {"policies/descheduler.yaml": "a: {b}\n", "z.json": "<&>"},
+            },
+            {
+                "gitops": Gitops(
+                    repository="https://git.example/fleets.git",
+                    branch="trunk",
+                    mode="pull-request",
+                ),
+                "extra_files": FrozenMap(
+                    {"policies/descheduler.yaml": "a: {b}\n", "z.json": "<&>"}
+                ),
+            },
+        ),
+    ],
+    ids=["plain", "irsa and sector", "node watch", "second loop and files"],
+)
+def test_chart_installs_what_the_manifest_does(
+    helm: str, tmp_path: Path, values: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    """Two ways to install that differ would be tested once and run twice."""
+    plain: dict[str, Any] = {"cluster": "analytics", "config": CONFIG, "image": IMAGE}
+    expected = objects(render_manifest(InstallSettings(**(plain | settings)), __version__))
+    del expected["Namespace", NAMESPACE]  # Helm's --create-namespace makes it
+    done = template(helm, tmp_path, VALUES | values)
+    assert done.returncode == 0, done.stderr
+    assert objects(done.stdout) == expected
+
+
+def test_objects_for_prometheus_and_grafana_come_when_asked_for(helm: str, tmp_path: Path) -> None:
+    """A cluster without the operator's CRDs refuses the whole release."""
+    asked = {"enabled": True}
+    more = {"serviceMonitor": asked, "prometheusRule": asked, "dashboards": asked}
+    found = objects(template(helm, tmp_path, VALUES | more).stdout)
+    plain = objects(template(helm, tmp_path, VALUES).stdout)
+    added = sorted(f"{kind} {name}" for kind, name in found.keys() - plain.keys())
+    assert added == [
+        "ConfigMap fleet-reconciler-dashboard-cost",
+        "ConfigMap fleet-reconciler-dashboard-overview",
+        "ConfigMap fleet-reconciler-dashboard-pending",
+        "ConfigMap fleet-reconciler-dashboard-second-loop",
+        "PrometheusRule fleet-reconciler",
+        "ServiceMonitor fleet-reconciler",
+    ]
+    rules = found["PrometheusRule", "fleet-reconciler"]["spec"]
+    assert rules == yaml.safe_load((CHART / "files/alerts.yaml").read_text())
+    shown = found["ConfigMap", "fleet-reconciler-dashboard-cost"]["data"]["cost.json"]
+    assert json.loads(shown) == json.loads((CHART / "files/dashboards/cost.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"cluster": ""}, "cluster"),
+        ({"config": ""}, "config"),
+        ({"image": {"repository": ""}}, "repository"),
+        ({"identity": {"kind": "irsa"}}, "roleArn"),
+        ({"identity": {"kind": "irsa", "roleArn": "admin"}}, "roleArn"),
+        ({"gitops": {"repository": "https://user:secret@git.example/x"}}, "repository"),
+        ({"replica": 3}, "replica"),
+        ({"replicas": 0}, "replicas"),
+    ],
+)
+def test_values_that_would_not_run_are_refused(
+    helm: str, tmp_path: Path, values: dict[str, Any], named: str
+) -> None:
+    """A release that installs and never acts is found at 3 a.m."""
+    done = template(helm, tmp_path, VALUES | values)
+    assert done.returncode != 0
+    assert named in done.stderr
+    assert "secret@" not in done.stdout
+
+
+def test_chart_passes_helm_lint(helm: str, tmp_path: Path) -> None:
+    """Registries refuse charts that do not."""
+    file = tmp_path / "values.json"
+    file.write_text(json.dumps(VALUES))
+    command = [helm, "lint", "--strict", str(CHART), "--values", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_chart_is_of_the_programs_version() -> None:
+    """Its default image would be another program's."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+def test_every_value_is_in_the_schema() -> None:
+    """A value that the schema does not know is refused, a property without a default is hidden."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    assert _keys_of_schema(schema) - {"global"} == _keys(values)
+
+
+def _keys(values: dict[str, Any], prefix: str = "") -> set[str]:
+    found: set[str] = set()
+    for key, value in values.items():
+        found.add(prefix + key)
+        if isinstance(value, dict):
+            found |= _keys(value, f"{prefix}{key}.")
+    return found
+
+
+def _keys_of_schema(schema: dict[str, Any], prefix: str = "") -> set[str]:
+    found: set[str] = set()
+    for key, value in schema.get("properties", {}).items():
+        found |= {prefix + key} | _keys_of_schema(value, f"{prefix}{key}.")
+    return found

@@ -80,6 +80,9 @@ def command(
         int | None,
         typer.Option(min=0, max=1024, help="Processes of the sweep; 0: in this one."),
     ] = None,
+    speed_report: Annotated[
+        bool, typer.Option("--speed-report", help="Say how fast it was, on stderr.")
+    ] = False,
     cluster_name: options.ClusterNameOption = None,
     regions: options.RegionsOption = None,
     catalogue: options.CatalogueOption = None,
@@ -118,6 +121,8 @@ def command(
         else:
             found, files = simulating.simulate(request, progress.show)
     simulating.write_report(out, files)
+    if speed_report:
+        progress.tell_speed(found)
     form = wanted(output)
     if form is Output.TABLE:
         print_figures(found, out)

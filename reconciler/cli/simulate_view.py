@@ -1,5 +1,6 @@
 """Figures of a simulation for the terminal, and the progress of one."""
 
+import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -45,6 +46,18 @@ class Progress:
             self._stream.write(f"\r\x1b[K{what}: {share:.0%}")
             self._stream.flush()
 
+    def tell_speed(self, found: Json) -> None:
+        """Say how long it took, and the most memory of this process; no part of the report."""
+        seconds, cpu = time.monotonic() - self._began, time.process_time()
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        pods = sum(run["pods"] for run in found["runs"])
+        plans = sum(run["plans"] for run in found["runs"])
+        self._stream.write(
+            f"{pods:,} pods, {plans:,} plans in {seconds:.1f} s, {cpu:.1f} s of CPU time of this "
+            f"process: {pods / max(cpu, 1e-9):,.0f} pods per second of CPU time; "
+            f"at most {memory:,.0f} MiB\n"
+        )
+
     def point(self, done: int, of: int, values: Mapping[str, str], run: Json) -> None:
         """Say what a point of a sweep came to, as soon as it is known."""
         words = ", ".join(f"{key}={value}" for key, value in values.items())
@@ -70,7 +83,7 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
 
 def print_figures(found: Json, out: str) -> None:
     """A table of the configs, and where the report is."""
-    runs = [*found["runs"], *found.get("peers", ())]
+    runs = found["runs"]
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for run in runs:

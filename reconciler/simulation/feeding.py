@@ -24,9 +24,6 @@ from reconciler.model.demand import (
 from reconciler.model.ids import FleetId, PodKey
 from reconciler.simulation.controllers import Controllers
 
-FINISHED_KEPT_SECONDS = 60.0
-"""How long a pod that ended by itself stays in the cluster, as with ttlSecondsAfterFinished."""
-
 
 @dataclass(slots=True)
 class _Run:
@@ -44,6 +41,7 @@ class Feeder:
         lines: In order of time.
         fleets: The fleets by name, for faults.
         end: Lines from then on are not played.
+        finished_kept_seconds: For how long pods that ended by themselves stay in the cluster.
     """
 
     def __init__(
@@ -52,10 +50,12 @@ class Feeder:
         lines: Sequence[DemandLine],
         fleets: dict[str, list[FleetId]],
         end: datetime,
+        finished_kept_seconds: float,
     ) -> None:
         self._world = world
         self._fleets = fleets
         self._end = end
+        self._finished_kept_seconds = finished_kept_seconds
         self._controllers = Controllers(world)
         self._runs: dict[str, _Run] = {}
         """By the uid of the pod that runs it now."""
@@ -150,7 +150,9 @@ class Feeder:
             return
         del self._runs[key.uid]
         self._world.finish_pod(key)
-        self._world.clock.call_later(FINISHED_KEPT_SECONDS, partial(self._world.remove_pod, key))
+        self._world.clock.call_later(
+            self._finished_kept_seconds, partial(self._world.remove_pod, key)
+        )
 
     def _budget(self, budget: BudgetDemand) -> None:
         if budget.deleted:

@@ -32,6 +32,8 @@ class Options:
     """The longest pause between cycles."""
     calm_seconds: float = 15.0
     """For how long changes that ask for nothing (a pod found room, or ended) begin no cycle."""
+    finished_kept_seconds: float = 60.0
+    """For how long a pod that ended by itself stays, as with ttlSecondsAfterFinished."""
     scoring: Scoring = "least-allocated"
     chances: Chances = field(default_factory=Chances)
 
@@ -118,7 +120,11 @@ class Simulation:
         self.process.plan_hooks.append(self.history.planned)
         self.process.outcome_hooks.append(self.history.acted)
         self.feeder = Feeder(
-            self.world, demand.lines, names, start + timedelta(seconds=self.seconds)
+            self.world,
+            demand.lines,
+            names,
+            start + timedelta(seconds=self.seconds),
+            options.finished_kept_seconds,
         )
 
     def _add_fleets(self) -> dict[str, list[FleetId]]:

@@ -39,8 +39,10 @@ def test_report_is_written_and_its_worst_moment_explained(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From a trace to the reason why a pod waited, with files alone."""
-    assert simulate(files, "report", "-o", "json") == 0
-    found = json.loads(capsys.readouterr().out)
+    assert simulate(files, "report", "--speed-report", "-o", "json") == 0
+    printed = capsys.readouterr()
+    assert "20 pods," in printed.err
+    found = json.loads(printed.out)
     assert json.loads((files / "report" / "report.json").read_text()) == found
     assert "Nodes by fleet" in (files / "report" / "report.html").read_text()
     moment = found["runs"][0]["moments"][0]

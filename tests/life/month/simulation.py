@@ -2,21 +2,24 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from statistics import quantiles
 from time import process_time
 
-from reconciler.adapters.memory import BudgetShape, Delays, FleetShape, MemoryWorld, Scoring
+from reconciler.adapters.memory import Scoring
 from reconciler.adapters.memory.faults import Call
 from reconciler.model.cluster import Owner, Pod, PodSpec
-from reconciler.model.frozen import FrozenMap, Labels
-from reconciler.model.ids import FleetId, InstanceId, NodeName, PodKey
+from reconciler.model.demand import BudgetDemand, Demand, PodDemand
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.ids import InstanceId, NodeName, PodKey
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
-from reconciler.simulation.process import Process
+from reconciler.records.demand import folded
+from reconciler.simulation.chances import Chances
+from reconciler.simulation.simulation import Options, Simulation
 from tests.builders import (
-    HOME,
     make_fleet_settings,
     make_settings,
     make_spec,
@@ -38,6 +41,11 @@ SIZES = {"services": (8, 32), "ci": (8, 32), "batch": (32, 128)}
 """CPU and GiB of the one size of each sector."""
 USD_PER_CPU = 0.048
 START = datetime(2026, 3, 1, tzinfo=UTC)
+CHANCES = Chances(
+    launch_median_seconds=20, launch_sigma=0, join_median_seconds=30, join_sigma=0,
+    interruptions_per_hour=0, capacity_errors_per_day=0,
+)  # fmt: skip
+"""Nothing is left to chance: a bound for a clairvoyant is what the month is compared with."""
 
 
 def capacity(sector: str) -> tuple[int, int]:
@@ -84,7 +92,7 @@ class Outcome:
 
 
 class Month:
-    """One run.
+    """One run: the product's simulation, watched more closely than its reports need.
 
     Args:
         arrivals: The workload.
@@ -95,90 +103,23 @@ class Month:
     def __init__(
         self, arrivals: list[Arrival], days: float, scoring: Scoring = "most-allocated"
     ) -> None:
-        delays = Delays(modify=1, launch=20, join=30, terminate=30, node_gone=20, pod_stop=5,
-                        pod_start=10)  # fmt: skip
-        self.world = MemoryWorld(cluster="c", delays=delays, start=START, scoring=scoring)
-        self.settings = month_settings()
-        self._days = days
-        self._sectors: dict[FleetId, str] = {}
-        for fleet in self.settings.fleets():
-            shape = FleetShape(name=fleet.name, region=HOME, labels=fleet.labels,
-                               allocatable=fleet.options[0].resources,
-                               instance_type=fleet.options[0].instance_type)  # fmt: skip
-            self._sectors[self.world.add_fleet(shape)] = fleet.sector
-        self.process = Process(self.world, self.settings)
-        self.process.sleep_seconds = lambda: SLEEP_SECONDS
+        options = Options(
+            days=days, sleep_seconds=SLEEP_SECONDS, calm_seconds=0.0, scoring=scoring,
+            finished_kept_seconds=FINISHED_KEPT_SECONDS, chances=CHANCES,
+        )  # fmt: skip
+        self._simulation = Simulation(demand_of(arrivals), month_settings(), options)
+        self.world, self.process = self._simulation.world, self._simulation.process
         self.process.plan_hooks.append(self._planned)
-        self.outcome = Outcome(seconds=days * DAY)
+        self.outcome = Outcome(seconds=days * DAY, pods=0)
         self.world.objects.watchers.append(self._occupies)
         self.world.log.watchers.append(self._called)
-        self._specs: dict[tuple[str, int, int], PodSpec] = {}
         self._bound: dict[str, tuple[float, Pod]] = {}
-        self._seconds: dict[str, float] = {}
-        self._labels: dict[str, Labels] = {}
-        self._unlabelled: Labels = FrozenMap({"app": "job"})
         self._empty_since: dict[NodeName, float] = {}
         self._counts: Counter[NodeName] = Counter()
-        self._arrivals = arrivals
-        for arrival in arrivals:
-            self._expect(arrival)
-        self._add_budgets()
 
     @property
     def _now(self) -> float:
         return self.world.clock.monotonic_seconds()
-
-    def _expect(self, arrival: Arrival) -> None:
-        self.world.clock.call_later(arrival.at, lambda: self._create(arrival))
-
-    def _add_budgets(self) -> None:
-        replicas = Counter(a.group for a in self._arrivals if a.sector == "services" and a.at == 0)
-        away = {a.group: a.away_max for a in self._arrivals if a.away_max is not None}
-        for group, most in sorted(away.items()):
-            self.world.add_budget(
-                BudgetShape(namespace="services", name=group, selector=selecting(app=group),
-                            min_available=max(0, replicas[group] - (most or 0)))
-            )  # fmt: skip
-
-    def _spec(self, arrival: Arrival) -> PodSpec:
-        key = (arrival.sector, arrival.cpu_milli, arrival.memory_mib)
-        if key not in self._specs:
-            self._specs[key] = make_spec(
-                f"{arrival.cpu_milli}m", f"{arrival.memory_mib}Mi", sector=arrival.sector
-            )
-        return self._specs[key]
-
-    def _create(self, arrival: Arrival) -> None:
-        self.outcome.pods += 1
-        service = arrival.sector == "services"
-        name = f"{arrival.group}-{self.outcome.pods}"
-        kind = "ReplicaSet" if service else "Job"
-        if arrival.group not in self._labels:
-            self._labels[arrival.group] = FrozenMap({"app": arrival.group})
-        pod = Pod(
-            key=PodKey(namespace=arrival.sector, name=name),
-            spec=self._spec(arrival),
-            owner=Owner(kind=kind, name=arrival.group, uid=name),
-            labels=self._labels[arrival.group] if service else self._unlabelled,
-        )
-        self._seconds[name] = arrival.seconds
-        if service:
-            self.world.clock.call_later(arrival.seconds, lambda: self._delete(name))
-        self.world.add_pod(pod)
-
-    def _delete(self, name: str) -> None:
-        """The service's pod, or whatever was made in its place, is deleted."""
-        for pod in self.world.objects.pods.values():
-            if pod.owner is not None and pod.owner.uid == name and not pod.deleting:
-                self.world.remove_pod(pod.key)
-                return
-
-    def _finish(self, pod: Pod) -> None:
-        if self.world.objects.find(pod.key) is not None:
-            self.world.finish_pod(pod.key)
-            self.world.clock.call_later(
-                FINISHED_KEPT_SECONDS, lambda: self.world.remove_pod(pod.key)
-            )
 
     def _occupies(self, pod: Pod, begins: bool) -> None:
         """A pod begins or ceases to hold a node."""
@@ -186,20 +127,12 @@ class Month:
         if begins:
             self._counts[node] += 1
             self._bound[pod.key.uid] = (self._now, pod)
-            created = pod.created_at or START
-            self.outcome.waits.append((self.world.clock.now() - created).total_seconds())
-            if pod.owner is not None and pod.owner.kind == "Job":
-                length = self._seconds[pod.owner.uid]
-                self.world.clock.call_later(length, lambda: self._finish(pod))
             return
         self._counts[node] -= 1
         if not self._counts[node]:
             self._empty_since[node] = self._now
         begun, _ = self._bound.pop(pod.key.uid)
         self._note(pod, begun, self._now)
-        finished = self.world.objects.find(pod.key)
-        job = pod.owner is not None and pod.owner.kind == "Job"
-        self.outcome.jobs_lost += int(job and (finished is None or not finished.finished))
 
     def _note(self, pod: Pod, begun: float, end: float) -> None:
         shape = (pod.spec.requests["cpu"], pod.spec.requests["memory"] // 2**20)
@@ -227,15 +160,53 @@ class Month:
     def run(self) -> Outcome:
         """Play the whole month."""
         begin = process_time()
-        self.process.run_until(self._days * DAY)
-        found, fleets = self.outcome, self.world.fleets
+        result = self._simulation.run()
+        found = self.outcome
         found.cpu_seconds = process_time() - begin
-        found.cycles = self.process.cycles
-        found.unbound = sum(p.node_name is None for p in self.world.pods())
+        found.cycles, found.pods = result.cycles, self._simulation.feeder.pods
+        found.waits, found.jobs_lost = list(result.history.waits), result.history.jobs_ended
+        found.unbound = result.history.waiting
         for begun, pod in self._bound.values():
             self._note(pod, begun, found.seconds)
-        for instance, fleet, at in fleets.launches:
-            sector = self._sectors[fleet]
-            end = min(found.seconds, fleets.ends.get(instance, found.seconds))
-            found.nodes.setdefault(sector, []).append((at, end))
+        sectors = {fleet.name: fleet.sector for fleet in result.settings.fleets()}
+        for launch in result.launches:
+            lives = found.nodes.setdefault(sectors[launch.fleet], [])
+            lives.append((launch.begin, launch.end))
         return found
+
+
+def demand_of(arrivals: list[Arrival]) -> Demand:
+    """The workload as demand: services that their owner deletes, Jobs that end by themselves."""
+    pods = [_pod(number, arrival) for number, arrival in enumerate(arrivals)]
+    return folded([*_budgets(arrivals), *pods])
+
+
+def _pod(number: int, arrival: Arrival) -> PodDemand:
+    at = START + timedelta(seconds=arrival.at)
+    service = arrival.sector == "services"
+    return PodDemand(
+        at=at,
+        id=f"{arrival.group}-{number}",
+        namespace=arrival.sector,
+        spec=_spec(arrival.sector, arrival.cpu_milli, arrival.memory_mib),
+        controller=Owner(kind="ReplicaSet" if service else "Job", name=arrival.group),
+        labels=FrozenMap({"app": arrival.group if service else "job"}),
+        ran_seconds=None if service else arrival.seconds,
+        until=at + timedelta(seconds=arrival.seconds) if service else None,
+    )
+
+
+@cache
+def _spec(sector: str, cpu_milli: int, memory_mib: int) -> PodSpec:
+    """One object for equal pods."""
+    return make_spec(f"{cpu_milli}m", f"{memory_mib}Mi", sector=sector)
+
+
+def _budgets(arrivals: list[Arrival]) -> list[BudgetDemand]:
+    replicas = Counter(a.group for a in arrivals if a.sector == "services" and a.at == 0)
+    away = {a.group: a.away_max for a in arrivals if a.away_max is not None}
+    return [
+        BudgetDemand(at=START, id=group, namespace="services", selector=selecting(app=group),
+                     min_available=max(0, replicas[group] - (most or 0)))
+        for group, most in sorted(away.items())
+    ]  # fmt: skip

@@ -69,7 +69,7 @@ class Process:
             observe=self._observe,
             plan=self._plan,
             executor=LiveExecutor(
-                Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud}),
+                Ports(cluster=self.cluster, clouds={"ec2-fleet": self.cloud, "asg": self.cloud}),
                 clock.monotonic_seconds,
                 self._stopping,
             ),

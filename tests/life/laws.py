@@ -6,7 +6,9 @@ protected between the plan and the eviction), the law asks only for what the pic
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from reconciler.adapters.memory import Call
 from reconciler.model.actions import (
@@ -15,6 +17,7 @@ from reconciler.model.actions import (
     REPLACEMENT_SET,
     ROLLING_UPDATE,
     AnnotateNode,
+    SetCapacity,
 )
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.fleet import Instance
@@ -50,6 +53,8 @@ class Laws:
         """Every change of a target by the program: when, which, from, to."""
         self.evictions: list[tuple[float, PodKey, str]] = []
         self.endings: list[tuple[float, InstanceId]] = []
+        self.lowered_by_ends = Counter[FleetId]()
+        """How often the desired capacity of a group went down with the end of an instance."""
         self.replaced_at = 0.0
         """When an instance that never joined, or does not answer, was last ended to be replaced, or
         the node of one was deleted, whose pods then wait."""
@@ -67,6 +72,7 @@ class Laws:
             "delete_pod": self._deleting,
             "set_target_capacity": self._setting_target,
             "terminate_instances": self._terminating,
+            "terminate_in_group": self._terminating_in_group,
             "delete_node": self._deleting_node,
             "taint_node": self._touching_node,
             "untaint_node": self._untainting_node,
@@ -278,6 +284,14 @@ class Laws:
             if isinstance(action, AnnotateNode) and action.key == REPLACEMENT_SET and action.value
         }
         self._asked_for_sets = sum(sum(json.loads(text)["new"].values()) for text in noted)
+        self.broken += [
+            f"{self._now():.1f} s: the desired capacity of {each.fleet} is to be lowered from "
+            f"{each.from_capacity} to {each.to_capacity}: its group would choose what it ends"
+            for each in plan.actions
+            if isinstance(each, SetCapacity)
+            and each.provider == "asg"
+            and each.to_capacity < each.from_capacity
+        ]
 
     def _observing(self, _call: Call) -> None:
         """A plan serves the pods of its picture, though some are gone when it is carried out."""
@@ -317,6 +331,18 @@ class Laws:
     def _live(self, instance_id: InstanceId | None) -> Instance | None:
         instance = self._world.fleets.instances.get(instance_id) if instance_id else None
         return instance if instance is not None and not instance.gone else None
+
+    def _terminating_in_group(self, call: Call) -> None:
+        """The end of one chosen instance, which lowers the desired capacity in the same call."""
+        instance_id, lowers = call.arguments
+        instance = self._live(InstanceId(str(instance_id)))
+        record = (
+            self._world.fleets.records.get(instance.fleet_id or FleetId("")) if instance else None
+        )
+        if record is not None and lowers:
+            self.changes.append((self._now(), record.id, record.target, record.target - 1))
+            self.lowered_by_ends[record.id] += 1
+        self._terminating(replace(call, arguments=(instance_id,)))
 
     def _terminating(self, call: Call) -> None:
         for each in call.arguments:

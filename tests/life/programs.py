@@ -60,6 +60,8 @@ class Config:
     """Nodes' worth of room that sector `primary` keeps free."""
     steady_taints: tuple[Taint, ...] = ()
     """Of the on-demand fleet."""
+    groups: tuple[str, ...] = ()
+    """Fleets that are Auto Scaling groups, in the home region."""
     unhurried: bool = False
     """Calls take no time: nothing happens between observing and acting."""
 
@@ -85,6 +87,7 @@ def configs() -> st.SearchStrategy[Config]:
         consolidation=st.booleans(),
         regions=st.sampled_from([1, 1, 2]),
         unhurried=st.booleans(),
+        groups=st.sampled_from([(), ("primary-large", "batch-small")]),
     )
 
 

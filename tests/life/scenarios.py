@@ -340,6 +340,7 @@ def _expiry(scene: Scene) -> None:
 
 PREFERS_SPOT = Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule")
 _USUAL = Config(unhurried=True)
+_GROUP = replace(_USUAL, groups=("primary-small",))
 SCENARIOS = (
     Scenario("scale-up from zero", _scale_up, 120),
     Scenario("capacity errors, on to the next fleet", _capacity_error, 240),
@@ -387,6 +388,11 @@ SCENARIOS = (
     Scenario(
         "a new image fails", _failing_image, 900, replace(_USUAL, rolling_update=True)
     ),
+    Scenario("capacity errors of a group, on to the next fleet", _capacity_error, 240, _GROUP),
+    Scenario("idle nodes of a group leave", _idle, 300, _GROUP),
+    Scenario("under-used nodes of a group are drained", _under_used, 420, _GROUP, evicts=True),
+    Scenario("an instance of a group never joins", _stuck, 500, _GROUP),
+    Scenario("the maximum of a group is lowered", _maximum, 300, _GROUP),
     Scenario("a pod keeps an expired node", _expiry, 600, evicts=True),
     Scenario("the maximum is lowered", _maximum, 300),
     Scenario(

@@ -52,7 +52,7 @@ def fleet_settings(config: Config) -> tuple[FleetSettings, ...]:
     )
     regions = (HOME, AWAY)[: config.regions]
     usual: dict[str, Any] = {"scale_in": scale_in, "over_subscription": config.over_subscription}
-    return (
+    fleets = (
         make_fleet_settings(
             pods=20, min_capacity=config.minimum, max_capacity=config.maximum, regions=regions,
             spot_fallback=True, **usual,
@@ -65,6 +65,10 @@ def fleet_settings(config: Config) -> tuple[FleetSettings, ...]:
         ),
         make_fleet_settings("small", "batch", pods=20, max_capacity=3, **usual),
     )  # fmt: skip
+    return tuple(
+        replace(f, provider="asg", auto_scaling_group=f.name) if f.name in config.groups else f
+        for f in fleets
+    )
 
 
 class Stage:
@@ -125,6 +129,7 @@ def shape_of(fleet: FleetSettings, region: Region) -> FleetShape:
         zone=zone,
         pools=((option.instance_type, zone), (option.instance_type, f"{region}b")),
         lifecycle=fleet.lifecycle,
+        provider=fleet.provider,
         tags=labelled(sector=fleet.sector, size=fleet.size, Spot=str(fleet.spot).lower()),
     )
 

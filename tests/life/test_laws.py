@@ -20,7 +20,7 @@ came."""
 class Tally:
     """What the programs of one run did, so that a run of nothing is seen."""
 
-    programs = cycles = crashes = calls = evictions = endings = targets = 0
+    programs = cycles = crashes = calls = evictions = endings = targets = lowered = 0
 
     def add(self, life: Life) -> None:
         """Count one program."""
@@ -31,12 +31,13 @@ class Tally:
         self.evictions += len(life.laws.evictions)
         self.endings += len(life.laws.endings)
         self.targets += len(life.laws.changes)
+        self.lowered += life.laws.lowered_by_ends.total()
 
     def __str__(self) -> str:
         return (
             f"{self.programs} programs, {self.cycles} cycles, {self.calls} calls, "
             f"{self.crashes} crashes; {self.evictions} evictions, {self.targets} targets set, "
-            f"{self.endings} instances ended"
+            f"{self.endings} instances ended, {self.lowered} with a group's desired capacity"
         )
 
 
@@ -65,4 +66,4 @@ def test_no_program_breaks_a_law(closing_lines: list[str]) -> None:
 
     obeys()
     closing_lines.append(f"laws: {tally}")
-    assert min(tally.crashes, tally.evictions, tally.endings) > 0
+    assert min(tally.crashes, tally.evictions, tally.endings, tally.lowered) > 0

@@ -17,10 +17,10 @@ class MemoryCloud:
 
     Args:
         world: The world.
-        provider: Whose fleets it shows.
+        provider: Whose fleets it shows; None: those of all.
     """
 
-    def __init__(self, world: MemoryWorld, provider: Provider = "ec2-fleet") -> None:
+    def __init__(self, world: MemoryWorld, provider: Provider | None = None) -> None:
         self._world = world
         self._provider = provider
         self._fleets = world.fleets
@@ -57,7 +57,7 @@ class MemoryCloud:
                 self._fleets.fleet(record)
                 for region in sorted(answering)
                 for record in self._fleets.of_region(region)
-                if record.shape.provider == self._provider
+                if self._provider in {None, record.shape.provider}
             ),
             instances=tuple(instances),
             regions=frozenset(answering),
@@ -67,7 +67,7 @@ class MemoryCloud:
     def _has(self, instance: Instance) -> bool:
         """Whether the instance is this provider's; those of fleets that are gone are EC2's."""
         record = self._fleets.records.get(instance.fleet_id) if instance.fleet_id else None
-        return (record.shape.provider if record else "ec2-fleet") == self._provider
+        return self._provider in {None, record.shape.provider if record else "ec2-fleet"}
 
     def fleet(self, region: Region, fleet_id: FleetId) -> Fleet:
         """One fleet, as it is."""
@@ -104,7 +104,8 @@ class MemoryCloud:
         expected_target: int | None = None,
     ) -> int | None:
         """Lower the target, then end the instances, as EC2 Fleet needs it; of groups one by one."""
-        if self._provider == "asg":
+        record = self._fleets.records.get(fleet_id)
+        if self._provider == "asg" or (record is not None and record.is_group):
             return self._end_in_group(
                 region, fleet_id, ids, lower_target=lower_target, expected_target=expected_target
             )

@@ -14,12 +14,14 @@ from tests.life.programs import Step
 SLOW_STOP_SECONDS = 90.0
 CODES = ("InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "UnfulfillableCapacity")
 OPERATIONS = (
-    "set_target_capacity", "terminate_instances", "terminate_in_group", "taint_node", "untaint_node", "annotate_node",
+    "set_target_capacity", "terminate_instances", "terminate_in_group",
+    "taint_node", "untaint_node", "annotate_node",
     "evict_pod", "counted_pods_on", "remember", "observe_cloud", "observe_cluster", "fleet",
     "instances", "delete_node",
 )  # fmt: skip
 CHANGING = (
-    "set_target_capacity", "terminate_instances", "terminate_in_group", "taint_node", "untaint_node", "annotate_node",
+    "set_target_capacity", "terminate_instances", "terminate_in_group",
+    "taint_node", "untaint_node", "annotate_node",
     "evict_pod", "remember", "delete_node",
 )  # fmt: skip
 

@@ -42,10 +42,8 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
             late = snapshot.at - notice.at > OVER_AFTER
             result = "not-ours" if known else "expired" if late else "waiting"
         else:
-            ignored = (notice.kind == "lifecycle-action" and notice.hook is None) or (
-                notice.kind == "rebalance" and not rebalance
-            )
             instance = instances[notice.instance]
+            ignored = _is_passed_over(notice, instance, rebalance=rebalance)
             result = "ignored" if ignored else _of_ours(notice, snapshot.at, instance)
         node = nodes.get(notice.instance)
         if result == "waiting" and notice.hook is not None:
@@ -54,6 +52,13 @@ def notice_outcomes(snapshot: Snapshot, *, rebalance: bool) -> tuple[NoticeOutco
             result = "acted"
         outcomes.append(NoticeOutcome(notice=notice, result=result))
     return tuple(outcomes)
+
+
+def _is_passed_over(notice: Notice, instance: Instance, *, rebalance: bool) -> bool:
+    """Whether nothing is to be done, as for an action of a group that is not the instance's."""
+    if notice.kind == "lifecycle-action":
+        return notice.hook is None or notice.hook.group != instance.fleet_id
+    return notice.kind == "rebalance" and not rebalance
 
 
 def _of_ours(notice: Notice, at: datetime, instance: Instance) -> NoticeResult:

@@ -19,6 +19,8 @@ from reconciler.records.times import http_date
 
 SPOT_NOTICE: Final = timedelta(minutes=2)
 """From the event to the moment at which EC2 begins with the interruption."""
+TOKEN_LENGTH: Final = 36
+"""Of a lifecycle action: a UUID. Source: Auto Scaling API reference, CompleteLifecycleAction."""
 ENTITIES_MAX: Final = 1000
 """Instances of one message; a message of SQS has room for more, and no event names as many."""
 STATES: Final = frozenset(
@@ -100,6 +102,8 @@ def _lifecycle_action(
 ) -> tuple[Notice, ...]:
     keys = ("AutoScalingGroupName", "LifecycleHookName", "LifecycleActionToken")
     group, name, token = (_text(detail, key) for key in keys)
+    if len(token) != TOKEN_LENGTH:
+        raise _UnreadableError
     return (
         Notice(
             message=message,

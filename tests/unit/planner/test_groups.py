@@ -1,0 +1,178 @@
+"""Auto Scaling groups as Cluster Autoscaler's users know them, planned with fleets or alone."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.actions import EvictPod, SetCapacity, TaintNode, TerminateInstance
+from reconciler.model.cluster import Node
+from reconciler.model.fleet import Fleet
+from reconciler.model.ids import InstanceId
+from reconciler.model.notices import HeldByHook, MessageId, Notice, emptied_messages
+from reconciler.model.plan import Plan
+from reconciler.model.snapshot import Snapshot
+from reconciler.planner.planner import plan
+from tests.builders import (
+    HOME,
+    NOW,
+    capacity_error,
+    idle,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_instance,
+    make_node,
+    make_pod,
+    make_settings,
+    make_snapshot,
+)
+
+SMALL = make_fleet_settings(provider="asg", auto_scaling_group="workers", scale_in=idle(60))
+OTHER = make_fleet_settings(
+    "large", cpu=4, provider="asg", auto_scaling_group="more", price="0.11", scale_in=idle(60)
+)
+FLEET = make_fleet_settings("medium", price="0.12", scale_in=idle(60))
+SETTINGS = make_settings(SMALL, OTHER, FLEET)
+
+
+def group(target: int = 0, **changed: Any) -> Fleet:
+    """The cheapest group, as AWS shows it."""
+    return replace(make_fleet(SMALL, target, id="workers"), name="workers", **changed)
+
+
+def more(target: int = 0, **changed: Any) -> Fleet:
+    """The other group."""
+    return replace(make_fleet(OTHER, target, id="more"), name="more", **changed)
+
+
+def raised(made: Plan) -> list[tuple[str, int, int]]:
+    """Targets that are set: fleet, from, to."""
+    found = [a for a in made.actions if isinstance(a, SetCapacity)]
+    return [(a.fleet, a.from_capacity, a.to_capacity) for a in found]
+
+
+def ended(made: Plan) -> list[tuple[str | None, bool]]:
+    """Nodes that end, and whether the desired capacity goes down with them."""
+    found = [a for a in made.actions if isinstance(a, TerminateInstance)]
+    return [(a.node, a.decrement) for a in found]
+
+
+def waiting(*groups: Fleet) -> Snapshot:
+    """A pod waits, and every fleet is empty."""
+    return make_snapshot(make_pod(), cloud=make_cloud(*groups, make_fleet(FLEET)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "bought"),
+    [
+        ({}, {}, "primary-small"),
+        ({"launches_halted": "its process Launch is suspended"}, {}, "primary-large"),
+        ({"capacity_errors": (capacity_error(),)}, {}, "primary-large"),
+        ({"max_size": 0}, {}, "primary-large"),
+        (
+            {"capacity_errors": (capacity_error(),)},
+            {"launches_halted": "its process Launch is suspended"},
+            "primary-medium",
+        ),
+    ],
+    ids=["cheapest", "suspended", "no-capacity", "at-its-maximum", "to-a-fleet"],
+)
+def test_demand_goes_to_the_cheapest_group_that_can_launch(
+    first: dict[str, Any], second: dict[str, Any], bought: str
+) -> None:
+    """A pod would wait for capacity that does not come."""
+    assert raised(plan(waiting(group(**first), more(**second)), SETTINGS)) == [(bought, 0, 1)]
+
+
+def drained(*names: str) -> list[Node]:
+    """Nodes of the group that were emptied before."""
+    return [make_node(name, SMALL, draining=True) for name in names]
+
+
+def seen(nodes: list[Node], live: Fleet, **changes: dict[str, Any]) -> Snapshot:
+    """Nodes of one group; `changes` are those of the instances behind them, by node."""
+    instances = [make_instance(n, live, **changes.get(n.name, {})) for n in nodes]
+    cloud = make_cloud(live, more(), make_fleet(FLEET), instances=instances)
+    return make_snapshot(*nodes, cloud=cloud)
+
+
+def test_empty_node_ends_together_with_a_unit_of_the_desired_capacity() -> None:
+    """Lowered by itself, the group would end an instance of its own choice."""
+    made = plan(seen([*drained("a"), make_node("b", SMALL)], group(2)), SETTINGS)
+    assert ended(made) == [("a", True)]
+    assert raised(made) == []
+
+
+def test_protected_instance_stays() -> None:
+    """Auto Scaling keeps it from scale-in because somebody said so."""
+    made = plan(seen(drained("a", "b"), group(2), a={"protected": True}), SETTINGS)
+    assert ended(made) == [("b", True)]
+
+
+def test_group_at_its_minimum_keeps_its_nodes() -> None:
+    """Auto Scaling would refuse, in each cycle."""
+    assert ended(plan(seen(drained("a", "b"), group(2, min_size=1)), SETTINGS)) == [("a", True)]
+
+
+def test_nothing_ends_while_an_instance_refresh_is_under_way() -> None:
+    """Both would take nodes away, and neither would count the other's."""
+    busy = group(2, removals_halted="an instance refresh of its group is under way")
+    made = plan(seen([*drained("a"), make_node("b", SMALL)], busy), SETTINGS)
+    assert ended(made) == []
+    assert [a for a in made.actions if isinstance(a, TaintNode)] == []
+    assert {each.code for each in made.kept if each.node == "b"} <= {"fleet-busy", "timer"}
+
+
+def test_target_above_the_maximum_is_not_taken_back() -> None:
+    """What the group launches instead goes when it is idle."""
+    settings = make_settings(replace(SMALL, max_capacity=1))
+    assert raised(plan(make_snapshot(cloud=make_cloud(group(3))), settings)) == []
+
+
+HOOK = HeldByHook(region=HOME, group="workers", name="drain", token="0" * 36)
+
+
+def held(*, pods: bool, hook: HeldByHook | None = HOOK) -> Snapshot:
+    """A node whose group ends it, while a hook waits for us; its message is in the queue."""
+    node, other = make_node("a", SMALL), make_node("b", SMALL)
+    live = group(1)
+    instances = [make_instance(node, live, leaving=True), make_instance(other, live)]
+    assert node.instance_id is not None
+    notice = Notice(
+        message=MessageId("m"),
+        kind="lifecycle-action",
+        instance=InstanceId(node.instance_id),
+        at=NOW - timedelta(hours=1),
+        hook=hook,
+    )
+    cloud = make_cloud(live, instances=instances)
+    work = [make_pod("web", node="a")] if pods else []
+    return replace(make_snapshot(node, other, *work, cloud=cloud), notices=(notice,))
+
+
+def test_node_that_its_group_ends_is_emptied_and_counts_for_nothing() -> None:
+    """Its pods would end with it, or its place would be bought twice."""
+    made = plan(held(pods=True), make_settings(SMALL))
+    assert [a.pod.name for a in made.actions if isinstance(a, EvictPod)] == ["web"]
+    assert [a.node for a in made.actions if isinstance(a, TaintNode)] == ["a"]
+    assert [(f.joined, f.current, f.target) for f in made.fleets] == [(1, 1, 1)]
+    assert ended(made) == []
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "result"),
+    [
+        (held(pods=True), "waiting"),
+        (held(pods=False), "acted"),
+        (held(pods=False, hook=replace(HOOK, group="another")), "ignored"),
+        (held(pods=False, hook=None), "ignored"),
+    ],
+    ids=["pods-left", "empty", "of-another-group", "without-a-hook"],
+)
+def test_hook_goes_on_when_the_node_is_empty(snapshot: Snapshot, result: str) -> None:
+    """Too early it ends running pods; never, it holds an instance for two days."""
+    made = plan(snapshot, make_settings(SMALL))
+    assert [each.result for each in made.notices] == [result]
+    assert emptied_messages(made.notices) == ({"m"} if result == "acted" else set())

@@ -22,6 +22,15 @@ _VARIABLES_HEADER = (
     b"# Rendered by `reconciler render` from the variables of modules/fleets;"
     b" change the sector config, not this file.\n"
 )
+_GITIGNORE = b"""\
+# Rendered by `reconciler render`. What Terraform writes here is not for git: plans and local state
+# hold secrets, and the providers are large.
+.terraform/
+*.tfplan
+*.tfstate
+*.tfstate.*
+crash*.log
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +51,7 @@ def render(root: RootModule) -> tuple[RenderedFile, ...]:
 
 
 def code(region: str | None, backend: S3Backend | None) -> dict[str, bytes]:
-    """Every file with Terraform code of a root module, by path.
+    """Every file of a root module but its data, by path: Terraform code and a .gitignore.
 
     It depends on nothing else of a sector config: everything else is data, in the tfvars file.
     """
@@ -55,6 +64,7 @@ def code(region: str | None, backend: S3Backend | None) -> dict[str, bytes]:
     for module in MODULES:
         for name, source in module_sources(module).items():
             contents[f"modules/{module}/{name}"] = source
+    contents[".gitignore"] = _GITIGNORE
     # The set's own variables, so that the same rules hold at the root's var.fleets.
     contents["variables.tf"] = _VARIABLES_HEADER + contents["modules/fleets/variables.tf"]
     return contents

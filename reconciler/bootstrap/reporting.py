@@ -4,15 +4,18 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
 from reconciler.adapters.kubernetes import KubernetesEvents, connect
+from reconciler.adapters.recording import DirectoryLog
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.following import FollowedBranch
 from reconciler.gitops.live import LiveDrift, live_drift
+from reconciler.loops.demand_recorder import DemandRecorder
 from reconciler.loops.drift_reporter import DriftReporter
 from reconciler.loops.event_reporter import EventReporter
 from reconciler.loops.leadership import Leadership
@@ -62,6 +65,14 @@ class Reporting:
                 reporters.append(Gated(NotifyReporter(slack, now), self.may_tell))
                 tell = slack.notify
             reporters.append(self._drift_reporter(tell))
+            recording = self.source.config.recording
+            if recording.path:
+                directory = Path(recording.path)
+                written_down = stack.enter_context(
+                    closing(DirectoryLog(directory, recording.keep_seconds, self._log_unrecorded))
+                )
+                recorder = DemandRecorder(written_down, recording.keep_seconds)
+                reporters.append(Gated(recorder, self.may_tell))
             yield Reporters(reporters)
 
     def _drift_reporter(self, tell: Callable[[str], None]) -> DriftReporter:
@@ -86,6 +97,9 @@ class Reporting:
             monotonic_seconds=self.clock.monotonic_seconds,
             counted=self.metrics.kubernetes_event,
         )
+
+    def _log_unrecorded(self, error: PortError) -> None:
+        structlog.get_logger().warning(events.RECORDING_FAILED, reason=str(error))
 
     def _log_unsent(self, error: PortError) -> None:
         structlog.get_logger().warning(events.NOTIFICATION_FAILED, reason=str(error))

@@ -29,7 +29,8 @@ _NUMBER: Final = re.compile(
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[\d_]", re.ASCII)
 _NOT_FINITE: Final = re.compile(r"[-+]?\.?(?:nan|inf|infinity)", re.IGNORECASE)
 _DURATION: Final = re.compile(
-    r"(?P<sign>-?)(?:(?P<h>\d+(?:\.\d+)?)h)?(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?",
+    r"(?P<sign>-?)(?:(?P<d>\d+(?:\.\d+)?)d)?(?:(?P<h>\d+(?:\.\d+)?)h)?"
+    r"(?:(?P<m>\d+(?:\.\d+)?)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?",
     re.ASCII,
 )
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
@@ -129,7 +130,7 @@ def price(value: object) -> Decimal:
 
 
 def duration_seconds(value: object) -> float:
-    """A duration, 0 or more, as seconds: `90`, `90s`, `10m`, `2h`, `1h30m`; bare numbers are s."""
+    """A duration, 0 or more, as seconds: `90`, `90s`, `10m`, `1h30m`, `14d`; bare numbers are s."""
     literal = any_text(value)
     if _NOT_FINITE.fullmatch(literal):
         raise out_of_range(f"must be a duration, not {quoted(literal)}")
@@ -139,10 +140,10 @@ def duration_seconds(value: object) -> float:
         match = _DURATION.fullmatch(literal) if literal.strip("-") else None
         if match is None:
             raise wrong_type(
-                f"must be a duration such as 90, 90s, 10m or 1h30m, not {quoted(literal)}"
+                f"must be a duration such as 90, 90s, 10m, 1h30m or 14d, not {quoted(literal)}"
             )
-        parts = {unit: Decimal(match[unit] or 0) for unit in "hms"}
-        seconds = parts["h"] * 3600 + parts["m"] * 60 + parts["s"]
+        parts = {unit: Decimal(match[unit] or 0) for unit in "dhms"}
+        seconds = parts["d"] * 86400 + parts["h"] * 3600 + parts["m"] * 60 + parts["s"]
         seconds = -seconds if match["sign"] else seconds
     if seconds < 0:
         raise out_of_range(f"a duration cannot be negative: {quoted(literal)}")

@@ -22,6 +22,7 @@ from reconciler.config.sections import (
     MaintenanceWindow,
     Notifications,
     RaiseLimits,
+    Recording,
     RollingUpdate,
     ScaleIn,
     SpotRescheduler,
@@ -105,6 +106,8 @@ class SectorConfig(Section):
     """Room that is kept free for pods to come."""
     notifications: Notifications = Notifications.model_construct()
     """Who is told."""
+    recording: Recording = Recording.model_construct()
+    """Demand that is written down, to simulate other configs with it."""
     leader_election: LeaderElection = LeaderElection.model_construct()
     """Which of several replicas acts."""
     max_hourly_usd: Price | None = None

@@ -22,6 +22,7 @@ from reconciler.config.types import (
     PositiveSeconds,
     Price,
     Rebalance,
+    RecordingPath,
     Seconds,
     SecretUrl,
     Share,
@@ -258,6 +259,15 @@ class LeaderElection(Section):
     namespace: Text | None = None
     """The one namespace whose Lease counts; default: the pod's own, outside of the cluster
     `fleet-reconciler`, which is created when it does not exist."""
+
+
+class Recording(Section):
+    """Demand that the capacity loop writes down, for `reconciler simulate`."""
+
+    path: RecordingPath = ""
+    """A directory, as an absolute path; empty: nothing is recorded. Read at start."""
+    keep_seconds: PositiveSeconds = Field(default=1_209_600.0, alias="keep")
+    """How long files stay; at most 4 GiB of them, the newest."""
 
 
 class Notifications(Section):

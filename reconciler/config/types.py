@@ -19,7 +19,7 @@ from reconciler.planner import settings as planner
 T = TypeVar("T")
 NumberT = TypeVar("NumberT", int, float, Decimal)
 
-_DURATION_PATTERN = r"^(\d+(\.\d+)?h)?(\d+(\.\d+)?m)?(\d+(\.\d+)?s?)?$"
+_DURATION_PATTERN = r"^(\d+(\.\d+)?d)?(\d+(\.\d+)?h)?(\d+(\.\d+)?m)?(\d+(\.\d+)?s?)?$"
 _QUANTITY_PATTERN = r"^\+?(\d+(\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?\d+)?$"
 
 
@@ -90,6 +90,9 @@ Name: TypeAlias = Annotated[
     str, BeforeValidator(scalars.any_text), _json(type=["string", "number", "boolean"])
 ]
 """A text that keeps its literal form, whatever it looks like (`1234`, `true`)."""
+RecordingPath: TypeAlias = Annotated[
+    Text, text_like(r"(/.*)?", "an absolute path of a directory"), _json(type="string")
+]
 Boolean: TypeAlias = Annotated[bool, BeforeValidator(scalars.boolean), _json(type="boolean")]
 Integer: TypeAlias = Annotated[int, BeforeValidator(scalars.integer), _json(type="integer")]
 Count: TypeAlias = Annotated[

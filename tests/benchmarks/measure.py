@@ -79,7 +79,7 @@ def measure(name: str, number: int) -> Measurement:
         wall.append(perf_counter() - begin)
         cpu.append(process_time() - cpu_begin)
         peak = max(peak, _peak_mib())
-    nodes, cpus, usd = _bought(made, settings)
+    nodes, cpus, usd = bought(made, settings)
     return Measurement(
         case=name,
         size=number,
@@ -110,7 +110,7 @@ def _peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_PER_MIB
 
 
-def _bought(made: Plan, settings: PlannerSettings) -> tuple[int, float, float]:
+def bought(made: Plan, settings: PlannerSettings) -> tuple[int, float, float]:
     """Nodes, vCPUs and USD per hour of everything that is asked for."""
     fleets = {fleet.name: fleet for fleet in settings.fleets()}
     raised = [a for a in made.actions if isinstance(a, SetCapacity) and a.policy == "scale-up"]

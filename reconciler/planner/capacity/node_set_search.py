@@ -53,7 +53,7 @@ class _Care:
     """Programs of one dive."""
 
 
-QUICK = _Care(widths=(60, 240), dive_widths=(60,), branches=2, asked_max=25)
+QUICK = _Care(widths=(60, 960), dive_widths=(60,), branches=2, asked_max=25)
 THOROUGH = _Care(widths=(240, 960, 3840), dive_widths=(60, 240), branches=3, asked_max=80)
 
 

@@ -19,6 +19,7 @@ PLACES = {
         ("headroom", 0),
     ),
     "Interruption": ("interruption: BODY", "", ("interruption",)),
+    "Recording": ("recording: BODY", "", ("recording",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),
     "StuckEnds": ("stuck_ends: BODY", "", ("stuck_ends",)),
     "RaiseLimits": ("raise_limits: BODY", "", ("raise_limits",)),

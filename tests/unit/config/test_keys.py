@@ -60,6 +60,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "blast_radius": ("{pods_per_controller: 2}", ..., "25%", TYPE),
         "headroom": ("[{sector: s, nodes: 1}]", ..., "[{nodes: 1}]", TYPE),
         "notifications": SUBSECTION,
+        "recording": SUBSECTION,
         "leader_election": SUBSECTION,
         "max_hourly_usd": PRICE,
         "raise_limits": SUBSECTION,
@@ -163,6 +164,10 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "rebalance": ("ignore", "ignore", "wait", TYPE),
     },
     "Notifications": {"slack_hook": ("https://h/x", SecretStr("https://h/x"), "hook", TYPE)},
+    "Recording": {
+        "path": ("/recorded", "/recorded", "s3://bucket/prefix", TYPE),
+        "keep": POSITIVE_SECONDS,
+    },
     "OwnSize": {
         "cpu": ("3.5", 3500, "four", TYPE),
         "memory": ("16Gi", 2**34, "-1", RANGE),

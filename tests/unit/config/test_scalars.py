@@ -52,6 +52,8 @@ def test_quoted_text_that_is_no_time_is_refused(text: str) -> None:
         ("10m", 600),
         ("2h", 7200),
         ("1h30m", 5400),
+        ("14d", 1_209_600),
+        ("1d12h", 129_600),
         ("0s", 0),
         ("0.5", 0.5),
         ("1.5h", 5400),
@@ -65,7 +67,7 @@ def test_duration_in_every_notation_is_seconds(text: str, seconds: float) -> Non
     assert scalars.duration_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "s", "-", "10 m", "10d", "1m1h", "m5", "10ms", "1h-5m", "٣s"])
+@pytest.mark.parametrize("text", ["", "s", "-", "10 m", "10w", "1m1h", "m5", "10ms", "1h-5m", "٣s"])
 def test_text_that_is_no_duration_is_a_type_fault(text: str) -> None:
     """Half-understood durations are worse than none."""
     with pytest.raises(PydanticCustomError) as caught:

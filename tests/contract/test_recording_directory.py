@@ -1,0 +1,60 @@
+"""Recorded demand in a directory."""
+
+import gzip
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from reconciler.adapters.recording import DirectoryLog
+from reconciler.model.errors import PortError
+
+DAY = datetime(2026, 3, 10, 12, tzinfo=UTC)
+WEEK_SECONDS = 7 * 86_400.0
+
+
+def test_lines_of_a_day_are_one_file_that_gzip_reads(tmp_path: Path) -> None:
+    """The record could not be read by the tools that people have."""
+    failed: list[PortError] = []
+    with closing(DirectoryLog(tmp_path / "made", WEEK_SECONDS, failed.append)) as log:
+        assert log.append(DAY, b"one\n")
+        assert log.append(DAY, b"two\n")
+        assert log.append(DAY + timedelta(days=1), b"three\n")
+    files = sorted((tmp_path / "made").iterdir())
+    assert [each.name for each in files] == [
+        "demand-2026-03-10.jsonl.gz",
+        "demand-2026-03-11.jsonl.gz",
+    ]
+    assert gzip.decompress(files[0].read_bytes()) == b"one\ntwo\n"
+    assert not failed
+
+
+def test_files_older_than_is_kept_are_removed_and_others_left_alone(tmp_path: Path) -> None:
+    """The disk would fill, or somebody else's file would go."""
+    (tmp_path / "notes.txt").write_text("mine")
+    with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print)) as log:
+        for day in range(10):
+            assert log.append(DAY + timedelta(days=day), b"line\n")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names[0] == "demand-2026-03-12.jsonl.gz"
+    assert len(names) == 9
+    assert names[-1] == "notes.txt"
+
+
+def test_oldest_files_go_when_all_together_are_too_large(tmp_path: Path) -> None:
+    """A busy cluster would fill the disk long before the files are old."""
+    with closing(DirectoryLog(tmp_path, WEEK_SECONDS, print, bytes_max=60)) as log:
+        for day in range(5):
+            assert log.append(DAY + timedelta(days=day), b"line\n")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert 1 <= len(names) < 5
+    assert names[-1] == "demand-2026-03-14.jsonl.gz"
+
+
+def test_directory_that_cannot_be_written_is_told_and_holds_nothing_up(tmp_path: Path) -> None:
+    """The loop would stop scaling because a disk is full."""
+    (tmp_path / "file").write_text("no directory")
+    failed: list[PortError] = []
+    with closing(DirectoryLog(tmp_path / "file" / "below", WEEK_SECONDS, failed.append)) as log:
+        assert log.append(DAY, b"line\n")
+    (error,) = failed
+    assert str(tmp_path / "file" / "below") in str(error)

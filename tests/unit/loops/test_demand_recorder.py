@@ -1,0 +1,135 @@
+"""What the recorder writes down of a loop's snapshots."""
+
+import io
+from datetime import datetime, timedelta
+from typing import Any
+
+from reconciler.loops.demand_recorder import DemandRecorder
+from reconciler.model.cluster import Pod
+from reconciler.model.demand import Demand, FleetFact, PodDemand
+from reconciler.planner.planner import plan
+from reconciler.records.demand import read_demand
+from tests.builders import NOW, make_fleet_settings, make_pod, make_settings, make_snapshot
+
+KEEP_SECONDS = 14 * 86_400.0
+
+
+class Log:
+    """Keeps lines, or refuses them."""
+
+    def __init__(self) -> None:
+        self.lines = b""
+        self.refuses = False
+
+    def append(self, at: datetime, lines: bytes) -> bool:
+        if not self.refuses:
+            self.lines += lines
+        return not self.refuses
+
+    def demand(self) -> Demand:
+        """What a simulation reads."""
+        return read_demand(io.BytesIO(self.lines), "recorded")
+
+    def pods(self) -> dict[str, PodDemand]:
+        return {each.id: each for each in self.demand().lines if isinstance(each, PodDemand)}
+
+
+SETTINGS = make_settings(make_fleet_settings("small"))
+
+
+def record(recorder: DemandRecorder, *pods: Pod, after: float = 0.0) -> None:
+    """One cycle's plan, so many seconds after the first."""
+    snapshot = make_snapshot(*pods, at=NOW + timedelta(seconds=after))
+    recorder.plan_made(snapshot, plan(snapshot, SETTINGS))
+
+
+def made(name: str, **changed: Any) -> Pod:
+    """A pod that was created a moment before the first plan."""
+    return make_pod(name, created_at=NOW - timedelta(seconds=5), **changed)
+
+
+def test_pod_is_recorded_with_its_spec_from_its_creation_until_it_is_deleted() -> None:
+    """A replay would ask for other pods than the cluster did."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS)
+    pod = made("web", cpu="500m", labels={"app": "web"})
+    record(recorder, pod)
+    record(recorder, pod, after=30)
+    record(recorder, after=60)
+    (recorded,) = log.pods().values()
+    assert recorded.spec == pod.spec
+    assert recorded.labels == pod.labels
+    assert recorded.at == NOW - timedelta(seconds=5)
+    assert recorded.until == NOW + timedelta(seconds=60)
+    assert log.lines.count(b'"kind":"pod"') == 1
+
+
+def test_finished_pod_is_recorded_with_how_long_it_ran() -> None:
+    """A replay would let batch work end at a time of day, however long it waited."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS)
+    record(recorder, made("job", owner="Job"))
+    began, ended = NOW + timedelta(seconds=10), NOW + timedelta(seconds=52)
+    finished = made("job", owner="Job", phase="Succeeded", started_at=began, finished_at=ended)
+    record(recorder, finished, after=60)
+    (recorded,) = log.pods().values()
+    assert recorded.ran_seconds == 42
+    assert recorded.until is None
+
+
+def test_pods_that_come_with_nodes_and_names_of_pods_are_not_recorded() -> None:
+    """A replay would count what each node brings by itself, and the file would name pods."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS)
+    record(recorder, made("agent", owner="DaemonSet"), made("static", mirror=True), made("web"))
+    assert list(log.pods()) == ["uid-ns-web"]
+    assert b'"web"' not in log.lines
+
+
+def test_lines_that_the_log_did_not_take_are_told_with_the_next_plan() -> None:
+    """A slow disk would leave holes in the record."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS)
+    first, second = made("first"), made("second")
+    record(recorder, first)
+    log.refuses = True
+    record(recorder, second, after=30)
+    log.refuses = False
+    record(recorder, second, after=60)
+    pods = log.pods()
+    assert set(pods) == {"uid-ns-first", "uid-ns-second"}
+    assert pods["uid-ns-first"].until == NOW + timedelta(seconds=60)
+
+
+def test_each_day_begins_with_everything_that_is_there() -> None:
+    """The files that are left after the oldest went would miss every pod that was there before."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS)
+    stays, goes = made("stays"), made("goes")
+    record(recorder, stays, goes)
+    first_day, log.lines = log.lines, b""
+    record(recorder, stays, after=86_400)
+    assert set(log.pods()) == {"uid-ns-stays"}
+    log.lines = first_day + log.lines
+    assert log.pods()["uid-ns-goes"].until is not None
+    assert log.pods()["uid-ns-stays"].until is None
+
+
+def test_old_pod_does_not_make_the_record_older_than_it_is_kept() -> None:
+    """A replay of two weeks would begin when the oldest pod was created, years ago."""
+    log = Log()
+    old = make_pod("old", created_at=NOW - timedelta(days=400))
+    record(DemandRecorder(log, KEEP_SECONDS), old)
+    assert log.demand().begin == NOW - timedelta(days=14)
+
+
+def test_targets_of_fleets_are_recorded_when_they_change() -> None:
+    """A replay could not be compared with what happened."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS)
+    record(recorder)
+    record(recorder, made("web"), after=30)
+    record(recorder, made("web"), after=60)
+    facts = [each.target for each in log.demand().lines if isinstance(each, FleetFact)]
+    assert facts[0] == 0
+    assert len(facts) <= 2

@@ -75,6 +75,11 @@ def _karpenter(size: Size) -> Made:
     return clusters.snapshot_of(pods.karpenter_mix(size.pods), (), settings), settings
 
 
+def _karpenter_real(size: Size) -> Made:
+    settings = clusters.karpenter_fleets()
+    return clusters.snapshot_of(pods.karpenter_mix_real(size.pods), (), settings), settings
+
+
 def _estimator(size: Size) -> Made:
     settings = clusters.one_fleet(16_000, 64 * clusters.GIB, 110)
     return clusters.snapshot_of(pods.estimator_shapes(size.pods), (), settings), settings
@@ -157,6 +162,17 @@ CASES: Mapping[str, Case] = {
                 remark="5,580 vCPU",
             ),
         },
+    ),
+    "karpenter-mix-real": Case(
+        title="The same mix with Karpenter's own labels",
+        why=(
+            "As `karpenter-mix`, but the first three kinds carry one of seven letters, and each "
+            "spread constraint selects a letter drawn apart from the pod's own. Karpenter 1.14 "
+            "buys 1.12 vCPU for each pod, resources alone ask for 0.68. The bound knows no rules "
+            "on zones and spreads."
+        ),
+        sizes=(Size(pods=1000), Size(pods=10_000)),
+        make=_karpenter_real,
     ),
     "estimator": Case(
         title="Cluster Autoscaler's estimator case",

@@ -114,6 +114,28 @@ def karpenter_mix(count: int, seed: int = 0) -> list[Pod]:
     return made
 
 
+def karpenter_mix_real(count: int, seed: int = 0) -> list[Pod]:
+    """The same five kinds with labels as Karpenter's own benchmark draws them.
+
+    The first three kinds carry one of seven letters; a spread constraint selects a letter drawn
+    apart from the pod's own, so that kinds constrain each other. Affinity selects the own letter.
+    """
+    draw = np.random.default_rng(seed)
+    cpus = draw.choice(CPU_MILLI, count)
+    memories = draw.choice(MEMORY_MIB, count)
+    own, selected = draw.choice(list(LABEL_VALUES), (2, count)).tolist()
+    made = []
+    for i in range(count):
+        rule, build = RULES[i * len(RULES) // count]
+        spread_apart = rule in {"zonal-spread", "hostname-spread"}
+        app = selected[i] if spread_apart else own[i]
+        if rule.endswith("affinity"):
+            app = f"affinity-{own[i]}" if rule == "zonal-affinity" else "anti-affinity"
+        spec = build(plain(int(cpus[i]), int(memories[i]) * MIB), app)
+        made.append(pod(i, spec, app_labels(own[i] if spread_apart else app)))
+    return made
+
+
 def uniform(count: int, cpu_milli: int = 500, memory_mib: int = 1024) -> list[Pod]:
     """Equal pods."""
     spec = plain(cpu_milli, memory_mib * MIB)

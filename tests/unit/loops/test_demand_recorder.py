@@ -9,6 +9,8 @@ from reconciler.model.cluster import Pod
 from reconciler.model.demand import Demand, FleetFact, PodDemand
 from reconciler.planner.planner import plan
 from reconciler.records.demand import read_demand
+from reconciler.simulation.chances import Chances
+from reconciler.simulation.simulation import Options, Simulation
 from tests.builders import NOW, make_fleet_settings, make_pod, make_settings, make_snapshot
 
 KEEP_SECONDS = 14 * 86_400.0
@@ -133,3 +135,21 @@ def test_targets_of_fleets_are_recorded_when_they_change() -> None:
     facts = [each.target for each in log.demand().lines if isinstance(each, FleetFact)]
     assert facts[0] == 0
     assert len(facts) <= 2
+
+
+def test_recorded_demand_replayed_under_the_same_config_asks_for_as_many_nodes() -> None:
+    """A record that no simulation can play, or that asks for less, would be of no use."""
+    log = Log()
+    recorder = DemandRecorder(log, KEEP_SECONDS)
+    settings = make_settings(make_fleet_settings("small", price="0.10"))
+    pods = [made(f"web-{number}", cpu="1", memory="2Gi") for number in range(10)]
+    snapshot = make_snapshot(*pods, at=NOW)
+    planned = plan(snapshot, settings)
+    recorder.plan_made(snapshot, planned)
+    calm = Chances(interruptions_per_hour=0, capacity_errors_per_day=0)
+    replayed = Simulation(log.demand(), settings, Options(days=0.02, chances=calm)).run()
+    (fleet,) = planned.fleets
+    assert fleet.target > 1
+    assert replayed.pods == len(pods)
+    assert max(target for _, target in replayed.targets[fleet.fleet]) == fleet.target
+    assert [fact.target for fact in replayed.facts] == [fleet.target]

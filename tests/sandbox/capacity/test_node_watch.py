@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +18,9 @@ import yaml
 
 from reconciler.model.actions import DRAINING_TAINT, INTERRUPTION
 from reconciler.model.interruption_annotation import WRITTEN_BY_NODE_WATCH, read_annotation
+from reconciler.sandbox.aws.queue import count_messages, make_interruption_queue
 from reconciler.sandbox.stack import Sandbox
-from tests.sandbox.capacity.fleets import create_fleet
+from tests.sandbox.capacity.fleets import REGION, create_fleet
 from tests.sandbox.capacity.world import CONFIG, Program, World
 from tests.waiting import until
 
@@ -103,15 +105,20 @@ def watching(sandbox: Sandbox, world: World, node: Any, folder: Path) -> Iterato
 @pytest.fixture
 def node(sandbox: Sandbox, world: World) -> Any:
     """The one node of a sector of its own, with a running pod."""
-    create_fleet(sandbox.aws_url, "small", 1, sector=SECTOR)
+    return node_of(sandbox, world, SECTOR)
+
+
+def node_of(sandbox: Sandbox, world: World, sector: str) -> Any:
+    """Return the one node of a new sector, with a running pod."""
+    create_fleet(sandbox.aws_url, "small", 1, sector=sector)
 
     def joined() -> Any:
-        mine = [n for n in world.nodes() if n.metadata.labels.get("sector") == SECTOR]
+        mine = [n for n in world.nodes() if n.metadata.labels.get("sector") == sector]
         return next((n for n in mine if n.status.conditions), None)
 
     found = until("the node joins", joined)
     container = {"name": "main", "image": "web:1"}
-    spec = {"containers": [container], "nodeSelector": {"sector": SECTOR}}
+    spec = {"containers": [container], "nodeSelector": {"sector": sector}}
     world.core.create_namespaced_pod("default", {"metadata": {"name": "web"}, "spec": spec})
     world.until_pods(lambda phases: phases.get("web") == "Running")
     return found
@@ -165,3 +172,40 @@ def test_announcement_reaches_the_node_and_the_capacity_loop_empties_it(
             "node_watch_stopped",
         }
     world.remove_fleets(SECTOR)
+
+
+def test_queue_and_node_watch_together_do_nothing_twice(
+    sandbox: Sandbox, world: World, tmp_path: Path
+) -> None:
+    """Whoever has both would lose a pod, or pay for a node, for each of the two."""
+    sector = "told-twice"
+    queue = make_interruption_queue(sandbox.aws_url, REGION, sector)
+    config = tmp_path / "sectors.yaml"
+    config.write_text(
+        CONFIG.replace("primary", sector) + f"interruption: {{queue_url: '{queue}'}}\n"
+    )
+    node = node_of(sandbox, world, sector)
+    with watching(sandbox, world, node, tmp_path) as watched, Program(sandbox, config) as program:
+        watched.until("it started", lambda: watched.events() == ["node_watch_started"])
+        program.until_ready()
+        sandbox.control.interrupt([watched.instance], 60)
+        watched.until("node watch saw it", lambda: "node_notice_written" in watched.events())
+        settled = program.until_event("notices_settled", lambda e: "acted" in str(e["notices"]))
+        assert settled["notices"]
+        until("the queue is empty", lambda: count_messages(sandbox.aws_url, REGION, sector) == 0)
+        until(
+            "the node is gone",
+            lambda: watched.name not in {n.metadata.name for n in world.nodes()},
+        )
+        applied = [
+            (e["action"], e["policy"])
+            for e in program.events("action_applied")
+            if e["policy"] == "interruption" or e["action"] == "set-capacity"
+        ]
+        program.end()
+    counts = Counter(action for action, _ in applied)
+    assert counts["evict-pod"] + counts["delete-pod"] == 1
+    assert counts["taint-node"] <= 1
+    assert counts["set-capacity"] <= 1
+    assert watched.events().count("node_notice_written") == 1
+    world.remove_fleets(sector)

@@ -27,6 +27,7 @@ def create_fleet(
     sector: str = "primary",
     zone: str = "",
     taints: Sequence[Mapping[str, str]] = (),
+    spot: bool = True,
 ) -> str:
     """A maintain fleet `<sector>-<size>` whose instances join as its nodes; returns its id."""
     ids = bootstrap_account(url, REGION)
@@ -35,7 +36,7 @@ def create_fleet(
     fleet = f"{sector}-{size}-{zone}" if zone else f"{sector}-{size}"
     tags = {
         "Name": f"{cluster}-{fleet}",
-        "Spot": "true",
+        "Spot": str(spot).lower(),
         "cluster": cluster,
         "fleet": fleet,
         "kind": "memory",
@@ -49,7 +50,7 @@ def create_fleet(
             LaunchTemplateName=f"{cluster}-{fleet}",
             LaunchTemplateData={
                 "ImageId": ids.ami,
-                "UserData": user_data(cluster, fleet, size, sector, taints),
+                "UserData": user_data(cluster, fleet, size, sector, taints, spot=spot),
                 "SecurityGroupIds": [ids.security_group_id],
                 "TagSpecifications": [{"ResourceType": "instance", "Tags": pairs}],
             },
@@ -77,7 +78,7 @@ def create_fleet(
             ],
             TargetCapacitySpecification={
                 "TotalTargetCapacity": target,
-                "DefaultTargetCapacityType": "spot",
+                "DefaultTargetCapacityType": "spot" if spot else "on-demand",
             },
             TagSpecifications=[{"ResourceType": "fleet", "Tags": pairs}],
         )
@@ -157,7 +158,13 @@ def change_template(url: str, fleet: str, data: str | None = None, cluster: str 
 
 
 def user_data(
-    cluster: str, fleet: str, size: str, sector: str, taints: Sequence[Mapping[str, str]]
+    cluster: str,
+    fleet: str,
+    size: str,
+    sector: str,
+    taints: Sequence[Mapping[str, str]],
+    *,
+    spot: bool = True,
 ) -> str:
     """AL2023 user data, base64, in the shape that the eks_fleet module renders."""
     labels = {
@@ -166,7 +173,7 @@ def user_data(
         "size": size,
         "pool_size": size,
         "kind": "memory",
-        "lifecycle": "Ec2Spot",
+        "lifecycle": "Ec2Spot" if spot else "OnDemand",
     }
     flag = "--node-labels=" + ",".join(f"{key}={value}" for key, value in labels.items())
     config = {

@@ -100,8 +100,26 @@ def load_command(name: str) -> Any:
     for command in [built, *getattr(built, "commands", {}).values()]:
         command.rich_markup_mode = None
         command.epilog = command.epilog or example_text(own.get(command.name, module.EXAMPLE))
+        _name_values(command)
         _add_verbose(command)
     return built
+
+
+def _name_values(command: Any) -> None:
+    """Call each option's value what it is, instead of `<str>`: `--kubeconfig KUBECONFIG`."""
+    for parameter in command.params:
+        flag = getattr(parameter, "is_flag", False) or getattr(parameter, "count", False)
+        if parameter.param_type_name == "option" and not (
+            parameter.metavar or flag or _has_choices(parameter)
+        ):
+            longest = max(parameter.opts, key=len)
+            parameter.metavar = longest.rpartition("-")[2].upper()
+
+
+def _has_choices(parameter: Any) -> bool:
+    """Whether the help lists the values; where they are kept differs between versions of typer."""
+    kind = getattr(parameter, "type_descriptor", None) or getattr(parameter, "type", None)
+    return bool(getattr(kind, "choices", None))
 
 
 def example_text(example: str) -> str:

@@ -1,13 +1,14 @@
 """`--output table|json|yaml`: data for programs, tables for people on a terminal."""
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, TextIO
 
 import typer
+
+from reconciler.telemetry.logging import wants_colours
 
 
 class Output(StrEnum):
@@ -34,9 +35,8 @@ def wanted(output: Output | None, stream: TextIO | None = None) -> Output:
 
 
 def use_colours(stream: TextIO | None = None) -> bool:
-    """Whether colours are welcome: on a terminal, unless NO_COLOR says otherwise."""
-    no_colour = os.environ.get("NO_COLOR", "")  # noqa: TID251 - a terminal's setting, no config
-    return (stream or sys.stdout).isatty() and not no_colour
+    """Whether colours are welcome: on a terminal, unless NO_COLOR or TERM=dumb says otherwise."""
+    return wants_colours(stream or sys.stdout)
 
 
 def print_data(data: Any, form: Output, *, indent: int | None = 2) -> None:

@@ -51,7 +51,7 @@ def command(
     address, token = asked.address, asked.token
     form = wanted(output)
     if watch:
-        _watch(lambda: ask_status(address, token), form, interval)
+        watched(lambda: ask_status(address, token), form, interval)
         return
     _print(ask_status(address, token), form)
 
@@ -66,7 +66,7 @@ def _print(status: Json, form: Output) -> None:
     console().print(view_of(status))
 
 
-def _watch(ask: Callable[[], Json], form: Output, interval_seconds: float) -> None:
+def watched(ask: Callable[[], Json], form: Output, interval_seconds: float) -> None:
     """Show answers until interrupted; one that fails is shown, and asked for again."""
     from rich.live import Live  # noqa: PLC0415 - slow to load
 

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from reconciler.demo.account import Raise
 from reconciler.demo.follower import PodLife
+from reconciler.demo.plots import Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,19 @@ def spending(log: Path) -> Spending:
         raised_usd=raised,
         raised_bound_usd=bound,
     )
+
+
+def costs(log: Path) -> list[Cost]:
+    """Return the cost after each cycle of the capacity loop's log, and its bound."""
+    return [
+        Cost(
+            at=datetime.fromisoformat(entry["at"]),
+            hourly_usd=float(entry["hourly_usd_after"]),
+            lower_bound_usd=float(entry["hourly_usd_lower_bound"]),
+        )
+        for entry in _entries(log)
+        if "hourly_usd_after" in entry
+    ]
 
 
 def _entries(log: Path) -> Iterable[Mapping[str, Any]]:

@@ -1,8 +1,10 @@
-"""Nodes over time: an SVG for the report, and a drawing in characters for the terminal."""
+"""Pods, nodes and cost over time: an SVG for the report, characters for the terminal."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import plotext
@@ -27,31 +29,62 @@ def _changes(moments: Sequence[Moment]) -> list[Moment]:
     return [*kept, moments[-1]] if moments else kept
 
 
-def draw_svg(moments: Sequence[Moment], began: datetime, file: Path) -> None:
-    """Stacked nodes per fleet, and the pods that wait, over seconds; the same data, same bytes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a cycle's targets cost per hour, and what no plan could cost less than."""
+
+    at: datetime
+    hourly_usd: float
+    lower_bound_usd: float
+
+
+def draw_svg(moments: Sequence[Moment], costs: Sequence[Cost], file: Path) -> None:
+    """Draw one workload: pods that wait, nodes per fleet, cost beside its bound.
+
+    All over seconds since the first of the moments; the same data gives the same bytes.
+    """
     mpl.rcParams.update({"svg.hashsalt": "fleet-reconciler", "font.size": 10})
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    waiting, nodes, money = figure.subplots(3, 1, sharex=True, height_ratios=(1, 1.4, 1))
     moments = _changes(moments)
+    began = moments[0].at if moments else datetime.max.replace(tzinfo=UTC)
     seconds = [(moment.at - began).total_seconds() for moment in moments]
+    _draw_waiting(waiting, seconds, [moment.pending for moment in moments])
+    _draw_nodes(nodes, seconds, moments)
+    _draw_costs(money, [each for each in costs if each.at >= began], began)
+    money.set_xlabel("seconds since the first pod")
+    for axes in (waiting, nodes, money):
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(left=0)
+        axes.grid(visible=True, axis="y", alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(loc="upper right", fontsize=8, frameon=False, ncols=3)
+    figure.savefig(file, metadata={"Date": None})
+
+
+def _draw_waiting(axes: Any, seconds: Sequence[float], pending: Sequence[int]) -> None:
+    axes.fill_between(seconds, pending, step="post", color="#c8553d", alpha=0.25)
+    axes.step(seconds, pending, where="post", color="#c8553d", label="pending pods")
+    axes.set_ylabel("pods")
+
+
+def _draw_nodes(axes: Any, seconds: Sequence[float], moments: Sequence[Moment]) -> None:
     fleets = fleets_of(moments)
     counts = [[moment.nodes.get(fleet, 0) for moment in moments] for fleet in fleets]
     colours = [_COLOURS[i % len(_COLOURS)] for i in range(len(fleets))]
     axes.stackplot(seconds, counts, labels=fleets, colors=colours, step="post", alpha=0.9)
-    axes.set_xlabel("seconds since the demo began")
     axes.set_ylabel("Ready nodes")
-    axes.set_ylim(bottom=0)
-    axes.grid(visible=True, axis="y", alpha=0.25)
-    waiting = axes.twinx()
-    pending = [moment.pending for moment in moments]
-    waiting.step(
-        seconds, pending, where="post", color="#222222", linewidth=1.2, label="pending pods"
+
+
+def _draw_costs(axes: Any, costs: Sequence[Cost], began: datetime) -> None:
+    seconds = [(each.at - began).total_seconds() for each in costs]
+    spent = [each.hourly_usd for each in costs]
+    bound = [each.lower_bound_usd for each in costs]
+    axes.step(seconds, spent, where="post", color="#1b6ca8", label="cost of the targets")
+    axes.step(
+        seconds, bound, where="post", color="#2a9d8f", linestyle="--", label="proven lower bound"
     )
-    waiting.set_ylabel("pending pods")
-    waiting.set_ylim(bottom=0)
-    handles = [*axes.get_legend_handles_labels()[0], *waiting.get_legend_handles_labels()[0]]
-    axes.legend(handles=handles, loc="upper right", fontsize=8, frameon=False)
-    figure.savefig(file, metadata={"Date": None})
+    axes.set_ylabel("USD per hour")
 
 
 def draw_text(moments: Sequence[Moment], began: datetime, width: int) -> str:

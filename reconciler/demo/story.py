@@ -16,7 +16,7 @@ from reconciler.demo.commands import environment, reconciler, start_reconciler
 from reconciler.demo.config_repository import ConfigRepository
 from reconciler.demo.follower import Follower, wall_clock
 from reconciler.demo.kube import apply_objects, delete_objects
-from reconciler.demo.measures import percentile, reaction, spending
+from reconciler.demo.measures import costs, percentile, reaction, spending
 from reconciler.demo.narrator import Narrator
 from reconciler.demo.pipeline import Pipeline
 from reconciler.demo.plots import draw_svg, draw_text
@@ -224,7 +224,8 @@ class Demo:
         )
 
     def _publish(self, result: Result, follower: Follower) -> None:
-        draw_svg(follower.moments, self._began, self.out / "nodes.svg")
+        log = self.out / "reconciler.log"
+        draw_svg(follower.moments, costs(log), self.out / "nodes.svg")
         write_json(result, self.out / "report.json")
         drawing = draw_text(follower.moments, self._began, self.narrator.console.width)
         write_svg(result, self.out / "report.svg")

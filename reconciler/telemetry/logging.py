@@ -1,6 +1,7 @@
 """Logging of the whole process: structlog, JSON in production, one line per event on stderr."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any, Final, TextIO
@@ -38,13 +39,23 @@ def set_up_logging(
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             _exception_text if not terminal or verbosity < 3 else _unchanged,
             _scrubbing(scrubber),
-            structlog.dev.ConsoleRenderer() if terminal else _as_json,
+            structlog.dev.ConsoleRenderer(colors=wants_colours(out)) if terminal else _as_json,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_of(_LEVELS, verbosity)),
         logger_factory=structlog.PrintLoggerFactory(out),
         cache_logger_on_first_use=False,
     )
     _take_over_foreign(_of(_FOREIGN_LEVELS, verbosity))
+
+
+def wants_colours(stream: TextIO) -> bool:
+    """Whether colours are welcome: on a terminal, unless NO_COLOR or TERM=dumb says otherwise.
+
+    Source: no-color.org: NO_COLOR counts when it is not empty, whatever its value.
+    """
+    environment = os.environ  # noqa: TID251 - a terminal's settings, no config
+    quiet = environment.get("NO_COLOR", "") or environment.get("TERM", "") == "dumb"
+    return stream.isatty() and not quiet
 
 
 def _of(levels: tuple[int, ...], verbosity: int) -> int:

@@ -20,6 +20,11 @@ DECISIONS_MAX: Final = 5_000
 """About 3 MB. A quieter cluster keeps its whole day, a busy one its last hours."""
 SAMPLE_EVERY: Final = timedelta(seconds=60)
 SAMPLES_MAX: Final = 1_441
+RECENT_EVERY: Final = timedelta(seconds=2)
+RECENT_MAX: Final = 451
+RECENT: Final = timedelta(minutes=15)
+"""So long after the start the figures are told every two seconds: a plot with one sample a minute
+would show nothing of what a new user, or an upgrade, does first."""
 
 DecisionKind = Literal["buy", "remove", "move", "mark", "config", "trouble", "leadership"]
 KINDS: Final[tuple[DecisionKind, ...]] = (
@@ -94,6 +99,7 @@ class History:
         self._lock = threading.Lock()
         self._decisions: deque[Decision] = deque(maxlen=DECISIONS_MAX)
         self._samples: deque[Sample] = deque(maxlen=SAMPLES_MAX)
+        self._first: deque[Sample] = deque(maxlen=RECENT_MAX)
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -104,10 +110,10 @@ class History:
 
     @property
     def samples(self) -> tuple[Sample, ...]:
-        """Those of the last day, oldest first."""
+        """Those of the last day, oldest first; in the beginning they are closer together."""
         oldest = self._now() - KEPT
         with self._lock:
-            return tuple(each for each in self._samples if each.at >= oldest)
+            return tuple(each for each in self._first or self._samples if each.at >= oldest)
 
     def note(self, kind: DecisionKind, what: str, subject: str, because: str) -> None:
         """Keep something that is no action: a config, an error, a change of leader."""
@@ -131,9 +137,15 @@ class History:
         """
         now = self._now()
         with self._lock:
-            last = self._samples[-1] if self._samples else None
-            if last is None or now - last.at >= SAMPLE_EVERY:
-                self._samples.append(_sample(plan, requested, now))
+            coarse, fine = _is_due(self._samples, SAMPLE_EVERY, now), False
+            if not self._samples or now - self._samples[0].at < RECENT:
+                fine = _is_due(self._first, RECENT_EVERY, now)
+            else:
+                self._first.clear()
+            if coarse or fine:
+                sample = _sample(plan, requested, now)
+                self._samples.extend([sample] * coarse)
+                self._first.extend([sample] * fine)
 
     def _keep(self, decision: Decision) -> None:
         with self._lock:
@@ -144,6 +156,10 @@ class History:
                 )
             else:
                 self._decisions.append(decision)
+
+
+def _is_due(samples: deque[Sample], every: timedelta, now: datetime) -> bool:
+    return not samples or now - samples[-1].at >= every
 
 
 def _is_repeated(last: Decision, new: Decision) -> bool:

@@ -16,9 +16,12 @@ TOP: Final = 8
 BOTTOM: Final = 20
 POINTS_MAX: Final = 360
 """More than a plot has pixels would only make the page large."""
+SHORT: Final = timedelta(minutes=10)
+"""Below that, times have seconds."""
 _STEPS: Final = (1, 2, 2.5, 5, 10)
 _TICKS: Final = tuple(
-    timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360)
+    timedelta(minutes=minutes)
+    for minutes in (1 / 6, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360)
 )
 
 
@@ -75,13 +78,13 @@ def plots_of(samples: Sequence[Sample]) -> tuple[Plot, ...]:
             "Pending pods",
             "",
             ("pending", "actual", lambda s: s.pods_pending),
-            ("no fleet can run", "bad", lambda s: s.pods_unplaceable),
+            ("no fleet", "bad", lambda s: s.pods_unplaceable),
         ),
         _plot(
             samples,
             "USD per hour",
             "USD",
-            ("lower bound", "bound", lambda s: s.usd_per_hour_bound),
+            ("bound", "bound", lambda s: s.usd_per_hour_bound),
             ("cost", "actual", lambda s: s.usd_per_hour),
         ),
     )
@@ -92,6 +95,7 @@ Series = tuple[str, str, Callable[[Sample], float]]
 
 def _plot(samples: Sequence[Sample], title: str, unit: str, *series: Series) -> Plot:
     begin, end = samples[0].at, samples[-1].at
+    form = "%H:%M" if end - begin >= SHORT else "%H:%M:%S"
     most = max(max(value(s) for s in samples) for _, _, value in series)
     top, step = _scale(most)
 
@@ -114,7 +118,7 @@ def _plot(samples: Sequence[Sample], title: str, unit: str, *series: Series) -> 
         unit=unit,
         lines=tuple(lines),
         x_ticks=tuple(
-            Tick(at=x(at), text=f"{at:%H:%M}", anchor="end" if x(at) > WIDTH - 25 else "middle")
+            Tick(at=x(at), text=at.strftime(form), anchor=_anchor(x(at)))
             for at in _times(begin, end)
         ),
         y_ticks=tuple(
@@ -122,6 +126,13 @@ def _plot(samples: Sequence[Sample], title: str, unit: str, *series: Series) -> 
         ),
         summary=f"{title} from {begin:%H:%M} to {end:%H:%M} UTC: now {told}; {peaks}",
     )
+
+
+def _anchor(x: float) -> str:
+    """A mark near an end stands beside it instead of below it, or it would be cut off."""
+    if x > WIDTH - 30:
+        return "end"
+    return "start" if x < LEFT - 10 else "middle"
 
 
 def _scale(most: float) -> tuple[float, float]:

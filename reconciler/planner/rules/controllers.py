@@ -8,6 +8,6 @@ def judge(subject: Subject, terms: Terms) -> Ruling:
     if subject.pod.owner is None and not terms.move_bare_pods:
         return block(
             "no-controller",
-            "it has no controller that would make it again (`move_bare_pods` would let it go)",
+            "bare pod: nothing would recreate it (`move_bare_pods` would let it go)",
         )
     return NO_OPINION

@@ -91,3 +91,36 @@ def test_whatever_is_logged_is_one_line_that_json_can_read(event: dict[str, obje
     text = _as_json(None, "info", event)
     assert "\n" not in text
     assert isinstance(json.loads(text.encode()), dict)
+
+
+class Terminal(io.StringIO):
+    """A stream that people look at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),
+    ],
+)
+def test_colours_follow_no_color_and_term(
+    stream: io.StringIO,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    coloured: bool,
+) -> None:
+    """Escape sequences in a pager or an editor's terminal cannot be read."""
+    for name in ("TERM", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    terminal = Terminal()
+    set_up_logging(stream=terminal)
+    structlog.get_logger().info("action_applied", node="n-1")
+    assert ("\x1b[" in terminal.getvalue()) == coloured

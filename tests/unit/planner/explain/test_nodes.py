@@ -124,7 +124,7 @@ BUDGET = PodDisruptionBudget(namespace="ns", name="b", selector=selecting(), dis
             replace(WEB, owner=None),
             {},
             "no-controller",
-            "ns/web: it has no controller that would make it again (`move_bare_pods` ",
+            "ns/web: bare pod: nothing would recreate it (`move_bare_pods` ",
         ),
         (
             replace(WEB, owner=Owner(kind="Job", name="j")),

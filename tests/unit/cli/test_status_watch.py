@@ -1,0 +1,74 @@
+"""`status --watch`: each answer anew, no answer is an answer, nothing steers the terminal."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reconciler.cli.output import Output
+from reconciler.cli.status import watched
+from reconciler.cli.status_view import console, view_of
+from reconciler.model.errors import Unavailable
+from tests.unit.web.scene import Scene, fleet, unplaced
+
+Json = dict[str, Any]
+
+
+def answers(*steps: Callable[[], Json]) -> Callable[[], Json]:
+    """Ask one step after the other; the last one is Ctrl-C."""
+    left = iter(steps)
+
+    def ask() -> Json:
+        step = next(left, None)
+        if step is None:
+            raise KeyboardInterrupt
+        return step()
+
+    return ask
+
+
+def test_watch_shows_each_state_and_goes_on_without_an_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The program is restarted while somebody watches."""
+
+    def gone() -> Json:
+        raise Unavailable("127.0.0.1:9235", "nothing answers")
+
+    with Scene() as scene:
+        scene.cycle(fleets=(fleet(),))
+
+        def working() -> Json:
+            return dict(json.loads(scene.ask("/api/status")[2]))
+
+        for last, told in ((working, "OK: Working"), (gone, "NO ANSWER: 127.0.0.1:9235: nothing")):
+            with pytest.raises(KeyboardInterrupt):
+                watched(answers(working, gone, last), Output.TABLE, interval_seconds=0.0)
+            # Where there is no terminal only the last state is left on the stream.
+            assert told in capsys.readouterr().out
+
+
+def test_watch_for_programs_is_one_document_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """`jq` reads a stream."""
+    with Scene() as scene:
+        one = dict(json.loads(scene.ask("/api/status")[2]))
+    ask = answers(lambda: one, lambda: one)
+    with pytest.raises(KeyboardInterrupt):
+        watched(ask, Output.JSON, interval_seconds=0.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["verdict"]["level"] for line in lines] == ["starting", "starting"]
+
+
+def test_names_from_strangers_do_not_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A pod's message could clear the screen, or paint it green."""
+    with Scene() as scene:
+        scene.cycle(unplaceable=(unplaced("a", "zone", detail="\x1b[2J[bold]boo"),))
+        status = json.loads(scene.ask("/api/status")[2])
+        status["workloads"][0]["remedy"] = "\x1b[2J[bold]boo"
+        console().print(view_of(status))
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "[bold]boo" in out

@@ -47,11 +47,17 @@ class FleetShape:
     most: int = 10
     taints: Sequence[Mapping[str, str]] = ()
     expire_after: str = ""
+    spot: bool = True
+    fallback: bool = False
 
     @property
     def line(self) -> str:
         """The fleet in the sector config."""
         text = f"size: {self.size}, min_capacity: {self.lowest}, max_capacity: {self.most}"
+        if not self.spot:
+            text += ", spot: false"
+        if self.fallback:
+            text += ", spot_fallback: on-demand"
         if self.zone:
             text += f", zone: {self.zone}"
         if self.expire_after:
@@ -117,6 +123,7 @@ class Scene:
                 sector=self.name,
                 zone=each.zone,
                 taints=each.taints,
+                spot=each.spot,
             )
         wanted = sum(each.target for each in fleets)
         self.until(lambda _: len(self.ready_nodes()) >= wanted, "the first nodes are Ready")
@@ -299,6 +306,16 @@ class Scene:
     def interrupt(self, *nodes: Node, seconds: float = 120.0) -> None:
         """EC2 announces that it takes these nodes back in two minutes, and does it after these."""
         self._sandbox.control.interrupt([str(node.instance_id) for node in nodes], seconds)
+
+    def spot_shortage(self) -> None:
+        """EC2 has no spot capacity from now on."""
+        self._sandbox.control.limit_capacity(
+            lifecycle="spot", code="InsufficientInstanceCapacity", remaining=0
+        )
+
+    def spot_is_back(self) -> None:
+        """EC2 has spot capacity again."""
+        self._sandbox.control.lift_capacity()
 
     def change_template(self, fleet: str, data: str | None = None) -> str:
         """A fleet's launch template gets a new version; its number."""

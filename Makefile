@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out.
 PROCESSES ?= 2
 
-.PHONY: help setup lock lint format test-unit test laws month e2e asked worst-tenant bench bench-e2e demo wheel sdist sbom clean
+.PHONY: help setup lock lint format test-unit test laws month e2e asked worst-tenant bench bench-e2e demo wheel sdist sbom docs clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -30,6 +30,7 @@ lock: setup ## Resolve the requirements again (versions and hashes, no addresses
 	@set -- --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header; \
 	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml -o requirements/runtime.txt; \
 	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml --extra sandbox --extra simulate --group dev -o requirements/dev.txt; \
+	$(BIN)/uv pip compile --quiet "$$@" --group docs -o requirements/docs.txt; \
 	printf 'hatchling>=1.27\nsetuptools>=80\n' | $(BIN)/uv pip compile --quiet "$$@" -c requirements/dev.txt - -o requirements/build.txt; \
 	echo uv | $(BIN)/uv pip compile --quiet "$$@" -c requirements/dev.txt - -o requirements/setup.txt
 
@@ -78,6 +79,12 @@ wheel: setup ## Build the wheel into dist/
 
 sdist: setup ## Build the source distribution into dist/
 	@$(BIN)/python -m build --no-isolation --sdist --outdir dist .
+
+# In an environment of its own: the generator is no requirement of the program or of its tests.
+docs: setup ## Build the documentation into build/docs; a link that leads nowhere is an error
+	@test -x .venv-docs/bin/python || $(BIN)/uv venv --quiet .venv-docs
+	@$(BIN)/uv pip install --quiet --python .venv-docs/bin/python --require-hashes -r requirements/docs.txt
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 
 sbom: setup ## Software bill of materials of the runtime requirements (CycloneDX) into dist/sbom.cdx.json
 	@mkdir -p dist

@@ -1,0 +1,39 @@
+"""The documentation's navigation and links, without the generator that `make docs` installs."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+def _pages(entry: object) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    elif isinstance(entry, list):
+        for one in entry:
+            yield from _pages(one)
+    elif isinstance(entry, dict):
+        yield from _pages(list(entry.values()))
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    """A page that the menu does not have is found by search engines only."""
+    listed = list(_pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    assert sorted(listed) == PAGES, "add the page to nav in mkdocs.yml"
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """A link out of docs/ would be dead on the site: such a file is named as code."""
+    dead = []
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", (DOCS / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+        for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", text):
+            target = ((DOCS / page).parent / link).resolve()
+            if not target.is_file() or not target.is_relative_to(DOCS):
+                dead.append(f"{page}: {link}")
+    assert not dead

@@ -1,0 +1,69 @@
+"""Writes docs/cli.md from the commands.
+
+`python -m tests.unit.cli.reference` rewrites the file; a test fails while it differs.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from reconciler.cli.commands import COMMANDS, load_command
+
+PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
+HEAD = """\
+# Commands
+
+`reconciler COMMAND --help` says the same, with an example.
+Every command takes `-v`, up to three times.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | it failed, or what was asked for is not so |
+| 2 | the arguments, the config or a file are wrong |
+| 130 | interrupted |
+"""
+
+
+def reference() -> str:
+    """Return the page: each command with its arguments and options."""
+    parts = [HEAD]
+    for name, help_text in COMMANDS.items():
+        parts.append(f"## {name}\n\n{help_text}\n")
+        command = load_command(name)
+        for title, one in _below(command, name):
+            heading = f"### {title}\n\n{one.get_short_help_str(200)}\n" if title != name else ""
+            parts += [part for part in (heading, _table(one)) if part]
+    return "\n".join(parts)
+
+
+def _below(command: Any, title: str) -> Iterator[tuple[str, Any]]:
+    yield title, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from _below(child, f"{title} {name}")
+
+
+def _table(command: Any) -> str:
+    rows = [_row(parameter) for parameter in command.params if not _is_everywhere(parameter)]
+    return "\n".join(["| argument or option | meaning |", "|---|---|", *rows, ""]) if rows else ""
+
+
+def _is_everywhere(parameter: Any) -> bool:
+    return getattr(parameter, "hidden", False) or bool({"-v", "--help"} & set(parameter.opts))
+
+
+def _row(parameter: Any) -> str:
+    names = [*parameter.opts, *parameter.secondary_opts]
+    if parameter.param_type_name == "argument":
+        names = [parameter.metavar or parameter.name.upper()]
+    shown = ", ".join(f"`{name}`" for name in names)
+    text = (getattr(parameter, "help", None) or "").replace("|", "\\|").replace("<", "&lt;")
+    default = parameter.default
+    told = (
+        isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    )
+    return f"| {shown} | {text}{f' Default: `{default}`.' if told else ''} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference(), encoding="utf-8")

@@ -93,6 +93,12 @@ class Metrics:
             registry=self.registry,
         )
         self.notices = NoticeMetrics(self.registry)
+        self._begin_at_zero()
+        self.registry.register(BoardCollector(board))
+        ProcessCollector(namespace=names.PREFIX, registry=self.registry)
+
+    def _begin_at_zero(self) -> None:
+        """Show the usual series before the first count: `increase` misses the step from none."""
         for result in ("written", "dropped", "failed"):
             self._kubernetes_events.labels(result)
         for result in ("succeeded", "troubled", "failed"):
@@ -101,8 +107,6 @@ class Metrics:
             self._cycle_errors.labels(error)
         for error in ("Forbidden", "Throttled", "InsufficientCapacity", "OutcomeUnknown"):
             self._action_errors.labels("set-capacity", error)
-        self.registry.register(BoardCollector(board))
-        ProcessCollector(namespace=names.PREFIX, registry=self.registry)
 
     def text(self) -> bytes:
         """What Prometheus scrapes."""

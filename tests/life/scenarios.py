@@ -371,13 +371,7 @@ SCENARIOS = (
         replace(_USUAL, spot_rescheduler=True, steady_taints=(PREFERS_SPOT,)),
         evicts=True,
     ),
-    Scenario(
-        "spot is back",
-        _spot_is_back,
-        500,
-        replace(_USUAL, spot_return=True),
-        evicts=True,
-    ),
+    Scenario("spot is back", _spot_is_back, 500, replace(_USUAL, spot_return=True), evicts=True),
     Scenario(
         "a new image is rolled out",
         _new_image,

@@ -160,7 +160,7 @@ def pareto(rows: Sequence[Json]) -> str:
         front = sorted((row for row in rows if row["on_front"]), key=lambda r: r["usd_per_day"])
         axes.scatter(
             [r["usd_per_day"] for r in usual], [r["p95_seconds"] for r in usual],
-            color=BOUND, label="beaten in both", zorder=3,
+            color=BOUND, label="beaten by another", zorder=3,
         )  # fmt: skip
         axes.plot(
             [r["usd_per_day"] for r in front], [r["p95_seconds"] for r in front], "o-",
@@ -171,8 +171,8 @@ def pareto(rows: Sequence[Json]) -> str:
                           xytext=(5, 5), textcoords="offset points")  # fmt: skip
         axes.set_xlabel("USD per day")
         axes.set_ylabel("p95 of waiting, seconds")
-        axes.set_ylim(bottom=0)
-        axes.legend(loc="upper right")
+        axes.set_ylim(0, max(1.0, 1.15 * max(row["p95_seconds"] for row in rows)))
+        _legend(axes, 2)
 
     return _svg(draw, (WIDE[0], 3.4))
 

@@ -39,8 +39,8 @@ def command(
         str | None, typer.Option(help="EKS cluster; for a config that names none, wins over it.")
     ] = None,
     image: Annotated[
-        str, typer.Option(help="Container image, best by digest.")
-    ] = f"fleet-reconciler:{__version__}",
+        str | None, typer.Option(help="Container image, best by digest; must be given.")
+    ] = None,
     namespace: Annotated[str, typer.Option(help="Namespace of the install.")] = "fleet-reconciler",
     identity: Annotated[
         str,
@@ -87,6 +87,12 @@ def command(
         values = policy_values(iam_policy, loaded, loaded.cluster, node_role)
         sys.stdout.write(policy(iam_policy, values))
         return
+    if image is None:
+        raise UsageError(
+            "--image",
+            "no image is given, and none is published under a name of our own",
+            "build the Dockerfile, push it, and give --image REGISTRY/fleet-reconciler:VERSION",
+        )
     settings = InstallSettings(
         cluster=loaded.cluster,
         config=content,

@@ -49,11 +49,13 @@ _GROUPS = {
     "PodDisruptionBudget": "/apis/policy/v1",
 }
 
+_IMAGE = ("--image", "registry.example/fleet-reconciler:test")
+
 
 def manifest(folder: Path, *arguments: str, config: str = CONFIG) -> Path:
     """What `reconciler manifest` prints, as a file."""
     (folder / "sectors.yaml").write_text(config)
-    argv = [sys.executable, "-m", "reconciler", "manifest", *arguments]
+    argv = [sys.executable, "-m", "reconciler", "manifest", *_IMAGE, *arguments]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=True, timeout=60)
     file = folder / "install.yaml"
     file.write_text(done.stdout)

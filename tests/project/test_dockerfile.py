@@ -219,7 +219,7 @@ def test_image_carries_its_templates_and_examples(image: Path, open_folder: Path
     config = open_folder / "sectors.yaml"
     shutil.copy(ROOT / "docs" / "examples" / "demo" / "sectors.yaml", config)
     config.chmod(0o644)
-    done = _run(image, "manifest", "--config", str(config))
+    done = _run(image, "manifest", "--image", "example/i:1", "--config", str(config))
     assert done.returncode == 0, done.stderr
     assert "kind: Deployment" in done.stdout
     refused = _run(image, "run", "--config", str(config), "--once", "--kubeconfig", "/nowhere")

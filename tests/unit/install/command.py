@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from reconciler import __version__
 from tests import command
 
 ROLE = "arn:aws:iam::123456789012:role/analytics-reconciler"
@@ -23,6 +24,8 @@ sectors:
 
 
 def run(folder: Path, *arguments: str, config: str = CONFIG) -> subprocess.CompletedProcess[str]:
-    """The command as a user calls it."""
+    """The command as a user calls it, with an image where the test names none."""
     (folder / "sectors.yaml").write_text(config)
-    return command.reconciler("manifest", *arguments, cwd=folder)
+    named = {"--image", "--iam-policy"} & {argument.partition("=")[0] for argument in arguments}
+    image = () if named else ("--image", f"fleet-reconciler:{__version__}")
+    return command.reconciler("manifest", *image, *arguments, cwd=folder)

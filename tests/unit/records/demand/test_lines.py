@@ -128,7 +128,7 @@ POD = {"kind": "pod", "id": "x", "spec": {}}
         (line(kind="fault", fault="fire"), "fault: Invalid enum value 'fire'"),
         (b'{"kind": "pod"}\n', "Object missing required field `t`"),
         (b"\xff\xfe\n", "demand.jsonl:1"),
-        (gzip.compress(line(**POD))[:-12], "demand.jsonl:"),
+        (gzip.compress(line(**POD), mtime=0)[:-12], "demand.jsonl:"),
         (compressed_by_zstd(line(**POD))[:-3] + b"xxx", "demand.jsonl:"),
     ],
 )

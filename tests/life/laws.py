@@ -159,7 +159,7 @@ class Laws:
         """Why a pod must not be evicted. Nothing voluntary holds one that EC2 is about to end."""
         node = self._world.node(pod.node_name) if pod.node_name is not None else None
         if node is not None and INTERRUPTION in node.annotations:
-            yield from self._bars_of(node)
+            yield from self._bars_of(node, forced=True)
             if pod.owner is not None and pod.owner.kind in {"Job", "DaemonSet"}:
                 yield f"a {pod.owner.kind}'s pod is left alone there"
             return
@@ -189,9 +189,9 @@ class Laws:
         if since is not None and (self._world.clock.now() - since).total_seconds() < seconds:
             yield f"it was placed at {since:%H:%M:%S}, and has not settled"
 
-    def _bars_of(self, node: Node) -> Iterator[str]:
-        """Why a node must not be drained."""
-        if self._was_guarded(node.name):
+    def _bars_of(self, node: Node, *, forced: bool = False) -> Iterator[str]:
+        """Why a node must not be drained; its protection holds nothing that EC2 ends anyway."""
+        if not forced and self._was_guarded(node.name):
             yield "its node is protected"
         if not self._may_touch(self._fleet_of(node)):
             yield f"{node.name} is not ours"

@@ -65,7 +65,7 @@ def test_wrong_context_on_two_control_planes_ends_nothing(
             (told,) = {e["verdict"] for e in program.events("cluster_binding")} - {"pending"}
             assert told == "unproven"
             line = first_line_of_status(program.address())
-            assert line.startswith("cluster unproven: NOT PROVEN"), line
+            assert line.startswith("FAILING: Not proven that this cluster runs"), line
             binding = json.loads(program.get("/api/status")[1])["binding"]
             assert (binding["verdict"], binding["removals_allowed"]) == ("unproven", False)
             assert program.events("action_applied") == []

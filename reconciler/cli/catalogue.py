@@ -37,7 +37,8 @@ FileOption = Annotated[
 @app.command()
 def show(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[TYPE]...", help="Types or patterns; all.")
+        list[str] | None,
+        typer.Argument(metavar="[TYPE]...", help="Instance types or patterns; default: all."),
     ] = None,
     *,
     catalogue: FileOption = None,
@@ -85,7 +86,8 @@ def refresh(
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write, whole or not at all.")],
     *,
     region: Annotated[
-        str | None, typer.Option(help="Whose types and prices; default: of the AWS settings.")
+        str | None,
+        typer.Option(help="Region of the types and prices; default: that of the AWS settings."),
     ] = None,
     catalogue: FileOption = None,
     output: OutputOption = None,

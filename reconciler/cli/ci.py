@@ -178,8 +178,8 @@ def drift(
 ) -> None:
     """Report what differs between config, state and EC2; changes nothing, takes no lock.
 
-    Capacity is the capacity loop's: only what is outside the config's limits is told. A config
-    with faults is no reason to fail; what it would have told is left out, and that is said.
+    Capacity belongs to the capacity loop: only what is outside the config's limits is reported. An
+    invalid config does not fail this command; dependent checks are skipped with a note.
     """
     from reconciler.gitops.drift import drift_json  # noqa: PLC0415 - heavy
 
@@ -209,7 +209,9 @@ def drift(
 
 @app.command("unlock")
 def unlock(
-    lock_id: Annotated[str, typer.Argument(metavar="ID", help="As the refused run printed it.")],
+    lock_id: Annotated[
+        str, typer.Argument(metavar="ID", help="ID of the lock, as the refused run printed it.")
+    ],
     *,
     directory: DirOption,
     backend_config: BackendOption = None,
@@ -232,7 +234,10 @@ def comment(
     ],
     *,
     name: Annotated[
-        str, typer.Option(help="What was planned; one comment each. Default: one for all.")
+        str,
+        typer.Option(
+            help="Name of what was planned; one comment per name. Default: one comment for all."
+        ),
     ] = "plan",
 ) -> None:
     """Show the summary of a plan on the pull request that this pipeline runs for.
@@ -270,21 +275,21 @@ def roots(
         str,
         typer.Option(
             metavar="COMMIT",
-            help="Only those that changed since; all when the commit is not there.",
+            help="List only roots that changed since this commit; all when it is not there.",
         ),
     ] = "",
     rendered: Annotated[
         bool,
         typer.Option(
             "--rendered",
-            help="Only those that were rendered; a new cluster's config comes a commit earlier.",
+            help="List only rendered roots; a new cluster's config comes a commit earlier.",
         ),
     ] = False,
     removing: Annotated[
         bool,
         typer.Option(
             "--removing",
-            help="Only those whose config has fleets in allow_destroy, for `ci finish`.",
+            help="List only roots whose config has fleets in allow_destroy, for `ci finish`.",
         ),
     ] = False,
     output: OutputOption = None,

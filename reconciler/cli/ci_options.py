@@ -19,7 +19,9 @@ ConfigOption = Annotated[
 BackendOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--backend-config", metavar="FILE|KEY=VALUE", help="For terraform init; repeatable."
+        "--backend-config",
+        metavar="FILE|KEY=VALUE",
+        help="Backend setting for terraform init; repeatable.",
     ),
 ]
 TypesOption = Annotated[

@@ -156,7 +156,7 @@ def _only_verbose(
             "--verbose",
             count=True,
             show_default=False,
-            help="Say more; up to three times.",
+            help="Log more; may be given up to three times.",
             callback=lambda value: verbosity.raise_to(value or 0),
         ),
     ] = 0,

@@ -20,7 +20,7 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def command(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+def command(shell: Annotated[Shell, typer.Argument(help="Shell to complete in.")]) -> None:
     """Print a shell's completion script: source it, or put it where the shell looks for such."""
     from typer._completion_shared import get_completion_script  # noqa: PLC0415 - only here
 

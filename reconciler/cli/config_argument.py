@@ -8,7 +8,8 @@ from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import UsageError
 
 ConfigArgument = Annotated[
-    str | None, typer.Argument(metavar="FILE", help="The same as --config.", show_default=False)
+    str | None,
+    typer.Argument(metavar="FILE", help="Sector config; the same as --config.", show_default=False),
 ]
 
 

@@ -37,7 +37,9 @@ def command(
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder to render into, beside each config.")
     ] = "terraform",
-    once: Annotated[bool, typer.Option("--once", help="Take one turn and end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Handle the newest commit once and exit.")
+    ] = False,
     interval: Annotated[
         float, typer.Option(min=1.0, help="Seconds between polls of the remote.")
     ] = 30.0,
@@ -46,7 +48,10 @@ def command(
         typer.Option(help="Commit to the branch itself, or to a branch for review."),
     ] = "push",
     clone: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the local copy here between runs.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Directory in which the local clone is kept between runs."
+        ),
     ] = None,
     cluster_name: Annotated[
         str | None,
@@ -56,14 +61,16 @@ def command(
         Literal["auto", "github", "gitlab", "none"],
         typer.Option(
             envvar="RECONCILER_FORGE",
-            help="Where commit statuses and pull requests go; auto: by the repository's host."
+            help="Forge for commit statuses and pull requests; auto: by the repository's host."
             " The token comes from RECONCILER_FORGE_TOKEN or RECONCILER_FORGE_TOKEN_FILE,"
             " else it is the one for git.",
         ),
     ] = "auto",
     forge_api: Annotated[
         str,
-        typer.Option(metavar="URL", envvar="RECONCILER_FORGE_API", help="Root of its REST API."),
+        typer.Option(
+            metavar="URL", envvar="RECONCILER_FORGE_API", help="Address of the forge's REST API."
+        ),
     ] = "",
     supervised_by: Annotated[int | None, typer.Option(hidden=True)] = None,
     supervised_for: Annotated[str, typer.Option(hidden=True)] = "",

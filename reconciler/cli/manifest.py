@@ -49,7 +49,9 @@ def command(
     sector: Annotated[
         str | None, typer.Option(help="Sector on whose nodes it runs; it must keep a node.")
     ] = None,
-    replicas: Annotated[int, typer.Option(min=1, help="One acts, the others stand by.")] = 2,
+    replicas: Annotated[
+        int, typer.Option(min=1, help="Number of replicas; one acts, the others stand by.")
+    ] = 2,
     priority_class: Annotated[
         str, typer.Option(help="priorityClassName of the pods.")
     ] = "system-cluster-critical",
@@ -68,7 +70,8 @@ def command(
         PolicyName | None, typer.Option(help="Print this IAM policy instead.")
     ] = None,
     node_role: Annotated[
-        str | None, typer.Option(metavar="ARN", help="With --iam-policy ci-apply: the nodes' role.")
+        str | None,
+        typer.Option(metavar="ARN", help="With --iam-policy ci-apply: role of the nodes."),
     ] = None,
 ) -> None:
     """Print install.yaml: everything that the cluster needs to run the reconciler.

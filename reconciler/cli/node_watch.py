@@ -13,14 +13,14 @@ EXAMPLE = "NODE_NAME=ip-10-0-0-7.us-west-2.compute.internal reconciler node-watc
 def command(
     *,
     node_name: Annotated[
-        str, typer.Option(envvar="NODE_NAME", help="The node that this runs on.")
+        str, typer.Option(envvar="NODE_NAME", help="Name of the node on which this runs.")
     ] = "",
     metadata_url: Annotated[
         str,
         typer.Option(
             metavar="URL",
             envvar="AWS_EC2_METADATA_SERVICE_ENDPOINT",
-            help="Instance metadata; on IPv6 nodes http://[fd00:ec2::254].",
+            help="Address of the instance metadata; on IPv6 nodes http://[fd00:ec2::254].",
         ),
     ] = "http://169.254.169.254",
     api_server: Annotated[

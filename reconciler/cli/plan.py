@@ -34,11 +34,13 @@ def command(
     catalogue: options.CatalogueOption = None,
     explain: Annotated[
         list[str] | None,
-        typer.Option(metavar="NS/POD", help="Say why, and what would place it; repeatable."),
+        typer.Option(
+            metavar="NS/POD", help="Explain why this pod waits and what would place it; repeatable."
+        ),
     ] = None,
     explain_node: Annotated[
         list[str] | None,
-        typer.Option(metavar="NODE", help="Say why it stays or goes; repeatable."),
+        typer.Option(metavar="NODE", help="Explain why this node stays or goes; repeatable."),
     ] = None,
     output: OutputOption = None,
 ) -> None:

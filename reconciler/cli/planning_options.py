@@ -23,14 +23,21 @@ NowOption = Annotated[
 ]
 ClusterNameOption = Annotated[str | None, typer.Option(help="EKS cluster; wins over it.")]
 RegionsOption = Annotated[str | None, typer.Option(help="Regions, the preferred first.")]
-KubeconfigOption = Annotated[str | None, typer.Option(help="For planning from the live API.")]
+KubeconfigOption = Annotated[
+    str | None, typer.Option(help="Kubeconfig for planning from the live API.")
+]
 ContextOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: current.")
 ]
-PodNamespaceOption = Annotated[str | None, typer.Option(help="Only its pods are demand.")]
+PodNamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Namespace whose pods count as demand; pods of others still occupy their nodes."
+    ),
+]
 LeaseNamespaceOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Whose Lease counts when there are several."),
+    typer.Option(metavar="NAME", help="Namespace whose Lease counts when there are several."),
 ]
 CatalogueOption = Annotated[
     str | None,

@@ -54,22 +54,33 @@ CatalogueOption = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Prices and types, from `reconciler catalogue refresh`."),
 ]
-NamespaceOption = Annotated[str | None, typer.Option(help="Only its pods are demand.")]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Namespace whose pods count as demand; pods of others still occupy their nodes."
+    ),
+]
 IdleOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Remove empty nodes after this long.")
+    str | None, typer.Option(metavar="TIME", help="Time after which an empty node is removed.")
 ]
 TypeIdleOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Keep spares of each type this long.")
 ]
 InitOption = Annotated[
-    str | None, typer.Option(metavar="TIME", help="From launch to Ready before it is stuck.")
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Time allowed from launch to Ready before an instance counts as stuck."
+    ),
 ]
 SleepOption = Annotated[
     str | None, typer.Option(metavar="TIME", help="Longest pause between cycles.")
 ]
 SlackOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Better in RECONCILER_SLACK_HOOK: others see arguments."),
+    typer.Option(
+        metavar="URL",
+        help="Slack webhook; better in RECONCILER_SLACK_HOOK, as others see arguments.",
+    ),
 ]
 ListenOption = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="Health checks, metrics, status page.")
@@ -78,12 +89,14 @@ ListenTokenOption = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Bearer token that clients of --listen must send."),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Change nothing, only say.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Log what would be done; change nothing.")
+]
 LeaderOption = Annotated[
     bool | None,
     typer.Option(
         "--leader-elect/--no-leader-elect",
-        help="Act only while holding the Lease fleet-reconciler (the default).",
+        help="Act only while this replica holds the Lease fleet-reconciler (the default).",
         show_default=False,
     ),
 ]
@@ -91,13 +104,15 @@ LeaseNamespaceOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Where the Lease is; default: the pod's namespace, else fleet-reconciler.",
+        help="Namespace of the Lease; default: the pod's namespace, else fleet-reconciler.",
     ),
 ]
-OnceOption = Annotated[bool, typer.Option("--once", help="Take one cycle and end.")]
+OnceOption = Annotated[bool, typer.Option("--once", help="Run one cycle and exit.")]
 GitopsOption = Annotated[
     bool,
-    typer.Option("--gitops", help="Run the GitOps loop beside; its config is this one's."),
+    typer.Option(
+        "--gitops", help="Also run the GitOps loop; both loops then use the repository's config."
+    ),
 ]
 RepositoryOption = Annotated[
     str | None,
@@ -121,14 +136,21 @@ ModeOption = Annotated[
 ]
 ForgeOption = Annotated[
     Literal["auto", "github", "gitlab", "none"],
-    typer.Option(envvar="RECONCILER_FORGE", help="Second loop: gets statuses, pull requests."),
+    typer.Option(
+        envvar="RECONCILER_FORGE",
+        help="Second loop: forge that gets commit statuses and pull requests.",
+    ),
 ]
 ForgeApiOption = Annotated[
     str,
-    typer.Option(metavar="URL", envvar="RECONCILER_FORGE_API", help="Second loop: its REST API."),
+    typer.Option(
+        metavar="URL",
+        envvar="RECONCILER_FORGE_API",
+        help="Second loop: address of the forge's REST API.",
+    ),
 ]
 CloneOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Second loop: keeps its local copy here.")
+    Path | None, typer.Option(metavar="DIR", help="Second loop: directory of the local clone.")
 ]
 
 

@@ -18,7 +18,7 @@ StatusUrlOption = Annotated[
         "--listen",
         metavar="HOST:PORT",
         envvar=["RECONCILER_STATUS_URL", "RECONCILER_LISTEN"],
-        help="Where the running reconciler answers, also as http://HOST:PORT."
+        help="Address of the running reconciler, also as http://HOST:PORT."
         " Default: the config's `listen`, else 127.0.0.1:9235.",
     ),
 ]

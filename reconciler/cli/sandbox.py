@@ -41,18 +41,32 @@ app.command("interrupt")(interrupt)
 def up(
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="Runs inside; its exit code is ours."),
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            help="Command to run inside the sandbox; its exit code becomes that of this command.",
+        ),
     ] = None,
     *,
-    launch_seconds: Annotated[float, typer.Option(help="An instance's launch takes this.")] = 2.0,
-    join_seconds: Annotated[float, typer.Option(help="Running instance to Node object.")] = 1.0,
-    pod_start_seconds: Annotated[float, typer.Option(help="Bound pod to Running.")] = 0.0,
+    launch_seconds: Annotated[
+        float, typer.Option(help="Seconds from the request of an instance to its launch.")
+    ] = 2.0,
+    join_seconds: Annotated[
+        float, typer.Option(help="Seconds from a running instance to its Node object.")
+    ] = 1.0,
+    pod_start_seconds: Annotated[
+        float, typer.Option(help="Seconds from binding a pod to Running.")
+    ] = 0.0,
     job_seconds: Annotated[float, typer.Option(help="How long a Job's pod runs.")] = 5.0,
-    region: Annotated[str, typer.Option(help="What AWS_REGION says.")] = "us-west-2",
-    cluster_name: Annotated[str, typer.Option(help="Only its instances join; empty: all.")] = "",
+    region: Annotated[
+        str, typer.Option(help="Region of the emulated AWS, as in AWS_REGION.")
+    ] = "us-west-2",
+    cluster_name: Annotated[
+        str, typer.Option(help="Cluster whose instances join as nodes; empty: all instances join.")
+    ] = "",
     control_plane: ControlPlaneOption = "simulated",
     faults: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What goes wrong; docs/sandbox.md.")
+        str | None,
+        typer.Option(metavar="FILE", help="Script of faults to inject (docs/sandbox.md)."),
     ] = None,
     output: OutputOption = None,
 ) -> None:

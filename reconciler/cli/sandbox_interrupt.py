@@ -28,13 +28,18 @@ def interrupt(
     *,
     percent: Annotated[
         float | None,
-        typer.Option(min=0, max=100, help="So many of the running spot instances instead."),
+        typer.Option(
+            min=0, max=100, help="Interrupt this share of the running spot instances instead."
+        ),
     ] = None,
-    kind: Annotated[Kind, typer.Option(help="What is announced.")] = "interruption",
+    kind: Annotated[Kind, typer.Option(help="Kind of event to announce.")] = "interruption",
     notice_seconds: Annotated[
-        float, typer.Option(min=0, help="Until EC2 takes them, or the scheduled change begins.")
+        float,
+        typer.Option(
+            min=0, help="Seconds until EC2 ends them, or until the scheduled change begins."
+        ),
     ] = 120.0,
-    seed: Annotated[int, typer.Option(help="Another draw of --percent.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed for choosing the instances of --percent.")] = 0,
     output: OutputOption = None,
 ) -> None:
     """Announce a spot interruption to nodes of the running sandbox, and end them.

@@ -32,30 +32,30 @@ def command(
     demand: Annotated[
         str, typer.Option(metavar="FILE", help="Demand as JSON lines, or a CSV trace.")
     ],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where the report is written.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Directory for the report.")],
     config_b: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Another config, to compare with.")
+        str | None, typer.Option(metavar="FILE", help="A second config to compare with.")
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option(min=0.001, max=3660, help="How long; default: until the demand ends."),
+        typer.Option(min=0.001, max=3660, help="Length of the simulation; default: the demand's."),
     ] = None,
     trace_selector: Annotated[
         list[str] | None,
         typer.Option(metavar="LABEL=VALUE", help="Node selector of a CSV trace's pods."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 1,
     interruptions_per_hour: Annotated[
-        float, typer.Option(min=0, max=60, help="Of each spot instance.")
+        float, typer.Option(min=0, max=60, help="Interruptions per hour of each spot instance.")
     ] = 0.0005,
     capacity_errors_per_day: Annotated[
-        float, typer.Option(min=0, max=1000, help="Of each spot pool.")
+        float, typer.Option(min=0, max=1000, help="Capacity errors per day of each spot pool.")
     ] = 0.1,
     launch_seconds: Annotated[
-        float, typer.Option(min=0, max=3600, help="From request to running, the median.")
+        float, typer.Option(min=0, max=3600, help="Median time from request to running.")
     ] = 15.0,
     join_seconds: Annotated[
-        float, typer.Option(min=0, max=3600, help="From running to Ready, the median.")
+        float, typer.Option(min=0, max=3600, help="Median time from running to Ready.")
     ] = 35.0,
     sleep_seconds: Annotated[
         float, typer.Option(min=1, max=3600, help="The longest pause between plans.")
@@ -81,7 +81,7 @@ def command(
         typer.Option(min=0, max=1024, help="Processes of the sweep; 0: in this one."),
     ] = None,
     speed_report: Annotated[
-        bool, typer.Option("--speed-report", help="Say how fast it was, on stderr.")
+        bool, typer.Option("--speed-report", help="Print on stderr how fast the simulation was.")
     ] = False,
     cluster_name: options.ClusterNameOption = None,
     regions: options.RegionsOption = None,

@@ -33,7 +33,7 @@ def command(
     ] = None,
     context: ContextOption = None,
     lease_namespace: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Where the Lease is.")
+        str | None, typer.Option(metavar="NAME", help="Namespace of the Lease.")
     ] = None,
     output: OutputOption = None,
 ) -> None:

@@ -32,11 +32,13 @@ def command(
     ] = DEFAULT_FILE,
     listen_token_file: TokenFileOption = None,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Stay, and show each change until Ctrl-C.")
+        bool, typer.Option("--watch", "-w", help="Keep running and show each change until Ctrl-C.")
     ] = False,
     interval: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0.2, max=3600, help="Between two looks of --watch."),
+        typer.Option(
+            metavar="SECONDS", min=0.2, max=3600, help="Seconds between two updates of --watch."
+        ),
     ] = 2.0,
     output: OutputOption = None,
 ) -> None:

@@ -29,7 +29,8 @@ def command(
         bool, typer.Option("--schema", help="Print the JSON Schema for editors instead.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Warn of more, and exit with 2 for warnings too.")
+        bool,
+        typer.Option("--strict", help="Report more warnings, and exit with 2 for warnings too."),
     ] = False,
 ) -> None:
     """Check a sector config; every fault with file:line:column, all in one go.

@@ -170,8 +170,8 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     }
     ended, leaving = ending_nodes(snapshot, instance_of_node)
     live = live_fleets(cloud)
-    twins = find_duplicate_nodes(snapshot.cluster.nodes)
-    owners = _owners(snapshot, settings, instance_of_node, live, names_only(twins))
+    duplicates = find_duplicate_nodes(snapshot.cluster.nodes)
+    owners = _owners(snapshot, settings, instance_of_node, live, names_only(duplicates))
     nodes = _by_fleet((n for n in snapshot.cluster.nodes if n.name not in ended), owners)
     stuck = find_stuck(snapshot, settings)
     shown = _regions_shown(cloud)
@@ -217,7 +217,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         leaving=leaving,
         binding=binding,
         stuck=stuck,
-        duplicate_nodes=twins,
+        duplicate_nodes=duplicates,
         regions_shown=shown,
         orphans=find_orphans(snapshot, settings),
         interrupted={n: each for n, each in noticed.items() if each.in_force(snapshot.at)},

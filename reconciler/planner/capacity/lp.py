@@ -3,7 +3,7 @@
 import highspy
 import numpy as np
 
-from reconciler.planner.placement.arrays import FloatArray
+from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _INFINITY = highspy.kHighsInf
 
@@ -14,6 +14,28 @@ def new_solver() -> highspy.Highs:
     for option, value in (("output_flag", False), ("threads", 1), ("random_seed", 0)):
         solver.setOptionValue(option, value)
     return solver
+
+
+def add_columns(solver: highspy.Highs, costs: FloatArray, table: FloatArray | IntArray) -> None:
+    """Add variables from 0 on to a program.
+
+    Args:
+        solver: Of the program; it has its rows.
+        costs: (columns,).
+        table: (columns, rows): what each column has in each row.
+    """
+    count = len(costs)
+    column, row = table.nonzero()
+    solver.addCols(
+        count,
+        costs,
+        np.zeros(count),
+        np.full(count, _INFINITY),
+        len(row),
+        np.searchsorted(column, np.arange(count)).astype(np.int32),
+        row.astype(np.int32),
+        table[column, row].astype(np.float64),
+    )
 
 
 def maximise(objective: FloatArray, rows: FloatArray, limits: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from reconciler.planner.capacity.effort import (
     SECONDS_PER_MASTER_CELL,
     Effort,
 )
-from reconciler.planner.capacity.lp import new_solver
+from reconciler.planner.capacity.lp import add_columns, new_solver
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 
@@ -67,19 +67,8 @@ class Master:
         return len(fresh)
 
     def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
-        count = len(offers)
         table = np.concatenate([amounts, offers[:, None] == self._limited], axis=1)
-        column, row = table.nonzero()
-        self._solver.addCols(
-            count,
-            self._prices[offers] / self._unit,
-            np.zeros(count),
-            np.full(count, highspy.kHighsInf),
-            len(row),
-            np.searchsorted(column, np.arange(count)).astype(np.int32),
-            row.astype(np.int32),
-            table[column, row].astype(np.float64),
-        )
+        add_columns(self._solver, self._prices[offers] / self._unit, table)
 
     def demand(self, counts: IntArray, limits: IntArray) -> None:
         """Cover other counts, within other limits."""

@@ -15,7 +15,7 @@ from reconciler.planner.capacity.effort import (
 )
 from reconciler.planner.capacity.knapsack import Knapsacks
 from reconciler.planner.capacity.knapsack_search import Filled, fill
-from reconciler.planner.capacity.lp import new_solver
+from reconciler.planner.capacity.lp import add_columns, new_solver
 from reconciler.planner.capacity.node_sets import Refutation
 from reconciler.planner.capacity.pricing import Greedy
 from reconciler.planner.capacity.problem import Problem
@@ -88,19 +88,8 @@ class SetProgram:
         return len(fresh)
 
     def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
-        count = len(offers)
         table = np.concatenate([amounts, offers[:, None] == np.arange(self._count)], axis=1)
-        column, row = table.nonzero()
-        self._solver.addCols(
-            count,
-            np.zeros(count),
-            np.zeros(count),
-            np.full(count, highspy.kHighsInf),
-            len(row),
-            np.searchsorted(column, np.arange(count)).astype(np.int32),
-            row.astype(np.int32),
-            table[column, row].astype(np.float64),
-        )
+        add_columns(self._solver, np.zeros(len(offers)), table)
 
     def demand(self, counts: IntArray) -> None:
         """Other pods wait."""

@@ -62,7 +62,7 @@ class GroupInstanceWire(Wire):
 
     @property
     def is_protected(self) -> bool:
-        """Whether nobody may end it for being unneeded."""
+        """Whether it is protected from being ended as unneeded."""
         return bool(self.protected_from_scale_in) or self.is_set_aside
 
 

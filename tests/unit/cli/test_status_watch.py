@@ -1,4 +1,4 @@
-"""`status --watch`: each answer anew, no answer is an answer, nothing steers the terminal."""
+"""`status --watch`: each answer is shown again, a missing one too, and no text steers the terminal."""
 
 import json
 from collections.abc import Callable

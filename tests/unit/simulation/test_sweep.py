@@ -94,7 +94,7 @@ def test_recommendation_says_what_to_change_and_what_it_is_worth() -> None:
 
 
 def test_cheap_config_that_leaves_pods_without_a_node_is_not_recommended() -> None:
-    """Nothing is as cheap as serving nobody."""
+    """A config that serves no pod costs nothing, and is not the better one."""
     found = summary(points(["x=1,2"]), [run(100, 10), run(50, 10, left=30)])
     assert found["recommended"] == 1
     assert found["recommendation"].startswith("Keep x 1")

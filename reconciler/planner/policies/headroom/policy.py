@@ -1,7 +1,7 @@
 """Finds room for every piece of headroom once demand is served, and buys what is missing.
 
 The room is taken in the what-if cluster only: pods that wait are placed before, so they get it
-first, and what they took is found or bought anew in the same plan. A node on which a piece lies is
+first, and what they took is found or bought again in the same plan. A node on which a piece lies is
 in use for everything that would remove it, and no pod is moved into a piece.
 """
 

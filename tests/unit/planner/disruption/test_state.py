@@ -64,7 +64,7 @@ def test_reason_and_class_are_those_of_the_taint(reason: str, kind: str) -> None
 
 
 def test_drained_node_without_pods_is_empty() -> None:
-    """It is ended next: nobody needs to look for what holds it."""
+    """It is ended next: there is nothing to look for that holds it."""
     found = disruption(drained_for("scale-in"))
     assert found is not None
     assert found.stage == "empty"

@@ -79,7 +79,7 @@ class DemandRecorder:
         """Do nothing: the plan was told already."""
 
     def _begin_day(self) -> None:
-        """Forget what was told, except the pods: those that ended meanwhile are still to be told."""
+        """Forget what was told, except pods: those that ended meanwhile are still to be told."""
         self._daemon_sets, self._budgets, self._fleets = {}, {}, {}
 
     def _new_pods(

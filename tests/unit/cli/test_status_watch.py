@@ -1,4 +1,4 @@
-"""`status --watch`: each answer is shown again, a missing one too, and no text steers the terminal."""
+"""`status --watch`: each answer is shown, a missing one too; no text steers the terminal."""
 
 import json
 from collections.abc import Callable

@@ -120,7 +120,8 @@ class MemoryObjects:
             pod = replace(pod, key=replace(pod.key, uid=f"uid-{self._serial}"))
         pod = replace(pod, created_at=pod.created_at or now)
         self._put(pod)
-        self._scheduler.place(pod)
+        if pod.node_name is None:
+            self._scheduler.place(pod)
         made = self.pods[pod.key.namespace, pod.key.name]
         if made.node_name is None:
             self.demand_came = self.pressing = True

@@ -1,6 +1,6 @@
 """Opening a plan: a snapshot and a config joined into the what-if cluster as things are now."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from operator import attrgetter, lt
@@ -271,12 +271,27 @@ def _offers(
 
 
 def _plan_launching(builder: PlanBuilder) -> None:
-    """Add a row per node that EC2 owes; an unavailable fleet's debts do not count."""
+    """Add a row per node that EC2 owes; an unavailable fleet's debts do not count.
+
+    Nor do instances that never joined and that may not be ended within the hour: EC2 replaces
+    them by nothing meanwhile, and pods would wait for them.
+    """
     view = builder.view
+    dead = _never_to_come(builder)
     for status in view.inventory.fleets:
         coming = status.launching
         if status.max is not None:
             coming = max(0, min(status.current, status.max) - status.joined)
+        coming = max(0, coming - dead[status.key])
         if coming and not status.unavailable:
             first = builder.sim.add_row(view.offers[status.key].row, coming)
             builder.plan_launching(status.key, range(first, first + coming))
+
+
+def _never_to_come(builder: PlanBuilder) -> Counter[FleetKey]:
+    """How many instances of each fleet never joined and are not replaced within the hour."""
+    inventory = builder.view.inventory
+    if inventory.doubtful:
+        return Counter()
+    fleet_of = {stuck.instance.id: stuck.key for stuck in inventory.stuck}
+    return Counter(fleet_of[each] for each in builder.stuck_ends.kept_for_now(list(fleet_of)))

@@ -11,8 +11,9 @@ from tests.life.laws import Laws
 from tests.life.oscillation import oscillation
 from tests.life.stage import Stage
 
-QUIET_SECONDS = 2100.0
-"""Longer than any timer of these configs, the longest cool-off (30 minutes) included."""
+QUIET_SECONDS = 4200.0
+"""Longer than any timer of these configs: the longest is the hour within which only so many
+instances that never joined are ended (`stuck_ends.per_hour`)."""
 BUSY_SLEEP_SECONDS = 30.0
 QUIET_SLEEP_SECONDS = 300.0
 CYCLES_EACH = 60

@@ -121,6 +121,8 @@ class Inventory:
     """Whether cluster and fleets belong together."""
     stuck: tuple[StuckInstance, ...] = ()
     """Instances of ours that never became nodes."""
+    doubtful: bool = False
+    """Whether what is seen is more likely wrong than true: nothing follows from `stuck` then."""
     duplicate_nodes: DuplicateNodes = field(default_factory=dict)
     """Nodes whose instance other nodes claim too; those count for no fleet."""
     regions_shown: frozenset[Region] = frozenset()
@@ -217,6 +219,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         leaving=leaving,
         binding=binding,
         stuck=stuck,
+        doubtful=doubtful,
         duplicate_nodes=duplicates,
         regions_shown=shown,
         orphans=find_orphans(snapshot, settings),

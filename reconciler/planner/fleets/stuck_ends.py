@@ -5,7 +5,7 @@ to its end: no pod, no budget, no annotation. A wrong picture would end all of t
 however well it is proven only a few go at a time, and what is over the limit is told.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from reconciler.model.actions import AnyAction, TerminateInstance
@@ -49,6 +49,16 @@ class StuckEndLedger:
         self._taken += 1
         self._ended.add(instance)
         return True
+
+    def kept_for_now(self, instances: Sequence[InstanceId]) -> Sequence[InstanceId]:
+        """Return those that the limit of the hour keeps, of instances in the order of their turn.
+
+        What only waits for its turn among the next cycles is not among them.
+        """
+        if self._limits.per_cycle == 0:
+            return instances
+        room = max(0, self._limits.per_hour - len(self._ended))
+        return [each for each in instances if each not in self._ended][room:]
 
 
 def limits_for(

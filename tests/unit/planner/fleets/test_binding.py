@@ -239,6 +239,25 @@ def test_end_that_is_asked_for_again_counts_once() -> None:
     assert made.stuck_ends == tuple(sorted(asked))
 
 
+@pytest.mark.parametrize(("kept", "bought"), [(False, 0), (True, 1)], ids=["replaced", "kept"])
+def test_pods_do_not_wait_for_instances_that_stay_dead_for_an_hour(kept: bool, bought: int) -> None:
+    """After a bad image the limit keeps the last of its instances, and pods would wait for them."""
+    limits = replace(SETTINGS, stuck_ends=StuckEndSettings(per_cycle=2, per_hour=2))
+    used = tuple(StuckEnd(instance=InstanceId(f"x-{n}"), at=ago(60)) for n in range(2))
+    nodes = [make_node(f"n{n}", FLEET) for n in range(20)]
+    joined = [make_instance(node, LIVE, launched_at=ago(2000)) for node in nodes]
+    dead = [instance(LIVE, f"i-{n}", 3600 - n) for n in range(2)]
+    cloud = make_cloud(make_fleet(FLEET, 22), instances=[*joined, *dead])
+    snapshot = make_snapshot(
+        *nodes, *(full(node.name) for node in nodes), make_pod(cpu="3"),
+        cloud=cloud, relists=9, stuck_ends=used if kept else (), **identity(),
+    )  # fmt: skip
+    made = plan(snapshot, limits)
+    raised = [a.to_capacity - 22 for a in made.actions if isinstance(a, SetCapacity)]
+    assert sum(raised) == bought
+    assert len(ends(made)) == (0 if kept else 2)
+
+
 def test_zero_ends_none() -> None:
     """A person who wants to look at such instances first could not say so."""
     limits = replace(SETTINGS, stuck_ends=StuckEndSettings(per_cycle=0, per_hour=20))

@@ -6,8 +6,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# How many processes share the tests; tests/conftest.py says how they are shared out.
-PROCESSES ?= 2
+# How many processes share the tests; tests/conftest.py says how they are shared out. Most tests wait
+# for other processes most of the time: two for each core, at most eight.
+PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
+
+# Tests and the demo start Python hundreds of times, and compiling its modules is most of a start.
+# So the compiled ones are kept, also where the environment says otherwise; all of them in $(VENV).
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .PHONY: help setup lock lint format test-unit test laws month e2e asked worst-tenant bench bench-e2e demo wheel sdist sbom docs clean
 

@@ -1,9 +1,12 @@
 """How a run is shared out over processes, and what it says at its end.
 
-A file stays in one process, so that what its fixtures start is started once; the end-to-end tier
-stays in one process whole, because all of it shares one control plane. A few long files whose
+A file stays in one process, so that what its fixtures start is started once. A few long files whose
 fixtures cost little are shared out test by test. The longest go first: otherwise the run would end
 with one process working and the others idle.
+
+Most tests wait most of the time, so there are more processes than cores. Half of them begin with
+the end-to-end tier, each with a control plane of its own, and the others leave it to them: it waits
+the most, and what the others do meanwhile needs the cores.
 """
 
 import os
@@ -16,7 +19,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 _HERE = Path(__file__).parent
-_WHOLE = ("tests/e2e/",)
+_CONTROL_PLANE = "tests/e2e/"
 _BY_TEST = (
     "tests/life/test_crash_matrix.py",
     "tests/life/test_laws.py",
@@ -42,12 +45,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no types
-    """Gives a process whole files, some tiers whole, and tests of some files one by one."""
+    """Gives a process whole files, and tests of some files one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        whole = next((tier for tier in _WHOLE if nodeid.startswith(tier)), None)
         file = nodeid.partition("::")[0]
-        return whole or (nodeid if file in _BY_TEST else file)
+        return nodeid if file in _BY_TEST else file
+
+    def _assign_work_unit(self, node: Any) -> None:
+        """Half of the processes take files of the end-to-end tier while there are any."""
+        takes_e2e = 2 * self.nodes.index(node) < len(self.nodes)
+        fitting = (s for s in self.workqueue if s.startswith(_CONTROL_PLANE) == takes_e2e)
+        first = next(fitting, None)
+        if first is not None:
+            self.workqueue.move_to_end(first, last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, pod_impacts
 from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
-from reconciler.gitops.root_files import allowed_files, assert_only_ours
+from reconciler.gitops.root_files import allowed_files, assert_only_ours, further_region
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
 from reconciler.gitops.write import rendered_cluster
@@ -334,7 +334,12 @@ def facts_of(options: CiOptions) -> ConfigFacts:
     if file is None:
         return ConfigFacts()
     content = read_config_bytes(file)
-    return config_facts(content, name=str(file), cluster_name=_told_name(options, content))
+    return config_facts(
+        content,
+        name=str(file),
+        cluster_name=_told_name(options, content),
+        region=further_region(options.directory),
+    )
 
 
 def _config_file(options: CiOptions) -> Path | None:

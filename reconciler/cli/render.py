@@ -1,6 +1,7 @@
 """`reconciler render`: the Terraform root module of a sector config."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -11,8 +12,14 @@ from reconciler.cli.config_argument import ConfigArgument, config_of
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.config.loader import DEFAULT_FILE, Purpose, load_config
 from reconciler.gitops.render import render
-from reconciler.gitops.root_module import root_module_of
-from reconciler.gitops.write import WrittenChanges, rendered_cluster, write_rendered
+from reconciler.gitops.root_module import root_modules_of
+from reconciler.gitops.targets import directory_of
+from reconciler.gitops.write import (
+    WrittenChanges,
+    regions_beside,
+    rendered_cluster,
+    write_rendered,
+)
 
 EXAMPLE = "reconciler render --config sectors.yaml --out infrastructure/fleets"
 
@@ -37,24 +44,38 @@ def command(
 ) -> None:
     """Write the Terraform root module and fleets.auto.tfvars.json for a sector config.
 
+    DIR is for the home region; each further region that fleets are in has DIR-<region> beside it.
     Files of an older render go, other files in the folder stay. Prints what changed.
     """
     read = load_config(
         config_of(config, config_file), cluster_name=cluster_name, purpose=Purpose.RENDER
     )
-    root = root_module_of(read, cluster_name=read.cluster or rendered_cluster(out))
-    changes = write_rendered(render(root), out)
+    roots = root_modules_of(
+        read, cluster_name=read.cluster or rendered_cluster(out), also=regions_beside(out)
+    )
+    changes = {
+        region: write_rendered(render(root), Path(directory_of(str(out), region)))
+        for region, root in roots.items()
+    }
+    left_out = dict(roots[None].left_out)
     if (form := wanted(output)) is not Output.TABLE:
-        print_data({**asdict(changes), "left_out": dict(root.left_out)}, form)
+        further = {str(region): asdict(each) for region, each in changes.items() if region}
+        print_data({**asdict(changes[None]), "left_out": left_out, "regions": further}, form)
     else:
-        _print_lines(changes, dict(root.left_out), out)
+        _print_lines(changes, left_out, out)
 
 
-def _print_lines(changes: WrittenChanges, left_out: dict[str, str], out: Path) -> None:
-    """One line per changed file and fleet that was left out, then a sum."""
-    for verb in ("created", "updated", "removed"):
-        for path in getattr(changes, verb):
-            sys.stdout.write(f"{verb:8} {path}\n")
+def _print_lines(
+    changes: Mapping[str | None, WrittenChanges], left_out: dict[str, str], out: Path
+) -> None:
+    """One line per changed file and fleet that was left out, then a sum for each root module."""
+    for region, changed in changes.items():
+        for verb in ("created", "updated", "removed"):
+            for path in getattr(changed, verb):
+                shown = path if region is None else f"{directory_of(out.name, region)}/{path}"
+                sys.stdout.write(f"{verb:8} {shown}\n")
     for fleet, reason in sorted(left_out.items()):
         sys.stdout.write(f"left out fleet {fleet}: {reason}\n")
-    sys.stdout.write(f"{out}: {changes.unchanged} files unchanged\n")
+    for region, changed in changes.items():
+        directory = directory_of(str(out), region)
+        sys.stdout.write(f"{directory}: {changed.unchanged} files unchanged\n")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reconciler.config.catalogue import load_catalogue
-from reconciler.config.faults import SEVERAL_REGIONS, UNKNOWN_TYPE, in_file_order
+from reconciler.config.faults import UNKNOWN_TYPE, in_file_order
 from reconciler.config.loader import ConfigReading, read_config, read_config_bytes
 from reconciler.config.module.rendering import unrenderable, wants_rendering
 from reconciler.config.rules.document import Document
@@ -50,8 +50,8 @@ def _beyond(reading: ConfigReading, *, strict: bool) -> Iterator[Problem]:
 
 
 def _errors_of_rendering(document: Document, config: SectorConfig) -> Iterator[Problem]:
-    """Return the faults for which `render` refuses a config, except those about other Regions."""
-    yield from (p for p in unrenderable(document, config) if p.code != SEVERAL_REGIONS)
+    """Return the faults for which `render` refuses a config."""
+    yield from unrenderable(document, config)
 
 
 def _warnings(document: Document, config: SectorConfig, *, strict: bool) -> Iterator[Problem]:

@@ -27,7 +27,7 @@ MODULE_VALUE: Final = "terraform/value"
 MODULE_MISSING: Final = "terraform/missing"
 MODULE_LIMIT: Final = "terraform/limit"
 ZONE_WITHOUT_SUBNET: Final = "terraform/zone-without-subnet"
-SEVERAL_REGIONS: Final = "terraform/several-regions"
+REGION_NOT_RENDERED: Final = "terraform/region-not-rendered"
 NO_BACKEND: Final = "terraform/no-backend"
 ARN_FOR_NAME: Final = "terraform/arn-for-name"
 UNKNOWN_TYPE: Final = "instance/unknown-type"
@@ -57,10 +57,11 @@ ALL_CODES: Final = (
     MODULE_LIMIT,
 )
 """Faults of every command that reads a config."""
-PURPOSE_CODES: Final = (MODULE_MISSING, ZONE_WITHOUT_SUBNET, SEVERAL_REGIONS)
+PURPOSE_CODES: Final = (MODULE_MISSING, ZONE_WITHOUT_SUBNET)
 """Faults of what renders."""
 WARNING_CODES: Final = (
     NO_BACKEND,
+    REGION_NOT_RENDERED,
     ARN_FOR_NAME,
     UNKNOWN_TYPE,
     ARCHITECTURE,

@@ -1,7 +1,7 @@
 """What holds for each fleet once sector and top level are taken into account."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
@@ -10,10 +10,22 @@ from reconciler.config.sections import GracePeriod, ScaleIn
 from reconciler.config.sizes import BUILT_IN_SIZES, BuiltInSize
 from reconciler.config.terraform import Taint, TerraformVariables
 
-_MERGED: Final = frozenset({"tags", "node_labels"})
+MERGED_VARIABLES: Final = frozenset({"tags", "node_labels"})
 """Module variables whose entries add up over the levels; of others the nearest holds."""
 EBS_SIZE_DEFAULT_GIB: Final = 50
 """The eks_fleet module's default."""
+OF_ONE_REGION: Final = frozenset(
+    {
+        "ami",
+        "ebs_kms_key_id",
+        "network_interfaces",
+        "overrides",
+        "private_subnet_ids",
+        "security_group_id",
+        "security_group_ids",
+    }
+)
+"""Module variables that name things of one Region, which no other Region has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +36,22 @@ class ResolvedFleet:
     sector_name: str
     sector: SectorEntry
     entry: FleetEntry
+    region: str | None = None
+    """The Region that the module variables are resolved for; None: the first of `regions`."""
+
+    def in_region(self, region: str | None) -> "ResolvedFleet":
+        """Return the same fleet with the module variables that hold in a Region."""
+        return replace(self, region=region)
 
     @property
     def name(self) -> str:
         """`<sector>-<size>`, with a zone `<sector>-<size>-<zone>`."""
         return "-".join(filter(None, (self.sector_name, self.entry.size, self.entry.zone)))
+
+    @property
+    def is_rendered(self) -> bool:
+        """Whether Terraform makes it: no Auto Scaling group, and not `managed: false`."""
+        return self.entry.provider != "asg" and self.entry.managed
 
     @property
     def initial_node_count(self) -> int:
@@ -64,6 +87,22 @@ class ResolvedFleet:
         return of_zone or stated
 
     @property
+    def rendered_regions(self) -> tuple[str | None, ...]:
+        """The Regions whose root modules make it; a single None when nothing names a Region.
+
+        Those that the fleet, its zone or its sector names. The Regions of the top level are an
+        order of preference for planning too: of them the home Region, and those for which
+        `terraform.by_region` has variables.
+        """
+        regions = self.regions
+        if not regions:
+            return (None,)
+        if self.entry.regions or self.sector.regions or regions != self.config.regions:
+            return regions
+        by_region = self.config.terraform.by_region
+        return tuple(r for n, r in enumerate(regions) if n == 0 or r in by_region)
+
+    @property
     def over_subscription(self) -> float:
         """Share added to requests that size new capacity."""
         stated = self.sector.over_subscription
@@ -91,17 +130,30 @@ class ResolvedFleet:
     def terraform(self) -> Mapping[str, Any]:
         """The module variables that the three levels state, as typed values."""
         merged: dict[str, Any] = {}
-        for level in self._terraform_levels():
+        for level, everywhere in self._terraform_levels():
             for key, value in level.given().items():
-                if key in TerraformVariables.model_fields and value is not None:
-                    add = key in _MERGED
+                if key not in TerraformVariables.model_fields or value is None:
+                    continue
+                if everywhere or not _is_of_one_region(key, value):
+                    add = key in MERGED_VARIABLES
                     merged[key] = {**merged.get(key, {}), **value} if add else value
         return merged
 
-    def _terraform_levels(self) -> tuple[TerraformVariables, ...]:
-        """From the farthest to the nearest."""
-        levels = (self.config.terraform, self.sector.terraform, self.entry.terraform)
-        return tuple(level for level in levels if level is not None)
+    def _terraform_levels(self) -> Iterator[tuple[TerraformVariables, bool]]:
+        """From the farthest to the nearest, with whether its images and subnets are of the Region.
+
+        Those of the top level are of the home Region. Those of a sector or fleet are too, unless
+        the fleet is in one Region alone.
+        """
+        top, regions = self.config.terraform, self.regions
+        region = self.region or (regions[0] if regions else None)
+        at_home = region is None or region == home_region_of(self.config)
+        yield top, at_home
+        if region in top.by_region:
+            yield top.by_region[region], True
+        for level in (self.sector.terraform, self.entry.terraform):
+            if level is not None:
+                yield level, at_home or len(regions) == 1
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -137,7 +189,10 @@ class ResolvedFleet:
         """The zones it may launch in, as far as the config says."""
         if self.entry.zone is not None:
             return (self.entry.zone,)
-        return tuple(sorted(self.terraform.get("private_subnet_ids", ())))
+        found: set[str] = set()
+        for region in self.rendered_regions:
+            found.update(self.in_region(region).terraform.get("private_subnet_ids", ()))
+        return tuple(sorted(found))
 
     @property
     def ebs_size_gib(self) -> int:
@@ -164,4 +219,22 @@ def home_region_of(config: SectorConfig) -> str | None:
     """
     if config.regions:
         return config.regions[0]
-    return next((fleet.regions[0] for fleet in resolve_fleets(config) if fleet.regions), None)
+    named = (fleet.regions for fleet in resolve_fleets(config))
+    return next((regions[0] for regions in named if regions), None)
+
+
+def further_regions_of(config: SectorConfig) -> tuple[str, ...]:
+    """The Regions beside the home Region that fleets are rendered for, sorted."""
+    home = home_region_of(config)
+    found = {
+        region
+        for fleet in resolve_fleets(config)
+        if fleet.is_rendered
+        for region in fleet.rendered_regions
+    }
+    return tuple(sorted(region for region in found if region not in (None, home)))
+
+
+def _is_of_one_region(key: str, value: Any) -> bool:
+    """Whether a module variable names something of one Region; an SSM parameter is in each."""
+    return key in OF_ONE_REGION and not str(value).startswith("resolve:")

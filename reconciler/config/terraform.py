@@ -8,7 +8,7 @@ import ipaddress
 import re
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from reconciler.config import scalars
 from reconciler.config.base import Section
@@ -288,5 +288,8 @@ class Backend(Section):
 class Terraform(TerraformVariables):
     """What the second loop renders: module variables for all fleets, and the backend."""
 
+    by_region: dict[Region, TerraformVariables] = Field(default_factory=dict)
+    """Variables of fleets in a region, instead of those above: images, subnets, security groups.
+    Each region that fleets are in beside the home region needs them; it is a root of its own."""
     backend: Backend | None = None
     """S3 backend of the rendered root; none: the root declares no backend."""

@@ -29,10 +29,10 @@ class ConfigFacts:
 
     cluster: str = ""
     region: str = ""
-    """Home Region; empty: that of the AWS environment."""
+    """Of the root module; empty: that of the AWS environment."""
     fleets: Mapping[str, FleetLimits] = field(default_factory=dict)
     made_here: tuple[str, ...] = ()
-    """Fleets that the root module of the home Region makes."""
+    """Fleets that the root module makes."""
     allow_destroy: frozenset[str] = frozenset()
     prices_as_of: str = ""
     """Date of the catalogue's prices."""
@@ -41,9 +41,19 @@ class ConfigFacts:
 
 
 def config_facts(
-    content: bytes, *, name: str = "sectors.yaml", cluster_name: str | None = None
+    content: bytes,
+    *,
+    name: str = "sectors.yaml",
+    cluster_name: str | None = None,
+    region: str | None = None,
 ) -> ConfigFacts:
-    """Read the facts from a config's bytes.
+    """Read the facts for one root module from a config's bytes.
+
+    Args:
+        content: The YAML.
+        name: What messages call it.
+        cluster_name: For a config that names no cluster.
+        region: Of the root module when it is that of a further Region; None: the home Region.
 
     Raises:
         ConfigError: The config has faults.
@@ -52,13 +62,14 @@ def config_facts(
     catalogue = load_catalogue()
     config = parse_config(content, name=name, cluster_name=cluster_name, purpose=Purpose.RENDER)
     settings = planner_settings(config, catalogue)
-    root = root_module_of(config, cluster_name=cluster_name)
+    root = root_module_of(config, cluster_name=cluster_name, region=region)
     return ConfigFacts(
         cluster=settings.cluster,
-        region=config.regions[0] if config.regions else "",
+        region=region or (config.regions[0] if config.regions else ""),
         fleets={
             fleet.name: FleetLimits(
-                min_capacity=fleet.min_capacity,
+                # It is kept in the home Region alone.
+                min_capacity=0 if region and region != settings.home_region else fleet.min_capacity,
                 max_capacity=fleet.max_capacity,
                 usd_per_hour=fleet.usd_per_hour,
             )

@@ -4,13 +4,14 @@ Volumes, network and state are seen by `ci drift` alone, which asks Terraform. C
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.config.resolve import further_regions_of, resolve_fleets
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sizes import BUILT_IN_SIZES
-from reconciler.gitops.root_module import RootModule, root_module_of
+from reconciler.gitops.root_module import RootModule, root_modules_of
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState
@@ -40,42 +41,53 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
 
     Args:
         config: The sector config in force; it names the cluster.
-        home: The Region whose fleets are rendered.
+        home: The home Region, also where the config names none.
         cloud: What EC2 answered; of regions that did not answer nothing is said.
     """
     if not config.sectors or not config.cluster:
         return ()
-    root = root_module_of(config)
     live = [f for f in cloud.fleets if f.provider == "ec2-fleet" and f.state in LIVE_STATES]
-    named = {*root.fleets, *root.left_out}
+    named = {fleet.name for fleet in resolve_fleets(config)}
     found = [
         _drift(fleet, "fleet-extra", "not in the config; allow_destroy lets it be drained")
         for fleet in live
         if fleet.name not in named
     ]
-    if home in cloud.regions:
-        at_home: dict[str, list[Fleet]] = defaultdict(list)
-        for fleet in live:
-            if fleet.region == home:
-                at_home[fleet.name].append(fleet)
-        images = _images_of_new_nodes(live, cloud)
-        for name, variables in root.fleets.items():
-            theirs = at_home[name]
-            if not theirs:
-                detail = "in the config, not in EC2"
-                found.append(
-                    LiveDrift(fleet=name, region=home, kind="fleet-missing", detail=detail)
-                )
-            if len(theirs) > 1 and name not in config.allow_destroy:
-                found.append(_several(theirs))
-            for fleet in theirs[:1]:
-                found += _differences(root, fleet, variables, images.get(fleet.id, set()))
+    images = _images_of_new_nodes(live, cloud)
+    for further, root in root_modules_of(config).items():
+        region = home if further is None else Region(further)
+        if region in cloud.regions:
+            here = [fleet for fleet in live if fleet.region == region]
+            found += _drift_of_root(root, region, here, images, config.allow_destroy)
     return tuple(sorted(found))
 
 
+def _drift_of_root(
+    root: RootModule,
+    region: Region,
+    live: Iterable[Fleet],
+    images: Mapping[FleetId, set[str]],
+    allow_destroy: Collection[str],
+) -> Iterator[LiveDrift]:
+    """What differs between one root module and the fleets of its Region."""
+    by_name: dict[str, list[Fleet]] = defaultdict(list)
+    for fleet in live:
+        by_name[fleet.name].append(fleet)
+    for name, variables in root.fleets.items():
+        theirs = by_name[name]
+        if not theirs:
+            detail = "in the config, not in EC2"
+            yield LiveDrift(fleet=name, region=region, kind="fleet-missing", detail=detail)
+        if len(theirs) > 1 and name not in allow_destroy:
+            yield _several(theirs)
+        for fleet in theirs[:1]:
+            yield from _differences(root, fleet, variables, images.get(fleet.id, set()))
+
+
 def is_live(config: SectorConfig, home: Region, cloud: CloudState) -> bool | None:
-    """Whether EC2 has the fleets of a config; None: its home Region did not answer."""
-    return not live_drift(config, home, cloud) if home in cloud.regions else None
+    """Whether EC2 has the fleets of a config; None: one of their Regions did not answer."""
+    wanted = {home, *map(Region, further_regions_of(config))}
+    return not live_drift(config, home, cloud) if wanted <= cloud.regions else None
 
 
 def _several(fleets: list[Fleet]) -> LiveDrift:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, Literal
 
-from reconciler.gitops.status import ClusterProgress, ClusterStatus, Stage
+from reconciler.gitops.status import STAGES, ClusterProgress, ClusterStatus, Stage
 from reconciler.ports.forge import StatusState
 
 PipelineStage = Literal["plan", "apply"]
@@ -84,9 +84,15 @@ def _through_the_pipeline(
 ) -> tuple[Stage, str]:
     if checks is None:
         return "rendered", "plan and apply are not seen without a forge's token"
-    output = status.target.output_dir
-    applied = checks.get(stage_context("apply", output))
+    reached = [(_of_root(directory, checks), directory) for directory in status.roots]
+    (stage, detail), directory = min(reached, key=lambda each: STAGES.index(each[0][0]))
+    return stage, f"{directory}: {detail}" if detail and len(reached) > 1 else detail
+
+
+def _of_root(directory: str, checks: Mapping[str, StatusState]) -> tuple[Stage, str]:
+    """How far the pipeline has come with one root module, and what it waits for."""
+    applied = checks.get(stage_context("apply", directory))
     if applied is not None:
         return _AFTER_APPLY.get(applied, ("planned", "the apply failed: see the pipeline"))
-    planned = checks.get(stage_context("plan", output), "pending")
+    planned = checks.get(stage_context("plan", directory), "pending")
     return _AFTER_PLAN.get(planned, ("rendered", "the plan failed or was refused: see its job"))

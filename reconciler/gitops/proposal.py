@@ -7,9 +7,10 @@ from pathlib import PurePosixPath
 import orjson
 
 from reconciler.config.loader import Purpose, parse_config
-from reconciler.gitops.render import MANIFEST, render
-from reconciler.gitops.root_module import RootModule, root_module_of
-from reconciler.gitops.targets import RenderTarget
+from reconciler.gitops.render import render
+from reconciler.gitops.root_module import RootModule, root_modules_of
+from reconciler.gitops.status import ClusterStatus
+from reconciler.gitops.targets import MANIFEST, RenderTarget, directory_of, rendered_regions
 from reconciler.ports.repository import FileChange
 
 
@@ -20,6 +21,8 @@ class Proposal:
     cluster: str
     changes: tuple[FileChange, ...]
     """Every rendered file, and the removal of those of an older render."""
+    directories: tuple[str, ...]
+    """Its root modules, that of the home Region first."""
     left_out: Mapping[str, str]
     """Fleets that Terraform does not make here, with the reason."""
     claims: frozenset[str] = frozenset()
@@ -30,53 +33,79 @@ def propose(
     target: RenderTarget,
     config: bytes,
     *,
-    old_manifest: bytes | None,
+    old_manifests: Mapping[str | None, bytes],
     cluster_name: str | None = None,
 ) -> Proposal:
     """Validate and render one config.
 
+    A Region that no fleet is in any more keeps its root module, without fleets, so that the
+    pipeline plans their removal; it goes when its directory is removed by hand.
+
     Args:
         target: Where the config lies and where its files belong.
         config: The YAML.
-        old_manifest: The manifest that the output directory holds now; None: it has none.
+        old_manifests: The manifests that its directories hold now, by Region; None is home.
         cluster_name: Name of the cluster; it wins over the config's.
 
     Raises:
         ConfigError: The config has faults; nothing may be rendered from it.
         UsageError: No cluster is named.
     """
-    root = root_module_of(
-        parse_config(
-            config,
-            name=target.config_path,
-            cluster_name=cluster_name,
-            purpose=Purpose.RENDER,
-        ),
-        cluster_name=cluster_name,
+    parsed = parse_config(
+        config, name=target.config_path, cluster_name=cluster_name, purpose=Purpose.RENDER
     )
+    also = [region for region in old_manifests if region is not None]
+    roots = root_modules_of(parsed, cluster_name=cluster_name, also=also)
+    home = roots[None]
+    return Proposal(
+        cluster=home.cluster_name,
+        changes=tuple(
+            change
+            for region, root in roots.items()
+            for change in _changes(
+                directory_of(target.output_dir, region), root, old_manifests.get(region)
+            )
+        ),
+        directories=tuple(directory_of(target.output_dir, region) for region in roots),
+        left_out=dict(home.left_out),
+        claims=frozenset(
+            claim
+            for region, root in roots.items()
+            for claim in _claims(root, directory_of(target.output_dir, region))
+        ),
+    )
+
+
+def _changes(directory: str, root: RootModule, old_manifest: bytes | None) -> Iterator[FileChange]:
+    """Every file of one root module, and those of an older render that go."""
     rendered = {file.path: file.content for file in render(root)}
     gone = sorted(_listed(old_manifest) - set(rendered))
-    return Proposal(
-        cluster=root.cluster_name,
-        changes=tuple(
-            FileChange(path=f"{target.output_dir}/{path}", content=rendered.get(path))
-            for path in [*sorted(rendered), *gone]
-        ),
-        left_out=dict(root.left_out),
-        claims=frozenset(_claims(root)),
-    )
+    for path in [*sorted(rendered), *gone]:
+        yield FileChange(path=f"{directory}/{path}", content=rendered.get(path))
 
 
-def _claims(root: RootModule) -> Iterator[str]:
-    """A state, and the fleets of a cluster: in a copied folder they may not have been changed.
+def _claims(root: RootModule, directory: str) -> Iterator[str]:
+    """A directory, a state, and the fleets of a cluster: a copied folder may not be changed yet.
 
     Clusters of one name are told apart by their subnets: they may be of several accounts.
     """
+    yield f"the directory {directory}"
     if root.backend is not None:
         yield f"the state {root.backend.key} in bucket {root.backend.bucket}"
     for name, variables in root.fleets.items():
         for subnet in variables.get("private_subnet_ids", {}).values():
             yield f"fleet {name} of cluster {root.cluster_name} in {subnet}"
+
+
+def unchanged(target: RenderTarget, proposal: Proposal) -> ClusterStatus:
+    """Return the status of a config whose directories hold what it renders to."""
+    return ClusterStatus(
+        target=target,
+        state="unchanged",
+        cluster=proposal.cluster,
+        directories=proposal.directories,
+        left_out=proposal.left_out,
+    )
 
 
 def described_elsewhere(
@@ -96,15 +125,22 @@ def described_elsewhere(
     return ""
 
 
-def manifest_path(target: RenderTarget) -> str:
-    """Where the output directory lists what was rendered into it."""
-    return f"{target.output_dir}/{MANIFEST}"
+def manifest_paths(target: RenderTarget, files: Collection[str]) -> dict[str | None, str]:
+    """Where the directories list what was rendered into them, by Region; None is home.
+
+    Args:
+        target: Where the files belong.
+        files: Paths that the repository holds.
+    """
+    regions = (None, *rendered_regions(target.output_dir, files))
+    paths = {r: f"{directory_of(target.output_dir, r)}/{MANIFEST}" for r in regions}
+    return {region: path for region, path in paths.items() if path in files}
 
 
 def not_of_a_render(
     target: RenderTarget,
     proposal: Proposal,
-    old_manifest: bytes | None,
+    old_manifests: Mapping[str | None, bytes],
     files: Collection[str],
 ) -> tuple[FileChange, ...]:
     """The changes of files that are there already and that no older render wrote.
@@ -112,11 +148,13 @@ def not_of_a_render(
     Args:
         target: Where the files belong.
         proposal: What is rendered there now.
-        old_manifest: See `propose`.
+        old_manifests: See `propose`.
         files: Paths that the repository holds.
     """
-    listed = {f"{target.output_dir}/{path}" for path in _listed(old_manifest)}
-    ours = listed | {manifest_path(target)}
+    ours: set[str] = set()
+    for region, old in old_manifests.items():
+        directory = directory_of(target.output_dir, region)
+        ours |= {f"{directory}/{path}" for path in (*_listed(old), MANIFEST)}
     return tuple(c for c in proposal.changes if c.path in files and c.path not in ours)
 
 

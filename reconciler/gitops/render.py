@@ -13,9 +13,8 @@ from jinja2 import Environment, StrictUndefined
 from reconciler.gitops.assets import MODULES, module_sources, read_template
 from reconciler.gitops.hcl import to_hcl
 from reconciler.gitops.root_module import RootModule, S3Backend
+from reconciler.gitops.targets import MANIFEST
 
-MANIFEST = ".rendered.json"
-"""Names every file of a render, so that the next one knows what is its to remove."""
 TFVARS = "fleets.auto.tfvars.json"
 _TEMPLATES = ("main.tf", "outputs.tf", "versions.tf")
 _VARIABLES_HEADER = (

@@ -16,8 +16,9 @@ from typing import Any
 
 from reconciler.gitops.guard import Finding
 from reconciler.gitops.plan_directory import LOCK, file_sha256
-from reconciler.gitops.render import MANIFEST, TFVARS, code
+from reconciler.gitops.render import TFVARS, code
 from reconciler.gitops.root_module import S3Backend
+from reconciler.gitops.targets import MANIFEST
 from reconciler.model.errors import InputError, Refused, UsageError
 
 IMPORTS = "imports.tf"
@@ -110,7 +111,7 @@ class _Ours:
 
     def __init__(self, module: Path, allowed: Mapping[str, str]) -> None:
         self._allowed = allowed
-        self._code = code(_region_of(module), _backend_of(module))
+        self._code = code(rendered_region(module), _backend_of(module))
 
     def against(self, path: str, entry: DirEntry[str]) -> Iterator[Finding]:
         """What speaks against one entry that is no directory."""
@@ -170,7 +171,14 @@ def _entries(module: Path, without: Path | None) -> Iterator[tuple[str, DirEntry
                     pending.append((f"{path}/", Path(entry.path), depth + 1))
 
 
-def _region_of(module: Path) -> str | None:
+def further_region(module: Path) -> str | None:
+    """Return the Region of a root module in a directory `DIR-<region>`; None for any other."""
+    region = rendered_region(module)
+    return region if region and module.resolve().name.endswith(f"-{region}") else None
+
+
+def rendered_region(module: Path) -> str | None:
+    """Return the Region that a root module names for its provider; None when it names none."""
     found = _REGION.search(_text(module / "main.tf"))
     return None if found is None else _literal(found[1])
 

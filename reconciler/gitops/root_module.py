@@ -1,18 +1,22 @@
 """What a rendered root module says, as a value; and how it follows from a sector config."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import PurePosixPath
 from typing import Any
 
 from reconciler.config.base import Section
-from reconciler.config.resolve import home_region_of
-from reconciler.config.schema import FleetEntry, SectorConfig, SectorEntry
-from reconciler.config.terraform import Backend, Taint, TerraformVariables
+from reconciler.config.fleets import FleetEntry
+from reconciler.config.resolve import (
+    ResolvedFleet,
+    further_regions_of,
+    home_region_of,
+    resolve_fleets,
+)
+from reconciler.config.schema import SectorConfig
+from reconciler.config.terraform import Backend, Taint
 from reconciler.model.errors import UsageError
-
-MERGED_VARIABLES = ("tags", "node_labels")
-"""Variables whose entries of top level, sector and fleet add up; of others the nearest holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +50,15 @@ class RootModule:
     """Fleets of the config that are not rendered, with the reason."""
 
 
-def root_module_of(config: SectorConfig, *, cluster_name: str | None = None) -> RootModule:
-    """The root module of a sector config's home Region.
+def root_module_of(
+    config: SectorConfig, *, cluster_name: str | None = None, region: str | None = None
+) -> RootModule:
+    """The root module of one Region of a sector config.
 
     Args:
         config: A valid config; rules of `reconciler validate` are not checked again.
         cluster_name: Name for a config that has none, and instead of the one it has.
+        region: A further Region; None: the home Region. One that no fleet is in has no fleets.
 
     Raises:
         UsageError: Neither the config nor the caller names the cluster.
@@ -59,75 +66,82 @@ def root_module_of(config: SectorConfig, *, cluster_name: str | None = None) -> 
     name = cluster_name or config.cluster
     if not name:
         raise UsageError("cluster", "the config names no cluster", "give --cluster-name")
-    fleets: dict[str, dict[str, Any]] = {}
-    left_out: dict[str, str] = {}
-    for sector_name, sector in config.sectors.items():
-        for fleet in sector.fleets:
-            fleet_name = "-".join(filter(None, (sector_name, fleet.size, fleet.zone)))
-            reason = _why_left_out(config, sector, fleet)
-            if reason:
-                left_out[fleet_name] = reason
-            else:
-                fleets[fleet_name] = _variables(config, sector_name, sector, fleet)
+    home = home_region_of(config)
+    at_home = region is None or region == home
+    here = home if at_home else region
+    every = resolve_fleets(config)
     return RootModule(
         cluster_name=name,
-        fleets=fleets,
-        region=home_region_of(config),
-        backend=_backend(config.terraform.backend),
-        left_out=left_out,
+        fleets={
+            fleet.name: _variables(fleet.in_region(here), at_home=at_home)
+            for fleet in every
+            if fleet.is_rendered
+            and (here in fleet.rendered_regions or (at_home and None in fleet.rendered_regions))
+        },
+        region=here,
+        backend=_backend(config.terraform.backend, None if at_home else region),
+        left_out={f.name: _why_left_out(f) for f in every if at_home and not f.is_rendered},
     )
 
 
-def _why_left_out(config: SectorConfig, sector: SectorEntry, fleet: FleetEntry) -> str | None:
-    """Return why a fleet is not in the root module of the home Region; None when it is."""
-    if fleet.provider == "asg":
+def root_modules_of(
+    config: SectorConfig, *, cluster_name: str | None = None, also: Iterable[str] = ()
+) -> Mapping[str | None, RootModule]:
+    """The root modules of a sector config by Region; None is the home Region and comes first.
+
+    Args:
+        config: See `root_module_of`.
+        cluster_name: See `root_module_of`.
+        also: Regions that had a root before: without fleets theirs says that those are to go.
+
+    Raises:
+        UsageError: Neither the config nor the caller names the cluster.
+    """
+    home = home_region_of(config)
+    further = sorted({*further_regions_of(config), *also} - {home})
+    return {
+        region: root_module_of(config, cluster_name=cluster_name, region=region)
+        for region in (None, *further)
+    }
+
+
+def _why_left_out(fleet: ResolvedFleet) -> str:
+    """Return why Terraform does not make a fleet here."""
+    if fleet.entry.provider == "asg":
         return "an Auto Scaling group is not made here"
-    if not fleet.managed:
-        return "managed: false leaves it to whoever made it"
-    regions = fleet.regions or sector.regions
-    if regions and config.regions and config.regions[0] not in regions:
-        return f"not in the home Region {config.regions[0]}"
-    return None
+    return "managed: false leaves it to whoever made it"
 
 
-def _variables(
-    config: SectorConfig, sector_name: str, sector: SectorEntry, fleet: FleetEntry
-) -> dict[str, Any]:
-    """The variables of one fleet; what is not stated is left to the module's defaults."""
-    variables = _merged(config.terraform, sector.terraform, fleet.terraform)
-    taints = variables.pop("node_taints", ())
-    if not fleet.spot:
+def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
+    """The variables of one fleet; what is not stated is left to the module's defaults.
+
+    `min_capacity` is kept in the home Region alone, so that in others the first target is 0.
+    """
+    sector, entry, stated = fleet.sector, fleet.entry, dict(fleet.terraform)
+    taints = stated.pop("node_taints", ())
+    if not entry.spot:
         # Limits for all fleets are meant for those on spot; the module refuses them for others.
         for key in ("max_price", "max_prices"):
-            if not (fleet.terraform and getattr(fleet.terraform, key)):
-                variables.pop(key, None)
+            if not (entry.terraform and getattr(entry.terraform, key)):
+                stated.pop(key, None)
+    variables = {key: _as_json(value) for key, value in stated.items()}
     own = {
-        "instance_types": _instance_types(config, fleet),
-        "node_labels": {**variables.get("node_labels", {}), **sector.labels, **fleet.labels},
-        "node_taints": _taints((*taints, *sector.taints, *fleet.taints)),
-        "zone": fleet.zone,
+        "instance_types": _instance_types(fleet.config, entry),
+        "node_labels": {**variables.get("node_labels", {}), **sector.labels, **entry.labels},
+        "node_taints": _taints((*taints, *sector.taints, *entry.taints)),
+        "zone": entry.zone,
     }
-    first_target = fleet.initial_node_count
     return {
         **variables,
         **{key: value for key, value in own.items() if value},
-        "sector_label": sector_name,
-        "node_pool_size": fleet.size,
+        "sector_label": fleet.sector_name,
+        "node_pool_size": entry.size,
         "node_pool_kind": sector.kind,
-        "spot": fleet.spot,
-        "initial_node_count": fleet.min_capacity if first_target is None else first_target,
+        "spot": entry.spot,
+        "initial_node_count": (
+            fleet.initial_node_count if at_home else entry.initial_node_count or 0
+        ),
     }
-
-
-def _merged(*levels: TerraformVariables | None) -> dict[str, Any]:
-    """Module variables stated at the levels, the nearest (last) first in force."""
-    merged: dict[str, Any] = {}
-    for level in filter(None, levels):
-        for key, value in level.given().items():
-            if key == "backend" or value is None:
-                continue
-            merged[key] = {**merged.get(key, {}), **value} if key in MERGED_VARIABLES else value
-    return {key: v if key == "node_taints" else _as_json(v) for key, v in merged.items()}
 
 
 def _as_json(value: Any) -> Any:
@@ -159,16 +173,22 @@ def _taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
     ]
 
 
-def _backend(backend: Backend | None) -> S3Backend | None:
-    """The backend that the config asks for."""
+def _backend(backend: Backend | None, region: str | None) -> S3Backend | None:
+    """The backend that the config asks for; a further Region's state has a key of its own."""
     if backend is None:
         return None
     return S3Backend(
         bucket=backend.bucket,
-        key=backend.key,
+        key=backend.key if region is None else _key_in(region, backend.key),
         region=backend.region,
         use_lockfile=backend.use_lockfile,
         encrypt=backend.encrypt,
         kms_key_id=backend.kms_key_id or None,
         endpoint=backend.endpoint or None,
     )
+
+
+def _key_in(region: str, key: str) -> str:
+    """The key of a further Region's state: `fleets.tfstate` becomes `fleets-us-east-1.tfstate`."""
+    path = PurePosixPath(key)
+    return str(path.with_name(f"{path.stem}-{region}{path.suffix}"))

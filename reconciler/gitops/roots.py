@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from reconciler.config.document import read_document
@@ -10,7 +11,9 @@ from reconciler.gitops.targets import (
     DEFAULT_OUTPUT,
     ONE_EACH,
     RenderTarget,
+    directory_of,
     find_targets,
+    rendered_regions,
     shared_outputs,
 )
 from reconciler.model.errors import ConfigError, UsageError
@@ -26,7 +29,9 @@ def changed_roots(
     output: str = DEFAULT_OUTPUT,
     changed: Collection[str] | None = None,
 ) -> tuple[RenderTarget, ...]:
-    """The targets whose config or rendered directory changed, sorted.
+    """The root modules whose config or directory changed, sorted.
+
+    The root modules of further Regions are those that were rendered: a target each.
 
     Args:
         files: Paths of all files of the checkout.
@@ -41,14 +46,21 @@ def changed_roots(
     shared = shared_outputs(targets)
     if shared:
         raise UsageError("--config", next(iter(shared.values())), ONE_EACH)
+    every = sorted(root for target in targets for root in _roots_of(target, files))
     if changed is None:
-        return targets
+        return tuple(every)
     return tuple(
         target
-        for target in targets
+        for target in every
         if target.config_path in changed
         or any(path.startswith(f"{target.output_dir}/") for path in changed)
     )
+
+
+def _roots_of(target: RenderTarget, files: Sequence[str]) -> Iterator[RenderTarget]:
+    """The root modules of a config: that of the home Region, and of further ones."""
+    for region in (None, *rendered_regions(target.output_dir, files)):
+        yield replace(target, output_dir=directory_of(target.output_dir, region))
 
 
 def gone_configs(

@@ -24,6 +24,8 @@ class ClusterStatus:
     state: ClusterState
     cluster: str = ""
     """Empty when the config could not be read."""
+    directories: tuple[str, ...] = ()
+    """Its root modules, that of the home Region first; none when the config could not be read."""
     commit: CommitId | None = None
     """The commit that was pushed for it."""
     branch: str = ""
@@ -33,6 +35,11 @@ class ClusterStatus:
     detail: str = ""
     problems: tuple[Problem, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Its root modules; the one of the home Region when the config could not be read."""
+        return self.directories or (self.target.output_dir,)
 
     @property
     def healthy(self) -> bool:
@@ -101,6 +108,7 @@ def _status_json(status: ClusterStatus) -> dict[str, Any]:
         "cluster": status.cluster or None,
         "config": status.target.config_path,
         "output": status.target.output_dir,
+        "directories": list(status.directories),
         "state": status.state,
         "commit": status.commit,
         "branch": status.branch or None,

@@ -1,13 +1,16 @@
 """Which configs of a repository are rendered, and to where: pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from reconciler.config.scalars import REGION_PATTERN
 from reconciler.model.errors import UsageError
 
 DEFAULT_OUTPUT = "terraform"
+MANIFEST = ".rendered.json"
+"""Names every file of a render, so that the next one knows what is its to remove."""
 ONE_EACH = "one directory per cluster"
 """What to do when configs share an output."""
 
@@ -67,6 +70,27 @@ def shared_outputs(targets: Sequence[RenderTarget]) -> dict[RenderTarget, str]:
     }
 
 
+def directory_of(output_dir: str, region: str | None) -> str:
+    """Return where the root module of a Region is; None is the home Region."""
+    return output_dir if region is None else f"{output_dir}-{region}"
+
+
+def rendered_regions(output_dir: str, files: Collection[str]) -> tuple[str, ...]:
+    """The further Regions that have a root module beside the one of the home Region, sorted.
+
+    Args:
+        output_dir: The directory of the home Region's root module.
+        files: Paths of all files of the repository.
+    """
+    begin, end = f"{output_dir}-", f"/{MANIFEST}"
+    beside = (
+        file[len(begin) : -len(end)]
+        for file in files
+        if file.startswith(begin) and file.endswith(end)
+    )
+    return tuple(sorted(each for each in beside if re.fullmatch(REGION_PATTERN, each)))
+
+
 def _target(config_path: str, output: str) -> RenderTarget:
     directory = PurePosixPath(config_path).parent
     joined = _inside(str(directory / output))
@@ -98,7 +122,8 @@ def own_files(target: RenderTarget, files: Mapping[str, str]) -> frozenset[tuple
         target: The cluster's config and directory.
         files: Blobs of everything in the repository, by path.
     """
-    inside = f"{target.output_dir}/"
+    regions = (None, *rendered_regions(target.output_dir, files))
+    inside = tuple(f"{directory_of(target.output_dir, region)}/" for region in regions)
     return frozenset(
         (path, blob)
         for path, blob in files.items()

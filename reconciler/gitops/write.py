@@ -1,12 +1,14 @@
 """Brings a folder to a rendered root module, touching only files that a render wrote."""
 
+import glob
 import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from reconciler.gitops.render import MANIFEST, TFVARS, RenderedFile, manifest
+from reconciler.gitops.render import TFVARS, RenderedFile, manifest
+from reconciler.gitops.targets import MANIFEST, rendered_regions
 from reconciler.model.errors import ReconcilerError, UsageError
 
 
@@ -46,6 +48,17 @@ def rendered_cluster(directory: Path) -> str | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return name if isinstance(name, str) else None
+
+
+def regions_beside(directory: Path) -> tuple[str, ...]:
+    """Return the further Regions that were rendered beside the folder of the home Region."""
+    beside = directory.resolve()
+    rendered = [
+        f"{folder.name}/{MANIFEST}"
+        for folder in beside.parent.glob(f"{glob.escape(beside.name)}-*")
+        if (folder / MANIFEST).is_file()
+    ]
+    return rendered_regions(beside.name, rendered)
 
 
 def _write(contents: dict[str, bytes], directory: Path) -> WrittenChanges:

@@ -10,9 +10,10 @@ from reconciler.gitops.commit_message import RenderSource, commit_message, why_n
 from reconciler.gitops.proposal import (
     Proposal,
     described_elsewhere,
-    manifest_path,
+    manifest_paths,
     not_of_a_render,
     propose,
+    unchanged,
 )
 from reconciler.gitops.roots import cluster_in
 from reconciler.gitops.status import ClusterState, ClusterStatus, GitopsReport
@@ -305,9 +306,7 @@ class GitopsLoop:
     ) -> _Drafted:
         """Make the commit of one cluster, if anything differs; see `_draft`."""
         target = prepared.target
-        status = ClusterStatus(
-            target=target, state="unchanged", cluster=proposal.cluster, left_out=proposal.left_out
-        )
+        status = unchanged(target, proposal)
         if self._repository.holds(tip.id, proposal.changes):
             self._unchanged[target] = replace(prepared, ended=status, proposal=None)
             return _Drafted(status=status, commit=commit)
@@ -316,11 +315,11 @@ class GitopsLoop:
             return _Drafted(status=replace(status, state="invalid", detail=others), commit=commit)
         source = self._source(tip, prepared)
         rendered = any(path != target.config_path for path, _ in prepared.seen)
-        last = rendered and self._repository.last_change(tip.id, [target.output_dir], deep=True)
+        last = rendered and self._repository.last_change(tip.id, proposal.directories, deep=True)
         reason = why_not_again(source, last or None)
         if reason:
             return _Drafted(status=replace(status, state="held", detail=reason), commit=commit)
-        branch = self._branch(tip, source)
+        branch = self._branch(tip, source, proposal)
         made = self._repository.commit(
             heads.get(branch, tip.id), proposal.changes, commit_message(source)
         )
@@ -341,7 +340,7 @@ class GitopsLoop:
             version=self._settings.version,
         )
 
-    def _branch(self, tip: Commit, source: RenderSource) -> str:
+    def _branch(self, tip: Commit, source: RenderSource, proposal: Proposal) -> str:
         """Where a render goes: a review is of one config commit, and waits for no other.
 
         What differs after its review (a newer program, an edit by hand) is named by the commit
@@ -349,21 +348,23 @@ class GitopsLoop:
         """
         if self._settings.mode == "push":
             return self._settings.branch
-        target = source.target
-        newest = self._repository.last_change(tip.id, [target.config_path, target.output_dir])
+        paths = [source.target.config_path, *proposal.directories]
+        newest = self._repository.last_change(tip.id, paths)
         return f"reconciler/{newest.short if newest else source.blob[:12]}"
 
     def _propose(self, tip: Commit, target: RenderTarget, files: dict[str, str]) -> Proposal:
         """Render one config; the name given to the loop makes no two clusters one."""
-        manifest = manifest_path(target)
         config = self._repository.read(tip.id, target.config_path)
         named = [str(PurePosixPath(path)) for path in self._settings.configs]
         needed = named == [target.config_path] or not cluster_in(config)
-        older = self._repository.read(tip.id, manifest) if manifest in files else None
+        older = {
+            region: self._repository.read(tip.id, path)
+            for region, path in manifest_paths(target, files).items()
+        }
         proposal = propose(
             target,
             config,
-            old_manifest=older,
+            old_manifests=older,
             cluster_name=self._settings.cluster_name if needed else None,
         )
         for change in not_of_a_render(target, proposal, older, files):

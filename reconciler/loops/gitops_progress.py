@@ -1,6 +1,6 @@
 """Follows the configs of the second loop through the pipeline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,21 +65,22 @@ class GitopsProgress:
             return None
         if status.state != "unchanged":
             return {}  # just pushed, or not rendered at all
-        config, output = status.target.config_path, status.target.output_dir
+        config, roots = status.target.config_path, status.roots
         if config not in self._commits:
-            self._commits[config] = self._since_render(report.tip.id, output)
+            self._commits[config] = self._since_render(report.tip.id, roots)
         commits = self._commits[config]
         render = commits[-1]
         heard = self._heard.get(config)
         if heard is None or heard.render != render:
             heard = self._heard[config] = _Heard(render=render)
-        applied = stage_context("apply", output)
+        applied = [stage_context("apply", root) for root in roots]
+        planned = [stage_context("plan", root) for root in roots]
         heard.looks += 1
-        if heard.found.get(applied) == "success":
+        if all(heard.found.get(context) == "success" for context in applied):
             return heard.found  # nothing more can be heard of it
         if heard.looks > EAGER_LOOKS and heard.looks % SELDOM:
             return heard.found
-        found = self._newest(commits, frozenset({stage_context("plan", output), applied}), asked)
+        found = self._newest(commits, frozenset({*planned, *applied}), asked)
         if found != heard.found:
             heard.found, heard.looks = found, 0
         return found
@@ -99,12 +100,12 @@ class GitopsProgress:
                 found.setdefault(context, asked[commit][context])
         return found
 
-    def _since_render(self, tip: CommitId, output_dir: str) -> tuple[CommitId, ...]:
+    def _since_render(self, tip: CommitId, roots: Sequence[str]) -> tuple[CommitId, ...]:
         try:
-            render = self._repository.last_change(tip, [output_dir], deep=True)
+            render = self._repository.last_change(tip, roots, deep=True)
         except (PortError, ToolError):
             # The turn's work is done: what is here has to do.
-            render = self._repository.last_change(tip, [output_dir])
+            render = self._repository.last_change(tip, roots)
         if render is None:
             return (tip,)
         return self._repository.since(tip, render.id, COMMITS_MAX)

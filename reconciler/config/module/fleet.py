@@ -1,10 +1,10 @@
 """One rendered fleet: what holds for it, and where in the file that was written."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.config.resolve import ResolvedFleet, resolve_fleets
+from reconciler.config.resolve import ResolvedFleet, home_region_of, resolve_fleets
 from reconciler.config.rules.document import Document, FleetNode, Location
 from reconciler.config.schema import SectorConfig
 from reconciler.model.errors import Problem
@@ -18,6 +18,12 @@ class WrittenFleet:
     node: FleetNode
     fleet: ResolvedFleet
 
+    @property
+    def further_region(self) -> str | None:
+        """The Region that this is about; None for the home Region."""
+        region = self.fleet.region
+        return None if region == home_region_of(self.fleet.config) else region
+
     def value(self, key: str) -> Any:
         """The module variable in force; None when no level states it."""
         return self.fleet.terraform.get(key)
@@ -29,10 +35,13 @@ class WrittenFleet:
     def place_of(self, key: str) -> Location:
         """Where a module variable is written: the nearest level; the fleet when no level does."""
         sector: Location = ("sectors", self.fleet.sector_name, "terraform")
+        top = self.document.root.mapping("terraform")
+        region = str(self.fleet.region or "")
         levels = (
             ((*self.node.location, "terraform"), self.node.entry.mapping("terraform")),
             (sector, self.node.sector.mapping("terraform")),
-            (("terraform",), self.document.root.mapping("terraform")),
+            (("terraform", "by_region", region), top.mapping("by_region").mapping(region)),
+            (("terraform",), top),
         )
         for location, mapping in levels:
             if mapping.states(key):
@@ -51,7 +60,8 @@ def written_fleets(document: Document, config: SectorConfig) -> Iterator[Written
 
 
 def rendered_fleets(document: Document, config: SectorConfig) -> Iterator[WrittenFleet]:
-    """The fleets that Terraform makes: no Auto Scaling groups, none with `managed: false`."""
+    """The fleets that Terraform makes, once for each Region that they are made in."""
     for written in written_fleets(document, config):
-        if written.fleet.entry.provider != "asg" and written.fleet.entry.managed:
-            yield written
+        if written.fleet.is_rendered:
+            for region in written.fleet.rendered_regions:
+                yield replace(written, fleet=written.fleet.in_region(region))

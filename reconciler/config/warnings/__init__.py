@@ -28,12 +28,11 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     capacity.useless_expiry,
     capacity.limit_below_minima,
     names.arns,
-    terraform.further_regions,
 )
 STRICT: Final[tuple[Warning_, ...]] = (
     terraform.no_block,
     terraform.no_backend,
-    terraform.home_region_alone,
+    terraform.regions_without_a_root,
     capacity.no_cost_limit,
 )
 

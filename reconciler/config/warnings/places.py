@@ -60,16 +60,17 @@ def zones_elsewhere(subject: Subject) -> Iterator[Problem]:
 def subnets_elsewhere(subject: Subject) -> Iterator[Problem]:
     """Subnets whose zone is in no Region of the fleets that use them."""
     regions_by_place: dict[Location, set[str]] = {}
-    for fleet in subject.fleets:
+    for fleet in subject.fleets_by_region:
         for zone in fleet.value("private_subnet_ids") or ():
             place = (*fleet.place_of("private_subnet_ids"), zone)
-            regions_by_place.setdefault(place, set()).update(fleet.fleet.regions)
-    for place, regions in regions_by_place.items():
+            regions = (fleet.fleet.region,) if fleet.fleet.region else fleet.fleet.regions
+            regions_by_place.setdefault(place, set()).update(regions)
+    for place, using in regions_by_place.items():
         zone = str(place[-1])
-        if regions and not _within(zone, regions):
+        if using and not _within(zone, using):
             message = (
                 f"the subnet of {quoted(zone)} is in none of the regions of the fleets that"
-                f" use it ({', '.join(sorted(regions))})"
+                f" use it ({', '.join(sorted(using))})"
             )
             yield subject.warning(OTHER_REGION, place, message)
 

@@ -1,7 +1,7 @@
 """What a warning may look at: the config, its places in the file, and the catalogue."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.config.module.fleet import WrittenFleet, written_fleets
 from reconciler.config.rules.document import Document, Location
@@ -22,6 +22,15 @@ class Subject:
     def fleets(self) -> tuple[WrittenFleet, ...]:
         """Every fleet with its place, in file order."""
         return tuple(written_fleets(self.document, self.config))
+
+    @property
+    def fleets_by_region(self) -> tuple[WrittenFleet, ...]:
+        """The same, once for each Region in which Terraform makes it."""
+        return tuple(
+            replace(written, fleet=written.fleet.in_region(region))
+            for written in self.fleets
+            for region in (written.fleet.rendered_regions if written.fleet.is_rendered else (None,))
+        )
 
     def warning(self, code: str, location: Location, message: str) -> Problem:
         """A warning at the key or item at `location`."""

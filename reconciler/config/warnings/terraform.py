@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from reconciler.config.faults import NO_BACKEND, SEVERAL_REGIONS
+from reconciler.config.faults import NO_BACKEND, REGION_NOT_RENDERED
 from reconciler.config.module.fleet import rendered_fleets
 from reconciler.config.module.rendering import (
-    inherited_regions,
     missing_variables,
-    several_regions,
+    unrendered_regions,
     wants_rendering,
 )
 from reconciler.config.rules.document import Location
@@ -32,19 +31,13 @@ def no_backend(subject: Subject) -> Iterator[Problem]:
         yield subject.warning(NO_BACKEND, ("terraform",), message)
 
 
-def further_regions(subject: Subject) -> Iterator[Problem]:
-    """Fleets outside of the home Region, which `render` refuses."""
-    if wants_rendering(subject.config):
-        yield from several_regions(subject.document, subject.config, "warning")
-
-
-def home_region_alone(subject: Subject) -> Iterator[Problem]:
+def regions_without_a_root(subject: Subject) -> Iterator[Problem]:
     """Top-level Regions that fleets inherit and that nothing is rendered for."""
-    others = inherited_regions(subject.config)
+    others = unrendered_regions(subject.config)
     if others and wants_rendering(subject.config):
         message = (
-            f"fleets are rendered for {subject.config.regions[0]} alone: in {', '.join(others)}"
-            " they are missing unless something else makes them"
+            f"fleets are not rendered for {', '.join(others)}: they are missing there unless"
+            " something else makes them (terraform.by_region states their images and subnets)"
         )
-        location: Location = ("regions", 1)
-        yield subject.warning(SEVERAL_REGIONS, location, message)
+        location: Location = ("regions", subject.config.regions.index(others[0]))
+        yield subject.warning(REGION_NOT_RENDERED, location, message)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from reconciler.config.resolve import MERGED_VARIABLES
 from reconciler.gitops.adoption.found import FOR_PLANNING, Found
-from reconciler.gitops.root_module import MERGED_VARIABLES
 
 Document = dict[str, Any]
 _OF_ONE_FLEET: Final = frozenset(

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.render import MANIFEST, TFVARS, render
+from reconciler.gitops.render import TFVARS, render
 from reconciler.gitops.root_module import RootModule
+from reconciler.gitops.targets import MANIFEST
 from reconciler.gitops.write import write_rendered
 from tests import command
 from tests.git_remote import git

@@ -83,7 +83,8 @@ def _word(annotation: Any) -> str:
     """What kind of value a field takes."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})".replace(
-            "[Terraform](#terraform)", "[TerraformVariables](#terraformvariables), `backend`"
+            "[Terraform](#terraform)",
+            "[TerraformVariables](#terraformvariables), `backend`, `by_region`",
         )
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:

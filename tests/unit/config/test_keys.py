@@ -293,7 +293,11 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
 }
 KEYS |= LAUNCH_TEMPLATE_KEYS
 KEYS["TerraformVariables"] |= LAUNCH_TEMPLATE_VARIABLES
-KEYS["Terraform"] = {**KEYS["TerraformVariables"], "backend": ("~", None, "[]", TYPE)}
+KEYS["Terraform"] = {
+    **KEYS["TerraformVariables"],
+    "backend": ("~", None, "[]", TYPE),
+    "by_region": ("{us-east-1: {ami: ami-1}}", ..., "{us-east-1: {ami: x}}", TYPE),
+}
 KEYS["Policies"]["RemovePodsViolatingNodeAffinity"] = (
     "{nodeAffinityType: [requiredDuringSchedulingIgnoredDuringExecution]}",
     ...,

@@ -85,32 +85,30 @@ FURTHER = "sectors.primary.fleets[0]"
 
 
 @pytest.mark.parametrize(
-    ("fleet", "path"),
+    "fleet",
     [
-        ("{size: small, regions: [us-west-2, us-east-1]}", f"{FURTHER}.regions"),
-        ("{size: small, regions: [us-east-1]}", f"{FURTHER}.regions"),
-        ("{size: small, zone: us-east-1a}", FURTHER),
+        "{size: small, regions: [us-west-2, us-east-1]}",
+        "{size: small, regions: [us-east-1]}",
+        "{size: small, zone: us-east-1a}",
     ],
 )
-def test_fleet_outside_of_the_home_region_is_not_rendered_silently(fleet: str, path: str) -> None:
-    """Its other half would be missing for ever; planning over the regions goes on to work."""
-    subnets = "{us-west-2a: subnet-1, us-east-1a: subnet-2}"
-    text = (
-        "regions: [us-west-2, us-east-1]\n"
-        + module(private_subnet_ids=subnets)
-        + with_fleets(fleet + ", {size: large}")
-    )
-    assert refused(text, Purpose.RENDER) == [("terraform/several-regions", path)]
-    assert validated(text) == [("terraform/several-regions", path, "warning")]
+def test_further_region_needs_its_own_image_and_subnets(fleet: str) -> None:
+    """Those of the home region do not exist there; planning over the regions goes on to work."""
+    text = "regions: [us-west-2, us-east-1]\n" + module() + with_fleets(fleet + ", {size: large}")
+    assert refused(text, Purpose.RENDER)[:3] == [("terraform/missing", "terraform")] * 3
+    assert {severity for _, _, severity in validated(text)} == {"error"}
     assert (refused(text, Purpose.PLAN), refused(text, Purpose.RUN)) == ([], [])
+    there = "{ami: ami-2, security_group_id: sg-2, private_subnet_ids: {us-east-1a: subnet-2}}"
+    text = text.replace("ami-1", f"ami-1, by_region: {{us-east-1: {there}}}")
+    assert (validated(text), refused(text, Purpose.RENDER)) == ([], [])
 
 
-def test_message_of_several_regions_says_the_way_out() -> None:
+def test_message_names_the_key_of_the_region() -> None:
     """A refusal without a way out leaves people where they were."""
-    text = "regions: [us-west-2]\n" + with_fleets("{size: small, regions: [us-east-1]}")
+    text = "regions: [us-west-2]\n" + module() + with_fleets("{size: small, regions: [us-east-1]}")
     with pytest.raises(ConfigError) as caught:
         parse_config(text, purpose=Purpose.RENDER)
-    assert "a config of their own, whose `regions` is that region" in caught.value.what
+    assert "terraform.by_region.us-east-1.ami is missing" in caught.value.what
 
 
 @pytest.mark.parametrize("regions", ["[us-west-2, us-east-1]", "[us-west-2]"])

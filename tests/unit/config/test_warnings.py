@@ -101,12 +101,6 @@ WARNED = [
         f"{MODULE}, instance_profile_name: 'arn:aws:iam::1:instance-profile/node'}}\n"
         + with_fleets("{size: small}"),
     ),
-    (
-        "terraform/several-regions",
-        "sectors.primary.fleets[0].regions",
-        f"regions: [us-west-2]\n{MODULE}}}\n"
-        + with_fleets("{size: small, regions: [us-west-2, us-east-1]}"),
-    ),
 ]
 CLEAN = [
     COMPLETE,
@@ -152,7 +146,7 @@ def test_what_many_configs_can_live_with_is_told_to_the_strict_alone() -> None:
     rendered = f"max_hourly_usd: 9\nregions: [us-west-2, us-east-1]\n{MODULE}}}\n" + plain
     assert warned(rendered) == []
     assert warned(rendered, strict=True) == [
-        ("terraform/several-regions", "regions[1]"),
+        ("terraform/region-not-rendered", "regions[1]"),
         ("terraform/no-backend", "terraform"),
     ]
 

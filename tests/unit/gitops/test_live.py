@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.config.loader import parse_config
 from reconciler.gitops.live import LiveDrift, LiveDriftKind, fleet_tags, is_live, live_drift
-from reconciler.gitops.root_module import root_module_of
+from reconciler.gitops.root_module import root_modules_of
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, InstanceId, Region
@@ -30,13 +30,20 @@ sectors:
     - {size: large, regions: [us-east-1]}
 """
 )
-ROOT = root_module_of(CONFIG)
+VARIABLES = {
+    name: variables
+    for root in root_modules_of(CONFIG).values()
+    for name, variables in root.fleets.items()
+}
 
 
 def fleet(name: str, region: Region = HOME, **changes: Any) -> Fleet:
     """A fleet exactly as the module makes it."""
-    variables = ROOT.fleets.get(name, {})
-    types = {"primary-small": ("r5.xlarge", "r4.xlarge", "m5.2xlarge", "m4.2xlarge")}
+    variables = VARIABLES.get(name, {})
+    types = {
+        "primary-small": ("r5.xlarge", "r4.xlarge", "m5.2xlarge", "m4.2xlarge"),
+        "primary-large": ("r5.4xlarge", "r4.4xlarge", "m5.8xlarge", "m4.10xlarge"),
+    }
     made = Fleet(
         id=FleetId(f"fleet-{name}"),
         name=name,
@@ -50,17 +57,17 @@ def fleet(name: str, region: Region = HOME, **changes: Any) -> Fleet:
     return replace(made, **changes)
 
 
-SMALL, WIDE = fleet("primary-small"), fleet("primary-wide")
+SMALL, WIDE, LARGE = fleet("primary-small"), fleet("primary-wide"), fleet("primary-large", AWAY)
 
 
 def drift(*fleets: Fleet, regions: frozenset[Region] = frozenset({HOME, AWAY})) -> list[LiveDrift]:
-    """What differs when EC2 has these."""
-    return list(live_drift(CONFIG, HOME, CloudState(fleets=fleets, regions=regions)))
+    """What differs when EC2 has these, and the fleet of the other Region."""
+    return list(live_drift(CONFIG, HOME, CloudState(fleets=(*fleets, LARGE), regions=regions)))
 
 
 def test_fleets_as_the_module_makes_them_are_no_drift() -> None:
     """A metric that is never zero is never looked at."""
-    assert drift(SMALL, WIDE, fleet("primary-large", AWAY)) == []
+    assert drift(SMALL, WIDE) == []
 
 
 def test_target_is_no_drift() -> None:
@@ -84,7 +91,12 @@ def test_silent_region_is_not_missing() -> None:
 
 @pytest.mark.parametrize(
     ("fleets", "regions", "answer"),
-    [((SMALL, WIDE), {HOME}, True), ((SMALL,), {HOME}, False), ((SMALL, WIDE), {AWAY}, None)],
+    [
+        ((SMALL, WIDE, LARGE), {HOME, AWAY}, True),
+        ((SMALL, LARGE), {HOME, AWAY}, False),
+        ((SMALL, WIDE), {HOME, AWAY}, False),
+        ((SMALL, WIDE), {HOME}, None),
+    ],
 )
 def test_config_is_live_only_where_ec2_answered(
     fleets: tuple[Fleet, ...], regions: set[Region], answer: bool | None
@@ -147,7 +159,7 @@ def instance(image: str, version: str = "7", **changes: Any) -> Instance:
 
 def images(*instances: Instance, version: str = "7") -> list[LiveDrift]:
     """What differs when the fleet launches from this version and has these instances."""
-    fleets = (replace(SMALL, launch_template_version=version), WIDE)
+    fleets = (replace(SMALL, launch_template_version=version), WIDE, LARGE)
     regions = frozenset({HOME, AWAY})
     cloud = CloudState(fleets=fleets, instances=instances, regions=regions)
     return list(live_drift(CONFIG, HOME, cloud))

@@ -98,11 +98,12 @@ def test_root_module_fleet_s_own_instance_types_win() -> None:
     assert root.fleets["p-small"]["instance_types"] == ["c7g.large"]
 
 
-def test_root_module_leaves_out_groups_and_other_regions_with_a_reason(root: RootModule) -> None:
+def test_root_module_leaves_out_groups_with_a_reason_and_other_regions_without(
+    root: RootModule,
+) -> None:
     """A fleet of another Region would be made with subnets that do not exist here."""
     assert sorted(root.fleets) == ["gpu-gpu-small", "primary-medium", "primary-small"]
     assert root.left_out == {
-        "primary-large": "not in the home Region us-west-2",
         "primary-xlarge": "an Auto Scaling group is not made here",
     }
 

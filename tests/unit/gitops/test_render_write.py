@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.gitops.render import MANIFEST, RenderedFile, manifest
+from reconciler.gitops.render import RenderedFile, manifest
+from reconciler.gitops.targets import MANIFEST
 from reconciler.gitops.write import WrittenChanges, write_rendered
 from reconciler.model.errors import ReconcilerError, UsageError
 

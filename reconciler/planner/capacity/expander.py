@@ -18,7 +18,7 @@ def expand(problem: Problem, fair: FairPrices, expander: Expander) -> Packing:
     """Pack everything on the expander's first choice, what is left on its second, and so on."""
     order = item_order(problem, fair.items)
     preference = _preference(problem, order, expander)
-    offers = [preference[problem.slots[i][preference] > 0] for i in range(len(problem.items))]
+    offers = {i: preference[problem.slots[i][preference] > 0] for i in range(len(problem.items))}
     return first_fit(problem, order, offers)
 
 
@@ -50,7 +50,7 @@ def by_fleet_priority(problem: Problem, budget_seconds: float) -> Packing:
 def _alone(problem: Problem, order: list[int], offer: int) -> Packing:
     only = np.array([offer], dtype=np.int64)
     none = only[:0]
-    offers = [only if problem.slots[i, offer] else none for i in range(len(problem.items))]
+    offers = {i: only if problem.slots[i, offer] else none for i in range(len(problem.items))}
     return first_fit(problem, order, offers)
 
 

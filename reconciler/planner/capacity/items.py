@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.planner.capacity.node_rules import CrossingRules
 from reconciler.planner.capacity.problem import Item, Offer
 from reconciler.planner.placement.arrays import UNLIMITED, BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
@@ -143,7 +144,8 @@ class OfferTable:
 
 def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
     """Deal every class out to the places where it may go."""
-    caps = _Caps(sim, [pod_class for pod_class, _ in wants])
+    classes = [pod_class for pod_class, _ in wants]
+    caps, crossing = _Caps(sim, classes), CrossingRules(sim, classes)
     tallies: Tallies = {}
     items: list[Item] = []
     singly: list[Want] = []
@@ -151,11 +153,13 @@ def deal(sim: Simulation, wants: Sequence[Want], table: OfferTable) -> Dealt:
         if _goes_singly(sim, pod_class, table):
             singly.append((pod_class, count))
             continue
-        groups = caps.groups_of(pod_class)
+        groups, rules = caps.groups_of(pod_class), crossing.of(pod_class)
         fit = table.fit(pod_class)
         for amount, allowed in _parts(sim, pod_class, count, table, tallies):
             slots = np.where(allowed, fit.slots, 0)
-            items.append(Item(pod_class=pod_class, count=amount, slots=slots, groups=groups))
+            items.append(
+                Item(pod_class=pod_class, count=amount, slots=slots, groups=groups, rules=rules)
+            )
     return Dealt(items=tuple(items), caps=caps.values, singly=tuple(singly))
 
 
@@ -192,8 +196,7 @@ class _Caps:
 
     A new node starts empty and other new nodes may stay without pods of the group, so a spread
     by hostname allows maxSkew of them and an anti-affinity one. Only classes that obey a rule and
-    count for it are capped: others are as many as they like, and where the two meet on a node the
-    filters decide when they are placed.
+    count for it are capped; where others count for it too, `CrossingRules` has the whole rule.
     """
 
     def __init__(self, sim: Simulation, classes: Sequence[PodClass]) -> None:

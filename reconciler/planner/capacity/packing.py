@@ -5,12 +5,12 @@ tightest first, then buys the nodes that the rest needs. Work is items x nodes t
 yet, vectorised.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from reconciler.planner.capacity.problem import Contents, Packing, Problem
-from reconciler.planner.placement.arrays import FloatArray, IntArray, grown
+from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray, grown
 
 _CLOSING_STEPS = 8
 _WORTH_CLOSING = 0.9
@@ -39,7 +39,12 @@ class Bins:
         ]
         """Per item its groups with other members, and their columns: alone, `slots` is the cap."""
         self._held = np.zeros((0, len(shared)), dtype=np.int64)
-        self._parts: list[tuple[int, IntArray, IntArray]] = []
+        rules = 1 + max((r for i in problem.items for r in i.rules.counts_for), default=-1)
+        self._counted = np.zeros((0, rules), dtype=np.int64)
+        """Per open node and rule between items the pods that count for it, and"""
+        self._most = np.zeros((0, rules), dtype=np.int64)
+        """how many the pods there allow."""
+        self._parts: list[tuple[IntArray, IntArray, IntArray]] = []
 
     @property
     def count(self) -> int:
@@ -58,15 +63,49 @@ class Bins:
             np.minimum(space, room[:, column] // per_node, out=space)
         for group, column in self._shared_groups[item]:
             np.minimum(space, problem.caps[group] - self._held[:count, column], out=space)
+        rules = problem.items[item].rules
+        for rule, most in rules.obeys:
+            counted = self._counted[:count, rule]
+            if rule in rules.counts_for:
+                np.minimum(space, most - counted, out=space)
+            else:
+                space[counted > most] = 0
+        for rule in rules.counts_for:
+            np.minimum(space, self._most[:count, rule] - self._counted[:count, rule], out=space)
         return np.asarray(np.maximum(space, 0, out=space))
 
     def put(self, item: int, nodes: IntArray, amounts: IntArray) -> None:
         """Put pods of the item on open nodes, each named once."""
         needs = self.problem.needs[item][self._offer[nodes]]
         self._room[nodes] -= needs * amounts[:, None]
+        self._note_rules(item, nodes, amounts)
+        items = np.full(len(nodes), item, dtype=np.int64)
+        self._parts.append((items, self._number[nodes], amounts))
+
+    def _note_rules(self, item: int, nodes: IntArray, amounts: IntArray) -> None:
         for _, column in self._shared_groups[item]:
             self._held[nodes, column] += amounts
-        self._parts.append((item, self._number[nodes], amounts))
+        rules = self.problem.items[item].rules
+        for rule, most in rules.obeys:
+            self._most[nodes, rule] = np.minimum(self._most[nodes, rule], most)
+        for rule in rules.counts_for:
+            self._counted[nodes, rule] += amounts
+
+    def begin_with(self, packing: Packing) -> None:
+        """Buy the nodes of a packing, with what is on them, before any others."""
+        runs = np.append(np.flatnonzero(np.diff(packing.bins, prepend=-1)), len(packing.bins))
+        for begin, end in zip(runs.tolist(), runs[1:].tolist(), strict=False):
+            self.buy(int(packing.bins[begin]), end - begin)
+        held = packing.contents
+        taken = self.problem.needs[held.items, packing.bins[held.nodes]] * held.pods[:, None]
+        np.subtract.at(self._room, held.nodes, taken)
+        for item in np.unique(held.items).tolist():
+            rules, groups = self.problem.items[item].rules, self._shared_groups[item]
+            if not (groups or rules.obeys or rules.counts_for):
+                continue
+            of_item = held.items == item
+            self._note_rules(item, held.nodes[of_item], held.pods[of_item])
+        self._parts.append((held.items, held.nodes, held.pods))
 
     def buy(self, offer: int, copies: int) -> IntArray:
         """Add nodes of an offer; their numbers among the open ones."""
@@ -75,11 +114,15 @@ class Bins:
         self._number = grown(self._number, open_now)
         self._room = grown(self._room, open_now)
         self._held = grown(self._held, open_now)
+        self._counted = grown(self._counted, open_now)
+        self._most = grown(self._most, open_now)
         new = np.arange(self._open, open_now, dtype=np.int64)
         self._offer[new] = offer
         self._number[new] = np.arange(self._total, self._total + copies)
         self._room[new] = self.problem.vectors[offer]
         self._held[new] = 0
+        self._counted[new] = 0
+        self._most[new] = UNLIMITED
         self.left[offer] -= copies
         self._bought.append(np.full(copies, offer, dtype=np.int64))
         self._total += copies
@@ -92,7 +135,8 @@ class Bins:
         stay = (self._room[:count] >= self._least[step]).all(axis=1).nonzero()[0]
         if len(stay) > count * _WORTH_CLOSING:
             return
-        for array in (self._offer, self._number, self._room, self._held):
+        kept = (self._offer, self._number, self._room, self._held, self._counted, self._most)
+        for array in kept:
             array[: len(stay)] = array[stay]
         self._open = len(stay)
 
@@ -100,8 +144,7 @@ class Bins:
         """What was bought; every node has pods."""
         empty = np.zeros(0, dtype=np.int64)
         nodes = np.concatenate([empty, *(nodes for _, nodes, _ in self._parts)])
-        lengths = [len(nodes) for _, nodes, _ in self._parts]
-        items = np.repeat(np.array([i for i, _, _ in self._parts], dtype=np.int64), lengths)
+        items = np.concatenate([empty, *(items for items, _, _ in self._parts)])
         pods = np.concatenate([empty, *(amounts for _, _, amounts in self._parts)])
         order = np.lexsort((items, nodes))
         contents = Contents(nodes=nodes[order], items=items[order], pods=pods[order])
@@ -130,8 +173,13 @@ def item_order(problem: Problem, worth: FloatArray) -> list[int]:
     return sorted(range(len(problem.items)), key=key)
 
 
-def best_offers(problem: Problem, weights: FloatArray, preferred: int | None) -> list[IntArray]:
-    """Per item, offers in the order in which they are bought for it.
+def best_offers(
+    problem: Problem,
+    weights: FloatArray,
+    preferred: int | None = None,
+    among: Iterable[int] | None = None,
+) -> dict[int, IntArray]:
+    """Per item (of some, or all), offers in the order in which they are bought for it.
 
     Uncapped items go where a dollar buys the most worth of resources, larger nodes first among
     equals; capped ones where a pod itself is cheapest.
@@ -141,9 +189,9 @@ def best_offers(problem: Problem, weights: FloatArray, preferred: int | None) ->
     value = np.round(problem.vectors.astype(np.float64) @ weights / prices, 6)
     by_value = np.lexsort((numbers, -problem.prices, -value))
     by_price = np.lexsort((numbers, problem.prices))
-    orders: list[IntArray] = []
-    for i, item in enumerate(problem.items):
-        slots = problem.slots[i]
+    orders: dict[int, IntArray] = {}
+    for i in range(len(problem.items)) if among is None else among:
+        item, slots = problem.items[i], problem.slots[i]
         if not item.groups:
             order = by_value[slots[by_value] > 0]
         elif slots.max(initial=0) <= 1:
@@ -154,23 +202,33 @@ def best_offers(problem: Problem, weights: FloatArray, preferred: int | None) ->
             order = order[slots[order] > 0]
         if preferred is not None and slots[preferred]:
             order = np.concatenate(([preferred], order[order != preferred]))
-        orders.append(order)
+        orders[i] = order
     return orders
 
 
-def first_fit(problem: Problem, order: list[int], offers: list[IntArray]) -> Packing:
+def first_fit(
+    problem: Problem,
+    order: Sequence[int],
+    offers: Mapping[int, IntArray],
+    begun: Packing | None = None,
+) -> Packing:
     """Pack items in this order, buying for each from its offers in order.
 
     Args:
         problem: What to pack.
         order: Items, first to last.
         offers: Per item the offers to buy from, best first.
+        begun: Nodes with pods on them to begin with.
     """
     bins = Bins(problem, order)
+    counts = problem.counts
+    if begun is not None:
+        bins.begin_with(begun)
+        counts = counts - begun.served()
     for step, item in enumerate(order):
         if step % _CLOSING_STEPS == 0:
             bins.put_away(step)
-        left = int(problem.counts[item])
+        left = int(counts[item])
         left -= _fill(bins, item, left)
         for offer in offers[item]:
             if left <= 0:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.planner.capacity.node_rules import NO_RULES, NodeRules
 from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
@@ -42,6 +43,8 @@ class Item:
     """(offers,): how many an empty node takes; 0 where filters or place forbid it."""
     groups: tuple[int, ...] = ()
     """Hostname rules that it takes part in; see `Problem.caps`."""
+    rules: NodeRules = NO_RULES
+    """Those by which it and other classes limit each other on a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Choosing among packings: every candidate is complete; the cheapest one that serves most wins."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,7 +64,7 @@ def _evenly_filled(problem: Problem, fair: FairPrices) -> Packing | None:
     return levelled(problem, offer, lower_bound(problem, fair) // price)
 
 
-def _sized(problem: Problem, order: list[int], offers: list[IntArray]) -> Packing:
+def _sized(problem: Problem, order: list[int], offers: Mapping[int, IntArray]) -> Packing:
     return right_size(problem, first_fit(problem, order, offers))
 
 

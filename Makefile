@@ -7,8 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out. Most tests wait
-# for other processes most of the time: two for each core, at most eight.
-PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
+# for other processes most of the time: three for each two cores.
+PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(max(2, 3 * (os.cpu_count() or 1) // 2))')
 
 # Tests and the demo start Python hundreds of times, and compiling its modules is most of a start.
 # So the compiled ones are kept, also where the environment says otherwise; all of them in $(VENV).

@@ -70,12 +70,12 @@ class NoticeWorld(ABC):
         return until(
             lambda: f"{number} notices; held: {reader.held()}",
             lambda: found if len(found := reader.held()) >= number else None,
-            seconds=30,
+            seconds=120,
         )
 
     def left(self, number: int) -> None:
         """Wait until so many messages are left in the queue."""
-        until(lambda: f"{number} left", lambda: self.waiting() == number or None, seconds=30)
+        until(lambda: f"{number} left", lambda: self.waiting() == number or None, seconds=120)
 
 
 class InMemory(NoticeWorld):

@@ -105,7 +105,7 @@ def test_replica_that_no_longer_leads_lets_go(over_http: OverHttp) -> None:
     over_http.leads = False
     reader.settle([notice.message])
     over_http.send(warning("i-2"))
-    until("nothing is held", lambda: reader.held() == () or None, seconds=30)
+    until("nothing is held", lambda: reader.held() == () or None, seconds=120)
     assert over_http.waiting() == 2
 
 
@@ -114,11 +114,11 @@ def test_queue_that_cannot_be_read_is_told_once_and_read_again(over_http: OverHt
     url, over_http.url = over_http.url, over_http.url + "-gone"
     reader = over_http.reader()
     reader.settle([])
-    until("told", lambda: over_http.troubles or None, seconds=30)
+    until("told", lambda: over_http.troubles or None, seconds=120)
     over_http.url = url
     over_http.send(warning("i-1"))
     assert over_http.received(reader, 1)
-    until("told that it is over", lambda: over_http.troubles[-1] is None or None, seconds=30)
+    until("told that it is over", lambda: over_http.troubles[-1] is None or None, seconds=120)
     first, second = over_http.troubles
     assert isinstance(first, NotFound | PortError)
     assert second is None

@@ -54,6 +54,7 @@ def test_violation_goes_and_nothing_else_moves(scene: Scene, closing_lines: list
         "what violated it has gone, and a new pod runs",
         120,
     )
+    scene.until(lambda _: bool(scene.actions("evict-pod")), "the log tells of the eviction", 60)
     evicted = scene.actions("evict-pod")
     assert {a["policy"] for a in evicted} == {"deschedule"}
     assert {a["pod"].rpartition("/")[2] for a in evicted} == wanted

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "run": "The capacity loop; with --gitops also the second loop.",
     "plan": "One planning cycle, printed; nothing is changed.",
     "simulate": "What a config would have cost on a demand, and which pods would have waited.",
+    "record": "Write down what a cluster was asked to run, for simulate.",
     "snapshot": "Save what a live cycle would see, for offline planning and bug reports.",
     "catalogue": "Instance types and prices: show them, or ask EC2 again.",
     "validate": "Check a sector config; every fault with its place.",

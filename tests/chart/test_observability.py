@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
+
+from tests.chart.rules import FILES, alerts
 
 ROOT = Path(__file__).parents[2]
-FILES = ROOT / "charts/fleet-reconciler/files"
 METRIC = re.compile(r"\b(fleet_reconciler_\w+)")
 _SUFFIXES = re.compile(r"_(bucket|sum|count)$")
 _ANYWHERE = {"le", "pod", "namespace", "job", "instance"}
@@ -21,12 +21,6 @@ def documented() -> dict[str, str]:
     text = (ROOT / "docs/metrics.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| `fleet_reconciler_")]
     return {name: row for row in rows for name in METRIC.findall(row.split("|")[1])}
-
-
-def alerts() -> list[dict[str, object]]:
-    """The rules of the file."""
-    groups = yaml.safe_load((FILES / "alerts.yaml").read_text())["groups"]
-    return [rule for group in groups for rule in group["rules"]]
 
 
 def expressions() -> Iterator[tuple[str, str]]:

@@ -1,5 +1,7 @@
 """Demand as JSON lines, and CSV traces: `read_demand(stream, name)`, `encode_line(line)`."""
 
+from reconciler.records.demand.anonymous import Anonymiser
+from reconciler.records.demand.changes import Seen, changes, seen_in
 from reconciler.records.demand.encoding import encode_line
 from reconciler.records.demand.lines import LineDecoder
 from reconciler.records.demand.reading import DEFAULT_LIMITS, Limits, folded, read_demand
@@ -7,11 +9,15 @@ from reconciler.records.demand.traces import TraceOptions, read_trace
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "Anonymiser",
     "Limits",
     "LineDecoder",
+    "Seen",
     "TraceOptions",
+    "changes",
     "encode_line",
     "folded",
     "read_demand",
     "read_trace",
+    "seen_in",
 ]

@@ -1,0 +1,134 @@
+"""Asks a Prometheus server for the value of an expression at a moment."""
+
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+from urllib3.exceptions import HTTPError, MaxRetryError
+
+from reconciler import __version__
+from reconciler.model.errors import Forbidden, NotFound, Refused, Unavailable, UsageError
+from reconciler.ports.metrics_history import Sample
+from reconciler.telemetry.scrub import scrub
+
+ANSWER_BYTES_MAX: Final = 512 * 2**20
+TRIES: Final = 3
+_NO_ARRAY = "answered something that is no instant vector"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusSettings:
+    """Where the server is, and what it is shown."""
+
+    url: str
+    """Of the server, without `/api/v1`; Thanos and Mimir have a path of their own."""
+    token: Callable[[], str] = str
+    """Reads the bearer token; empty: none is sent."""
+    ca_file: Path | None = None
+    """Certificate authority of the server; None: those of the machine."""
+    timeout_seconds: float = 120.0
+
+
+class PrometheusServer:
+    """Instant queries over HTTP, each tried three times.
+
+    Redirects are not followed: a token belongs to the host that it was given for.
+
+    Raises:
+        UsageError: The address is no http:// or https:// URL.
+    """
+
+    def __init__(self, settings: PrometheusSettings) -> None:
+        if not settings.url.startswith(("http://", "https://")):
+            raise UsageError("--prometheus", "is no http:// or https:// URL")
+        self._settings = settings
+        timeout = urllib3.Timeout(connect=10.0, read=settings.timeout_seconds)
+        context = ssl.create_default_context(cafile=settings.ca_file)
+        self._pool = urllib3.PoolManager(timeout=timeout, maxsize=1, ssl_context=context)
+
+    def query(self, expression: str, at: datetime) -> list[Sample]:
+        """Return the samples of an instant vector.
+
+        Raises:
+            Forbidden: The token is refused.
+            NotFound: There is no Prometheus API below the address.
+            Refused: The server refuses the expression, say because it would load too much.
+            Unavailable: It did not answer, or with something else.
+        """
+        answer, content = self._ask(expression, at)
+        where, document = self._where, _document(content)
+        if answer in {401, 403}:
+            raise Forbidden(where, f"answered {answer}", "set RECONCILER_PROMETHEUS_TOKEN")
+        if answer == 404:
+            raise NotFound(where, "has no /api/v1/query", "give the address of Prometheus itself")
+        if answer >= 500:
+            raise Unavailable(where, self._said(answer, document))
+        if answer != 200 or document.get("status") != "success":
+            raise Refused(where, self._said(answer, document))
+        data = document.get("data")
+        if not isinstance(data, Mapping) or data.get("resultType") != "vector":
+            raise Unavailable(where, _NO_ARRAY)
+        return [_sample(entry, where) for entry in data.get("result") or []]
+
+    @property
+    def _where(self) -> str:
+        return f"Prometheus {self._settings.url}"
+
+    def _ask(self, expression: str, at: datetime) -> tuple[int, bytes]:
+        token = self._settings.token()
+        headers = {"User-Agent": f"fleet-reconciler/{__version__}"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        try:
+            answer = self._pool.request(
+                "POST",
+                f"{self._settings.url.rstrip('/')}/api/v1/query",
+                fields={"query": expression, "time": f"{at.timestamp():.3f}"},
+                encode_multipart=False,
+                headers=headers,
+                retries=urllib3.Retry(
+                    TRIES - 1,
+                    redirect=False,
+                    status_forcelist=(502, 503, 504),
+                    allowed_methods=None,
+                    backoff_factor=0.5,
+                    raise_on_status=False,
+                ),
+                redirect=False,
+                preload_content=False,
+            )
+            with answer:
+                content = answer.read(ANSWER_BYTES_MAX + 1)
+        except HTTPError as error:
+            reason = error.reason if isinstance(error, MaxRetryError) else error
+            raise Unavailable(self._where, f"not reached: {type(reason).__name__}") from None
+        if len(content) > ANSWER_BYTES_MAX:
+            limit = f"its answer is over {ANSWER_BYTES_MAX // 2**20} MiB"
+            raise Refused(self._where, f"{limit}: narrow it with --match, or shorten --step")
+        return answer.status, content
+
+    def _said(self, status: int, document: Mapping[str, Any]) -> str:
+        said = " ".join(str(document.get("error") or "").split())[:300]
+        told = f"answered {status}" + (f": {said}" if said else "")
+        return scrub(told, (self._settings.token(),))
+
+
+def _document(content: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return {}
+    return document if isinstance(document, Mapping) else {}
+
+
+def _sample(entry: Any, where: str) -> Sample:
+    try:
+        labels = {str(k): str(v) for k, v in entry["metric"].items()}
+        return Sample(labels=labels, value=float(entry["value"][1]))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        raise Unavailable(where, _NO_ARRAY) from None

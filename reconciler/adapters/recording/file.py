@@ -1,0 +1,86 @@
+"""Recorded demand in one file: plain, or compressed as its name says."""
+
+import gzip
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Self
+
+import zstandard
+
+from reconciler.model.errors import InputError
+
+_CHUNK_BYTES: Final = 1 << 20
+
+
+def write_demand_file(path: Path, lines: Iterable[bytes]) -> int:
+    """Write lines to a file that is replaced whole, readable by its owner only.
+
+    Returns:
+        How many lines were written.
+
+    Raises:
+        InputError: It cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
+    written = 0
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with DemandFile(part, named=path.name, fresh=True) as file:
+            for line in lines:
+                file.append(line)
+                written += 1
+        part.replace(path)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return written
+
+
+class DemandFile:
+    """Appends lines; what was flushed stays readable when the process ends.
+
+    Args:
+        path: Where it is.
+        named: The name that says how it is compressed (`.gz`, `.zst`); default: the file's own.
+        fresh: Whether what is in it goes; else lines are appended.
+
+    Raises:
+        OSError: It cannot be opened or written.
+    """
+
+    def __init__(self, path: Path, *, named: str = "", fresh: bool = False) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if fresh else os.O_APPEND)
+        self._stream = os.fdopen(os.open(path, flags, 0o600), "wb")
+        self._name = (named or path.name).lower()
+        self._waiting: list[bytes] = []
+        self._bytes = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.flush()
+        self._stream.close()
+
+    def append(self, lines: bytes) -> None:
+        """Take whole lines; they are written by the MiB, or by `flush`."""
+        self._waiting.append(lines)
+        self._bytes += len(lines)
+        if self._bytes >= _CHUNK_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, as a compressed part of its own."""
+        if self._waiting:
+            self._stream.write(self._compressed(b"".join(self._waiting)))
+            self._stream.flush()
+        self._waiting, self._bytes = [], 0
+
+    def _compressed(self, lines: bytes) -> bytes:
+        if self._name.endswith(".gz"):
+            return gzip.compress(lines, mtime=0)
+        if self._name.endswith(".zst"):
+            return zstandard.ZstdCompressor().compress(lines)
+        return lines

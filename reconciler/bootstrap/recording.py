@@ -1,0 +1,222 @@
+"""Wires `reconciler record`: demand from a live cluster, Prometheus, or the files of the loop."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from reconciler.adapters.kubernetes import KubernetesCluster, connect
+from reconciler.adapters.prometheus import PrometheusServer, PrometheusSettings
+from reconciler.adapters.recording.file import DemandFile, write_demand_file
+from reconciler.adapters.system_clock import SystemClock, stop_on_signals
+from reconciler.model.demand import DemandLine, PodDemand
+from reconciler.model.errors import InputError, UsageError
+from reconciler.ports.cluster import Cluster
+from reconciler.ports.metrics_history import MetricsHistory
+from reconciler.records.demand import (
+    Anonymiser,
+    Seen,
+    changes,
+    encode_line,
+    folded,
+    read_demand,
+    seen_in,
+)
+from reconciler.records.prometheus import PodHistory, queries
+
+LOOK_SECONDS: Final = 10.0
+"""The longest time between two looks at a live cluster."""
+GATHERED_SECONDS: Final = 1.0
+KEPT: Final = timedelta(days=36_500)
+"""Of a file that is asked for, the whole age of each pod is told."""
+STEP: Final = timedelta(hours=1)
+"""How much one query to Prometheus tells of."""
+TOKEN: Final = "RECONCILER_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
+DAY_FILES: Final = "demand-*.jsonl.gz"
+Told = Callable[[str, float], None]
+"""Hears how far it is: what is done, and which share of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What a recording came to."""
+
+    pods: int
+    lines: int
+    begin: datetime | None
+    end: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRequest:
+    """A cluster to be watched."""
+
+    kubeconfig: str | None = None
+    """None: in-cluster, else kubectl's own."""
+    context: str | None = None
+    for_seconds: float | None = None
+    """None: until SIGTERM or SIGINT."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrometheusRequest:
+    """A Prometheus server, and the time of which it is asked."""
+
+    url: str
+    days: float
+    end: datetime
+    match: str = ""
+    """Matchers of all series."""
+    ca_file: Path | None = None
+    step: timedelta = STEP
+
+
+class _Tally:
+    """Counts the lines that pass, and takes names out of them."""
+
+    def __init__(self, anonymiser: Anonymiser | None) -> None:
+        self._anonymiser = anonymiser
+        self._pods: set[str] = set()
+        self.lines = 0
+        self.begin: datetime | None = None
+        self.end: datetime | None = None
+
+    def encoded(self, lines: Iterable[DemandLine]) -> Iterator[bytes]:
+        """The lines as they are written."""
+        for line in lines:
+            self.lines += 1
+            self.begin = min(self.begin or line.at, line.at)
+            self.end = max(self.end or line.at, line.at)
+            if isinstance(line, PodDemand):
+                self._pods.add(line.id)
+            yield encode_line(self._anonymiser.line(line) if self._anonymiser else line)
+
+    def recorded(self) -> Recorded:
+        """What it came to."""
+        return Recorded(pods=len(self._pods), lines=self.lines, begin=self.begin, end=self.end)
+
+
+def record_live(
+    request: LiveRequest, out: Path, anonymiser: Anonymiser | None, told: Told
+) -> Recorded:
+    """Write down what a cluster runs and what changes, until it is time or a signal comes.
+
+    Raises:
+        PortError: The API server does not answer.
+        InputError: The file cannot be written.
+    """
+    clock = SystemClock()
+    transport = connect(request.kubeconfig, request.context)
+    with (
+        closing(KubernetesCluster(transport)) as cluster,
+        stop_on_signals(clock.stop, [cluster.wake]),
+    ):
+        return _watched(cluster, clock, request.for_seconds, out, _Tally(anonymiser), told)
+
+
+def _watched(
+    cluster: Cluster,
+    clock: SystemClock,
+    for_seconds: float | None,
+    out: Path,
+    tally: _Tally,
+    told: Told,
+) -> Recorded:
+    begun, before = clock.monotonic_seconds(), Seen()
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with DemandFile(out, fresh=True) as file:
+            while True:
+                state, at = cluster.observe(), clock.now()
+                now = seen_in(state, at, {})
+                for line in tally.encoded(changes(before, now, state, at, KEPT)):
+                    file.append(line)
+                file.flush()
+                before = now
+                spent = clock.monotonic_seconds() - begun
+                told(f"{tally.lines:,} lines", spent / for_seconds if for_seconds else 0.0)
+                left = LOOK_SECONDS if for_seconds is None else for_seconds - spent
+                if clock.stop.is_set() or left <= 0:
+                    return tally.recorded()
+                cluster.wait_for_change(min(left, LOOK_SECONDS))
+                # A burst is one look: each look compares all pods.
+                clock.wait_seconds(min(GATHERED_SECONDS, left))
+    except OSError as error:
+        raise InputError(str(out), f"cannot be written: {error.strerror}") from error
+
+
+def record_prometheus(
+    request: PrometheusRequest, out: Path, anonymiser: Anonymiser | None, told: Told
+) -> Recorded:
+    """Write down what kube-state-metrics told a Prometheus server of, an hour a query.
+
+    Raises:
+        PortError: The server does not answer, or refuses a query.
+        UsageError: It knows no pod.
+        InputError: There are too many pods, or the file cannot be written.
+    """
+    settings = PrometheusSettings(url=request.url, token=_token, ca_file=request.ca_file)
+    history = pods_of(PrometheusServer(settings), request, told)
+    if not len(history):
+        what = f"knows no pod of the {request.days:g} days before {request.end:%Y-%m-%d %H:%M}"
+        hint = "kube_pod_created must be kept there: check --match, --end and the scrape of"
+        raise UsageError("--prometheus", what, f"{hint} kube-state-metrics")
+    tally = _Tally(anonymiser)
+    write_demand_file(out, tally.encoded(history.lines(request.end)))
+    return tally.recorded()
+
+
+def pods_of(server: MetricsHistory, request: PrometheusRequest, told: Told) -> PodHistory:
+    """Ask for every step and gather the pods; raises as `record_prometheus`."""
+    history = PodHistory(request.url)
+    begin = request.end - timedelta(days=request.days)
+    at = begin
+    while at < request.end:
+        step = min(request.step, request.end - at)
+        at += step
+        asked = queries(request.match, step)
+        history.add({name: server.query(query, at) for name, query in asked.items()})
+        told(f"{len(history):,} pods", (at - begin) / (request.end - begin))
+    return history
+
+
+def record_files(
+    directory: Path, days: float | None, out: Path, anonymiser: Anonymiser | None
+) -> Recorded:
+    """Put the days that the capacity loop has recorded into one file, each pod with its end.
+
+    Raises:
+        UsageError: There is no recording.
+        InputError: A file cannot be read or written.
+    """
+    files = sorted(directory.glob(DAY_FILES))
+    if days is not None:
+        oldest = datetime.now(UTC) - timedelta(days=days)  # noqa: TID251 - what a person asks
+        files = [file for file in files if file.name >= f"demand-{oldest:%Y-%m-%d}"]
+    if not files:
+        raise UsageError("--recording", f"{directory} holds no {DAY_FILES}", "name the directory")
+    lines: list[DemandLine] = []
+    for file in files:
+        try:
+            with file.open("rb") as stream:
+                lines += read_demand(stream, str(file)).lines
+        except OSError as error:
+            raise InputError(str(file), error.strerror or "cannot be read") from error
+    tally = _Tally(anonymiser)
+    write_demand_file(out, tally.encoded(folded(lines).lines))
+    return tally.recorded()
+
+
+def _token() -> str:
+    """The bearer token, from the environment or a file that it names."""
+    variables = os.environ  # noqa: TID251 - credentials come from nowhere else
+    file = variables.get(f"{TOKEN}_FILE", "")
+    if not file:
+        return variables.get(TOKEN, "")
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InputError(f"{TOKEN}_FILE", error.strerror or "cannot be read") from error

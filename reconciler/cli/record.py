@@ -1,0 +1,180 @@
+"""`reconciler record`: what a cluster was asked to run, as a file for `simulate`."""
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.planning_options import ContextOption
+from reconciler.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from reconciler.bootstrap.recording import Recorded, Told
+    from reconciler.records.demand import Anonymiser
+
+EXAMPLE = """
+reconciler record --for 1h --out demand.jsonl.gz
+reconciler record --prometheus http://prometheus:9090 --days 14 --out demand.jsonl.zst
+reconciler record --recording /var/lib/fleet-reconciler/demand --anonymise --out demand.jsonl.gz
+"""
+
+
+def command(
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="JSON lines; compressed when it ends in .gz or .zst."),
+    ],
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Prometheus server that keeps kube-state-metrics."
+            " Token: RECONCILER_PROMETHEUS_TOKEN, or its _FILE.",
+        ),
+    ] = None,
+    recording: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="What the capacity loop recorded (recording.path)."),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=3660, help="How many days of it; Prometheus: 7 by default."),
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option(metavar="TIME", help="End of these days, RFC 3339; default: now.")
+    ] = None,
+    match: Annotated[
+        str,
+        typer.Option(metavar="MATCHERS", help="Of every series, such as 'cluster=\"prod\"'."),
+    ] = "",
+    ca_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate authority of Prometheus.")
+    ] = None,
+    for_: Annotated[
+        str | None,
+        typer.Option("--for", metavar="DURATION", help="How long to watch; default: until Ctrl-C."),
+    ] = None,
+    kubeconfig: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Default: in-cluster, else kubectl's own.")
+    ] = None,
+    context: ContextOption = None,
+    anonymise: Annotated[
+        bool,
+        typer.Option(
+            "--anonymise", help="Hash names of pods, controllers, namespaces, and pods' labels."
+        ),
+    ] = False,
+    output: OutputOption = None,
+) -> None:
+    """Write down what a cluster was asked to run: watched live, from Prometheus, or recorded.
+
+    Without --prometheus and --recording the cluster of the kubeconfig is watched from now on; what
+    it runs already is told too. Nothing is changed. FILE is what `simulate --demand` reads.
+    """
+    from reconciler.cli.simulate_view import Progress  # noqa: PLC0415 - rich: slow
+    from reconciler.records.demand import Anonymiser  # noqa: PLC0415 - slow to load
+
+    live = {"--for": for_, "--kubeconfig": kubeconfig, "--context": context}
+    asked = {"--end": end, "--match": match, "--ca-file": ca_file}
+    _belong_together(prometheus, recording, days, live, asked)
+    names = Anonymiser() if anonymise else None
+    with Progress(sys.stderr) as progress:
+        if prometheus is not None:
+            found = _from_prometheus(
+                prometheus, (days or 7.0, end), (match, ca_file), out, names, progress.show
+            )
+        else:
+            found = _from_cluster_or_files(
+                recording, days, (for_, kubeconfig, context), out, names, progress.show
+            )
+    if (form := wanted(output)) is not Output.TABLE:
+        print_data(
+            {
+                "file": str(out),
+                "pods": found.pods,
+                "lines": found.lines,
+                "begin": found.begin and found.begin.isoformat(),
+                "end": found.end and found.end.isoformat(),
+            },
+            form,
+        )
+        return
+    sys.stdout.write(f"{out}: {found.pods:,} pods in {found.lines:,} lines\n")
+
+
+def _belong_together(
+    prometheus: str | None,
+    recording: Path | None,
+    days: float | None,
+    live: Mapping[str, object],
+    asked: Mapping[str, object],
+) -> None:
+    """Raise UsageError for options of another source than the one that is asked for."""
+    if prometheus is not None and recording is not None:
+        raise UsageError("--prometheus and --recording", "are two sources", "give one of them")
+    stored = prometheus is not None or recording is not None
+    for option, value in live.items():
+        if value is not None and stored:
+            raise UsageError(option, "is for watching a cluster, not for what is stored")
+    for option, stated in asked.items():
+        if stated and prometheus is None:
+            raise UsageError(option, "is for --prometheus")
+    if days is not None and not stored:
+        raise UsageError("--days", "a cluster tells of no past", "watch it with --for DURATION")
+
+
+def _from_prometheus(
+    url: str,
+    when: tuple[float, str | None],
+    narrowed: tuple[str, Path | None],
+    out: Path,
+    names: "Anonymiser | None",
+    told: "Told",
+) -> "Recorded":
+    from reconciler.bootstrap import recording  # noqa: PLC0415 - slow to load
+    from reconciler.planner.text import parse_rfc3339  # noqa: PLC0415 - with the rest
+
+    days, end = when
+    moment = datetime.now(UTC) if end is None else parse_rfc3339(end)  # noqa: TID251 - a person's
+    if moment is None:
+        raise UsageError("--end", f"{end!r} is no RFC 3339 time")
+    match, ca_file = narrowed
+    request = recording.PrometheusRequest(
+        url=url, days=days, end=moment, match=match, ca_file=ca_file
+    )
+    return recording.record_prometheus(request, out, names, told)
+
+
+def _from_cluster_or_files(
+    directory: Path | None,
+    days: float | None,
+    live: tuple[str | None, str | None, str | None],
+    out: Path,
+    names: "Anonymiser | None",
+    told: "Told",
+) -> "Recorded":
+    from reconciler.bootstrap import recording  # noqa: PLC0415 - slow to load
+
+    if directory is not None:
+        return recording.record_files(directory, days, out, names)
+    for_, kubeconfig, context = live
+    request = recording.LiveRequest(
+        kubeconfig=kubeconfig,
+        context=context,
+        for_seconds=None if for_ is None else _seconds(for_),
+    )
+    return recording.record_live(request, out, names, told)
+
+
+def _seconds(text: str) -> float:
+    from reconciler.config.scalars import duration_seconds  # noqa: PLC0415 - slow to load
+
+    try:
+        return duration_seconds(text)
+    except ValueError:
+        raise UsageError("--for", f"{text!r} is no duration such as 90s, 30m or 1h") from None

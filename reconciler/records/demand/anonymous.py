@@ -1,0 +1,216 @@
+"""Recorded demand without names: what simulations read of it stays the same.
+
+Names of pods, controllers and namespaces, and the keys and values of pods' labels, become keyed
+hashes: equal texts become equal hashes, so that selectors, budgets, spread and affinity mean what
+they meant. Resources, priorities, and what is said of nodes (node selectors, node affinity,
+tolerations, topology keys, names of fleets) stay: a config names the same labels.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from typing import Final, assert_never
+
+from reconciler.model.cluster import Owner, PodAffinityTerm, PodPreference, PodSpec
+from reconciler.model.demand import (
+    BudgetDemand,
+    ControllerDemand,
+    CronDemand,
+    DemandLine,
+    FaultDemand,
+    FleetFact,
+    PodDemand,
+    PodEnd,
+)
+from reconciler.model.frozen import FrozenMap, Labels
+from reconciler.model.selectors import (
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    Requirement,
+)
+
+KEY_BYTES: Final = 32
+_DIGEST_BYTES: Final = 10
+_SHARED_NAMESPACES: Final = frozenset({"", "default", "kube-system"})
+"""Every cluster has them."""
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+_PLANNING_ANNOTATIONS: Final = (
+    "fleet-reconciler.io/",
+    "cluster-autoscaler.kubernetes.io/",
+    "karpenter.sh/",
+    "descheduler.alpha.kubernetes.io/",
+    "controller.kubernetes.io/pod-deletion-cost",
+)
+"""What is kept of a pod's annotations: what a plan can depend on."""
+
+
+class Anonymiser:
+    """Takes names out of lines of demand, the same name for the same hash in all of them.
+
+    Args:
+        key: Of the hashes; whoever has it can try names. Default: drawn, and never written down.
+    """
+
+    def __init__(self, key: bytes = b"") -> None:
+        self._key = key or secrets.token_bytes(KEY_BYTES)
+        self._hashed = cache(self._hash)
+        self._spec = cache(self._new_spec)
+
+    def line(self, line: DemandLine) -> DemandLine:
+        """Return the line without names."""
+        match line:
+            case PodDemand():
+                return replace(
+                    line,
+                    id=self._hashed("pod", line.id),
+                    spec=self._spec(line.spec),
+                    namespace=self._namespace(line.namespace),
+                    controller=self._owner(line.controller),
+                    labels=self._labels(line.labels),
+                    annotations=_for_planning(line.annotations),
+                )
+            case PodEnd():
+                return replace(line, id=self._hashed("pod", line.id))
+            case ControllerDemand():
+                return replace(
+                    line,
+                    controller=self._hashed_owner(line.controller),
+                    namespace=self._namespace(line.namespace),
+                    spec=None if line.spec is None else self._spec(line.spec),
+                    labels=self._labels(line.labels),
+                    annotations=_for_planning(line.annotations),
+                )
+            case BudgetDemand():
+                return replace(
+                    line,
+                    id=self._hashed("budget", line.id),
+                    namespace=self._namespace(line.namespace),
+                    selector=self._selector(line.selector),
+                )
+            case CronDemand():
+                return replace(
+                    line,
+                    id=self._hashed("cron", line.id),
+                    spec=self._spec(line.spec),
+                    namespace=self._namespace(line.namespace),
+                    labels=self._labels(line.labels),
+                    annotations=_for_planning(line.annotations),
+                )
+            case FaultDemand() | FleetFact():
+                return line
+            case _:
+                assert_never(line)
+
+    def _hash(self, kind: str, text: str) -> str:
+        """The hash of a text of one kind: a valid label value, key, name and namespace."""
+        person = kind.encode()
+        digest = hashlib.blake2b(
+            text.encode(), digest_size=_DIGEST_BYTES, key=self._key, person=person
+        )
+        return f"{kind}-{digest.hexdigest()}"
+
+    def _namespace(self, name: str) -> str:
+        return name if name in _SHARED_NAMESPACES else self._hashed("ns", name)
+
+    def _owner(self, owner: Owner | None) -> Owner | None:
+        return None if owner is None else self._hashed_owner(owner)
+
+    def _hashed_owner(self, owner: Owner) -> Owner:
+        return Owner(kind=owner.kind, name=self._hashed("name", owner.name))
+
+    def _label_value(self, value: str) -> str:
+        return self._hashed("v", value) if value else ""
+
+    def _labels(self, labels: Labels) -> Labels:
+        return FrozenMap({self._hashed("k", k): self._label_value(v) for k, v in labels.items()})
+
+    def _new_spec(self, spec: PodSpec) -> PodSpec:
+        return replace(
+            spec,
+            node_affinity=self._without_node_names(spec.node_affinity),
+            pod_affinity=tuple(map(self._term, spec.pod_affinity)),
+            pod_anti_affinity=tuple(map(self._term, spec.pod_anti_affinity)),
+            pod_preferences=tuple(
+                PodPreference(weight=each.weight, term=self._term(each.term))
+                for each in spec.pod_preferences
+            ),
+            topology_spread=tuple(
+                replace(
+                    each,
+                    selector=self._selector(each.selector),
+                    match_label_keys=self._keys(each.match_label_keys),
+                )
+                for each in spec.topology_spread
+            ),
+        )
+
+    def _without_node_names(self, selector: NodeSelector | None) -> NodeSelector | None:
+        """Names of nodes are hashed; a simulation's nodes have other names in any case."""
+        if selector is None:
+            return None
+        return NodeSelector(terms=tuple(map(self._node_term, selector.terms)))
+
+    def _node_term(self, term: NodeSelectorTerm) -> NodeSelectorTerm:
+        fields = (
+            replace(each, values=tuple(self._hashed("node", v) for v in each.values))
+            for each in term.fields
+        )
+        return replace(term, fields=tuple(fields))
+
+    def _term(self, term: PodAffinityTerm) -> PodAffinityTerm:
+        return replace(
+            term,
+            selector=self._selector(term.selector),
+            namespaces=frozenset(map(self._namespace, term.namespaces)),
+            namespace_selector=self._namespace_selector(term.namespace_selector),
+            match_label_keys=self._keys(term.match_label_keys),
+            mismatch_label_keys=self._keys(term.mismatch_label_keys),
+        )
+
+    def _keys(self, keys: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self._hashed("k", key) for key in keys)
+
+    def _selector(self, selector: LabelSelector | None) -> LabelSelector | None:
+        if selector is None:
+            return None
+        return LabelSelector(
+            match_labels=self._labels(selector.match_labels),
+            match_expressions=tuple(
+                replace(
+                    each,
+                    key=self._hashed("k", each.key),
+                    values=tuple(map(self._label_value, each.values)),
+                )
+                for each in selector.match_expressions
+            ),
+        )
+
+    def _namespace_selector(self, selector: LabelSelector | None) -> LabelSelector | None:
+        """A selector of namespaces: one label of theirs is their name."""
+        if selector is None:
+            return None
+        named = {
+            k: self._namespace(v) for k, v in selector.match_labels.items() if k == _NAMESPACE_NAME
+        }
+        others = {k: v for k, v in selector.match_labels.items() if k != _NAMESPACE_NAME}
+        return LabelSelector(
+            match_labels=FrozenMap({**self._labels(FrozenMap(others)), **named}),
+            match_expressions=tuple(map(self._namespace_line, selector.match_expressions)),
+        )
+
+    def _namespace_line(self, line: Requirement) -> Requirement:
+        if line.key == _NAMESPACE_NAME:
+            return replace(line, values=tuple(map(self._namespace, line.values)))
+        return replace(
+            line,
+            key=self._hashed("k", line.key),
+            values=tuple(map(self._label_value, line.values)),
+        )
+
+
+def _for_planning(annotations: Labels) -> Labels:
+    kept = {k: v for k, v in annotations.items() if k.startswith(_PLANNING_ANNOTATIONS)}
+    return FrozenMap(kept)

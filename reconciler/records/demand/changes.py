@@ -1,0 +1,157 @@
+"""How a cluster's demand changed between two looks at it, as lines of recorded demand."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from reconciler.model.cluster import DaemonSet, Owner, Pod, PodDisruptionBudget
+from reconciler.model.demand import (
+    BudgetDemand,
+    ControllerDemand,
+    DemandLine,
+    FleetFact,
+    PodDemand,
+    PodEnd,
+)
+from reconciler.model.snapshot import ClusterState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one look at the cluster showed."""
+
+    day: date | None = None
+    """None: nothing was seen yet."""
+    pods: Mapping[str, Pod] = field(default_factory=dict)
+    """Those that ask for room, by UID."""
+    daemon_sets: Mapping[str, DaemonSet] = field(default_factory=dict)
+    budgets: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
+    fleets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Target and nodes of each fleet, by name."""
+
+
+def seen_in(cluster: ClusterState, at: datetime, fleets: Mapping[str, tuple[int, int]]) -> Seen:
+    """Return what this state of the cluster shows."""
+    budgets = {f"{b.namespace}/{b.name}": b for b in cluster.budgets if not b.unreadable}
+    return Seen(
+        day=at.date(),
+        pods={pod.key.uid: pod for pod in cluster.pods if _asks_for_room(pod)},
+        daemon_sets={f"{d.namespace}/{d.name}": d for d in cluster.daemon_sets},
+        budgets=budgets,
+        fleets=fleets,
+    )
+
+
+def changes(
+    before: Seen, now: Seen, cluster: ClusterState, at: datetime, keep: timedelta
+) -> Iterator[DemandLine]:
+    """Yield what came, changed and ended between two looks.
+
+    The first look of a day tells everything that is there, so that a day can be read alone. The
+    very first one tells pods that have finished too: they are all that is known of the time
+    before.
+
+    Args:
+        before: The look before.
+        now: This look.
+        cluster: What this look is of.
+        at: When this look was.
+        keep: Older pods are told as created so long ago.
+    """
+    first = before.day is None
+    fresh = before.day != now.day
+    oldest = at - keep
+    if first:
+        yield from _finished(cluster, oldest)
+    for uid, pod in now.pods.items():
+        if fresh or uid not in before.pods:
+            yield _pod_demand(max(pod.created_at or at, oldest), pod)
+    yield from _ended(before, now, cluster, at)
+    known = Seen() if fresh else before
+    yield from _changed_daemon_sets(known, now, at)
+    yield from _changed_budgets(known, now, at)
+    for name, (target, joined) in now.fleets.items():
+        if known.fleets.get(name) != (target, joined):
+            yield FleetFact(at=at, fleet=name, target=target, joined=joined)
+
+
+def _finished(cluster: ClusterState, oldest: datetime) -> Iterator[DemandLine]:
+    for pod in cluster.pods:
+        if pod.finished and pod.created_at is not None and not (pod.daemon or pod.mirror):
+            end = _pod_end(pod.created_at, pod.key.uid, pod)
+            if end.ran_seconds is not None and pod.created_at >= oldest:
+                yield _pod_demand(pod.created_at, pod)
+                yield end
+
+
+def _ended(before: Seen, now: Seen, cluster: ClusterState, at: datetime) -> Iterator[DemandLine]:
+    gone = before.pods.keys() - now.pods.keys()
+    finished = {pod.key.uid: pod for pod in cluster.pods if pod.finished} if gone else {}
+    for uid in sorted(gone):
+        yield _pod_end(at, uid, finished.get(uid))
+
+
+def _changed_daemon_sets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
+    for name, each in now.daemon_sets.items():
+        if known.daemon_sets.get(name) != each:
+            owner = Owner(kind="DaemonSet", name=each.name, uid="")
+            yield ControllerDemand(
+                at=at, controller=owner, namespace=each.namespace, spec=each.spec
+            )
+    for name in sorted(known.daemon_sets.keys() - now.daemon_sets.keys()):
+        gone = known.daemon_sets[name]
+        owner = Owner(kind="DaemonSet", name=gone.name, uid="")
+        yield ControllerDemand(at=at, controller=owner, namespace=gone.namespace, deleted=True)
+
+
+def _changed_budgets(known: Seen, now: Seen, at: datetime) -> Iterator[DemandLine]:
+    for name, each in now.budgets.items():
+        earlier = known.budgets.get(name)
+        if earlier is None or _rule_of(earlier) != _rule_of(each):
+            yield _budget_demand(at, each)
+    for name in sorted(known.budgets.keys() - now.budgets.keys()):
+        gone = known.budgets[name]
+        yield BudgetDemand(
+            at=at, id=gone.name, namespace=gone.namespace, min_available=0, deleted=True
+        )
+
+
+def _asks_for_room(pod: Pod) -> bool:
+    """Whether it asks for room: of its own, not with a node, and not before it is let go."""
+    waits = pod.gated and pod.node_name is None
+    return not (pod.daemon or pod.mirror or pod.finished or pod.unreadable or waits)
+
+
+def _pod_demand(at: datetime, pod: Pod) -> PodDemand:
+    return PodDemand(
+        at=at,
+        id=pod.key.uid,
+        spec=pod.spec,
+        namespace=pod.key.namespace,
+        controller=pod.owner,
+        labels=pod.labels,
+        annotations=pod.annotations,
+    )
+
+
+def _pod_end(at: datetime, uid: str, finished: Pod | None) -> PodEnd:
+    """By itself when it was seen as finished; else somebody deleted it."""
+    if finished is None or finished.started_at is None or finished.finished_at is None:
+        return PodEnd(at=at, id=uid)
+    ran = (finished.finished_at - finished.started_at).total_seconds()
+    return PodEnd(at=finished.finished_at, id=uid, ran_seconds=max(0.0, ran))
+
+
+def _rule_of(budget: PodDisruptionBudget) -> tuple[object, int]:
+    return budget.selector, budget.desired_healthy
+
+
+def _budget_demand(at: datetime, budget: PodDisruptionBudget) -> BudgetDemand:
+    """The API server's own count of the pods that must stay, as percentages are worked out."""
+    return BudgetDemand(
+        at=at,
+        id=budget.name,
+        namespace=budget.namespace,
+        selector=budget.selector,
+        min_available=budget.desired_healthy,
+    )

@@ -1,0 +1,184 @@
+"""`reconciler record`: from Prometheus over HTTP, and from what the loop recorded."""
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from reconciler.cli.main import run
+from reconciler.model.demand import Demand, DemandLine, PodDemand, PodEnd
+from reconciler.records.demand import encode_line, read_demand
+from tests.builders import make_spec
+from tests.prometheus_server import TOKEN, Prometheus, ToldPod, prometheus_server
+
+END = datetime(2026, 3, 8, 12, tzinfo=UTC)
+CONFIG = """
+cluster: sim
+regions: [us-east-1]
+default_sector: batch
+sectors: {batch: {kind: cpu, fleets: [{size: small}]}}
+"""
+
+
+def before(hours: float) -> float:
+    """So long before the end, as Prometheus has it."""
+    return (END - timedelta(hours=hours)).timestamp()
+
+
+@pytest.fixture
+def prometheus(monkeypatch: pytest.MonkeyPatch) -> Iterator[Prometheus]:
+    """A server with pods of two days, whose token is in the environment."""
+    monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN", TOKEN)
+    batch = {"sector": "batch"}
+    pods = [
+        ToldPod(uid="service", created=before(40), gone=before(-1), selector=batch),
+        ToldPod(uid="deleted", created=before(30), gone=before(20), selector=batch),
+        ToldPod(
+            uid="job",
+            created=before(10),
+            gone=before(9),
+            completed=before(9.5),
+            owner=("Job", "build"),
+            selector=batch,
+        ),
+        ToldPod(uid="agent", created=before(40), gone=before(-1), owner=("DaemonSet", "agent")),
+        ToldPod(uid="older", created=before(100), gone=before(90)),
+    ]
+    with prometheus_server(pods) as server:
+        yield server
+
+
+def record(server: Prometheus, out: Path, *more: str) -> int:
+    """Two days of it."""
+    words = ["--prometheus", server.url, "--days", "2", "--end", "2026-03-08T12:00:00Z"]
+    return run(["record", *words, "--out", str(out), "-o", "json", *more])
+
+
+def demand(path: Path) -> Demand:
+    """What a simulation reads."""
+    with path.open("rb") as stream:
+        return read_demand(stream, str(path))
+
+
+def test_two_days_of_prometheus_are_simulated(
+    prometheus: Prometheus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever has no recording yet has metrics of the last weeks."""
+    out = tmp_path / "demand.jsonl.gz"
+    assert record(prometheus, out) == 0
+    assert json.loads(capsys.readouterr().out)["pods"] == 3
+    pods = {line.id: line for line in demand(out).lines if isinstance(line, PodDemand)}
+    assert set(pods) == {"service", "deleted", "job"}
+    assert pods["deleted"].until == END - timedelta(hours=20)
+    assert pods["job"].ran_seconds == pytest.approx(1790)
+    assert pods["service"].spec.requests == {"cpu": 1000, "memory": 2**30, "pods": 1}
+    (tmp_path / "sectors.yaml").write_text(CONFIG)
+    words = ["--config", f"{tmp_path}/sectors.yaml", "--demand", str(out)]
+    assert run(["simulate", *words, "--out", f"{tmp_path}/report", "-o", "json"]) == 0
+    (simulated,) = json.loads(capsys.readouterr().out)["runs"]
+    assert simulated["pods"] == 3
+    assert out.stat().st_mode & 0o077 == 0
+
+
+def test_compressed_as_the_name_says(prometheus: Prometheus, tmp_path: Path) -> None:
+    """A file of weeks is large."""
+    plain, packed, zstd = (tmp_path / f"d.jsonl{end}" for end in ("", ".gz", ".zst"))
+    for out in (plain, packed, zstd):
+        assert record(prometheus, out) == 0
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(zstd.read_bytes()))
+    assert reader.read() == plain.read_bytes()
+
+
+def test_anonymised_recording_names_nothing(prometheus: Prometheus, tmp_path: Path) -> None:
+    """A demand that is sent to somebody would tell what a company runs."""
+    out = tmp_path / "demand.jsonl"
+    assert record(prometheus, out, "--anonymise") == 0
+    text = out.read_text()
+    assert not [word for word in ("service", "team", "build", "web-") if word in text]
+    assert '"sector":"batch"' in text
+
+
+def test_token_is_never_shown(
+    prometheus: Prometheus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server that repeats the token would put it into the log of a pipeline."""
+    prometheus.status = 422
+    assert record(prometheus, tmp_path / "d") == 1
+    said = capsys.readouterr().err
+    assert "load too many samples" in said
+    assert TOKEN not in said
+    assert not (tmp_path / "d").exists()
+
+
+def test_refused_token_names_the_variable(
+    prometheus: Prometheus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The way out is in the message."""
+    monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN", "another")
+    assert record(prometheus, tmp_path / "d") == 1
+    assert "RECONCILER_PROMETHEUS_TOKEN" in capsys.readouterr().err
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN_FILE", str(file))
+    assert record(prometheus, tmp_path / "d") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--prometheus", "ftp://x"], "is no http:// or https:// URL"),
+        (["--prometheus", "http://127.0.0.1:1", "--days", "0.02"], "not reached"),
+        (["--prometheus", "http://x", "--recording", "y"], "are two sources"),
+        (["--prometheus", "http://x", "--for", "1h"], "is for watching a cluster"),
+        (["--recording", "absent"], "holds no demand-*.jsonl.gz"),
+        (["--match", "a=b"], "is for --prometheus"),
+        (["--days", "3"], "a cluster tells of no past"),
+        (["--for", "soon"], "is no duration"),
+        (["--prometheus", "http://x", "--end", "now"], "is no RFC 3339 time"),
+    ],
+)
+def test_wrong_options_are_told_in_one_line(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Options of another source would be passed over silently."""
+    assert run(["record", "--out", str(tmp_path / "d"), *words]) in {1, 2}
+    told = capsys.readouterr().err
+    assert said in told
+    assert told.count("\n") == 1
+    assert not (tmp_path / "d").exists()
+
+
+def test_server_without_pods_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    """An empty file would simulate a cluster that costs nothing."""
+    monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN", TOKEN)
+    with prometheus_server([]) as server:
+        assert record(server, tmp_path / "d") == 2
+    assert "knows no pod" in capsys.readouterr().err
+
+
+def test_days_of_the_loops_recording_become_one_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pod of three days is in three files, and its end in the last."""
+    pod = PodDemand(at=END, id="long", spec=make_spec("1"), namespace="team")
+    end = PodEnd(at=END + timedelta(days=2), id="long")
+    days: dict[int, list[DemandLine]] = {8: [pod], 9: [pod], 10: [pod, end]}
+    for day, lines in days.items():
+        content = gzip.compress(b"".join(map(encode_line, lines)))
+        (tmp_path / f"demand-2026-03-{day:02}.jsonl.gz").write_bytes(content)
+    out = tmp_path / "all.jsonl"
+    assert run(["record", "--recording", str(tmp_path), "--out", str(out), "-o", "table"]) == 0
+    assert "1 pods in 1 lines" in capsys.readouterr().out
+    (line,) = demand(out).lines
+    assert isinstance(line, PodDemand)
+    assert line.until == END + timedelta(days=2)

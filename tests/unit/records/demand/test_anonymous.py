@@ -1,0 +1,142 @@
+"""Recorded demand without names."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.model.cluster import (
+    Owner,
+    PodAffinityTerm,
+    PodPreference,
+    TopologySpreadConstraint,
+)
+from reconciler.model.demand import (
+    BudgetDemand,
+    ControllerDemand,
+    CronDemand,
+    DemandLine,
+    PodDemand,
+    PodEnd,
+)
+from reconciler.model.frozen import FrozenMap
+from reconciler.model.selectors import (
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    Requirement,
+)
+from reconciler.records.demand import Anonymiser, encode_line
+from tests.builders import NOW, make_spec
+
+SECRET = "acme"
+"""Part of every name that must not be told."""
+APP = LabelSelector(
+    match_labels=FrozenMap({"acme.io/app": "acme-web"}),
+    match_expressions=(
+        Requirement(key="acme-tier", operator="In", values=("acme-a", "acme-b")),
+        Requirement(key="acme-old", operator="DoesNotExist"),
+    ),
+)
+TERM = PodAffinityTerm(
+    topology_key="kubernetes.io/hostname",
+    selector=APP,
+    namespaces=frozenset({"acme-team"}),
+    namespace_selector=LabelSelector(
+        match_labels=FrozenMap({"acme-owner": "acme-x", "kubernetes.io/metadata.name": "acme-team"})
+    ),
+    match_label_keys=("acme-hash",),
+)
+SPEC = replace(
+    make_spec("500m", "1Gi"),
+    node_selector=FrozenMap({"sector": "batch"}),
+    node_affinity=NodeSelector(
+        terms=(
+            NodeSelectorTerm(
+                expressions=(Requirement(key="size", operator="In", values=("small",)),),
+                fields=(Requirement(key="metadata.name", operator="In", values=("acme-node",)),),
+            ),
+        )
+    ),
+    pod_affinity=(TERM,),
+    pod_anti_affinity=(TERM,),
+    pod_preferences=(PodPreference(weight=3, term=TERM),),
+    topology_spread=(
+        TopologySpreadConstraint(
+            topology_key="topology.kubernetes.io/zone",
+            max_skew=1,
+            hard=True,
+            selector=APP,
+            match_label_keys=("acme-hash",),
+        ),
+    ),
+)
+COMMON: dict[str, Any] = {
+    "namespace": "acme-team",
+    "labels": FrozenMap({"acme.io/app": "acme-web", "acme-tier": "acme-a"}),
+    "annotations": FrozenMap(
+        {"acme.io/note": "acme", "fleet-reconciler.io/do-not-disrupt": "true"}
+    ),
+}
+LINES: list[DemandLine] = [
+    PodDemand(
+        at=NOW,
+        id="acme-pod",
+        spec=SPEC,
+        controller=Owner(kind="Job", name="acme-job", uid="acme-uid"),
+        **COMMON,
+    ),
+    PodEnd(at=NOW, id="acme-pod"),
+    ControllerDemand(
+        at=NOW, controller=Owner(kind="Deployment", name="acme-web"), spec=SPEC, **COMMON
+    ),
+    BudgetDemand(at=NOW, id="acme-budget", namespace="acme-team", selector=APP, min_available=1),
+    CronDemand(at=NOW, id="acme-cron", schedule="@daily", spec=SPEC, **COMMON),
+]
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: type(line).__name__)
+def test_no_name_is_left(line: Any) -> None:
+    """A demand that is sent to somebody would tell what a company runs."""
+    assert SECRET in encode_line(line).decode()
+    assert SECRET not in encode_line(Anonymiser().line(line)).decode()
+
+
+def test_rules_between_pods_mean_what_they_meant() -> None:
+    """A replay would spread, repel and protect other pods than the cluster did."""
+    names = Anonymiser()
+    pod, end, _, budget, _ = (names.line(line) for line in LINES)
+    assert isinstance(pod, PodDemand)
+    assert isinstance(end, PodEnd)
+    assert isinstance(budget, BudgetDemand)
+    assert budget.selector is not None
+    assert budget.selector.matches(pod.labels)
+    assert not budget.selector.matches(FrozenMap({}))
+    assert (end.id, budget.namespace) == (pod.id, pod.namespace)
+    (affinity,) = pod.spec.pod_affinity
+    assert affinity.selector == budget.selector
+    assert affinity.namespaces == {pod.namespace}
+    assert affinity.namespace_selector is not None
+    named = affinity.namespace_selector.match_labels["kubernetes.io/metadata.name"]
+    assert named == pod.namespace
+
+
+def test_what_a_config_names_stays() -> None:
+    """No fleet would serve the pods of a replay."""
+    pod = Anonymiser().line(LINES[0])
+    assert isinstance(pod, PodDemand)
+    assert pod.spec.requests == SPEC.requests
+    assert pod.spec.node_selector == {"sector": "batch"}
+    assert pod.annotations == {"fleet-reconciler.io/do-not-disrupt": "true"}
+    assert pod.spec.node_affinity is not None
+    assert pod.spec.node_affinity.terms[0].expressions[0].values == ("small",)
+
+
+def test_hashes_of_two_recordings_have_nothing_in_common() -> None:
+    """Whoever has a list of likely names would try them all."""
+    first, second = (Anonymiser().line(LINES[0]) for _ in range(2))
+    assert isinstance(first, PodDemand)
+    assert isinstance(second, PodDemand)
+    assert first.id != second.id
+    same = [Anonymiser(b"a key").line(LINES[0]) for _ in range(2)]
+    assert same[0] == same[1]

@@ -1,0 +1,146 @@
+"""Demand from what kube-state-metrics told."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.demand import PodDemand
+from reconciler.model.errors import InputError
+from reconciler.ports.metrics_history import Sample
+from reconciler.records.prometheus import PodHistory, queries
+
+BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+NAMES = ("created", "seen", "started", "completed", "owner", "requests", "init", "tolerations",
+         "selectors")  # fmt: skip
+
+
+def told(uid: str, number: float = 1.0, **labels: str) -> Sample:
+    """A series of one pod."""
+    known = {"namespace": "ci", "pod": f"pod-{uid}", "uid": uid}
+    return Sample(labels={**known, **labels}, value=number)
+
+
+def moment(minutes: float) -> float:
+    """So long after the begin, as Prometheus has it."""
+    return (BEGIN + timedelta(minutes=minutes)).timestamp()
+
+
+def step(**answers: Sequence[Sample]) -> dict[str, Sequence[Sample]]:
+    """The answers of one step; what is left out has no series."""
+    return {name: answers.get(name, ()) for name in NAMES}
+
+
+def pods(*steps: dict[str, Sequence[Sample]]) -> dict[str, PodDemand]:
+    """The pods of so many hours."""
+    history = PodHistory("it")
+    at = BEGIN
+    for answers in steps:
+        at += HOUR
+        history.add(answers)
+    lines = list(history.lines(at))
+    return {line.id: line for line in lines if isinstance(line, PodDemand)}
+
+
+def test_names_of_the_answers_are_those_of_the_queries() -> None:
+    """An answer that nothing asks for is a rule that no test holds."""
+    assert set(queries("", HOUR)) == set(NAMES)
+
+
+def test_matchers_reach_every_query() -> None:
+    """A server that keeps many clusters would mix their pods."""
+    for expression in queries('cluster="prod"', HOUR).values():
+        assert 'cluster="prod"' in expression
+        assert "[3600s" in expression
+
+
+def test_pod_of_a_job_ran_as_long_as_it_did() -> None:
+    """A replay would hold its node for ever, or not at all."""
+    found = pods(
+        step(
+            created=[told("a", moment(5))],
+            seen=[told("a", moment(50))],
+            started=[told("a", moment(6))],
+            completed=[told("a", moment(36))],
+            owner=[told("a", owner_kind="Job", owner_name="build")],
+            requests=[
+                told("a", 0.5, container="x", resource="cpu"),
+                told("a", 1.5, container="y", resource="cpu"),
+                told("a", 2**30, container="x", resource="memory"),
+                told("a", 9, container="x", resource="hugepages_2Mi"),
+            ],
+            init=[told("a", 4, container="i", resource="cpu")],
+        )
+    )
+    pod = found["a"]
+    assert (pod.ran_seconds, pod.until) == (1800.0, None)
+    assert pod.at == BEGIN + timedelta(minutes=5)
+    assert pod.controller is not None
+    assert (pod.controller.kind, pod.controller.name) == ("Job", "build")
+    assert pod.spec.requests == {"cpu": 4000, "memory": 2**30, "pods": 1}
+
+
+def test_pod_that_is_told_of_no_more_was_deleted_and_one_that_is_runs_on() -> None:
+    """Services would pile up, each version beside the one before."""
+    found = pods(
+        step(created=[told("gone", moment(0)), told("here", moment(1))],
+             seen=[told("gone", moment(40)), told("here", moment(60))]),
+        step(created=[told("here", moment(1))], seen=[told("here", moment(120))]),
+    )  # fmt: skip
+    assert found["gone"].until == BEGIN + timedelta(minutes=40)
+    assert (found["here"].until, found["here"].ran_seconds) == (None, None)
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "Node"])
+def test_pods_that_come_with_nodes_are_no_demand(kind: str) -> None:
+    """Each node would ask for another node."""
+    owner = told("d", owner_kind=kind, owner_name="x")
+    assert pods(step(created=[told("d", moment(1))], owner=[owner])) == {}
+
+
+def test_node_selectors_and_tolerations_are_kept() -> None:
+    """Pods would be planned for another sector's fleets."""
+    found = pods(
+        step(
+            created=[told("a", moment(1))],
+            selectors=[
+                told("a", nodeselector_sector="batch",
+                     nodeselector_topology_kubernetes_io_zone="us-east-1a"),
+            ],
+            tolerations=[
+                told("a", key="team", operator="Equal", value="ml", effect="NoSchedule"),
+                told("a", key="spot", operator="Exists"),
+            ],
+        )
+    )  # fmt: skip
+    spec = found["a"].spec
+    assert spec.node_selector == {"sector": "batch", "topology.kubernetes.io/zone": "us-east-1a"}
+    assert [(t.key, t.operator, t.value) for t in spec.tolerations] == [
+        ("spot", "Exists", ""),
+        ("team", "Equal", "ml"),
+    ]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0, 1e300])
+def test_nonsense_is_passed_over(value: float) -> None:
+    """One broken series would end a recording of days."""
+    more: Any = [told("a", value, container="x", resource="cpu")]
+    found = pods(
+        step(
+            created=[told("a", moment(1)), told("b", value)],
+            started=[told("a", value)],
+            completed=[told("a", value)],
+            requests=more if value < 1e300 else [],
+        )
+    )
+    assert list(found) == ["a"]
+    assert found["a"].spec.requests == {"pods": 1}
+
+
+def test_more_pods_than_are_read_are_refused_with_a_way_out() -> None:
+    """A server with years of a fleet of clusters would fill the memory."""
+    history = PodHistory("http://prometheus", pods_max=1)
+    with pytest.raises(InputError, match="record fewer days"):
+        history.add(step(created=[told("a", moment(1)), told("b", moment(1))]))

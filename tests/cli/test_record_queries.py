@@ -27,7 +27,7 @@ SERIES = {
     'kube_pod_created{cluster="other",namespace="ci",pod="z",uid="z"}': "5x120",
 }
 OWN = 'namespace="ci",pod="a",uid="u"'
-TOLD = {
+TOLD: dict[str, dict[str, float]] = {
     "created": {f"{{{OWN}}}": 1000},
     "seen": {f"{{{OWN}}}": 2400},
     "started": {f"{{{OWN}}}": 1010},

@@ -28,6 +28,7 @@ from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, pod_impacts
 from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
+from reconciler.gitops.replay import Replay
 from reconciler.gitops.root_files import allowed_files, assert_only_ours, further_region
 from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
 from reconciler.gitops.targets import DEFAULT_OUTPUT, RenderTarget
@@ -143,6 +144,10 @@ class CiOptions:
     """Whether an apply may find the checkout at a newer commit that touched nothing of its root."""
     cluster_files: tuple[str, ...] = ()
     """What kubectl prints of the cluster, to say what a plan means for its pods."""
+    replay: str = ""
+    """Recorded demand to simulate the config with, and the one before; empty: none."""
+    replay_base: str = "HEAD^1"
+    """The commit whose config is the one before."""
 
 
 def pipeline(options: CiOptions) -> Pipeline:
@@ -169,6 +174,7 @@ def pipeline(options: CiOptions) -> Pipeline:
         allow_types=frozenset(options.allow_types),
         allow_files=allowed_files(options.allow_files),
         impacts=_impacts(options),
+        replay=_replay(options),
         untouched_since=partial(_untouched_since, options) if options.allow_newer_commit else None,
     )
     return Pipeline(terraform, _ec2, GitCheckout(), settings, _left_behind, _set_pools)
@@ -208,6 +214,34 @@ def _impacts(
     )
     snapshot = observe(cluster, [], settings.observed_regions, SystemClock())
     return lambda planned: pod_impacts(planned, snapshot, settings)
+
+
+def _replay(options: CiOptions) -> Callable[[], Replay] | None:
+    """Simulates the recorded demand; None when there is none.
+
+    Raises:
+        UsageError: There is no sector config to simulate with.
+    """
+    if not options.replay:
+        return None
+    file = _config_file(options)
+    if file is None:
+        raise UsageError("--replay", "there is no sector config", "name it with --config")
+    content = read_config_bytes(file)
+    before = GitCheckout().content_at(str(file.parent), options.replay_base, file.name)
+
+    def simulated() -> Replay:
+        from reconciler.bootstrap.replaying import replay  # noqa: PLC0415 - numpy: slow
+
+        return replay(
+            options.replay,
+            content,
+            before,
+            name=str(file),
+            cluster_name=_told_name(options, content),
+        )
+
+    return simulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

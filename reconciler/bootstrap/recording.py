@@ -1,7 +1,7 @@
 """Wires `reconciler record`: demand from a live cluster, Prometheus, or the files of the loop."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.prometheus import PrometheusServer, PrometheusSettings
 from reconciler.adapters.recording.file import DemandFile, write_demand_file
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
-from reconciler.model.demand import DemandLine, PodDemand
+from reconciler.model.demand import Demand, DemandLine, PodDemand
 from reconciler.model.errors import InputError, UsageError
 from reconciler.ports.cluster import Cluster
 from reconciler.ports.metrics_history import MetricsHistory
@@ -196,6 +196,18 @@ def record_files(
     if days is not None:
         oldest = datetime.now(UTC) - timedelta(days=days)  # noqa: TID251 - what a person asks
         files = [file for file in files if file.name >= f"demand-{oldest:%Y-%m-%d}"]
+    tally = _Tally(anonymiser)
+    write_demand_file(out, tally.encoded(demand_of_days(files, str(directory)).lines))
+    return tally.recorded()
+
+
+def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
+    """Read the files of several days as one demand, each pod once, with its end.
+
+    Raises:
+        UsageError: There are none in the directory.
+        InputError: One cannot be read.
+    """
     if not files:
         raise UsageError("--recording", f"{directory} holds no {DAY_FILES}", "name the directory")
     lines: list[DemandLine] = []
@@ -205,9 +217,7 @@ def record_files(
                 lines += read_demand(stream, str(file)).lines
         except OSError as error:
             raise InputError(str(file), error.strerror or "cannot be read") from error
-    tally = _Tally(anonymiser)
-    write_demand_file(out, tally.encoded(folded(lines).lines))
-    return tally.recorded()
+    return folded(lines)
 
 
 def _token() -> str:

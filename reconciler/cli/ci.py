@@ -61,6 +61,17 @@ def plan(
             " for the pods that run now; - is stdin; repeatable.",
         ),
     ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|DIR",
+            help="Recorded demand (see `reconciler record`): what it would have cost, and which"
+            " pods would have waited, before and with this config.",
+        ),
+    ] = None,
+    replay_base: Annotated[
+        str, typer.Option(metavar="COMMIT", help="Whose config is the one before.")
+    ] = "HEAD^1",
     lock_timeout: LockOption = 60,
     detailed_exitcode: DetailedOption = False,
     output: OutputOption = None,
@@ -82,6 +93,8 @@ def plan(
             allow_types=allow_type,
             allow_files=tuple(allow_file or ()),
             cluster_files=tuple(cluster or ()),
+            replay=replay or "",
+            replay_base=replay_base,
         )
         report = stages.plan()
         outcome.failed = not report.allowed

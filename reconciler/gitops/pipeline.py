@@ -18,6 +18,7 @@ from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet, fleets, held_ids, provider_region, resources
 from reconciler.gitops.pod_impact import PodImpact
 from reconciler.gitops.render import TFVARS
+from reconciler.gitops.replay import Replay
 from reconciler.gitops.root_files import assert_only_ours, foreign_files
 from reconciler.model.errors import Conflict, ObservationError, PortError, Refused, ToolError
 from reconciler.model.ids import Region
@@ -42,6 +43,8 @@ class PipelineSettings:
     """Digests by path of files beside the rendered ones; empty: any content."""
     impacts: Callable[[Sequence[PlannedFleet]], tuple[PodImpact, ...]] | None = None
     """What a plan means for the pods that run now; None: the cluster was not read."""
+    replay: Callable[[], Replay] | None = None
+    """Simulates a recorded demand before and with the config; None: none was given."""
     untouched_since: Callable[[str], bool] | None = None
     """Whether nothing of this root changed since a commit; None: every newer commit counts."""
 
@@ -99,7 +102,7 @@ class Pipeline:
             saved, shown, adopted = self._plan_with_left_behind()
         planned = fleets(shown)
         nodes, blind = nodes_of(planned, self._cloud)
-        impacts = self._settings.impacts
+        impacts, replay = self._settings.impacts, self._settings.replay
         return self._kept(
             PlanReport(
                 binding=self._binding(state, planned),
@@ -122,6 +125,7 @@ class Pipeline:
                 facts=self._settings.facts,
                 subject=self._subject(),
                 impacts=None if impacts is None else impacts(planned),
+                replay=None if replay is None else replay(),
             )
         )
 

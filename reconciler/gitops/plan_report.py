@@ -11,6 +11,7 @@ from reconciler.gitops.guard import Finding, refused
 from reconciler.gitops.limits import ConfigFacts, FleetLimits
 from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, impact_json
+from reconciler.gitops.replay import Replay, replay_json
 from reconciler.model.errors import InputError
 
 SCHEMA = 1
@@ -34,6 +35,8 @@ class PlanReport:
     """Of the commit."""
     impacts: tuple[PodImpact, ...] | None = None
     """For the pods that run now; None: the plan was made without a look at the cluster."""
+    replay: Replay | None = None
+    """For a recorded demand; None: none was given."""
 
     @property
     def allowed(self) -> bool:
@@ -99,6 +102,7 @@ def report_json(report: PlanReport) -> dict[str, Any]:
         "pods": None
         if report.impacts is None
         else [impact_json(impact) for impact in report.impacts],
+        "replay": None if report.replay is None else replay_json(report.replay),
         "cost": {
             "hourly_usd_min": _number(at_min),
             "hourly_usd_now": _number(report.usd_per_hour_now()),

@@ -7,6 +7,7 @@ from reconciler.gitops.guard import Finding, refused
 from reconciler.gitops.markdown import code
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import PlannedFleet
+from reconciler.gitops.replay import replay_lines
 
 BYTES_MAX = 60_000
 """GitHub takes comments of 65,536 characters."""
@@ -30,6 +31,7 @@ def summary(report: PlanReport) -> str:
         *_findings("Warnings", tuple(f for f in report.findings if f.severity == "warning")),
         *_fleets(report),
         *_pods(report),
+        *replay_lines(report.replay),
     ]
     return _bounded(lines, [*_cost(report), *_foot(report)])
 

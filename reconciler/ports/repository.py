@@ -179,6 +179,10 @@ class CheckoutHistory(Protocol):
         """
         ...
 
+    def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
+        """What a file of the directory held at a commit; None when there was none, or no commit."""
+        ...
+
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
         """Paths below the directory that differ between a commit and the one checked out.
 

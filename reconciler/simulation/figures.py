@@ -14,6 +14,8 @@ from reconciler.simulation.simulation import DAY_SECONDS, Launch, Result
 
 Json = dict[str, Any]
 
+WORKLOADS_SHOWN = 20
+"""Of those whose pods waited long, the worst first."""
 POINTS = 480
 """Of each series over time."""
 PERCENTILES = (50, 90, 95, 99, 99.9)
@@ -168,6 +170,15 @@ def _waiting(result: Result) -> Json:
         "max_seconds": round(ordered[-1], 3) if ordered else 0.0,
         "without_a_node_at_the_end": result.history.waiting,
         "curve": [[n, round(percentile(ordered, n), 3)] for n in CURVE],
+        "workloads": [
+            {
+                "workload": str(workload),
+                "pods": wait.pods,
+                "longest_seconds": round(wait.longest_seconds, 3),
+                "without_a_node_at_the_end": wait.without_a_node,
+            }
+            for workload, wait in result.history.long_waits(WORKLOADS_SHOWN)
+        ],
     }
 
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from reconciler.adapters.memory import MemoryWorld
+from reconciler.loops.workloads import Workload
 from reconciler.model.actions import DeletePod, EvictPod
 from reconciler.model.cluster import Pod, PodSpec
 from reconciler.model.outcome import Outcome
 from reconciler.model.plan import Plan
 from reconciler.model.snapshot import Snapshot
+from reconciler.simulation.long_waits import LongWait, LongWaits
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
@@ -55,6 +57,7 @@ class History:
         self._start = world.clock.now()
         self.waits = array("d")
         """From each pod's creation to its node, in seconds."""
+        self._long_waits = LongWaits()
         self.evictions: Counter[str] = Counter()
         """By the policy that asked for them."""
         self.jobs_ended = 0
@@ -71,6 +74,7 @@ class History:
         world.objects.watchers.append(self._occupies)
         world.objects.pod_watchers.append(self._changed)
         self._objects = world.objects
+        self._pods = world.pods
 
     def _now(self) -> float:
         return self._clock.monotonic_seconds()
@@ -103,6 +107,16 @@ class History:
         """How many pods have no node."""
         return len(self._waiting)
 
+    def long_waits(self, number: int) -> list[tuple[Workload, LongWait]]:
+        """At the end: the workloads whose pods waited longest, the worst first."""
+        now = self._clock.now()
+        still = (
+            (pod, (now - self._waiting[pod.key.uid]).total_seconds())
+            for pod in self._pods()
+            if pod.key.uid in self._waiting and not pod.daemon
+        )
+        return self._long_waits.worst(number, still)
+
     def _occupies(self, pod: Pod, begins: bool) -> None:  # noqa: FBT001 - as watchers are called
         now = self._now()
         running = self._running.get(id(pod.spec))
@@ -113,7 +127,9 @@ class History:
         if begins:
             created = pod.created_at or self._start
             if not pod.daemon:
-                self.waits.append((self._clock.now() - created).total_seconds())
+                seconds = (self._clock.now() - created).total_seconds()
+                self.waits.append(seconds)
+                self._long_waits.add(pod, seconds)
         elif pod.owner is not None and pod.owner.kind == "Job":
             left = self._objects.find(pod.key)
             self.jobs_ended += left is None or not left.finished

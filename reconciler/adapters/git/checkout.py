@@ -47,16 +47,26 @@ class GitCheckout:
         regular = {path for facts, _, path in entries if facts.split()[0] in REGULAR_MODES}
         return tuple(sorted(filter(is_text, regular)))
 
+    def content_at(self, directory: str, revision: str, name: str) -> bytes | None:
+        """See CheckoutHistory.content_at."""
+        _check_revision(revision)
+        shown = _ask(directory, "show", "--no-textconv", f"{revision}:./{name}")
+        return None if shown is None else shown.encode()
+
     def changed_since(self, directory: str, revision: str) -> frozenset[str] | None:
         """See CheckoutHistory.changed_since."""
-        if _REVISION.fullmatch(revision) is None:
-            raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
+        _check_revision(revision)
         listed = _ask(
             directory,
             "diff", "--name-only", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative",
             "-z", revision, "HEAD", "--",
         )  # fmt: skip
         return None if listed is None else frozenset(filter(None, listed.split("\0")))
+
+
+def _check_revision(revision: str) -> None:
+    if _REVISION.fullmatch(revision) is None:
+        raise UsageError("revision", f"{revision[:60]!r} is no name of a commit")
 
 
 def _ask(directory: str, *arguments: str) -> str | None:

@@ -142,6 +142,36 @@ def test_plan_with_the_cluster_says_what_becomes_of_its_pods(checkout: Path) -> 
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
 
 
+def test_plan_of_a_change_is_replayed_against_the_config_before(checkout: Path) -> None:
+    """Who reviews a smaller size sees that no pod would fit, before the merge."""
+    config = (
+        "cluster: one\nregions: [us-west-2]\ndefault_sector: primary\n"
+        "sectors: {primary: {kind: cpu, fleets: [{size: SIZE}]}}\n"
+    )
+    pod = {
+        "t": "2026-03-01T12:00:00Z",
+        "kind": "pod",
+        "id": "a",
+        "spec": {"containers": [{"resources": {"requests": {"cpu": "12"}}}]},
+        "ran_seconds": 600,
+    }
+    (checkout.parent / "demand.jsonl").write_text(json.dumps(pod) + "\n")
+    (checkout / "sectors.yaml").write_text(config.replace("SIZE", "large"))
+    set_text(checkout, "two")
+    (checkout / "sectors.yaml").write_text(config.replace("SIZE", "small"))
+    set_text(checkout, "three")
+    replay = planned(checkout, "--replay", "../demand.jsonl")["replay"]
+    assert replay["before"]["waiting"]["without_a_node_at_the_end"] == 0
+    assert replay["after"]["waiting"]["without_a_node_at_the_end"] == 1
+    summary = (checkout.parent / "plan" / "summary.md").read_text()
+    assert "### Replayed: `demand.jsonl`" in summary
+    assert "find no node" in summary
+    alone = planned(checkout, "--replay", "../demand.jsonl", "--replay-base", "HEAD~9")["replay"]
+    assert alone["before"] is None
+    missing = planned(checkout, "--replay", "../nowhere.jsonl")
+    assert "nowhere.jsonl" in missing["replay"]["problem"]
+
+
 def test_detailed_exit_codes_are_terraforms_own(checkout: Path) -> None:
     """Pipelines branch on 0, 1 and 2."""
     plan = ("ci", "plan", "--dir", "terraform", "--out", "../plan", "--detailed-exitcode")

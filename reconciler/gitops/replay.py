@@ -1,0 +1,116 @@
+"""What a change of the config would have meant for a recorded demand: for the reviewer. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.gitops.markdown import code
+
+Json = Mapping[str, Any]
+_WORKLOADS_MAX: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """The figures of one demand under the config before and the one that is planned."""
+
+    demand: str
+    """Name of the recording."""
+    after: Json | None = None
+    """Of the planned config, as `report.json` of a simulation has them; None: see `problem`."""
+    before: Json | None = None
+    """Of the config before; None: there is none, or see `problem`."""
+    problem: str = ""
+    """Why something could not be simulated; the plan itself is not affected."""
+
+
+def replay_json(replay: Replay) -> dict[str, Any]:
+    """The replay as `report.json` of `ci plan` has it, without series and curves."""
+    return {
+        "demand": replay.demand,
+        "before": None if replay.before is None else _figures(replay.before),
+        "after": None if replay.after is None else _figures(replay.after),
+        "problem": replay.problem or None,
+    }
+
+
+def replay_lines(replay: Replay | None) -> list[str]:
+    """The part of the Markdown summary, without the demand's own names beyond workloads."""
+    if replay is None:
+        return []
+    lines = [f"### Replayed: {code(replay.demand)}", ""]
+    if replay.problem:
+        lines += [f"Not simulated: {code(replay.problem, 500)}", ""]
+    if replay.after is None:
+        return lines
+    after, before = replay.after, replay.before
+    days = f"{after['days']:g} days, {after['pods']:,} pods"
+    head = "| | before | with this config | |" if before else "| | with this config |"
+    rule = "|---|---|---|---|" if before else "|---|---|"
+    rows = [_row(what, unit, path, before, after) for what, unit, path in _ROWS]
+    return [*lines, f"{days}.", "", head, rule, *rows, "", *_who_waits(before, after)]
+
+
+_ROWS: Final = (
+    ("USD per day", "", ("cost", "usd_per_day")),
+    ("waiting for a node, p50", "s", ("waiting", "p50_seconds")),
+    ("waiting for a node, p95", "s", ("waiting", "p95_seconds")),
+    ("waiting for a node, p99", "s", ("waiting", "p99_seconds")),
+    ("pods without a node at the end", "", ("waiting", "without_a_node_at_the_end")),
+    ("pods evicted", "", ("evictions",)),
+    ("most nodes at once", "", ("nodes", "peak")),
+)
+
+
+def _row(what: str, unit: str, path: Sequence[str], before: Json | None, after: Json) -> str:
+    now = _number(after, path)
+    shown = f"{now:,.2f}".rstrip("0").rstrip(".") + (f" {unit}" if unit else "")
+    if before is None:
+        return f"| {what} | {shown} |"
+    was = _number(before, path)
+    earlier = f"{was:,.2f}".rstrip("0").rstrip(".") + (f" {unit}" if unit else "")
+    return f"| {what} | {earlier} | {shown} | {_change(was, now)} |"
+
+
+def _number(figures: Json, path: Sequence[str]) -> float:
+    value: Any = figures
+    for key in path:
+        value = value[key]
+    return float(sum(value.values()) if isinstance(value, Mapping) else value)
+
+
+def _change(was: float, now: float) -> str:
+    if was == now:
+        return ""
+    if was == 0:
+        return f"{now - was:+,.2f}".rstrip("0").rstrip(".")
+    return f"{(now - was) / was:+.0%}"
+
+
+def _who_waits(before: Json | None, after: Json) -> list[str]:
+    """The workloads whose pods wait longer than they did, the worst first."""
+    known = {} if before is None else {w["workload"]: w for w in before["waiting"]["workloads"]}
+    lines = []
+    for each in after["waiting"]["workloads"]:
+        earlier = known.get(each["workload"], {})
+        never = each["without_a_node_at_the_end"] - earlier.get("without_a_node_at_the_end", 0)
+        more = each["pods"] - earlier.get("pods", 0)
+        if never <= 0 and more <= 0:
+            continue
+        text = f"- {code(each['workload'])}: {each['pods']:,} pods wait longer than two minutes"
+        if each["without_a_node_at_the_end"]:
+            text += f", **{each['without_a_node_at_the_end']:,} find no node**"
+        lines.append(f"{text} (the longest {each['longest_seconds']:,.0f} s)")
+    if not lines:
+        return []
+    more_lines = len(lines) - _WORKLOADS_MAX
+    rest = [f"- … and {more_lines} more workloads"] if more_lines > 0 else []
+    return ["Who would wait longer:", "", *lines[:_WORKLOADS_MAX], *rest, ""]
+
+
+def _figures(run: Json) -> dict[str, Any]:
+    kept = ("days", "pods", "cost", "nodes", "waiting", "evictions", "interruptions")
+    found = {key: run[key] for key in kept}
+    found["waiting"] = {k: v for k, v in run["waiting"].items() if k != "curve"}
+    found["cost"] = {k: v for k, v in run["cost"].items() if k != "by_day"}
+    return found

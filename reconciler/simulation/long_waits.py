@@ -1,0 +1,64 @@
+"""Which workloads' pods waited long, or found no node at all: bounded, however many there are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reconciler.loops.workloads import Workload, workload_of
+from reconciler.model.cluster import Pod
+
+LONG_SECONDS: Final = 120.0
+"""Longer than a node takes to come: the pod waited for more than a launch."""
+WORKLOADS_MAX: Final = 10_000
+_OTHERS: Final = Workload(namespace="", kind="", name="others")
+
+
+@dataclass(slots=True, kw_only=True)
+class LongWait:
+    """The pods of one workload that waited long."""
+
+    pods: int = 0
+    longest_seconds: float = 0.0
+    seconds: float = 0.0
+    """Of all of them together."""
+    without_a_node: int = 0
+    """Those of them that had none when the simulation ended."""
+
+
+class LongWaits:
+    """Counts the pods that waited for longer than `LONG_SECONDS`, by workload."""
+
+    def __init__(self) -> None:
+        self._found: dict[Workload, LongWait] = {}
+
+    def add(self, pod: Pod, seconds: float) -> None:
+        """Count a pod that found a node after so long, if that is long."""
+        _count(self._found, pod, seconds, has_a_node=True)
+
+    def worst(
+        self, number: int, still: Iterable[tuple[Pod, float]]
+    ) -> list[tuple[Workload, LongWait]]:
+        """Return the workloads whose pods waited longest together, the worst first.
+
+        Args:
+            number: How many at most.
+            still: Pods that have no node now, and for how long.
+        """
+        found = {workload: replace(wait) for workload, wait in self._found.items()}
+        for pod, seconds in still:
+            _count(found, pod, seconds, has_a_node=False)
+        ordered = sorted(found.items(), key=lambda item: (-item[1].seconds, item[0]))
+        return ordered[:number]
+
+
+def _count(found: dict[Workload, LongWait], pod: Pod, seconds: float, *, has_a_node: bool) -> None:
+    if seconds <= LONG_SECONDS:
+        return
+    workload = workload_of(pod)
+    if workload not in found and len(found) >= WORKLOADS_MAX:
+        workload = _OTHERS
+    wait = found.setdefault(workload, LongWait())
+    wait.pods += 1
+    wait.seconds += seconds
+    wait.longest_seconds = max(wait.longest_seconds, seconds)
+    wait.without_a_node += not has_a_node

@@ -1,0 +1,119 @@
+"""What a changed config would have meant for a recorded demand."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from reconciler.bootstrap.replaying import replay
+from reconciler.gitops.replay import Replay, replay_json, replay_lines
+from reconciler.model.cluster import Owner
+from reconciler.model.demand import PodDemand
+from reconciler.records.demand import encode_line
+from tests.builders import NOW, make_spec
+
+CONFIG = """
+cluster: sim
+regions: [us-east-1]
+default_sector: ci
+scale_in: {idle_threshold: 10m}
+sectors: {ci: {kind: cpu, fleets: [{size: large, spot: false}]}}
+"""
+
+
+@pytest.fixture
+def demand(tmp_path: Path) -> Path:
+    """Four hours of pods that run a minute each, of which every third asks for 12 CPU."""
+    lines = []
+    for number in range(60):
+        large = number % 3 == 0
+        lines.append(
+            PodDemand(
+                at=NOW + timedelta(minutes=4 * number),
+                id=f"pod-{number}",
+                spec=make_spec("12" if large else "1", "1Gi"),
+                namespace="team",
+                controller=Owner(kind="Job", name="train" if large else "build"),
+                ran_seconds=60.0,
+            )
+        )
+    file = tmp_path / "demand.jsonl"
+    file.write_bytes(b"".join(map(encode_line, lines)))
+    return file
+
+
+def replayed(demand: Path | str, after: str, before: str | None = CONFIG) -> Replay:
+    """The change from one config to the other."""
+    earlier = None if before is None else before.encode()
+    return replay(str(demand), after.encode(), earlier, name="sectors.yaml", cluster_name=None)
+
+
+def test_type_that_is_too_small_for_a_third_of_the_pods_is_told(demand: Path) -> None:
+    """A merge would leave every third job without a node, and the plan looks harmless."""
+    found = replayed(demand, CONFIG.replace("size: large", "size: small"))
+    assert found.before is not None
+    assert found.after is not None
+    assert found.before["waiting"]["without_a_node_at_the_end"] == 0
+    assert found.after["waiting"]["without_a_node_at_the_end"] == 20
+    text = "\n".join(replay_lines(found))
+    assert "| pods without a node at the end | 0 | 20 | +20 |" in text
+    assert "`Job team/train`" in text
+    assert "**20 find no node**" in text
+    assert "`Job team/build`" not in text
+
+
+def test_idle_threshold_of_zero_is_told_by_what_waits_longer(demand: Path) -> None:
+    """Nodes go between two pods: each of them waits for a launch."""
+    found = replayed(demand, CONFIG.replace("idle_threshold: 10m", "idle_threshold: 0s"))
+    assert found.before is not None
+    assert found.after is not None
+    assert found.after["nodes"]["launches"] > 3 * found.before["nodes"]["launches"]
+    assert found.after["waiting"]["p95_seconds"] > found.before["waiting"]["p95_seconds"]
+    (row,) = [line for line in replay_lines(found) if "node, p95" in line]
+    assert "| 0 s |" in row
+    assert "| +" in row
+
+
+def test_config_without_one_before_is_told_alone(demand: Path) -> None:
+    """The first config of a cluster has nothing to be compared with."""
+    text = "\n".join(replay_lines(replayed(demand, CONFIG, None)))
+    assert "| | with this config |" in text
+    assert "before" not in text
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "said"),
+    [
+        (CONFIG, "sectors: 3", "sectors.yaml before"),
+        ("cluster: x\nregions: [us-east-1]\n", CONFIG, "names no fleet"),
+    ],
+)
+def test_what_cannot_be_played_is_told_and_stops_nothing(
+    after: str, before: str, said: str, demand: Path
+) -> None:
+    """A recording that is broken must not stand in the way of a fix."""
+    found = replayed(demand, after, before)
+    assert said in found.problem
+    assert "Not simulated" in "\n".join(replay_lines(found))
+
+
+def test_recording_that_is_not_there_is_told() -> None:
+    """The same."""
+    found = replayed("absent.jsonl", CONFIG)
+    assert "absent.jsonl" in found.problem
+    assert replay_json(found) == {
+        "demand": "absent.jsonl",
+        "before": None,
+        "after": None,
+        "problem": found.problem,
+    }
+
+
+def test_names_in_a_recording_cannot_break_the_comment(demand: Path) -> None:
+    """A tenant names a Job so that the comment of a pull request says something else."""
+    text = demand.read_text().replace("train", "x`|<b>[y](http://z)")
+    demand.write_text(text)
+    found = replayed(demand, CONFIG.replace("size: large", "size: small"))
+    (line,) = [each for each in replay_lines(found) if "find no node" in each]
+    assert line.count("http://z") == 1
+    assert line.count("`") == 2

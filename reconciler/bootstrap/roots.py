@@ -1,0 +1,84 @@
+"""Finds the root modules of the checkout that a pipeline runs in."""
+
+from dataclasses import dataclass
+
+from reconciler.adapters.git.checkout import GitCheckout
+from reconciler.config.document import read_document
+from reconciler.config.loader import read_config_bytes
+from reconciler.gitops.render import TFVARS
+from reconciler.gitops.roots import changed_roots, cluster_in, gone_configs
+from reconciler.gitops.targets import RenderTarget
+from reconciler.model.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootHere:
+    """One root module of the checkout."""
+
+    target: RenderTarget
+    cluster: str
+    """As its config names it; empty when it does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootsHere:
+    """The root modules of a checkout."""
+
+    roots: tuple[RootHere, ...]
+    """Those that were asked for."""
+    gone: tuple[str, ...]
+    """Configs that were removed."""
+    any_config: bool
+    """Whether there is a config at all, changed or not."""
+
+
+def roots_here(
+    configs: tuple[str, ...],
+    output: str,
+    since: str,
+    *,
+    rendered: bool = False,
+    removing: bool = False,
+) -> RootsHere:
+    """The root modules of the checkout here that changed since a commit.
+
+    Args:
+        configs: Paths or patterns, see `find_targets`.
+        output: The output directory, relative to each config's own.
+        since: Name of the commit; empty: all.
+        rendered: Whether to leave out those of which nothing was rendered yet.
+        removing: Whether to leave out those whose config approves no removal.
+
+    Raises:
+        UsageError: A path or the commit's name makes no sense.
+        ToolError: git is missing.
+    """
+    checkout = GitCheckout()
+    changed = checkout.changed_since(".", since) if since else None
+    files = checkout.files(".")
+    roots = tuple(
+        RootHere(target=target, cluster=_cluster_of(target.config_path))
+        for target in changed_roots(files, configs, output, changed)
+        if (not rendered or f"{target.output_dir}/{TFVARS}" in files)
+        and (not removing or _approves_removals(target.config_path))
+    )
+    return RootsHere(
+        roots=roots,
+        gone=gone_configs(files, configs, changed or ()),
+        any_config=bool(changed_roots(files, configs, output)),
+    )
+
+
+def _approves_removals(config: str) -> bool:
+    """Whether a config lists a fleet in `allow_destroy`; one that cannot be read counts too."""
+    try:
+        return bool(read_document(read_config_bytes(config)).get("allow_destroy"))
+    except ConfigError:
+        return True
+
+
+def _cluster_of(config: str) -> str:
+    try:
+        return cluster_in(read_config_bytes(config))
+    except ConfigError:
+        return ""

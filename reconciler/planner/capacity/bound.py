@@ -28,6 +28,8 @@ class FairPrices:
     """(dimensions,) billionths of a dollar per unit."""
     items: FloatArray
     """(items,) billionths of a dollar per pod."""
+    places: FloatArray
+    """(groups,) the same per place that the cap of a group leaves on a node."""
 
 
 def least_needs(problem: Problem) -> IntArray:
@@ -40,24 +42,45 @@ def least_needs(problem: Problem) -> IntArray:
     return np.asarray(np.where(problem.servable()[:, None], least, 0))
 
 
-def fair_prices(problem: Problem) -> FairPrices:
-    """The resource weights that make all items together worth the most."""
-    needs = least_needs(problem).astype(np.float64)
-    total = (needs * problem.counts[:, None]).sum(axis=0)
+def fair_prices(problem: Problem, capped_groups: int = 0) -> FairPrices:
+    """The resource weights that make all items together worth the most.
+
+    Args:
+        problem: What has to be served.
+        capped_groups: So many groups' caps count as resources of a node: those that force the
+            most nodes, for which a pod then pays besides its requests. The caps must hold.
+    """
+    groups = _most_forcing(problem, capped_groups)
+    needs = np.column_stack([least_needs(problem), problem.membership[:, groups]]).astype(
+        np.float64
+    )
+    needs[~problem.servable()] = 0
+    offered = np.column_stack(
+        [problem.vectors, np.broadcast_to(problem.caps[groups], (len(problem.prices), len(groups)))]
+    )
+    dimensions = problem.vectors.shape[1]
+    places = np.zeros(len(problem.caps))
+    total = problem.counts @ needs
     useful = problem.useful()
     if not useful.any() or not total.any():
-        zero = np.zeros(problem.vectors.shape[1])
-        return FairPrices(weights=zero, items=np.zeros(len(problem.items)))
-    scale = np.maximum(problem.vectors[useful].max(axis=0), 1).astype(np.float64)
+        zero = np.zeros(dimensions)
+        return FairPrices(weights=zero, items=np.zeros(len(problem.items)), places=places)
+    scale = np.maximum(offered[useful].max(axis=0), 1).astype(np.float64)
     unit = float(max(problem.prices[useful].max(), 1))
-    weights = maximise(
-        total / scale, problem.vectors[useful] / scale, problem.prices[useful] / unit
-    )
+    weights = maximise(total / scale, offered[useful] / scale, problem.prices[useful] / unit)
     weights = np.maximum(weights, 0.0) * unit / scale
-    worth = problem.vectors[useful] @ weights
+    worth = offered[useful] @ weights
     excess = max(1.0, float((worth / np.maximum(problem.prices[useful], 1)).max()))
     weights = weights / excess * _SAFETY
-    return FairPrices(weights=weights, items=needs @ weights)
+    places[groups] = weights[dimensions:]
+    return FairPrices(weights=weights[:dimensions], items=needs @ weights, places=places)
+
+
+def _most_forcing(problem: Problem, count: int) -> IntArray:
+    """The groups whose pods need the most nodes."""
+    pods = problem.counts @ problem.membership
+    nodes = -(-pods // np.maximum(problem.caps, 1))
+    return np.argsort(-nodes, kind="stable")[:count]
 
 
 def lower_bound(problem: Problem, prices: FairPrices, credit: float | None = None) -> int:

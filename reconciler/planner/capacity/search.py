@@ -16,6 +16,7 @@ from reconciler.planner.capacity.node_set_search import Cheapest, cheapest_set, 
 from reconciler.planner.capacity.packing import best_offers, first_fit, item_order
 from reconciler.planner.capacity.problem import Packing, Problem
 from reconciler.planner.capacity.right_size import right_size
+from reconciler.planner.capacity.shapes import by_shapes
 from reconciler.planner.placement.arrays import FloatArray, IntArray
 
 _PREFERRED_MAX = 8
@@ -26,6 +27,10 @@ FOR_SETS = 1.25
 """Of the budget, for a search over sets of nodes: it is for few pods, whose plans are quick."""
 AFTER_SETS = 0.5
 """The same for a search over patterns when sets of nodes did not settle the matter."""
+FOR_SHAPES = 0.25
+"""The same for patterns of shapes: dealing thousands of pods out takes its time too."""
+_NEAR = 1.12
+"""Times the least that it can cost: with patterns of shapes so near, first fit finds no better."""
 _LARGE = 200_000
 """Items x offers above which only the first candidate is tried."""
 
@@ -104,16 +109,28 @@ def search(problem: Problem, fair: FairPrices, budget_seconds: float) -> Found:
     if even is not None:
         return Found(packing=even, optimal=True)
     if problem.slots.size > _LARGE:
-        return Found(packing=cheapest(problem, candidates(problem, fair)))
+        return Found(packing=_in_bulk(problem, fair, budget_seconds))
     kept = undominated(problem)
     fewer = problem.only(kept)
     if not small_enough(fewer):
-        best = cheapest(fewer, candidates(fewer, fair))
+        best = _in_bulk(fewer, fair, budget_seconds)
         return Found(packing=on_all_offers(best, kept))
     seeds = list(candidates(fewer, fair))
     best = cheapest(fewer, seeds)
     found = _thoroughly(fewer, fair, seeds, best, budget_seconds)
     return replace(found, packing=on_all_offers(found.packing, kept))
+
+
+def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packing:
+    """A packing of many items: by patterns of their shapes, or else by first fit."""
+    shaped = by_shapes(problem, fair, FOR_SHAPES * budget_seconds)
+    if shaped is None:
+        return cheapest(problem, candidates(problem, fair))
+    shaped = right_size(problem, shaped)
+    near = shaped.cost(problem) <= _NEAR * lower_bound(problem, fair)
+    if near and not any(shortfall(problem, shaped)):
+        return shaped
+    return cheapest(problem, [shaped, *candidates(problem, fair)])
 
 
 def _thoroughly(

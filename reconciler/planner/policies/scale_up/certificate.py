@@ -23,6 +23,8 @@ from reconciler.planner.reservations import WaitingClass
 
 PROOF = 0.25
 """What a proof may take, as a share of the search's budget."""
+CAPPED_GROUPS = 8
+"""Anti-affinity groups that the simple bound knows; each is a column of its program."""
 UNDOMINATED_MAX = 200_000
 """Items x offers above which the simple bound has to do."""
 
@@ -75,7 +77,7 @@ def least_cost(
     shapes = _shapes(builder, served, table, open_rows)
     caps = [1] * (1 + max((g for shape in shapes for g in shape.item.groups), default=-1))
     problem = state_problem(offers, [shape.item for shape in shapes], caps)
-    fair = fair_prices(problem)
+    fair = fair_prices(problem, CAPPED_GROUPS)
     credit = _credit(problem, fair, free_before[open_rows]) if open_rows.any() else None
     bound = lower_bound(problem, fair, credit)
     if bound >= spent_nano_usd or problem.slots.size > UNDOMINATED_MAX:
@@ -186,4 +188,5 @@ def _open_rows(builder: PlanBuilder, classes: list[PodClass], free: IntArray) ->
 def _credit(problem: Problem, fair: FairPrices, free: IntArray) -> float:
     """The most that pods on this room could be worth; on nodes that exist nothing is inflated."""
     inflation = 1 + max((o.over_subscription for o in problem.offers), default=0) / resources.WHOLE
-    return float((np.maximum(free, 0) @ fair.weights).sum()) * inflation
+    resources_worth = float((np.maximum(free, 0) @ fair.weights).sum()) * inflation
+    return resources_worth + float((problem.caps @ fair.places) * len(free))

@@ -1,0 +1,71 @@
+"""Pages for users of other autoscalers name keys and rights that exist."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from reconciler.config.json_schema import json_schema
+from reconciler.install.iam import Values, policy
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (
+    "auto-scaling-groups.md",
+    "migrating-from-cluster-autoscaler.md",
+    "migrating-from-kubernetes-ec2-autoscaler.md",
+)
+FLAGS_OF_RUN = {"cluster-name", "regions", "sleep", "kubeconfig", "pod-namespace",
+                "idle-threshold", "type-idle-threshold", "instance-init-time", "dry-run",
+                "slack-hook"}  # fmt: skip
+"""Of kubernetes-ec2-autoscaler, which `run` promises to take."""
+
+
+def keys() -> set[str]:
+    """Every key of a sector config, whatever its section."""
+    schema = json_schema()
+    shapes = [schema, *schema["$defs"].values()]
+    return {key for shape in shapes for key in shape.get("properties", {})}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_keys_on_the_page_are_keys_of_the_config(page: str) -> None:
+    """A flag that became a key of another name would be looked for in vain."""
+    text = (DOCS / page).read_text()
+    known = keys()
+    rows = [line for line in text.splitlines() if line.startswith("| `--")]
+    named = {
+        word
+        for row in rows
+        for word in re.findall(r"`([a-z][a-z_.]+)(?::[^`]*)?`", row.split("|", 2)[2])
+        if "_" in word
+    }
+    missing = {word for word in named if not set(word.split(".")) <= known}
+    assert not missing
+
+
+def test_forty_flags_of_cluster_autoscaler_are_answered() -> None:
+    """Whoever uses one that is not there would not know whether to worry."""
+    text = (DOCS / "migrating-from-cluster-autoscaler.md").read_text()
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `--")]
+    assert len({flag for row in rows for flag in re.findall(r"`(--[a-z-]+)", row)}) >= 40
+
+
+def test_flags_that_run_takes_are_in_its_reference() -> None:
+    """The page would promise what the program refuses."""
+    help_of_run = (DOCS / "cli.md").read_text()
+    page = (DOCS / "migrating-from-kubernetes-ec2-autoscaler.md").read_text()
+    for flag in FLAGS_OF_RUN:
+        assert f"--{flag}" in help_of_run
+        assert f"--{flag}" in page
+
+
+def test_rights_on_the_page_are_those_of_the_policy() -> None:
+    """A policy that was copied once and never again misses what the program has learned since."""
+    text = (DOCS / "migrating-from-kubernetes-ec2-autoscaler.md").read_text()
+    block = re.search(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    values: Values = {"cluster": "analytics", "regions": ["us-west-2"], "groups": "true"}
+    printed = json.loads(policy("capacity-loop", values))["Statement"]
+    for statement in json.loads(block[1])["Statement"]:
+        assert statement in printed

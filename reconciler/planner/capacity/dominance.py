@@ -16,8 +16,13 @@ def undominated(problem: Problem) -> IntArray:
     number = np.arange(len(prices))
     beaten = np.zeros(len(prices), dtype=np.bool_)
     unlimited = problem.limits >= UNLIMITED
-    for offer in number:
-        among = ((prices <= prices[offer]) & unlimited & (number != offer)).nonzero()[0]
+    seen: set[bytes] = set()
+    for same, row in enumerate(np.column_stack([prices, vectors, slots.T])):
+        beaten[same] = unlimited[same] and row.tobytes() in seen
+        if unlimited[same]:
+            seen.add(row.tobytes())
+    for offer in (~beaten).nonzero()[0]:
+        among = ((prices <= prices[offer]) & unlimited & ~beaten & (number != offer)).nonzero()[0]
         among = among[(vectors[among] >= vectors[offer]).all(axis=1)]
         if not len(among):
             continue

@@ -62,6 +62,8 @@ class _Dealer:
         self._bought = Counter[int]()
         self._rules = [item.rules for item in problem.items]
         self._groups = [item.groups for item in problem.items]
+        self._alone = [not (item.groups or any(item.rules)) for item in problem.items]
+        """Per item whether no rule is about its pods and their neighbours."""
         self._caps = problem.caps.tolist()
         self._pools: dict[tuple[int, bytes], _Pool] = {}
         self._bound_in: dict[int, list[_Pool]] = {}
@@ -106,8 +108,11 @@ class _Dealer:
 
         def rank(offer: int) -> tuple[int, int, int, int]:
             pools = [self._pool_at[shape, offer] for shape, _ in shapes]
-            served = sum(min(n, p.bound) for p, (_, n) in zip(pools, shapes, strict=True))
-            return -served, -sum(p.bound for p in pools), self._bought[offer], offer
+            waiting = sum([pool.bound for pool in pools])
+            if not waiting:
+                return 0, 0, self._bought[offer], offer
+            served = sum([min(n, p.bound) for p, (_, n) in zip(pools, shapes, strict=True)])
+            return -served, -waiting, self._bought[offer], offer
 
         chosen = min((o for o in offers if self._limits[o] > 0), key=rank, default=None)
         if chosen is not None:
@@ -121,12 +126,11 @@ class _Dealer:
         found: Counter[int] = Counter()
         for shape, amount in shapes:
             pool = self._pool_at[shape, offer]
-            for _ in range(amount):
-                item = self._next(pool, node)
-                if item is None:
-                    break
-                self._take(item, node)
-                found[item] += 1
+            while amount and (item := self._next(pool, node)) is not None:
+                pods = min(amount, self._left[item]) if self._alone[item] else 1
+                self._take(item, node, pods)
+                found[item] += pods
+                amount -= pods  # noqa: PLW2901 - what the shape still lacks
         return found
 
     def _next(self, pool: _Pool, node: _Node) -> int | None:
@@ -136,7 +140,7 @@ class _Dealer:
         for item in pool.items:
             if not self._left[item]:
                 spent += 1
-            elif self._fits(item, node):
+            elif self._alone[item] or self._fits(item, node):
                 found = item
                 break
         if spent > _SPENT_MAX:
@@ -153,10 +157,13 @@ class _Dealer:
                 return False
         return all(node.counted[rule] < node.most.get(rule, UNLIMITED) for rule in rules.counts_for)
 
-    def _take(self, item: int, node: _Node) -> None:
-        self._left[item] -= 1
+    def _take(self, item: int, node: _Node, pods: int) -> None:
+        """Count the pods as dealt; of an item that rules are about they come one by one."""
+        self._left[item] -= pods
         for pool in self._bound_in.get(item, ()):
-            pool.bound -= 1
+            pool.bound -= pods
+        if self._alone[item]:
+            return
         for group in self._groups[item]:
             node.held[group] += 1
         rules = self._rules[item]

@@ -127,7 +127,7 @@ def _in_bulk(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packi
     if shaped is None:
         return cheapest(problem, candidates(problem, fair))
     shaped = right_size(problem, shaped)
-    near = shaped.cost(problem) <= _NEAR * lower_bound(problem, fair)
+    near = shaped.cost(problem) <= _NEAR * float(fair.items @ problem.counts)
     if near and not any(shortfall(problem, shaped)):
         return shaped
     return cheapest(problem, [shaped, *candidates(problem, fair)])

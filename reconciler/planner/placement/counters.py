@@ -139,6 +139,7 @@ class CounterTable:
         self._counters: dict[tuple[object, ...], Counter] = {}
         self._classes = table.classes
         self._members: dict[Description, tuple[PodClass, ...]] = {}
+        self._stay: dict[Description, tuple[PodClass, ...]] = {}
         self._numbers: dict[Description, frozenset[int]] = {}
         self._index = _ClassIndex(self._classes)
         self.empty = not any(c.anti_affinity or c.affinity or c.spread for c in self._classes)
@@ -196,7 +197,7 @@ class CounterTable:
         keys: tuple[str, ...],
     ) -> None:
         description = (frozenset({pod_class.namespace}), constraint.selector)
-        members = tuple(m for m in self.members(description) if not m.deleting)
+        members = self._staying(description)
         honors = (constraint.honor_node_affinity, constraint.honor_node_taints)
 
         def eligible_kinds() -> BoolArray:
@@ -252,6 +253,14 @@ class CounterTable:
                     and selector.matches(c.labels)
                 ]
             )
+        return known
+
+    def _staying(self, description: Description) -> tuple[PodClass, ...]:
+        """Those of them whose pods are not being deleted."""
+        known = self._stay.get(description)
+        if known is None:
+            known = tuple([m for m in self.members(description) if not m.deleting])
+            self._stay[description] = known
         return known
 
     def _member_numbers(self, description: Description) -> frozenset[int]:

@@ -95,12 +95,15 @@ def _scopes(
 ) -> Iterable[tuple[str, Sequence[DisruptionBudget], Sequence[FleetStatus]]]:
     """Each scope with its budgets and the fleets, in their regions, that it is about."""
     statuses = view.inventory.fleets
+    named: dict[tuple[str, str], list[FleetStatus]] = {}
+    for status in statuses:
+        named.setdefault((status.settings.sector, status.key.name), []).append(status)
     yield "the cluster", view.settings.disruption_budgets, statuses
     for sector in view.settings.sectors:
         own = [status for status in statuses if status.settings.sector == sector.name]
         yield f"sector {sector.name}", sector.disruption_budgets, own
         for fleet in sector.fleets:
-            of_fleet = [status for status in own if status.key.name == fleet.name]
+            of_fleet = named.get((sector.name, fleet.name), [])
             yield f"fleet {fleet.name}", fleet.disruption_budgets, of_fleet
 
 

@@ -1,6 +1,6 @@
 """Why nothing takes a pod: one code and the numbers per fleet."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,12 +34,14 @@ from reconciler.planner.text import counted_noun, rfc3339
 
 def explain(
     builder: PlanBuilder,
-    members: Iterable[WaitingClass],
+    members: Sequence[WaitingClass],
     fleets: Sequence[FleetStatus],
     *,
     over_budget: bool,
 ) -> None:
     """Record why each fleet of its sectors cannot take what is left of each class."""
+    if not members:
+        return
     if not fleets:
         for waiting in members:
             _refuse(builder, waiting, ())

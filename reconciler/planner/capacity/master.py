@@ -11,6 +11,7 @@ from reconciler.planner.capacity.effort import (
     Effort,
 )
 from reconciler.planner.capacity.lp import add_columns, new_solver
+from reconciler.planner.capacity.patterns import Patterns
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
 
@@ -48,23 +49,24 @@ class Master:
             self._solver.addRow(
                 -infinity, float(problem.limits[offer]), 0, np.array([]), np.array([])
             )
-        self.offers = np.zeros(0, dtype=np.int64)
-        self.amounts = np.zeros((0, self._items), dtype=np.int64)
-        self._known: set[bytes] = set()
+        self._patterns = Patterns(self._items)
 
     def add(self, offers: IntArray, amounts: IntArray) -> int:
         """Add the patterns that are new; how many that were."""
-        fresh = []
-        for index in _unlike_the_one_before(offers, amounts):
-            key = offers[index].tobytes() + amounts[index].tobytes()
-            if key not in self._known:
-                self._known.add(key)
-                fresh.append(index)
-        if fresh:
-            self._add_columns(offers[fresh], amounts[fresh])
-            self.offers = np.append(self.offers, offers[fresh])
-            self.amounts = np.vstack([self.amounts, amounts[fresh]])
-        return len(fresh)
+        found = self._patterns.fresh(offers, amounts)
+        if len(found[0]):
+            self._add_columns(*found)
+        return len(found[0])
+
+    @property
+    def offers(self) -> IntArray:
+        """(patterns,) the offer of each."""
+        return self._patterns.offers
+
+    @property
+    def amounts(self) -> IntArray:
+        """(patterns, items) what it holds."""
+        return self._patterns.amounts
 
     def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
         table = np.concatenate([amounts, offers[:, None] == self._limited], axis=1)
@@ -92,10 +94,3 @@ class Master:
             premiums=premiums,
             shares=np.array(solution.col_value, dtype=np.float64),
         )
-
-
-def _unlike_the_one_before(offers: IntArray, amounts: IntArray) -> list[int]:
-    """Packings come with long runs of equal nodes."""
-    changed = np.ones(len(offers), dtype=np.bool_)
-    changed[1:] = (offers[1:] != offers[:-1]) | (amounts[1:] != amounts[:-1]).any(axis=1)
-    return list(changed.nonzero()[0].tolist())

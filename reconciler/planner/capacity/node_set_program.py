@@ -17,6 +17,7 @@ from reconciler.planner.capacity.knapsack import Knapsacks
 from reconciler.planner.capacity.knapsack_search import Filled, fill
 from reconciler.planner.capacity.lp import add_columns, new_solver
 from reconciler.planner.capacity.node_sets import Refutation
+from reconciler.planner.capacity.patterns import Patterns
 from reconciler.planner.capacity.pricing import Greedy
 from reconciler.planner.capacity.problem import Problem
 from reconciler.planner.placement.arrays import FloatArray, IntArray
@@ -55,9 +56,7 @@ class SetProgram:
         self._knapsacks = Knapsacks(problem)
         self._counts = problem.counts
         self._greedy = Greedy(problem)
-        self.offers = np.zeros(0, dtype=np.int64)
-        self.amounts = np.zeros((0, self._items), dtype=np.int64)
-        self._known: set[bytes] = set()
+        self._patterns = Patterns(self._items)
         self._solver = new_solver()
         self._begin()
 
@@ -75,17 +74,20 @@ class SetProgram:
 
     def add(self, offers: IntArray, amounts: IntArray) -> int:
         """Add the patterns that are new; how many that were."""
-        fresh = []
-        for index in range(len(offers)):
-            key = offers[index].tobytes() + amounts[index].tobytes()
-            if key not in self._known:
-                self._known.add(key)
-                fresh.append(index)
-        if fresh:
-            self._add_columns(offers[fresh], amounts[fresh])
-            self.offers = np.append(self.offers, offers[fresh])
-            self.amounts = np.vstack([self.amounts, amounts[fresh]])
-        return len(fresh)
+        found = self._patterns.fresh(offers, amounts)
+        if len(found[0]):
+            self._add_columns(*found)
+        return len(found[0])
+
+    @property
+    def offers(self) -> IntArray:
+        """(patterns,) the offer of each."""
+        return self._patterns.offers
+
+    @property
+    def amounts(self) -> IntArray:
+        """(patterns, items) what it holds."""
+        return self._patterns.amounts
 
     def _add_columns(self, offers: IntArray, amounts: IntArray) -> None:
         table = np.concatenate([amounts, offers[:, None] == np.arange(self._count)], axis=1)

@@ -7,6 +7,7 @@ interfaces, NVMe instance store and the root volume.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _INSTANCE_TYPE = re.compile(r"([a-z]+\d+[a-z0-9-]*)\.([a-z0-9-]+)")
 _XEN = frozenset({"m4", "c4", "r4", "m3", "c3", "r3", "t2", "i3", "x1", "x1e", "d2", "h1"})
@@ -19,6 +20,7 @@ _ROOT = 1
 """The root volume takes one of those that are dedicated to EBS."""
 
 
+@lru_cache(maxsize=4096)
 def ebs_limit(instance_type: str) -> int | None:
     """The limit for a type; None for what is no EC2 instance type, which stays without one."""
     match = _INSTANCE_TYPE.fullmatch(instance_type)

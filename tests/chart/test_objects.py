@@ -13,11 +13,10 @@ from reconciler.config.terraform import Taint
 from reconciler.install.manifest import render_manifest
 from reconciler.install.settings import Gitops, Identity, InstallSettings
 from reconciler.model.frozen import FrozenMap
-from tests.project.go_tools import go_tool
+from tests.project import go_tools
 from tests.unit.install.command import CONFIG, ROLE
 
 CHART = Path(__file__).parents[2] / "charts/fleet-reconciler"
-HELM = "helm.sh/helm/v3/cmd/helm@v3.19.0"
 KUBERNETES = "1.31.0"
 NAMESPACE = "fleet-reconciler"
 IMAGE = "registry.example/fleet-reconciler:1"
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture(scope="module")
 def helm() -> str:
     """The program."""
-    return go_tool("helm", HELM)
+    return go_tools.helm()
 
 
 def template(helm: str, folder: Path, values: dict[str, Any]) -> subprocess.CompletedProcess[str]:

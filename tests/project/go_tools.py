@@ -11,8 +11,14 @@ import pytest
 from tests.asked import rounds
 
 BUILD_SECONDS_MAX = 900
+HELM = "helm.sh/helm/v3/cmd/helm@v3.19.0"
 PROMTOOL = "github.com/prometheus/prometheus/cmd/promtool@v0.305.0"
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - programs need PATH and HOME
+
+
+def helm() -> str:
+    """Return Helm, which installs the chart."""
+    return go_tool("helm", HELM)
 
 
 def promtool() -> str:

@@ -92,7 +92,15 @@ def _solve(states: IntArray, prices: IntArray) -> IntArray | None:
         for amount in range(1, int(states[-1, item]) + 1):
             among = numbers[states[numbers, item] == amount]
             columns = np.ascontiguousarray(states[among].T)
-            for each in tried[states[tried, item] <= amount].tolist():
+            fitting = tried[states[tried, item] <= amount]
+            if len(among) < len(fitting):
+                for state in among.tolist():
+                    within = fitting[(states[fitting] <= states[state]).all(axis=1)]
+                    if len(within):
+                        costs = prices[within] + best[state - within]
+                        best[state], choice[state] = costs.min(), within[costs.argmin()]
+                continue
+            for each in fitting.tolist():
                 taking = among[_at_least(columns, states[each])]
                 costs = prices[each] + best[taking - each]
                 better = costs < best[taking]

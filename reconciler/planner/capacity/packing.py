@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from reconciler.planner.capacity.problem import Contents, Packing, Problem
+from reconciler.planner.capacity.node_rules import NodeRules
+from reconciler.planner.capacity.problem import Contents, Packing, Problem, contents_of
 from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray, grown
 
 _CLOSING_STEPS = 8
@@ -44,7 +45,8 @@ class Bins:
         """Per open node and rule between items the pods that count for it, and"""
         self._most = np.zeros((0, rules), dtype=np.int64)
         """how many the pods there allow."""
-        self._parts: list[tuple[IntArray, IntArray, IntArray]] = []
+        self._parts: list[tuple[int, IntArray, IntArray]] = []
+        self._begun = contents_of(np.zeros((0, len(problem.items)), dtype=np.int64))
 
     @property
     def count(self) -> int:
@@ -63,7 +65,12 @@ class Bins:
             np.minimum(space, room[:, column] // per_node, out=space)
         for group, column in self._shared_groups[item]:
             np.minimum(space, problem.caps[group] - self._held[:count, column], out=space)
-        rules = problem.items[item].rules
+        if self._counted.shape[1]:
+            self._limit_by_rules(problem.items[item].rules, space)
+        return np.asarray(np.maximum(space, 0, out=space))
+
+    def _limit_by_rules(self, rules: NodeRules, space: IntArray) -> None:
+        count = self._open
         for rule, most in rules.obeys:
             counted = self._counted[:count, rule]
             if rule in rules.counts_for:
@@ -72,19 +79,19 @@ class Bins:
                 space[counted > most] = 0
         for rule in rules.counts_for:
             np.minimum(space, self._most[:count, rule] - self._counted[:count, rule], out=space)
-        return np.asarray(np.maximum(space, 0, out=space))
 
     def put(self, item: int, nodes: IntArray, amounts: IntArray) -> None:
         """Put pods of the item on open nodes, each named once."""
         needs = self.problem.needs[item][self._offer[nodes]]
         self._room[nodes] -= needs * amounts[:, None]
         self._note_rules(item, nodes, amounts)
-        items = np.full(len(nodes), item, dtype=np.int64)
-        self._parts.append((items, self._number[nodes], amounts))
+        self._parts.append((item, self._number[nodes], amounts))
 
     def _note_rules(self, item: int, nodes: IntArray, amounts: IntArray) -> None:
         for _, column in self._shared_groups[item]:
             self._held[nodes, column] += amounts
+        if not self._counted.shape[1]:
+            return
         rules = self.problem.items[item].rules
         for rule, most in rules.obeys:
             self._most[nodes, rule] = np.minimum(self._most[nodes, rule], most)
@@ -105,7 +112,7 @@ class Bins:
                 continue
             of_item = held.items == item
             self._note_rules(item, held.nodes[of_item], held.pods[of_item])
-        self._parts.append((held.items, held.nodes, held.pods))
+        self._begun = held
 
     def buy(self, offer: int, copies: int) -> IntArray:
         """Add nodes of an offer; their numbers among the open ones."""
@@ -114,15 +121,16 @@ class Bins:
         self._number = grown(self._number, open_now)
         self._room = grown(self._room, open_now)
         self._held = grown(self._held, open_now)
-        self._counted = grown(self._counted, open_now)
-        self._most = grown(self._most, open_now)
+        if self._counted.shape[1]:
+            self._counted = grown(self._counted, open_now)
+            self._most = grown(self._most, open_now)
+            self._counted[self._open : open_now] = 0
+            self._most[self._open : open_now] = UNLIMITED
         new = np.arange(self._open, open_now, dtype=np.int64)
         self._offer[new] = offer
         self._number[new] = np.arange(self._total, self._total + copies)
         self._room[new] = self.problem.vectors[offer]
         self._held[new] = 0
-        self._counted[new] = 0
-        self._most[new] = UNLIMITED
         self.left[offer] -= copies
         self._bought.append(np.full(copies, offer, dtype=np.int64))
         self._total += copies
@@ -135,20 +143,23 @@ class Bins:
         stay = (self._room[:count] >= self._least[step]).all(axis=1).nonzero()[0]
         if len(stay) > count * _WORTH_CLOSING:
             return
-        kept = (self._offer, self._number, self._room, self._held, self._counted, self._most)
+        kept = [self._offer, self._number, self._room, self._held]
+        kept += [self._counted, self._most] if self._counted.shape[1] else []
         for array in kept:
             array[: len(stay)] = array[stay]
         self._open = len(stay)
 
     def packing(self) -> Packing:
         """What was bought; every node has pods."""
-        empty = np.zeros(0, dtype=np.int64)
-        nodes = np.concatenate([empty, *(nodes for _, nodes, _ in self._parts)])
-        items = np.concatenate([empty, *(items for items, _, _ in self._parts)])
-        pods = np.concatenate([empty, *(amounts for _, _, amounts in self._parts)])
+        begun = self._begun
+        lengths = [len(nodes) for _, nodes, _ in self._parts]
+        added = np.repeat(np.array([i for i, _, _ in self._parts], dtype=np.int64), lengths)
+        nodes = np.concatenate([begun.nodes, *(nodes for _, nodes, _ in self._parts)])
+        items = np.concatenate([begun.items, added])
+        pods = np.concatenate([begun.pods, *(amounts for _, _, amounts in self._parts)])
         order = np.lexsort((items, nodes))
         contents = Contents(nodes=nodes[order], items=items[order], pods=pods[order])
-        bins = np.concatenate([empty, *self._bought])
+        bins = np.concatenate([np.zeros(0, dtype=np.int64), *self._bought])
         return Packing(bins=bins, amounts=contents, items=len(self.problem.items))
 
 

@@ -22,6 +22,8 @@ from reconciler.planner.placement.arrays import UNLIMITED, IntArray
 
 CROWD_MAX = 16
 """Pods for each node that rules force: with more, nodes are large and easily filled."""
+GROUPS_MAX = 32
+"""Rules that force nodes: each has shapes of its own."""
 FORCING = 0.05
 """A rule forces nodes from this share of the most on: others are left to the dealing."""
 LADDER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.5)
@@ -31,7 +33,7 @@ LADDER = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.5)
 def by_shapes(problem: Problem, fair: FairPrices, budget_seconds: float) -> Packing | None:
     """A packing by patterns of shapes; None where no rule forces nodes or shapes are many."""
     groups = _forcing(problem)
-    if not groups:
+    if not 0 < len(groups) <= GROUPS_MAX:
         return None
     shape_of, firsts = _shapes(problem, groups)
     if len(firsts) > ITEMS_MAX:

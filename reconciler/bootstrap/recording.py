@@ -1,6 +1,7 @@
 """Wires `reconciler record`: demand from a live cluster, Prometheus, or the files of the loop."""
 
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Final
 
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.prometheus import PrometheusServer, PrometheusSettings
+from reconciler.adapters.recording import fetch_days, place_in_s3, s3_client
 from reconciler.adapters.recording.file import DemandFile, write_demand_file
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.model.demand import Demand, DemandLine, PodDemand
@@ -184,21 +186,47 @@ def pods_of(server: MetricsHistory, request: PrometheusRequest, told: Told) -> P
 
 
 def record_files(
-    directory: Path, days: float | None, out: Path, anonymiser: Anonymiser | None
+    recording: str, days: float | None, out: Path, anonymiser: Anonymiser | None
 ) -> Recorded:
     """Put the days that the capacity loop has recorded into one file, each pod with its end.
 
     Raises:
         UsageError: There is no recording.
         InputError: A file cannot be read or written.
+        PortError: S3 does not answer, or refuses.
     """
-    files = sorted(directory.glob(DAY_FILES))
-    if days is not None:
-        oldest = datetime.now(UTC) - timedelta(days=days)  # noqa: TID251 - what a person asks
-        files = [file for file in files if file.name >= f"demand-{oldest:%Y-%m-%d}"]
     tally = _Tally(anonymiser)
-    write_demand_file(out, tally.encoded(demand_of_days(files, str(directory)).lines))
+    write_demand_file(out, tally.encoded(recorded_demand(recording, days).lines))
     return tally.recorded()
+
+
+def recorded_demand(recording: str, days: float | None) -> Demand:
+    """Return what the capacity loop has recorded in a directory or a bucket of S3.
+
+    Args:
+        recording: The directory, or `s3://bucket/prefix`.
+        days: How many of the last days; None: all.
+
+    Raises:
+        UsageError: There is no recording.
+        InputError: A file cannot be read.
+        PortError: S3 does not answer, or refuses.
+    """
+    oldest = ""
+    if days is not None:
+        begin = datetime.now(UTC) - timedelta(days=days)  # noqa: TID251 - what a person asks
+        oldest = f"{begin:%Y-%m-%d}"
+    place = place_in_s3(recording)
+    if place is None:
+        return demand_of_days(_from(Path(recording), oldest), recording)
+    with tempfile.TemporaryDirectory() as folder:
+        fetch_days(place, s3_client(), oldest, Path(folder))
+        return demand_of_days(_from(Path(folder), oldest), recording)
+
+
+def _from(directory: Path, oldest: str) -> list[Path]:
+    files = sorted(directory.glob(DAY_FILES))
+    return [file for file in files if file.name >= f"demand-{oldest}"]
 
 
 def demand_of_days(files: Sequence[Path], directory: str) -> Demand:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from reconciler.bootstrap.recording import DAY_FILES, demand_of_days
+from reconciler.adapters.recording.bucket import SCHEME
+from reconciler.bootstrap.recording import recorded_demand
 from reconciler.bootstrap.simulating import load_demand, simulated_settings
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config
@@ -13,6 +14,9 @@ from reconciler.model.errors import ReconcilerError
 from reconciler.simulation.figures import Json, figures
 from reconciler.simulation.simulation import Options, Simulation
 
+DAYS = 7.0
+"""Of what the capacity loop has recorded, the last ones."""
+
 
 def replay(
     recorded: str, config: bytes, before: bytes | None, *, name: str, cluster_name: str | None
@@ -20,7 +24,8 @@ def replay(
     """Play a demand under both configs; what cannot be played is told and stops nothing.
 
     Args:
-        recorded: A file of demand, or the directory of the capacity loop's recording.
+        recorded: A file of demand, or where the capacity loop records: a directory, or
+            `s3://bucket/prefix`.
         config: The planned config.
         before: The config before it; None: there was none.
         name: What messages call the config.
@@ -42,8 +47,8 @@ def replay(
 
 
 def _demand(recorded: str) -> Demand:
-    if Path(recorded).is_dir():
-        return demand_of_days(sorted(Path(recorded).glob(DAY_FILES)), recorded)
+    if recorded.startswith(SCHEME) or Path(recorded).is_dir():
+        return recorded_demand(recorded, DAYS)
     return load_demand(recorded, {})
 
 

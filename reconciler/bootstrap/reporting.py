@@ -9,11 +9,12 @@ from pathlib import Path
 import structlog
 
 from reconciler.adapters.kubernetes import KubernetesEvents, connect
-from reconciler.adapters.recording import DirectoryLog
+from reconciler.adapters.recording import BucketLog, DirectoryLog, place_in_s3, s3_client
 from reconciler.adapters.slack import SlackNotifier
 from reconciler.adapters.system_clock import SystemClock
 from reconciler.bootstrap.config_source import ConfigSource
 from reconciler.bootstrap.following import FollowedBranch
+from reconciler.config.sections import Recording
 from reconciler.gitops.live import LiveDrift, live_drift
 from reconciler.loops.demand_recorder import DemandRecorder
 from reconciler.loops.drift_reporter import DriftReporter
@@ -67,13 +68,16 @@ class Reporting:
             reporters.append(self._drift_reporter(tell))
             recording = self.source.config.recording
             if recording.path:
-                directory = Path(recording.path)
-                written_down = stack.enter_context(
-                    closing(DirectoryLog(directory, recording.keep_seconds, self._log_unrecorded))
-                )
+                written_down = stack.enter_context(closing(self._demand_log(recording)))
                 recorder = DemandRecorder(written_down, recording.keep_seconds)
                 reporters.append(Gated(recorder, self.may_tell))
             yield Reporters(reporters)
+
+    def _demand_log(self, recording: Recording) -> DirectoryLog | BucketLog:
+        place, keep = place_in_s3(recording.path), recording.keep_seconds
+        if place is None:
+            return DirectoryLog(Path(recording.path), keep, self._log_unrecorded)
+        return BucketLog(place, s3_client(), keep, self._log_unrecorded)
 
     def _drift_reporter(self, tell: Callable[[str], None]) -> DriftReporter:
         """Every replica shows drift, the one that acts tells people."""

@@ -64,7 +64,7 @@ def plan(
     replay: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|DIR",
+            metavar="FILE|DIR|s3://…",
             help="Recorded demand (see `reconciler record`): what it would have cost, and which"
             " pods would have waited, before and with this config.",
         ),

@@ -38,8 +38,10 @@ def command(
         ),
     ] = None,
     recording: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="What the capacity loop recorded (recording.path)."),
+        str | None,
+        typer.Option(
+            metavar="DIR|s3://…", help="What the capacity loop recorded (recording.path)."
+        ),
     ] = None,
     days: Annotated[
         float | None,
@@ -109,7 +111,7 @@ def command(
 
 def _belong_together(
     prometheus: str | None,
-    recording: Path | None,
+    recording: str | None,
     days: float | None,
     live: Mapping[str, object],
     asked: Mapping[str, object],
@@ -151,7 +153,7 @@ def _from_prometheus(
 
 
 def _from_cluster_or_files(
-    directory: Path | None,
+    directory: str | None,
     days: float | None,
     live: tuple[str | None, str | None, str | None],
     out: Path,

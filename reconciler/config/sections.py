@@ -265,9 +265,10 @@ class Recording(Section):
     """Demand that the capacity loop writes down, for `reconciler simulate`."""
 
     path: RecordingPath = ""
-    """A directory, as an absolute path; empty: nothing is recorded. Read at start."""
+    """A directory, as an absolute path, or `s3://bucket/prefix`; empty: nothing is recorded. Read
+    at start."""
     keep_seconds: PositiveSeconds = Field(default=1_209_600.0, alias="keep")
-    """How long files stay; at most 4 GiB of them, the newest."""
+    """How long files stay; of a directory at most 4 GiB, the newest."""
 
 
 class Notifications(Section):

@@ -91,7 +91,12 @@ Name: TypeAlias = Annotated[
 ]
 """A text that keeps its literal form, whatever it looks like (`1234`, `true`)."""
 RecordingPath: TypeAlias = Annotated[
-    Text, text_like(r"(/.*)?", "an absolute path of a directory"), _json(type="string")
+    Text,
+    text_like(
+        r"(/.*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()/-]*)?)?",
+        "an absolute path of a directory, or s3://bucket/prefix",
+    ),
+    _json(type="string"),
 ]
 Boolean: TypeAlias = Annotated[bool, BeforeValidator(scalars.boolean), _json(type="boolean")]
 Integer: TypeAlias = Annotated[int, BeforeValidator(scalars.integer), _json(type="integer")]

@@ -11,6 +11,7 @@ from reconciler.install.settings import ROLE
 from reconciler.model.errors import UsageError
 
 PolicyName = Literal["capacity-loop", "ci-plan", "ci-apply"]
+RECORDING_BUCKET: Final = "recording_bucket"
 GROUPS: Final = "groups"
 """The value that adds the rights to Auto Scaling groups."""
 _PLACEHOLDER: Final = re.compile(r"\$\{(\w+)\}")
@@ -40,6 +41,8 @@ def policy(name: PolicyName, values: Values) -> str:
     document = json.loads(read_policy(name.replace("-", "_")))
     if name == "capacity-loop" and GROUPS in values:
         document["Statement"] += json.loads(read_policy("capacity_loop_groups"))["Statement"]
+    if name == "capacity-loop" and RECORDING_BUCKET in values:
+        document["Statement"] += json.loads(read_policy("capacity_loop_recording"))["Statement"]
     if name == "capacity-loop" and "queue_arn" in values:
         notices = {"Sid": "ReadNotices", "Effect": "Allow", "Action": list(QUEUE_ACTIONS)}
         document["Statement"].append({**notices, "Resource": values["queue_arn"]})
@@ -60,7 +63,8 @@ def policy_values(
     if name == "capacity-loop":
         queue = _queue_values(config.interruption.queue_url, partition)
         groups = {GROUPS: "true"} if _has_groups(config) else {}
-        return {**values, **queue, **groups, "regions": _regions(config)}
+        recording = _recording_values(config.recording.path)
+        return {**values, **queue, **groups, **recording, "regions": _regions(config)}
     backend = config.terraform.backend
     if backend is None:
         raise UsageError(
@@ -97,6 +101,15 @@ def _regions(config: SectorConfig) -> list[str]:
             "name them",
         )
     return sorted(found)
+
+
+def _recording_values(path: str) -> dict[str, str]:
+    """The bucket that demand is recorded in, and how its keys begin; nothing without one."""
+    if not path.startswith("s3://"):
+        return {}
+    bucket, _, prefix = path.removeprefix("s3://").partition("/")
+    prefix = prefix.strip("/")
+    return {RECORDING_BUCKET: bucket, "recording_prefix": f"{prefix}/" if prefix else ""}
 
 
 def _queue_values(url: str, partition: str) -> dict[str, str]:

@@ -73,6 +73,17 @@ resource "aws_iam_role_policy" "capacity_loop_groups" {
   policy = templatefile("${path.module}/policies/capacity_loop_groups.json", local.policy_values)
 }
 
+resource "aws_iam_role_policy" "capacity_loop_recording" {
+  count = var.recording == null ? 0 : 1
+
+  name = "capacity-loop-recording"
+  role = aws_iam_role.capacity_loop.id
+  policy = templatefile("${path.module}/policies/capacity_loop_recording.json", merge(local.policy_values, {
+    recording_bucket = var.recording.bucket
+    recording_prefix = var.recording.prefix == "" ? "" : "${var.recording.prefix}/"
+  }))
+}
+
 resource "aws_eks_pod_identity_association" "capacity_loop" {
   for_each = toset(var.identity == "pod-identity" ? [var.service_account] : [])
 

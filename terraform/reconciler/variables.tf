@@ -108,6 +108,17 @@ variable "tags" {
   nullable    = false
 }
 
+variable "recording" {
+  description = "Bucket, and how keys in it begin, that the capacity loop may record demand in (`recording.path` of the sector config: s3://bucket/prefix). The bucket exists already. Null: none."
+  type        = object({ bucket = string, prefix = optional(string, "") })
+  default     = null
+
+  validation {
+    condition     = var.recording == null ? true : !startswith(var.recording.prefix, "/") && !endswith(var.recording.prefix, "/")
+    error_message = "The prefix has no slash at its beginning or end."
+  }
+}
+
 # Entity 2: notices of interruptions.
 variable "interruption_queue" {
   description = "Whether to make the SQS queue and the EventBridge rules that fill it with notices of interruptions, rebalancing, maintenance and state changes."

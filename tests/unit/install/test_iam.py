@@ -35,6 +35,29 @@ def test_policy_of_the_loop_names_every_region_of_its_fleets(tmp_path: Path) -> 
     ] * 2
 
 
+@pytest.mark.parametrize(
+    ("path", "objects", "listed"),
+    [
+        ("s3://records/team", "records/team/demand-*", "team/demand-*"),
+        ("s3://records", "records/demand-*", "demand-*"),
+        ("/var/demand", "", ""),
+    ],
+)
+def test_policy_of_the_loop_names_the_bucket_that_it_records_in(
+    tmp_path: Path, path: str, objects: str, listed: str
+) -> None:
+    """A right to a whole bucket is a right to everything that others keep there."""
+    config = CONFIG + f"regions: [us-west-2]\nrecording: {{path: '{path}'}}\n"
+    done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
+    assert done.returncode == 0, done.stderr
+    found = [s for s in json.loads(done.stdout)["Statement"] if "s3:" in str(s["Action"])]
+    assert [s["Resource"] for s in found] == (
+        [f"arn:aws:s3:::{objects}", "arn:aws:s3:::records"] if objects else []
+    )
+    if objects:
+        assert found[1]["Condition"] == {"StringLike": {"s3:prefix": listed}}
+
+
 @pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
 def test_policies_of_pipelines_are_limited_to_the_state(tmp_path: Path, name: str) -> None:
     """A bucket often holds the state of everything that a company has."""

@@ -1,0 +1,167 @@
+"""Recorded demand in a bucket of S3: a compressed object for each few minutes of a day."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from reconciler.adapters.recording.queued import QueuedLog
+from reconciler.model.errors import Forbidden, PortError, Unavailable
+
+SCHEME: Final = "s3://"
+OBJECT_SECONDS: Final = 300.0
+"""So much demand is one object: what a killed process may lose."""
+OBJECT_BYTES: Final = 8 << 20
+GATHERED_BYTES_MAX: Final = 64 << 20
+"""While S3 does not answer."""
+_DELETED_AT_ONCE: Final = 1000
+_DENIED: Final = frozenset({"AccessDenied", "403", "AllAccessDisabled"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceInS3:
+    """A bucket, and how the keys in it begin."""
+
+    bucket: str
+    prefix: str
+    """Without a slash at its end; may be empty."""
+
+    def key(self, name: str) -> str:
+        """The key of an object of this name."""
+        return f"{self.prefix}/{name}" if self.prefix else name
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.bucket}/{self.prefix}"
+
+
+def place_in_s3(path: str) -> PlaceInS3 | None:
+    """Return the place that `s3://bucket/prefix` names; None for any other path."""
+    if not path.startswith(SCHEME):
+        return None
+    bucket, _, prefix = path.removeprefix(SCHEME).partition("/")
+    return PlaceInS3(bucket=bucket, prefix=prefix.strip("/"))
+
+
+def s3_client() -> Any:
+    """Return a boto3 client; keys, region and endpoint come from boto3's chain."""
+    limits = Config(
+        connect_timeout=10, read_timeout=60, retries={"max_attempts": 4, "mode": "standard"}
+    )
+    return boto3.client("s3", config=limits)
+
+
+class BucketLog(QueuedLog):
+    """Gathers lines and puts `demand-<day>/<time>.jsonl.gz`, every five minutes or 8 MiB.
+
+    Args:
+        place: Where.
+        s3: A boto3 client.
+        keep_seconds: Objects of days that ended longer ago are deleted, once a day.
+        failed: Hears why lines could not be written; they are kept for the next try.
+        object_seconds: How much demand is one object.
+    """
+
+    def __init__(
+        self,
+        place: PlaceInS3,
+        s3: Any,
+        keep_seconds: float,
+        failed: Callable[[PortError], None],
+        object_seconds: float = OBJECT_SECONDS,
+    ) -> None:
+        self._place = place
+        self._s3 = s3
+        self._keep = timedelta(seconds=keep_seconds)
+        self._object = timedelta(seconds=object_seconds)
+        self._gathered: list[bytes] = []
+        self._bytes = 0
+        self._begun_at: datetime | None = None
+        self._day = ""
+        super().__init__(failed, idle_seconds=object_seconds)
+
+    def write(self, at: datetime, lines: bytes) -> None:
+        """See `QueuedLog`."""
+        begun = self._begun_at
+        if begun is not None and (at - begun >= self._object or at.date() != begun.date()):
+            self.rest()
+        if self._bytes > GATHERED_BYTES_MAX:
+            self._gathered, self._bytes = [], 0
+            what = "lines of some hours are lost; tomorrow's record is whole again"
+            raise Unavailable(str(self._place), what)
+        if self._begun_at is None:
+            self._begun_at = at
+        self._gathered.append(lines)
+        self._bytes += len(lines)
+        if self._bytes >= OBJECT_BYTES:
+            self.rest()
+
+    def rest(self) -> None:
+        """See `QueuedLog`."""
+        begun = self._begun_at
+        if begun is None:
+            return
+        name = f"demand-{begun:%Y-%m-%d}/{begun:%H%M%S%f}.jsonl.gz"
+        body = gzip.compress(b"".join(self._gathered), mtime=0)
+        put = partial(self._s3.put_object, Bucket=self._place.bucket, Key=self._place.key(name))
+        _asked(self._place, partial(put, Body=body))
+        self._gathered, self._bytes, self._begun_at = [], 0, None
+        if self._day != f"{begun:%Y-%m-%d}":
+            self._day = f"{begun:%Y-%m-%d}"
+            self._delete_old(begun)
+
+    def _delete_old(self, at: datetime) -> None:
+        oldest = self._place.key(f"demand-{at - self._keep:%Y-%m-%d}")
+        old = [key for key in _keys(self._place, self._s3) if key < oldest]
+        for first in range(0, len(old), _DELETED_AT_ONCE):
+            some = [{"Key": key} for key in old[first : first + _DELETED_AT_ONCE]]
+            delete = {"Objects": some, "Quiet": True}
+            _asked(
+                self._place,
+                partial(self._s3.delete_objects, Bucket=self._place.bucket, Delete=delete),
+            )
+
+
+def fetch_days(place: PlaceInS3, s3: Any, oldest_day: str, directory: Path) -> None:
+    """Bring the objects of all days from one on (`2026-03-10`) into a directory, a file each.
+
+    Raises:
+        PortError: S3 does not answer, or refuses.
+    """
+    first = place.key(f"demand-{oldest_day}")
+    for key in _keys(place, s3):
+        if key >= first:
+            name = key.removeprefix(place.prefix).strip("/").replace("/", "-")
+            target = str(directory / name)
+            _asked(place, partial(s3.download_file, place.bucket, key, target))
+
+
+def _keys(place: PlaceInS3, s3: Any) -> list[str]:
+    """The keys of all recorded objects, sorted."""
+
+    def listed() -> Iterator[str]:
+        pages = s3.get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=place.bucket, Prefix=place.key("demand-")):
+            yield from (each["Key"] for each in page.get("Contents", []))
+
+    found: list[str] = _asked(place, lambda: sorted(listed()))
+    return found
+
+
+def _asked(place: PlaceInS3, call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except ClientError as error:
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        if code in _DENIED:
+            hint = "reconciler manifest --iam-policy capacity-loop prints the policy"
+            raise Forbidden(str(place), f"S3 answers {code}", hint) from error
+        raise Unavailable(str(place), f"S3 answers {code}") from error
+    except BotoCoreError as error:
+        raise Unavailable(str(place), f"S3 was not reached: {type(error).__name__}") from error

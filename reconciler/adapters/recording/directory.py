@@ -1,0 +1,69 @@
+"""Recorded demand in a directory: a compressed file for each day, written by a thread."""
+
+import gzip
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from reconciler.adapters.recording.queued import QueuedLog
+from reconciler.model.errors import PortError, Unavailable
+
+BYTES_MAX: Final = 4 * 2**30
+"""Of all files together: the oldest go."""
+PATTERN: Final = "demand-*.jsonl.gz"
+
+
+class DirectoryLog(QueuedLog):
+    """Appends lines to `demand-<day>.jsonl.gz`, each time as a gzip member of its own.
+
+    What is written stays readable when the process ends in the middle of the next member.
+
+    Args:
+        directory: Made when it does not exist.
+        keep_seconds: Files of days that ended longer ago are removed.
+        failed: Hears why lines could not be written; the loop goes on.
+        bytes_max: Of all files together.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        keep_seconds: float,
+        failed: Callable[[PortError], None],
+        bytes_max: int = BYTES_MAX,
+    ) -> None:
+        self._directory = directory
+        self._keep = timedelta(seconds=keep_seconds)
+        self._bytes_max = bytes_max
+        super().__init__(failed)
+
+    def write(self, at: datetime, lines: bytes) -> None:
+        """See `QueuedLog`."""
+        try:
+            self._append(at, lines)
+        except OSError as error:
+            reason = f"{self._directory}: {error.strerror or error}"
+            raise Unavailable("recording", reason) from error
+
+    def rest(self) -> None:
+        """See `QueuedLog`: lines are written as they come."""
+
+    def _append(self, at: datetime, lines: bytes) -> None:
+        self._directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        path = self._directory / f"demand-{at:%Y-%m-%d}.jsonl.gz"
+        fresh = not path.exists()
+        with path.open("ab") as file:
+            file.write(gzip.compress(lines, mtime=0))
+        if fresh:
+            self._remove_old(at)
+
+    def _remove_old(self, at: datetime) -> None:
+        """Remove what is older than is kept, and the oldest of what is too much."""
+        oldest = f"demand-{at - self._keep:%Y-%m-%d}"
+        files = sorted(self._directory.glob(PATTERN), reverse=True)
+        held = 0
+        for path in files:
+            held += path.stat().st_size
+            if path.name < oldest or held > self._bytes_max:
+                path.unlink(missing_ok=True)

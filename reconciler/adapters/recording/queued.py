@@ -1,0 +1,86 @@
+"""Lines of recorded demand on their way to where they are kept, written by a thread."""
+
+import queue
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from reconciler.model.errors import PortError
+
+QUEUE_MAX: Final = 16
+CLOSE_SECONDS: Final = 5.0
+
+
+class QueuedLog(ABC):
+    """A DemandLog that never makes a cycle wait.
+
+    Args:
+        failed: Hears why lines could not be written; the loop goes on.
+        idle_seconds: How long no lines may come until `rest` is called; None: it never is.
+    """
+
+    def __init__(
+        self, failed: Callable[[PortError], None], idle_seconds: float | None = None
+    ) -> None:
+        self._failed = failed
+        self._idle_seconds = idle_seconds
+        self._queue: queue.Queue[tuple[datetime, bytes] | None] = queue.Queue(QUEUE_MAX)
+        self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
+        self._thread.start()
+
+    def append(self, at: datetime, lines: bytes) -> bool:
+        """See `DemandLog`."""
+        try:
+            self._queue.put_nowait((at, lines))
+        except queue.Full:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Write what waits, for a few seconds at most."""
+        try:
+            self._queue.put(None, timeout=CLOSE_SECONDS)
+        except queue.Full:
+            return
+        self._thread.join(CLOSE_SECONDS)
+
+    @abstractmethod
+    def write(self, at: datetime, lines: bytes) -> None:
+        """Keep lines of this time's day.
+
+        Raises:
+            PortError: They cannot be kept.
+        """
+
+    @abstractmethod
+    def rest(self) -> None:
+        """Nothing came for a while, or the log is closed: write what was gathered.
+
+        Raises:
+            PortError: It cannot be kept.
+        """
+
+    def _run(self) -> None:
+        while self._next():
+            pass
+        self._told(self.rest)
+
+    def _next(self) -> bool:
+        try:
+            waiting = self._queue.get(timeout=self._idle_seconds)
+        except queue.Empty:
+            self._told(self.rest)
+            return True
+        if waiting is None:
+            return False
+        at, lines = waiting
+        self._told(lambda: self.write(at, lines))
+        return True
+
+    def _told(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except PortError as error:
+            self._failed(error)

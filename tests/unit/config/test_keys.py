@@ -165,7 +165,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
     },
     "Notifications": {"slack_hook": ("https://h/x", SecretStr("https://h/x"), "hook", TYPE)},
     "Recording": {
-        "path": ("/recorded", "/recorded", "s3://bucket/prefix", TYPE),
+        "path": ("/recorded", "/recorded", "recorded", TYPE),
         "keep": POSITIVE_SECONDS,
     },
     "OwnSize": {

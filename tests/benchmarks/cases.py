@@ -168,10 +168,11 @@ CASES: Mapping[str, Case] = {
         why=(
             "As `karpenter-mix`, but the first three kinds carry one of seven letters, and each "
             "spread constraint selects a letter drawn apart from the pod's own. Karpenter 1.14 "
-            "buys 1.12 vCPU for each pod, resources alone ask for 0.68. The bound knows no rules "
-            "on zones and spreads."
+            "buys 1.12 vCPU for each pod; resources and a node for each pod that must be apart ask "
+            "for 0.68, what is reserved on nodes left out. The bound knows no rules on zones and "
+            "spreads."
         ),
-        sizes=(Size(pods=1000), Size(pods=10_000)),
+        sizes=(Size(pods=1000), Size(pods=10_000), Size(pods=50_000)),
         make=_karpenter_real,
     ),
     "estimator": Case(

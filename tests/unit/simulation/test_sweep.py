@@ -132,7 +132,7 @@ def test_bytes_are_the_same_on_a_cluster_of_which_a_worker_is_killed(
     ]  # fmt: skip
     alone = [play(task) for task in tasks]
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1",
+        distributed.LocalCluster(n_workers=4, threads_per_worker=1, host="127.0.0.1",
                                  dashboard_address=None, silence_logs=50) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip

@@ -37,10 +37,12 @@ from reconciler.config.types import (
     Expander,
     HostName,
     Name,
+    NamePattern,
     OverSubscription,
     PositiveCount,
     PositiveSeconds,
     Price,
+    PriorityNumber,
     Region,
     Seconds,
     Text,
@@ -70,6 +72,9 @@ class SectorConfig(Section):
     """Sector of pods that name none; without it such pods are left alone."""
     expander: Expander = "cost"
     """How fleets are chosen: cost, least-waste, most-pods, random or priority."""
+    expander_priorities: dict[PriorityNumber, tuple[NamePattern, ...]] = Field(default_factory=dict)
+    """For the expander `priority`: numbers, each with regular expressions of names of fleets and
+    Auto Scaling groups. The highest that matches counts, where the fleet has no `priority`."""
     instance_init_time_seconds: PositiveSeconds = Field(default=900.0, alias="instance_init_time")
     """From launch to Ready before an instance counts as stuck."""
     unready_time_seconds: Seconds = Field(default=600.0, alias="unready_time")

@@ -7,14 +7,14 @@ from typing import Final
 
 from reconciler.config.descheduling import descheduler_settings
 from reconciler.config.fleets import OwnSize, SectorEntry
+from reconciler.config.priorities import fleet_priority, named_priorities
 from reconciler.config.resolve import ResolvedFleet, resolve_fleets
+from reconciler.config.scaling_in import grace_period, scale_in_settings
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sections import (
     BlastRadiusLimit,
     DisruptionBudget,
-    GracePeriod,
     RaiseLimits,
-    ScaleIn,
 )
 from reconciler.config.spot_rescheduling import spot_rescheduler
 from reconciler.model.cluster import Resources, Taint
@@ -184,6 +184,7 @@ def _discovery(config: SectorConfig, catalogue: Mapping[str, InstanceType]) -> p
         over_subscription=config.default_over_subscription,
         grace_periods=tuple(grace_period(period) for period in config.inactive_grace_periods),
         scale_in=scale_in_settings(config.scale_in),
+        priorities=named_priorities(config),
     )
 
 
@@ -232,7 +233,7 @@ def _fleet(fleet: ResolvedFleet, market: _Market) -> planner.FleetSettings:
         regions=regions,
         min_capacity=entry.min_capacity,
         max_capacity=entry.max_capacity,
-        priority=entry.priority,
+        priority=fleet_priority(fleet),
         labels=FrozenMap(_labels(fleet, options)),
         taints=tuple(Taint(key=t.key, value=t.value, effect=t.effect) for t in fleet.taints),
         options=options,
@@ -364,37 +365,3 @@ def _price(
         price = stated.price_usd_per_hour if stated else None
         fallback = known.on_demand_usd_per_hour if known else None
     return fallback if price is None else price
-
-
-def grace_period(period: GracePeriod) -> planner.GracePeriod:
-    """A grace period in the planner's form."""
-    return planner.GracePeriod(
-        starts=period.starts,
-        ends=period.ends,
-        weekdays=frozenset(period.days) or planner.EVERY_DAY,
-        seconds=period.seconds,
-    )
-
-
-def scale_in_settings(scale_in: ScaleIn) -> planner.ScaleInSettings:
-    """Scale-in in the planner's form."""
-    return planner.ScaleInSettings(
-        idle_threshold_seconds=scale_in.idle_threshold_seconds,
-        idle_threshold_explicit=scale_in.states_idle_threshold,
-        type_idle_threshold_seconds=scale_in.type_idle_threshold_seconds,
-        type_spares=scale_in.type_spares,
-        utilization_threshold=scale_in.utilization_threshold,
-        unneeded_seconds=scale_in.unneeded_time_seconds,
-        settle_seconds=scale_in.settle_time_seconds,
-        consolidate_after_seconds=max(
-            scale_in.settle_time_seconds, scale_in.consolidate_after_seconds or 0.0
-        ),
-        move_cost_usd=scale_in.move_cost_usd,
-        empty_at_once_max=scale_in.max_empty_at_once,
-        non_empty_at_once_max=scale_in.max_non_empty_at_once,
-        pod_eviction_timeout_seconds=scale_in.pod_eviction_timeout_seconds,
-        graceful_termination_max_seconds=scale_in.max_graceful_termination_seconds,
-        move_bare_pods=scale_in.move_bare_pods,
-        move_local_storage=scale_in.move_local_storage,
-        move_system_pods=scale_in.move_system_pods,
-    )

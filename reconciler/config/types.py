@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, BeforeValidator, SecretStr, WithJsonSchema
 
 from reconciler.config import scalars
-from reconciler.config.faults import out_of_range, wrong_type
+from reconciler.config.faults import out_of_range, quoted, wrong_type
 from reconciler.planner import settings as planner
 
 T = TypeVar("T")
@@ -90,6 +90,34 @@ Name: TypeAlias = Annotated[
     str, BeforeValidator(scalars.any_text), _json(type=["string", "number", "boolean"])
 ]
 """A text that keeps its literal form, whatever it looks like (`1234`, `true`)."""
+_EXPRESSION_LENGTH_MAX = 200
+_PRIORITY_DIGITS_MAX = 6
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return 0 < len(text) <= _EXPRESSION_LENGTH_MAX
+
+
+NamePattern: TypeAlias = Annotated[
+    Text, matching(_is_expression, "a regular expression of at most 200 characters")
+]
+"""A regular expression that is looked for anywhere in a name."""
+
+
+def _number_of_key(text: object) -> object:
+    """Keys of a mapping are texts; a whole number of few digits is one."""
+    digits = str(text)
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _PRIORITY_DIGITS_MAX):
+        raise wrong_type(f"must be a whole number from 0 to 999999, not {quoted(digits)}")
+    return int(digits)
+
+
+PriorityNumber: TypeAlias = Annotated[int, BeforeValidator(_number_of_key)]
+"""A priority as the key of a mapping."""
 RecordingPath: TypeAlias = Annotated[
     Text,
     text_like(

@@ -15,6 +15,7 @@ from reconciler.model.fleet import InstanceOption, InstanceType, Lifecycle, Prov
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.descheduler_settings import DeschedulerSettings
+from reconciler.planner.named_priorities import NamedPriorities
 
 Expander = Literal["cost", "least-waste", "most-pods", "random", "priority"]
 
@@ -257,6 +258,8 @@ class Discovery:
     over_subscription: float = 0.0
     grace_periods: tuple[GracePeriod, ...] = ()
     scale_in: ScaleInSettings = field(default_factory=ScaleInSettings)
+    priorities: NamedPriorities = ()
+    """For the expander `priority`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

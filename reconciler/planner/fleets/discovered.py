@@ -16,6 +16,7 @@ from reconciler.model.ids import Region
 from reconciler.model.quantity import resource_amount
 from reconciler.model.snapshot import Snapshot
 from reconciler.planner.fleets.live import LIVE_STATES
+from reconciler.planner.named_priorities import priority_of
 from reconciler.planner.placement.kinds import ARCH, INSTANCE_TYPE, OPERATING_SYSTEM, ZONE
 from reconciler.planner.settings import (
     Discovery,
@@ -69,6 +70,7 @@ def _group(
         labels=Labels({**_certain(options), **labels}),
         taints=_taints(first.tags),
         options=options,
+        priority=priority_of((name, first.id), found.priorities),
         usd_per_hour=min(prices, default=None),
         over_subscription=found.over_subscription,
         grace_periods=found.grace_periods,

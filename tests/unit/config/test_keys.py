@@ -42,6 +42,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "reserved_memory": ("2.5Gi", 2_684_354_560, "2.5Gig", TYPE),
         "default_sector": ("~", None, "[a]", TYPE),
         "expander": ("least-waste", "least-waste", "cheap", TYPE),
+        "expander_priorities": ("{10: [spot, '^a']}", {10: ("spot", "^a")}, "{10: ['(']}", TYPE),
         "instance_init_time": POSITIVE_SECONDS,
         "unready_time": SECONDS,
         "stuck_ends": SUBSECTION,

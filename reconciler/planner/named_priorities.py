@@ -1,0 +1,30 @@
+"""Priorities of fleets by regular expressions of their names, as Cluster Autoscaler has them."""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+NamedPriorities = tuple[tuple[int, tuple[str, ...]], ...]
+"""Numbers, each with the expressions whose fleets have it."""
+
+
+def priority_of(names: Iterable[str], priorities: NamedPriorities) -> int:
+    """Return the highest number of which an expression is found in one of the names; 0 of none.
+
+    Source: cluster-autoscaler/expander/priority: an expression may match anywhere in the name, and
+    groups that none matches come last.
+    """
+    known = tuple(filter(None, names))
+    return max(
+        (
+            number
+            for number, expressions in priorities
+            if any(_compiled(each).search(name) for each in expressions for name in known)
+        ),
+        default=0,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)

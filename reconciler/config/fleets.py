@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from reconciler.config.base import Section
 from reconciler.config.sections import DisruptionBudget, GracePeriod, ScaleIn
 from reconciler.config.terraform import Taints, TerraformVariables
+from reconciler.config.tree import Plain
 from reconciler.config.types import (
     Arch,
     Boolean,
@@ -18,6 +19,7 @@ from reconciler.config.types import (
     InstanceTypeName,
     Integer,
     Labels,
+    Lifecycle,
     Name,
     OverSubscription,
     PositiveBytes,
@@ -75,6 +77,9 @@ class FleetEntry(Section):
     """Nodes the fleet is created with; default: `min_capacity`."""
     spot: Boolean = True
     """Whether its nodes are spot instances."""
+    lifecycle: Lifecycle | None = None
+    """`spot` or `on-demand`: like `spot`, and part of the fleet's name. With it a sector can have
+    one size twice: spot and on-demand."""
     spot_fallback: SpotFallback = "none"
     """`on-demand`: its demand may move on to on-demand when spot is unavailable; or `none`."""
     zone: Text | None = None
@@ -128,6 +133,15 @@ class FleetEntry(Section):
         rest = {key: value for key, value in data.items() if key != "capacity_min"}
         return {"min_capacity": data["capacity_min"], **rest}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spot_of_lifecycle(cls, data: Any) -> Any:
+        """`lifecycle` decides where `spot` is not stated; a rule finds the two that differ."""
+        if not isinstance(data, Mapping) or "spot" in data:
+            return data
+        lifecycle = data.get("lifecycle")
+        return {**data, "spot": Plain("false")} if lifecycle == "on-demand" else data
+
 
 class SectorEntry(Section):
     """A part of the cluster that pods select by its name, served by fleets of one kind."""
@@ -135,7 +149,7 @@ class SectorEntry(Section):
     kind: Name
     """memory, cpu, or the kind of an own size."""
     fleets: tuple[FleetEntry, ...]
-    """Its fleets, one per size (and zone)."""
+    """Its fleets, one per size (and zone and lifecycle)."""
     over_subscription: OverSubscription | None = None
     """Overrides `default_over_subscription`."""
     expander: Expander | None = None

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from reconciler.config.fleet_name import fleet_name
 from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sections import GracePeriod, ScaleIn
@@ -45,8 +46,9 @@ class ResolvedFleet:
 
     @property
     def name(self) -> str:
-        """`<sector>-<size>`, with a zone `<sector>-<size>-<zone>`."""
-        return "-".join(filter(None, (self.sector_name, self.entry.size, self.entry.zone)))
+        """`<sector>-<size>`, then its zone and its lifecycle where the entry states them."""
+        entry = self.entry
+        return fleet_name(self.sector_name, entry.size, entry.zone, entry.lifecycle)
 
     @property
     def is_rendered(self) -> bool:

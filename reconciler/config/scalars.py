@@ -35,7 +35,7 @@ _DURATION: Final = re.compile(
 )
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", re.ASCII)
 _TRUE: Final = frozenset({"true", "yes", "on", "y"})
-_FALSE: Final = frozenset({"false", "no", "off", "n"})
+FALSE_TEXTS: Final = frozenset({"false", "no", "off", "n"})
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -95,7 +95,7 @@ def number(value: object, expected: str = "a number") -> Decimal:
 def boolean(value: object) -> bool:
     """A plain boolean, in the spelling of YAML 1.2 or 1.1."""
     value = written(value)
-    if isinstance(value, Plain) and value.lower() in _TRUE | _FALSE:
+    if isinstance(value, Plain) and value.lower() in _TRUE | FALSE_TEXTS:
         return value.lower() in _TRUE
     shown = quoted(value) if isinstance(value, str) else kind_of(value)
     raise wrong_type(f"must be true or false, not {shown}")

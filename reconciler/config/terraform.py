@@ -1,7 +1,8 @@
 """The variables of the eks_fleet module that a config may set: for all, a sector or a fleet.
 
 Those that name a fleet (cluster_name, sector_label, node_pool_size, node_pool_kind, zone, spot,
-initial_node_count, instance_types) are not here: they come from the fleet's own keys.
+lifecycle_in_name, initial_node_count, instance_types) are not here: they come from the fleet's own
+keys.
 """
 
 import ipaddress

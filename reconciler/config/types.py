@@ -282,6 +282,7 @@ TaintEffect: TypeAlias = Annotated[
 ]
 Arch: TypeAlias = Annotated[Literal["amd64", "arm64"], BeforeValidator(scalars.any_text)]
 Provider: TypeAlias = Annotated[Literal["ec2-fleet", "asg"], BeforeValidator(scalars.any_text)]
+Lifecycle: TypeAlias = Annotated[Literal["spot", "on-demand"], BeforeValidator(scalars.any_text)]
 SpotFallback: TypeAlias = Annotated[Literal["on-demand", "none"], BeforeValidator(scalars.any_text)]
 Rebalance: TypeAlias = Annotated[Literal["drain", "ignore"], BeforeValidator(scalars.any_text)]
 NodesOrPercent: TypeAlias = Annotated[

@@ -130,6 +130,7 @@ def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
         "node_labels": {**variables.get("node_labels", {}), **sector.labels, **entry.labels},
         "node_taints": _taints((*taints, *sector.taints, *entry.taints)),
         "zone": entry.zone,
+        "lifecycle_in_name": entry.lifecycle is not None,
     }
     return {
         **variables,

@@ -1,7 +1,9 @@
 # One EC2 Fleet of Kubernetes nodes and the launch template its instances are made from.
 # What the fleet is belongs to Terraform; how big it is belongs to the capacity loop.
 locals {
-  fleet_name = join("-", compact([var.sector_label, var.node_pool_size, var.zone]))
+  fleet_name = join("-", compact([
+    var.sector_label, var.node_pool_size, var.zone, var.lifecycle_in_name ? (var.spot ? "spot" : "on-demand") : "",
+  ]))
 
   own_tags = {
     "Name"                                      = "${var.cluster_name}-${local.fleet_name}"

@@ -14,7 +14,7 @@ output "template_version" {
 }
 
 output "fleet_name" {
-  description = "Name of the fleet: <sector>-<size>, with a zone <sector>-<size>-<zone>. The value of label and tag `fleet`."
+  description = "Name of the fleet: <sector>-<size>, then -<zone> and -spot or -on-demand where zone and lifecycle_in_name say so. The value of label and tag `fleet`."
   value       = local.fleet_name
 }
 

@@ -21,8 +21,10 @@ variable "sector_label" {
   }
 
   validation {
-    condition     = length(join("-", compact([var.sector_label, var.node_pool_size, var.zone]))) <= 63
-    error_message = "sector_label, node_pool_size and zone, joined by '-', name the fleet; a fleet's name has at most 63 characters."
+    condition = length(join("-", compact([
+      var.sector_label, var.node_pool_size, var.zone, var.lifecycle_in_name ? (var.spot ? "spot" : "on-demand") : "",
+    ]))) <= 63
+    error_message = "sector_label, node_pool_size, zone and, with lifecycle_in_name, spot or on-demand, joined by '-', name the fleet; a fleet's name has at most 63 characters."
   }
 }
 
@@ -68,6 +70,13 @@ variable "zone" {
     condition     = var.zone == "" || contains(keys(var.private_subnet_ids), var.zone)
     error_message = "zone must be one of the zones that private_subnet_ids has a subnet for."
   }
+}
+
+variable "lifecycle_in_name" {
+  description = "Whether spot or on-demand is part of the fleet's name, so that a sector can have a size as both."
+  type        = bool
+  default     = false
+  nullable    = false
 }
 
 variable "spot" {

@@ -9,6 +9,7 @@ module "fleet" {
   node_pool_kind                       = each.value.node_pool_kind
   zone                                 = each.value.zone
   spot                                 = each.value.spot
+  lifecycle_in_name                    = each.value.lifecycle_in_name
   initial_node_count                   = each.value.initial_node_count
   instance_types                       = each.value.instance_types
   private_subnet_ids                   = each.value.private_subnet_ids

@@ -10,13 +10,14 @@ variable "cluster_name" {
 }
 
 variable "fleets" {
-  description = "The cluster's fleets by name (<sector>-<size>, with a zone <sector>-<size>-<zone>). Each has the variables of eks_fleet but cluster_name; what is left out, or null, is eks_fleet's default."
+  description = "The cluster's fleets by name (<sector>-<size>, then -<zone> and, with lifecycle_in_name, -spot or -on-demand). Each has the variables of eks_fleet but cluster_name; what is left out, or null, is eks_fleet's default."
   type = map(object({
     sector_label                       = string
     node_pool_size                     = string
     node_pool_kind                     = string
     zone                               = optional(string, "")
     spot                               = optional(bool)
+    lifecycle_in_name                  = optional(bool, false)
     initial_node_count                 = optional(number)
     instance_types                     = optional(list(string), [])
     private_subnet_ids                 = optional(map(string), {})
@@ -127,29 +128,30 @@ variable "fleets" {
   validation {
     condition = alltrue([
       for name, fleet in var.fleets :
-      name == join("-", compact([fleet.sector_label, fleet.node_pool_size, fleet.zone]))
+      name == join("-", compact([fleet.sector_label, fleet.node_pool_size, fleet.zone, fleet.lifecycle_in_name ? (fleet.spot == false ? "on-demand" : "spot") : ""]))
     ])
-    error_message = "fleets must be named <sector_label>-<node_pool_size>, with a zone <sector_label>-<node_pool_size>-<zone> (${join(", ", [for name, fleet in var.fleets : name if name != join("-", compact([fleet.sector_label, fleet.node_pool_size, fleet.zone]))])})."
+    error_message = "fleets must be named <sector_label>-<node_pool_size>, then -<zone> and, with lifecycle_in_name, -spot or -on-demand (${join(", ", [for name, fleet in var.fleets : name if name != join("-", compact([fleet.sector_label, fleet.node_pool_size, fleet.zone, fleet.lifecycle_in_name ? (fleet.spot == false ? "on-demand" : "spot") : ""]))])})."
   }
 
   validation {
     condition = length(distinct([
-      for fleet in values(var.fleets) : "${fleet.sector_label}/${fleet.node_pool_size}/${fleet.zone}"
-    ])) == length(var.fleets)
-    error_message = "fleets must have each sector_label, node_pool_size and zone once."
+      for fleet in values(var.fleets) :
+      "${fleet.sector_label}/${fleet.node_pool_size}/${fleet.zone}/${fleet.spot == false}" if !fleet.departing
+    ])) == length([for fleet in values(var.fleets) : fleet if !fleet.departing])
+    error_message = "fleets must have each sector_label, node_pool_size, zone and spot once."
   }
 
   validation {
     condition = alltrue([
       for fleet in values(var.fleets) : fleet.zone != "" || fleet.departing || length([
         for other in values(var.fleets) : other
-        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size && !other.departing
+        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size && !other.departing && ((other.spot == false) == (fleet.spot == false) || !(other.lifecycle_in_name || fleet.lifecycle_in_name))
       ]) == 1
     ])
-    error_message = "fleets must not have the same sector_label and node_pool_size both with and without zone (${join(", ", [
+    error_message = "fleets must not have the same sector_label, node_pool_size and spot both with and without zone (${join(", ", [
       for name, fleet in var.fleets : name if fleet.zone == "" && !fleet.departing && length([
         for other in values(var.fleets) : other
-        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size && !other.departing
+        if other.sector_label == fleet.sector_label && other.node_pool_size == fleet.node_pool_size && !other.departing && ((other.spot == false) == (fleet.spot == false) || !(other.lifecycle_in_name || fleet.lifecycle_in_name))
       ]) > 1
     ])}): the one without zone covers every zone."
   }

@@ -24,6 +24,7 @@ def check_capacities(document: Document) -> Iterator[Problem]:
     for fleet in document.fleets():
         yield from _check_order(document, fleet)
         yield from _check_group(document, fleet)
+        yield from _check_lifecycle(document, fleet)
         if fleet.entry.states("terminate_after") and not fleet.entry.states("expire_after"):
             message = "terminate_after does nothing without expire_after"
             yield document.problem(RANGE, (*fleet.location, "terminate_after"), message)
@@ -96,6 +97,14 @@ def _check_group(document: Document, fleet: FleetNode) -> Iterator[Problem]:
     elif provider == "ec2-fleet" and group:
         message = "auto_scaling_group needs provider: asg"
         yield document.problem(RANGE, (*fleet.location, "auto_scaling_group"), message)
+
+
+def _check_lifecycle(document: Document, fleet: FleetNode) -> Iterator[Problem]:
+    """`lifecycle` and `spot` say the same, where both are stated."""
+    spot, lifecycle = _read(scalars.boolean, fleet.entry, "spot"), fleet.entry.text("lifecycle")
+    if spot is not None and lifecycle is not None and (lifecycle == "spot") != spot:
+        message = f"spot is {str(spot).lower()} and lifecycle {lifecycle}; give one of them"
+        yield document.problem(RANGE, (*fleet.location, "lifecycle"), message)
 
 
 def _with_regions(document: Document) -> Iterator[tuple[Location, Mapping]]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reconciler.config.fleet_name import fleet_name, lifecycle_of
+from reconciler.config.scalars import FALSE_TEXTS
 from reconciler.config.tree import Mapping, Place, dotted, place_of
 from reconciler.model.errors import Problem
 
@@ -20,9 +22,22 @@ class FleetNode:
 
     @property
     def name(self) -> str | None:
-        """`<sector>-<size>[-<zone>]`; None without a size."""
+        """`<sector>-<size>[-<zone>][-<lifecycle>]`; None without a size."""
         size, zone = self.entry.text("size"), self.entry.text("zone")
-        return None if size is None else "-".join(filter(None, (self.sector_name, size, zone)))
+        if size is None:
+            return None
+        return fleet_name(self.sector_name, size, zone, self.entry.text("lifecycle"))
+
+    @property
+    def lifecycle(self) -> str:
+        """`spot` or `on-demand`, as `lifecycle` or `spot` say; spot when neither can be read."""
+        spot = (self.entry.text("spot") or "").lower() not in FALSE_TEXTS
+        return self.entry.text("lifecycle") or lifecycle_of(spot=spot)
+
+    @property
+    def states_lifecycle(self) -> bool:
+        """Whether its lifecycle is part of its name."""
+        return self.entry.text("lifecycle") is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Sectors, kinds, sizes and duplicates: what makes a fleet a fleet of its sector."""
 
 from collections.abc import Iterator
+from typing import Final, TypeAlias
 
 from reconciler.config.faults import (
     DEFAULT_SECTOR,
@@ -69,23 +70,64 @@ def check_sizes(document: Document) -> Iterator[Problem]:
 
 
 def check_duplicates(document: Document) -> Iterator[Problem]:
-    """`sector/duplicate-fleet`: sector, size and zone name one fleet, and names are unique."""
+    """`sector/duplicate-fleet`: names are unique, and no two fleets are for the same nodes."""
     names: dict[str, FleetNode] = {}
-    unzoned: dict[tuple[str, str], FleetNode] = {}
-    zoned: dict[tuple[str, str], FleetNode] = {}
+    served: dict[_Served, FleetNode] = {}
     for fleet in document.fleets():
         size, name = fleet.entry.text("size"), fleet.name
         if size is None or name is None:
             continue
-        key = (fleet.sector_name, size)
-        one_zone = fleet.entry.text("zone") is not None
-        first = names.get(name) or unzoned.get(key) or (None if one_zone else zoned.get(key))
+        first = names.get(name) or next((served[k] for k in _overlaps(fleet) if k in served), None)
         if first is not None:
-            place = document.place(first.location)
-            message = f"fleet {quoted(name)} is already there, on line {place.line}"
+            message = _duplicate(document, fleet, first)
             yield document.problem(DUPLICATE_FLEET, fleet.location, message)
         names.setdefault(name, fleet)
-        (zoned if one_zone else unzoned).setdefault(key, fleet)
+        zone = fleet.entry.text("zone")
+        for covered in {zone, _SOME_ZONE}:
+            served.setdefault(_served(fleet, covered, stated=fleet.states_lifecycle), fleet)
+
+
+_Served: TypeAlias = tuple[str, str, str | None, str, bool]
+"""Sector, size, zone (None: all), lifecycle, and whether `lifecycle` is stated."""
+_SOME_ZONE: Final = ""
+
+
+def _served(
+    fleet: FleetNode, zone: str | None, *, stated: bool, lifecycle: str | None = None
+) -> _Served:
+    size = fleet.entry.text("size") or ""
+    return fleet.sector_name, size, zone, lifecycle or fleet.lifecycle, stated
+
+
+def _overlaps(fleet: FleetNode) -> Iterator[_Served]:
+    """Keys of fleets for the same nodes: in a zone of this one, and of its lifecycle.
+
+    Spot and on-demand are told apart by `lifecycle` alone; of two fleets one has to state it.
+    """
+    zone = fleet.entry.text("zone")
+    for covered in (zone, None) if zone is not None else (_SOME_ZONE,):
+        for stated in (False, True):
+            yield _served(fleet, covered, stated=stated)
+        if not fleet.states_lifecycle:
+            other = "on-demand" if fleet.lifecycle == "spot" else "spot"
+            yield _served(fleet, covered, stated=False, lifecycle=other)
+
+
+def _duplicate(document: Document, fleet: FleetNode, first: FleetNode) -> str:
+    line = document.place(first.location).line
+    message = f"fleet {quoted(fleet.name or '')} is already there, on line {line}"
+    if first.name != fleet.name:
+        message = (
+            f"fleet {quoted(fleet.name or '')} is for the same nodes as"
+            f" {quoted(first.name or '')} on line {line}"
+        )
+    if fleet.lifecycle != first.lifecycle and not fleet.states_lifecycle:
+        message += (
+            f": one is spot, the other on-demand; give the one on line"
+            f" {document.place(fleet.location).line} `lifecycle: {fleet.lifecycle}`, which becomes"
+            " part of its name"
+        )
+    return message
 
 
 def check_default_sector(document: Document) -> Iterator[Problem]:

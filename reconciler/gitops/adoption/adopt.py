@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from reconciler.config.document import write_document
+from reconciler.config.fleet_name import fleet_name
 from reconciler.config.loader import parse_config
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sizes import BUILT_IN_KINDS
@@ -99,7 +100,7 @@ def adopt(
     rendered = root_module_of(config).fleets
     imported = [each for name, each in found.items() if name in rendered and each.fleet_id]
     names = tuple(
-        "-".join(filter(None, (sector_name, fleet.size, fleet.zone)))
+        fleet_name(sector_name, fleet.size, fleet.zone, fleet.lifecycle)
         for sector_name, sector in config.sectors.items()
         for fleet in sector.fleets
     )
@@ -115,7 +116,7 @@ def adopt(
 def _written(base: Mapping[str, Any]) -> set[str]:
     """Names of the fleets that a config document states; their limits are its own."""
     return {
-        "-".join(str(part) for part in (name, entry.get("size"), entry.get("zone")) if part)
+        fleet_name(name, *(str(entry.get(k) or "") for k in ("size", "zone", "lifecycle")))
         for name, sector in (base.get("sectors") or {}).items()
         if isinstance(sector, Mapping)
         for entry in sector.get("fleets") or ()
@@ -157,7 +158,7 @@ def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> 
     other = found.get(one.name)
     if other is not None:
         named = other.fleet_id or other.entry.get("auto_scaling_group", "")
-        return f"{named} is {one.name} already: one size a sector and zone"
+        return f"{named} is {one.name} already: one size a sector, zone and lifecycle"
     kind = kinds.get(one.sector, one.kind)
     if kind != one.kind:
         return f"sector {one.sector} is of kind {kind}, this of {one.kind}"

@@ -102,10 +102,15 @@ def _entries(
     """The written entries, completed; then those that only EC2 has."""
     live = {}
     for each, variables in zip(found, own, strict=True):
-        key = each.entry["size"], each.entry.get("zone")
+        key = _identity(each.entry)
         live[key] = dict(each.entry) | ({"terraform": dict(variables)} if variables else {})
-    entries = [_completed(e, live.pop((e.get("size"), e.get("zone")), {})) for e in written]
+    entries = [_completed(e, live.pop(_identity(e), {})) for e in written]
     return [*entries, *live.values()]
+
+
+def _identity(entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What tells the fleets of one sector apart."""
+    return tuple(entry.get(key) for key in ("size", "zone", "lifecycle"))
 
 
 def _completed(written: Document, live: Document) -> Document:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from reconciler.config.fleet_name import fleet_name, lifecycle_of
 from reconciler.config.sizes import BUILT_IN_SIZES
 from reconciler.gitops.adoption.identity import (
     Identity,
@@ -55,7 +56,8 @@ class Found:
     @property
     def name(self) -> str:
         """The name that the config gives it."""
-        return "-".join(filter(None, (self.sector, self.entry["size"], self.entry.get("zone"))))
+        entry = self.entry
+        return fleet_name(self.sector, entry["size"], entry.get("zone"), entry.get("lifecycle"))
 
 
 def entry_types(kind: str, size: str, types: tuple[str, ...]) -> dict[str, Any]:
@@ -83,14 +85,14 @@ def fleet_found(
     tags = fleet.tags
     sector, size = tags["sector"], tags["size"]
     kind = known_kind(fleet) or kinds.get(sector) or guessed_kind(types, catalogue)
-    zone = _zone(fleet, sector, size)
+    zone, lifecycle = _zone_and_lifecycle(fleet, sector, size)
     own_size = own_size_of(kind, size, types, catalogue)
     found = Found(
         sector=sector,
         kind=kind,
         entry={
             "size": size,
-            "spot": fleet.spot,
+            **({"lifecycle": lifecycle} if lifecycle else {"spot": fleet.spot}),
             **({"zone": zone} if zone else {}),
             **entry_types(kind, size, types),
         },
@@ -190,11 +192,14 @@ def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
     return None
 
 
-def _zone(fleet: FleetDescription, sector: str, size: str) -> str:
-    """The one zone that is part of a fleet's name; a fleet may have one subnet without that."""
+def _zone_and_lifecycle(fleet: FleetDescription, sector: str, size: str) -> tuple[str, str]:
+    """The zone and the lifecycle in a fleet's name; one subnet alone does not make them part."""
     named = fleet.tags.get("fleet", "")
-    zones = set(fleet.zones.values())
-    return next((zone for zone in zones if named == f"{sector}-{size}-{zone}"), "")
+    for zone in ("", *sorted(set(fleet.zones.values()))):
+        for lifecycle in ("", lifecycle_of(spot=fleet.spot)):
+            if named == fleet_name(sector, size, zone, lifecycle):
+                return zone, lifecycle
+    return "", ""
 
 
 def _strategy(fleet: FleetDescription) -> str:

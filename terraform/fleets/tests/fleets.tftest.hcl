@@ -145,6 +145,43 @@ run "accepts_departing_fleet_without_zone_beside_its_size_by_zone" {
   }
 }
 
+run "accepts_spot_and_on_demand_of_one_size_with_the_lifecycle_in_a_name" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small"                      = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" } }
+      "primary-small-on-demand"            = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" }, spot = false, lifecycle_in_name = true }
+      "primary-small-us-west-2a-on-demand" = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" }, departing = true, spot = false, lifecycle_in_name = true, zone = "us-west-2a" }
+    }
+  }
+}
+
+run "rejects_fleet_name_without_its_lifecycle" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small" = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" }, spot = false, lifecycle_in_name = true }
+    }
+  }
+
+  expect_failures = [var.fleets]
+}
+
+run "rejects_spot_twice_though_one_name_has_the_lifecycle" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small"      = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" } }
+      "primary-small-spot" = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa", us-west-2b = "subnet-0bb" }, lifecycle_in_name = true }
+    }
+  }
+
+  expect_failures = [var.fleets]
+}
+
 run "accepts_one_kind_per_sector" {
   command = plan
 

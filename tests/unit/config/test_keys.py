@@ -188,6 +188,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "max_capacity": ("200", 200, "100001", RANGE),
         "initial_node_count": ("0", 0, "x", TYPE),
         "spot": ("off", False, "2", TYPE),
+        "lifecycle": ("on-demand", "on-demand", "OnDemand", TYPE),
         "spot_fallback": ("on-demand", "on-demand", "spot", TYPE),
         "zone": ("us-west-2a", "us-west-2a", "[a]", TYPE),
         "regions": ("[eu-central-1]", ("eu-central-1",), "eu-central-1", TYPE),

@@ -2,7 +2,11 @@
 
 import pytest
 
-from tests.unit.config.documents import found, with_fleets
+from reconciler.config.catalogue import load_catalogue
+from reconciler.config.settings import planner_settings
+from reconciler.gitops.root_module import root_module_of
+from reconciler.model.errors import ConfigError
+from tests.unit.config.documents import config_of, found, with_fleets
 
 
 def test_label_that_the_kubelet_refuses_is_reserved() -> None:
@@ -26,6 +30,51 @@ def test_label_that_the_kubelet_refuses_is_reserved() -> None:
 def test_malformed_label_or_taint_is_a_name_fault(part: str) -> None:
     """The API server would refuse the node."""
     assert [c for c, *_ in found(with_fleets(f"{{size: small, {part}}}"))] == ["name/label"]
+
+
+@pytest.mark.parametrize(
+    ("fleets", "codes"),
+    [
+        ("{size: small}, {size: small, lifecycle: on-demand}", []),
+        ("{size: small, lifecycle: spot}, {size: small, lifecycle: on-demand}", []),
+        ("{size: small, zone: us-west-2a}, {size: small, lifecycle: on-demand}", []),
+        ("{size: small, lifecycle: on-demand, spot: false}", []),
+        ("{size: small}, {size: small, lifecycle: spot}", ["sector/duplicate-fleet"]),
+        ("{size: small, zone: a1}, {size: small, lifecycle: spot}", ["sector/duplicate-fleet"]),
+        ("{size: small}, {size: small, spot: false}", ["sector/duplicate-fleet"]),
+        ("{size: small, lifecycle: on-demand, spot: true}", ["config/range"]),
+        ("{size: small, lifecycle: OnDemand}", ["config/type"]),
+    ],
+)
+def test_spot_and_on_demand_of_one_size_are_told_apart_by_lifecycle(
+    fleets: str, codes: list[str]
+) -> None:
+    """Two fleets for the same nodes would each buy for the same pods."""
+    assert [code for code, *_ in found(with_fleets(fleets))] == codes
+
+
+def test_spot_and_on_demand_without_lifecycle_are_told_the_way_out() -> None:
+    """The message names both lines and the key that tells the two apart."""
+    with pytest.raises(ConfigError) as caught:
+        config_of(with_fleets("{size: small},\n {size: small, spot: false}"))
+    (problem,) = caught.value.problems
+    assert (problem.line, "line 1" in problem.message) == (2, True)
+    assert "give the one on line 2 `lifecycle: on-demand`" in problem.message
+
+
+def test_lifecycle_decides_spot_and_is_part_of_the_name() -> None:
+    """Nodes that are called on-demand and bought as spot would end without notice."""
+    text = "cluster: c\n" + with_fleets("{size: small}, {size: small, lifecycle: on-demand}")
+    (sector,) = planner_settings(config_of(text), load_catalogue()).sectors
+    named = {each.name: (each.spot, each.labels["lifecycle"]) for each in sector.fleets}
+    assert named == {
+        "primary-small": (True, "Ec2Spot"),
+        "primary-small-on-demand": (False, "OnDemand"),
+    }
+    rendered = root_module_of(config_of(text)).fleets
+    assert rendered.keys() == named.keys()
+    assert rendered["primary-small-on-demand"]["lifecycle_in_name"] is True
+    assert rendered["primary-small-on-demand"]["spot"] is False
 
 
 def test_two_sectors_whose_fleets_share_a_full_name_are_duplicates() -> None:

@@ -13,6 +13,7 @@ FROM_THE_FLEET = {
     "node_pool_kind",
     "zone",
     "spot",
+    "lifecycle_in_name",
     "initial_node_count",
     "instance_types",
 }

@@ -87,7 +87,7 @@ def test_lines_of_a_quiet_cluster_do_not_wait_for_more(s3: Any) -> None:
 
 
 def test_old_objects_are_deleted_and_others_left_alone(s3: Any) -> None:
-    """The bucket would grow for ever, or somebody else's object would go."""
+    """The bucket would grow without limit, or somebody else's object would go."""
     for key in ("team/analytics/notes", "team/analyticsother/demand-2020-01-01/x", "demand-2020"):
         s3.put_object(Bucket=PLACE.bucket, Key=key, Body=b"mine")
     with closing(BucketLog(PLACE, s3, WEEK_SECONDS, print)) as log:

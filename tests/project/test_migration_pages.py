@@ -30,7 +30,7 @@ def keys() -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_keys_on_the_page_are_keys_of_the_config(page: str) -> None:
-    """A flag that became a key of another name would be looked for in vain."""
+    """A flag that became a key of another name would not be found."""
     text = (DOCS / page).read_text()
     known = keys()
     rows = [line for line in text.splitlines() if line.startswith("| `--")]

@@ -57,7 +57,7 @@ def test_matchers_reach_every_query() -> None:
 
 
 def test_pod_of_a_job_ran_as_long_as_it_did() -> None:
-    """A replay would hold its node for ever, or not at all."""
+    """A replay would hold its node without an end, or not at all."""
     found = pods(
         step(
             created=[told("a", moment(5))],

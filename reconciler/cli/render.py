@@ -47,6 +47,8 @@ def command(
     DIR is for the home region; each further region that fleets are in has DIR-<region> beside it.
     Files of an older render go, other files in the folder stay. Prints what changed.
     """
+    # A directory without a name of its own, such as `.`, has nothing beside it.
+    out = out if out.name not in {"", ".."} else out.resolve()
     read = load_config(
         config_of(config, config_file), cluster_name=cluster_name, purpose=Purpose.RENDER
     )

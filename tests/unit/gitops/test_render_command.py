@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import run
+from reconciler.gitops.render import TFVARS
 
 CONFIG = """
 regions: [us-west-2]
@@ -76,3 +77,39 @@ def test_render_command_of_an_invalid_config_writes_nothing(
     assert run([*call, "--out", str(tmp_path / "out")]) == 2
     assert "sector/kind" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+TWO_REGIONS = """
+cluster: a
+regions: [us-west-2]
+terraform:
+  by_region: {us-east-1: {private_subnet_ids: {us-east-1a: subnet-1}}}
+sectors: {s: {kind: cpu, fleets: [{size: small}, {size: large, regions: [us-east-1]}]}}
+"""
+
+
+@pytest.mark.parametrize("out", ["infra", "infra/", "."])
+def test_further_region_is_rendered_beside_the_home_region(
+    out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its fleets would be missing, or in a folder that nobody looks into."""
+    home = tmp_path / "infra"
+    home.mkdir()
+    monkeypatch.chdir(home if out == "." else tmp_path)
+    config = tmp_path / "sectors.yaml"
+    required = "{ami: ami-1, security_group_id: sg-1, private_subnet_ids: "
+    text = TWO_REGIONS.replace("{private_subnet_ids: {us-east", required + "{us-east")
+    text = text.replace("terraform:\n", "terraform:\n  ami: ami-1\n  security_group_id: sg-1\n")
+    text = text.replace("  by_region", "  private_subnet_ids: {us-west-2a: subnet-2}\n  by_region")
+    config.write_text(text)
+    call = ["render", "--config", str(config), "--out", out, "--output", "json"]
+    assert run(call) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert "main.tf" in printed["created"]
+    assert "main.tf" in printed["regions"]["us-east-1"]["created"]
+    east = json.loads((tmp_path / "infra-us-east-1" / TFVARS).read_text())
+    assert list(east["fleets"]) == ["s-large"]
+    assert list(json.loads((home / TFVARS).read_text())["fleets"]) == ["s-small"]
+    config.write_text(text.partition(", {size: large")[0] + "]}}\n")
+    assert run(call) == 0
+    assert json.loads((tmp_path / "infra-us-east-1" / TFVARS).read_text())["fleets"] == {}

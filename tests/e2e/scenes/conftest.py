@@ -1,6 +1,7 @@
 """One sandbox over the control plane for all scenes; each scene is a sector of its own."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,11 @@ def scene(
     request: pytest.FixtureRequest,
     tally: Tally,
 ) -> Iterator[Scene]:
-    """A scene named after its file; afterwards no promise of a plan may be broken."""
+    """A scene named after its file and case; afterwards no promise of a plan may be broken."""
     name = request.path.stem.removeprefix("test_").replace("_", "-")
+    case = request.node.name.partition("[")[2].rstrip("]")
+    if case:
+        name = f"{name[:12]}-{sha256(case.encode()).hexdigest()[:6]}"
     broken_before = len(tally.broken)
     made = Scene(sandbox, api, cluster, tmp_path, name, tally)
     try:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
+from reconciler.cli.working import working
 from reconciler.model.errors import UsageError
 
 EXAMPLE = (
@@ -99,7 +100,8 @@ def refresh(
     """
     from reconciler.bootstrap.catalogue import refresh_catalogue  # noqa: PLC0415 - boto3 is slow
 
-    done = refresh_catalogue(out, region=region, base=catalogue)
+    with working("asking EC2 for types and prices"):
+        done = refresh_catalogue(out, region=region, base=catalogue)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(asdict(done), form)
         return

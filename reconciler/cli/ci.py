@@ -20,6 +20,7 @@ from reconciler.cli.ci_options import (
 )
 from reconciler.cli.ci_stage import errors_exit_1, stage_shown_as
 from reconciler.cli.output import Output, OutputOption, print_data, print_table, wanted
+from reconciler.cli.working import working
 
 EXAMPLE = "reconciler ci plan --dir terraform --out plan && reconciler ci apply --dir terraform --plan plan"  # noqa: E501 - one line to copy
 EXAMPLES = {
@@ -96,7 +97,8 @@ def plan(
             replay=replay or "",
             replay_base=replay_base,
         )
-        report = stages.plan()
+        with working("planning with Terraform"):
+            report = stages.plan()
         outcome.failed = not report.allowed
     if (form := wanted(output)) is not Output.TABLE:
         print_data(report_json(report), form)
@@ -154,7 +156,8 @@ def apply(
             allow_files=tuple(allow_file or ()),
             allow_newer_commit=allow_newer_commit,
         )
-        applied = stages.apply(digest=digest)
+        with working("applying with Terraform"):
+            applied = stages.apply(digest=digest)
         outcome.failed = bool(applied.waiting)
         outcome.detail = "everything but removals that wait for a drain: see the job"
     if (form := wanted(output)) is not Output.TABLE:
@@ -206,7 +209,8 @@ def drift(
             allow_files=tuple(allow_file or ()),
             needs_config=False,
         )
-        report = stages.drift()
+        with working("comparing with Terraform and EC2"):
+            report = stages.drift()
     if (form := wanted(output)) is not Output.TABLE:
         print_data(drift_json(report), form)
     elif report.found:

@@ -15,6 +15,7 @@ from reconciler.cli.ci_options import (
 )
 from reconciler.cli.ci_stage import stage_shown_as
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
+from reconciler.cli.working import working
 
 
 def finish(
@@ -43,7 +44,8 @@ def finish(
             allow_types=allow_type,
             allow_files=tuple(allow_file or ()),
         )
-        finished = stages.finish()
+        with working("finishing with Terraform"):
+            finished = stages.finish()
     if finished.removed and finished.complete:
         with stage_shown_as("apply", directory):
             pass  # nothing of the commit is left to apply, and that is to be seen beside it

@@ -9,6 +9,7 @@ import typer
 
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.several import SeveralFiles
+from reconciler.cli.working import working
 from reconciler.model.errors import UsageError
 
 EXAMPLE = """reconciler import --cluster-name analytics --out fleets
@@ -74,7 +75,8 @@ def command(
         aws_files=tuple(aws or ()),
         config=config,
     )
-    made, ignored = adopt_existing(request)
+    with working("reading fleets and groups"):
+        made, ignored = adopt_existing(request)
     if (form := wanted(output)) is not Output.TABLE:
         print_data(
             {

@@ -8,6 +8,7 @@ from reconciler.cli import planning_options as options
 from reconciler.cli.config_argument import ConfigArgument, config_of
 from reconciler.cli.output import OutputOption, wanted
 from reconciler.cli.several import SeveralFiles
+from reconciler.cli.working import working
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (
@@ -66,7 +67,8 @@ def command(
         lease_namespace=lease_namespace,
         catalogue=catalogue,
     )
-    made, snapshot, settings = planning.make_plan(request)
+    with working("reading and planning"):
+        made, snapshot, settings = planning.make_plan(request)
     form = wanted(output)
     questions = planning.Questions(pods=tuple(explain or ()), nodes=tuple(explain_node or ()))
     if questions.pods or questions.nodes:

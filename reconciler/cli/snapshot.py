@@ -10,6 +10,7 @@ import typer
 from reconciler.cli.config_argument import ConfigArgument
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.planning_options import ContextOption
+from reconciler.cli.working import working
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (
@@ -51,7 +52,8 @@ def command(
         "context": context,
         "lease-namespace": lease_namespace,
     }
-    files = [str(each) for each in save_snapshot(config, flags, out)]
+    with working("reading the cluster and EC2"):
+        files = [str(each) for each in save_snapshot(config, flags, out)]
     if (form := wanted(output)) is not Output.TABLE:
         print_data({"cluster": files[:1], "aws": files[1:]}, form)
         return

@@ -58,6 +58,11 @@ def wants_colours(stream: TextIO) -> bool:
     return stream.isatty() and not quiet
 
 
+def is_dumb_terminal() -> bool:
+    """Whether the terminal says that it understands no control sequences."""
+    return os.environ.get("TERM", "") == "dumb"  # noqa: TID251 - a terminal's setting, no config
+
+
 def _of(levels: tuple[int, ...], verbosity: int) -> int:
     return levels[min(max(verbosity, 0), len(levels) - 1)]
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import Purpose, parse_config
@@ -36,6 +37,8 @@ class ConfigFacts:
     allow_destroy: frozenset[str] = frozenset()
     prices_as_of: str = ""
     """Date of the catalogue's prices."""
+    prices_region: str = ""
+    """Region that they are of."""
     rendered: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file that the config renders to, by path in the root module."""
 
@@ -59,8 +62,8 @@ def config_facts(
         ConfigError: The config has faults.
         UsageError: No cluster is named.
     """
-    catalogue = load_catalogue()
     config = parse_config(content, name=name, cluster_name=cluster_name, purpose=Purpose.RENDER)
+    catalogue = load_catalogue(_catalogue_here(config.catalogue, Path(name).parent))
     settings = planner_settings(config, catalogue)
     root = root_module_of(config, cluster_name=cluster_name, region=region)
     return ConfigFacts(
@@ -78,5 +81,18 @@ def config_facts(
         made_here=tuple(sorted(root.fleets)),
         allow_destroy=settings.allow_destroy,
         prices_as_of=catalogue.as_of,
+        prices_region=catalogue.region,
         rendered={file.path: hashlib.sha256(file.content).hexdigest() for file in render(root)},
     )
+
+
+def _catalogue_here(named: str | None, directory: Path) -> str | None:
+    """The config's own catalogue, when it is beside the config or where it says; else None.
+
+    A path in the pod of the capacity loop is no reason to refuse a plan: the prices of the package
+    are told instead, with their date and region.
+    """
+    if named is None:
+        return None
+    found = (path for path in (directory / named, Path(named)) if path.is_file())
+    return next(map(str, found), None)

@@ -108,6 +108,7 @@ def report_json(report: PlanReport) -> dict[str, Any]:
             "hourly_usd_now": _number(report.usd_per_hour_now()),
             "hourly_usd_max": _number(at_max),
             "prices_as_of": report.facts.prices_as_of or None,
+            "prices_region": report.facts.prices_region or None,
         },
     }
 

@@ -22,6 +22,7 @@ FACTS = ConfigFacts(
         "primary-large": FleetLimits(min_capacity=2, max_capacity=4, usd_per_hour=Decimal(1)),
     },
     prices_as_of="2026-01-31",
+    prices_region="us-west-2",
 )
 
 

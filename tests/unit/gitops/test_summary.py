@@ -20,8 +20,8 @@ def test_created_fleet_shows_tags_capacity_and_cost() -> None:
     assert "| `primary-small` | 1 / 5 (new) / 10 | spot |" in text
     assert "`cluster=analytics`" in text
     assert (
-        "0.13 USD at min, 0.00 USD at the targets now, 1.26 USD at max (prices of 2026-01-31)"
-        in text
+        "0.13 USD at min, 0.00 USD at the targets now, 1.26 USD at max"
+        " (prices of us-west-2 2026-01-31)" in text
     )
     assert "state serial 7" in text
 

@@ -121,7 +121,7 @@ PriorityNumber: TypeAlias = Annotated[int, BeforeValidator(_number_of_key)]
 RecordingPath: TypeAlias = Annotated[
     Text,
     text_like(
-        r"(/.*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()/-]*)?)?",
+        r"(/.*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_./-]*)?)?",
         "an absolute path of a directory, or s3://bucket/prefix",
     ),
     _json(type="string"),

@@ -114,8 +114,13 @@ variable "recording" {
   default     = null
 
   validation {
-    condition     = var.recording == null ? true : !startswith(var.recording.prefix, "/") && !endswith(var.recording.prefix, "/")
-    error_message = "The prefix has no slash at its beginning or end."
+    condition     = var.recording == null ? true : can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", var.recording.bucket))
+    error_message = "recording.bucket must be the name of an S3 bucket: 3 to 63 lower-case letters, digits, dots and hyphens."
+  }
+
+  validation {
+    condition     = var.recording == null ? true : can(regex("^([A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*)?$", var.recording.prefix))
+    error_message = "recording.prefix must be words of letters, digits, dots, hyphens and underscores, with slashes between them."
   }
 }
 

@@ -206,3 +206,34 @@ run "rejects_a_role_of_another_service" {
     service_linked_roles = ["autoscaling.amazonaws.com"]
   }
 }
+
+run "rejects_a_recording_bucket_that_is_none" {
+  command         = plan
+  expect_failures = [var.recording]
+
+  variables {
+    recording = { bucket = "*" }
+  }
+}
+
+run "rejects_a_recording_prefix_that_matches_others" {
+  command         = plan
+  expect_failures = [var.recording]
+
+  variables {
+    recording = { bucket = "records", prefix = "team/*" }
+  }
+}
+
+run "accepts_a_bucket_to_record_in" {
+  command = plan
+
+  variables {
+    recording = { bucket = "records", prefix = "team/analytics" }
+  }
+
+  assert {
+    condition     = strcontains(aws_iam_role_policy.capacity_loop_recording[0].policy, "records/team/analytics/demand-*")
+    error_message = "The policy has to name the bucket and the prefix."
+  }
+}

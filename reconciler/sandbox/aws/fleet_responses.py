@@ -181,6 +181,14 @@ class FleetOperations:
         shown, token = _page(known, params)
         return _without_none({"Reservations": [r for _, r in shown], "NextToken": token})
 
+    def create_launch_template(
+        self, account: str, region: str, params: Parameters
+    ) -> Answer | None:
+        """CreateLaunchTemplate stays moto's, but for a client token that was seen before."""
+        token, name = params.get("ClientToken") or "", params.get("LaunchTemplateName") or ""
+        known = self._world.region(account, region).moto.template_of_token(token, name)
+        return None if known is None else {"LaunchTemplate": dict(known)}
+
     def describe_launch_templates(self, account: str, region: str, _params: Parameters) -> None:
         """DescribeLaunchTemplates stays moto's, with the templates put right before."""
         self._world.region(account, region).moto.refresh_templates()

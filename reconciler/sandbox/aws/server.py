@@ -109,6 +109,7 @@ class AwsServer:
             "describe_fleet_history",
             "terminate_instances",
             "describe_instances",
+            "create_launch_template",
             "describe_launch_templates",
             "describe_launch_template_versions",
         )

@@ -141,6 +141,24 @@ def test_client_token_makes_create_fleet_idempotent(
     assert make_fleet(1, ClientToken="once") == first
 
 
+def test_client_token_makes_create_launch_template_idempotent(ec2: "EC2Client") -> None:
+    """A slow answer is asked for again, and an apply would fail over a name that it took itself."""
+    data: Any = {"ImageId": "ami-1", "InstanceType": "t3.small"}
+    made = ec2.create_launch_template(
+        LaunchTemplateName="repeated", LaunchTemplateData=data, ClientToken="once"
+    )["LaunchTemplate"]
+    again = ec2.create_launch_template(
+        LaunchTemplateName="repeated", LaunchTemplateData=data, ClientToken="once"
+    )["LaunchTemplate"]
+    assert again["LaunchTemplateId"] == made["LaunchTemplateId"]
+    assert (again["LatestVersionNumber"], again["DefaultVersionNumber"]) == (1, 1)
+    with pytest.raises(ClientError) as caught:
+        ec2.create_launch_template(
+            LaunchTemplateName="repeated", LaunchTemplateData=data, ClientToken="another"
+        )
+    assert error_code(caught) == "InvalidLaunchTemplateName.AlreadyExistsException"
+
+
 def test_dry_run_changes_nothing(ec2: "EC2Client", make_fleet: MakeFleet) -> None:
     """DryRun asks for permission only."""
     fleet = make_fleet(1)

@@ -67,6 +67,29 @@ def test_fleets_of_one_own_size_are_planned_with_their_own_types(desk: Desk) -> 
     assert types == {"primary-wide": ["r6i.large"], "batch-wide": ["m6i.large"]}
 
 
+def test_lifecycle_in_the_name_of_a_fleet_is_kept(desk: Desk) -> None:
+    """Spot and on-demand nodes of one size would be one fleet, and the other would be destroyed."""
+    capacity = {"TotalTargetCapacity": 1, "DefaultTargetCapacityType": "on-demand"}
+    spot = fleet("fleet-1", "small", tags={"fleet": "primary-small"})
+    steady = fleet(
+        "fleet-2",
+        "small",
+        tags={"fleet": "primary-small-on-demand"},
+        TargetCapacitySpecification=capacity,
+    )
+    code, _, error = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [spot, steady]}, template(), SUBNETS),
+    )
+    assert (code, error) == (0, "")
+    root = root_module_of(load_config(desk.folder / "out/sectors.yaml"))
+    assert {name: variables["spot"] for name, variables in root.fleets.items()} == {
+        "primary-small": True,
+        "primary-small-on-demand": False,
+    }
+
+
 def test_image_from_a_parameter_and_groups_of_an_interface_are_understood(desk: Desk) -> None:
     """Launch templates of other modules say both in their own way."""
     odd = template()

@@ -186,7 +186,7 @@ class FleetOperations:
     ) -> Answer | None:
         """CreateLaunchTemplate stays moto's, but for a client token that was seen before."""
         token, name = params.get("ClientToken") or "", params.get("LaunchTemplateName") or ""
-        known = self._world.region(account, region).moto.template_of_token(token, name)
+        known = self._world.region(account, region).moto.template_tokens.made(token, name)
         return None if known is None else {"LaunchTemplate": dict(known)}
 
     def describe_launch_templates(self, account: str, region: str, _params: Parameters) -> None:

@@ -23,6 +23,7 @@ from moto.sqs.models import sqs_backends
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState
 from reconciler.sandbox.aws.moto_lookups import look_instead
+from reconciler.sandbox.aws.template_tokens import TemplateTokens
 from reconciler.sandbox.aws.values import Announcement, LaunchTemplateRef, Lifecycle, Pool
 
 _CODES: Mapping[InstanceState, int] = MappingProxyType(
@@ -135,8 +136,7 @@ class MotoRegion:
         self.name = region_name
         self.account_id = account_id
         self._numbers: dict[str, int] = {}
-        self._template_tokens: dict[str, str] = {}
-        """Names of launch templates by the client token of the request that made them."""
+        self.template_tokens = TemplateTokens(backend)
 
     def template_data(self, ref: LaunchTemplateRef) -> Mapping[str, Any]:
         """The data of the version that `ref` means now.
@@ -159,27 +159,6 @@ class MotoRegion:
                 if specs:
                     kept = [s for s in specs if s.get("ResourceType") != "launch-template"]
                     version.data["TagSpecifications"] = kept
-
-    def template_of_token(self, token: str, name: str) -> Mapping[str, Any] | None:
-        """The launch template that an earlier request with this client token made; else None.
-
-        EC2 answers a repeated CreateLaunchTemplate as it did the first time; moto does not know
-        tokens. Clients repeat a request whose answer was slow.
-        """
-        made = {each.name: each for each in self._backend.launch_templates.values()}
-        if self._template_tokens.get(token) == name and name in made:
-            template = made[name]
-            return {
-                "CreateTime": template.default_version().create_time,
-                "DefaultVersionNumber": template.default_version_number,
-                "LatestVersionNumber": template.latest_version().number,
-                "LaunchTemplateId": template.id,
-                "LaunchTemplateName": template.name,
-                "Tags": template.get_tags(),
-            }
-        if token and name not in made:
-            self._template_tokens[token] = name
-        return None
 
     def zone_of_subnet(self, subnet_id: str) -> str:
         """The zone a subnet lies in.

@@ -45,7 +45,9 @@ locals {
   })
   cluster_facts_given = var.cluster_endpoint != ""
 
-  # Without the cluster's facts the node asks EKS for them, as AL2's bootstrap.sh did, and starts nodeadm itself.
+  # Without the cluster's facts the node asks EKS for them, as AL2's bootstrap.sh did, and starts nodeadm itself. At every
+  # boot: nodeadm does not enable the kubelet, and the image's own units find no NodeConfig in such user data, so that an
+  # instance that reboots would stay NotReady if the script ran at the first boot alone. cloud-init knows the type since 22.1.
   lookup_script = <<-EOT
     #!/bin/bash
     set -euo pipefail
@@ -68,7 +70,7 @@ locals {
     Content-Type: multipart/mixed; boundary="BOUNDARY"
 
     --BOUNDARY
-    Content-Type: ${local.cluster_facts_given ? "application/node.eks.aws" : "text/x-shellscript; charset=\"us-ascii\""}
+    Content-Type: ${local.cluster_facts_given ? "application/node.eks.aws" : "text/x-shellscript-per-boot; charset=\"us-ascii\""}
 
     ${local.cluster_facts_given ? local.node_config : local.lookup_script}
     --BOUNDARY--

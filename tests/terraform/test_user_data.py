@@ -105,9 +105,13 @@ def test_al2023_user_data_is_one_node_config(user_data: dict[str, str]) -> None:
 def test_al2023_script_asks_eks_and_starts_nodeadm(
     user_data: dict[str, str], tmp_path: Path
 ) -> None:
-    """A script that fails at boot leaves an instance that costs money and never joins."""
+    """A script that fails at boot leaves an instance that costs money and never joins.
+
+    It runs at every boot: nodeadm does not enable the kubelet, and a rebooted node would stay
+    NotReady.
+    """
     content_type, script = only_part(user_data["primary-medium"])
-    assert content_type == "text/x-shellscript"
+    assert content_type == "text/x-shellscript-per-boot"
     assert script.startswith("#!/bin/bash\n")
     for name, body in FAKE_PROGRAMS.items():
         (tmp_path / name).write_text(f"#!/bin/bash\n{body}\n")

@@ -122,7 +122,7 @@ def _nodeadm(fleet: ResolvedFleet) -> str:
     if given:
         return _MIME.format(content_type="application/node.eks.aws", body=node_config)
     body = _LOOKUP.format(cluster=cluster, node_config=node_config)
-    return _MIME.format(content_type='text/x-shellscript; charset="us-ascii"', body=body)
+    return _MIME.format(content_type='text/x-shellscript-per-boot; charset="us-ascii"', body=body)
 
 
 def _kubelet_config(fleet: ResolvedFleet) -> dict[str, Any]:

@@ -234,7 +234,7 @@ run "al2023_without_cluster_facts_asks_eks" {
 
   assert {
     condition = (
-      strcontains(output.user_data, "Content-Type: text/x-shellscript")
+      strcontains(output.user_data, "Content-Type: text/x-shellscript-per-boot;")
       && strcontains(output.user_data, "\n#!/bin/bash\n")
       && strcontains(output.user_data, "aws eks describe-cluster --name 'analytics'")
       && strcontains(output.user_data, "\nNODECONFIG\n")

@@ -36,6 +36,7 @@ from reconciler.config.types import (
     CpuMilli,
     Expander,
     HostName,
+    LabelKey,
     Name,
     NamePattern,
     OverSubscription,
@@ -75,6 +76,13 @@ class SectorConfig(Section):
     expander_priorities: dict[PriorityNumber, tuple[NamePattern, ...]] = Field(default_factory=dict)
     """For the expander `priority`: numbers, each with regular expressions of names of fleets and
     Auto Scaling groups. The highest that matches counts, where the fleet has no `priority`."""
+    balance_similar_groups: Boolean = False
+    """Whether new nodes are spread over fleets and groups that are alike, those of several zones
+    above all, so that they become equally large."""
+    balancing_ignore_labels: tuple[LabelKey, ...] = ()
+    """Labels in which similar fleets may differ, beside those of zones and groups."""
+    balancing_labels: tuple[LabelKey, ...] = ()
+    """Labels that alone decide whether fleets are similar; none: all labels and the resources."""
     instance_init_time_seconds: PositiveSeconds = Field(default=900.0, alias="instance_init_time")
     """From launch to Ready before an instance counts as stuck."""
     unready_time_seconds: Seconds = Field(default=600.0, alias="unready_time")

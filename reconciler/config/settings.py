@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from reconciler.config.balancing import balance_settings
 from reconciler.config.descheduling import descheduler_settings
 from reconciler.config.fleets import OwnSize, SectorEntry
 from reconciler.config.priorities import fleet_priority, named_priorities
@@ -83,6 +84,7 @@ def planner_settings(
         reserved=FrozenMap(
             {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
         ),
+        balance=balance_settings(config),
         usd_per_hour_max=config.max_hourly_usd,
         raise_limits=_raise_limits(config.raise_limits),
         instance_init_seconds=config.instance_init_time_seconds,

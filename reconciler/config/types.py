@@ -131,10 +131,15 @@ Integer: TypeAlias = Annotated[int, BeforeValidator(scalars.integer), _json(type
 Count: TypeAlias = Annotated[
     int, BeforeValidator(scalars.integer), at_least(0), _json(type="integer", minimum=0)
 ]
-_NODE_LABEL = (
+_LABEL_KEY = (
     r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-    r"(=([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?)?"
 )
+LabelKey: TypeAlias = Annotated[
+    Text,
+    text_like(_LABEL_KEY, "the key of a label, such as example.com/team"),
+    _json(type="string", pattern=f"^{_LABEL_KEY}$"),
+]
+_NODE_LABEL = _LABEL_KEY + r"(=([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?)?"
 NodeLabelText: TypeAlias = Annotated[
     Text,
     text_like(_NODE_LABEL, "a label of nodes, written as `key` or `key=value`"),

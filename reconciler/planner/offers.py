@@ -3,10 +3,12 @@
 from reconciler.model.ids import FleetKey
 from reconciler.model.memory import InterruptedPool
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.capacity.problem import Offer
+from reconciler.planner.capacity.balancing import similar_offers
+from reconciler.planner.capacity.problem import Balanced, Offer
 from reconciler.planner.capacity.purchase import Budget
 from reconciler.planner.fleets.interrupted_pools import interrupted_of, penalty_nano_usd
 from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.similar import likeness_of
 from reconciler.planner.money import cost_limits
 from reconciler.planner.placement.arrays import UNLIMITED
 from reconciler.planner.placement.filters import resources
@@ -27,7 +29,40 @@ def offer_of(builder: PlanBuilder, status: FleetStatus) -> Offer:
         penalty_nano_usd=penalty_nano_usd(
             node.nano_usd_per_hour, *_pools(builder.view, status.key)
         ),
+        balanced=_balanced(builder, status, target),
     )
+
+
+def _balanced(builder: PlanBuilder, status: FleetStatus, size: int) -> Balanced | None:
+    balance = builder.view.settings.balance
+    if balance is None:
+        return None
+    return Balanced(
+        likeness=likeness_of(status, builder.view.offers[status.key], balance),
+        any_resources=bool(balance.labels),
+        size=size,
+    )
+
+
+def evened_out_with(builder: PlanBuilder, bought: FleetStatus) -> str:
+    """Say with which fleets the sizes of one are balanced; empty where there is none."""
+    if builder.view.settings.balance is None:
+        return ""
+    others = [
+        s
+        for s in builder.view.inventory.fleets
+        if s.key.region == bought.key.region and s != bought
+    ]
+    offers = [offer_of(builder, status) for status in (bought, *others)]
+    names = [offers[i].node.key.name for i in similar_offers(offers, 0)[1:]]
+    if not names:
+        return ""
+    more = f" and {len(names) - SHOWN_FLEETS} more" if len(names) > SHOWN_FLEETS else ""
+    return f"; its size is balanced with {', '.join(names[:SHOWN_FLEETS])}{more}"
+
+
+SHOWN_FLEETS = 3
+"""Similar fleets that are named; the others are counted."""
 
 
 def _pools(view: ClusterView, key: FleetKey) -> tuple[int, int]:

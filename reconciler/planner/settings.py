@@ -296,6 +296,16 @@ class RaiseLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceSettings:
+    """Which fleets are alike, so that new nodes are spread over them."""
+
+    ignored_labels: frozenset[str] = frozenset()
+    """Labels that may differ, beside those that name a place or a group."""
+    labels: frozenset[str] = frozenset()
+    """Where there are any, these labels alone decide, and resources do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerSettings:
     """Everything that the sector config decides about planning."""
 
@@ -310,6 +320,8 @@ class PlannerSettings:
     """Only pods of this namespace are demand; all occupy their nodes."""
     reserved: Resources = NO_RESOURCES
     """Kept per node for daemons: cpu in milli, memory in bytes."""
+    balance: BalanceSettings | None = None
+    """None: among fleets of equal cost nothing chooses, so that one may get all new nodes."""
     usd_per_hour_max: Decimal | None = None
     raise_limits: RaiseLimits | None = None
     """None: targets rise as far as demand asks; the config always sets limits."""

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from reconciler.config import scalars
 from reconciler.config.faults import RANGE, TYPE
 from reconciler.config.rules.document import Document, FleetNode, Location
-from reconciler.config.tree import Mapping, Scalar, Sequence, text_of
+from reconciler.config.tree import Mapping, Node, Scalar, Sequence, text_of
 from reconciler.model.errors import Problem
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ def check_capacities(document: Document) -> Iterator[Problem]:
     if cluster is not None and old is not None and cluster != old:
         message = "cluster and cluster_name differ; give one"
         yield document.problem(RANGE, ("cluster_name",), message)
+    yield from _check_balancing(document)
     for fleet in document.fleets():
         yield from _check_order(document, fleet)
         yield from _check_group(document, fleet)
@@ -36,6 +37,24 @@ def check_capacities(document: Document) -> Iterator[Problem]:
         if isinstance(types, Sequence) and not types.items:
             location = ("sizes", name, "instance_types")
             yield document.problem(RANGE, location, "needs at least one instance type")
+
+
+def _check_balancing(document: Document) -> Iterator[Problem]:
+    """The labels of similar fleets do nothing while fleets are not balanced."""
+    root = document.root
+    if _is_true(root.get("balance_similar_groups")):
+        return
+    for key in ("balancing_ignore_labels", "balancing_labels"):
+        if root.states(key):
+            message = f"{key} does nothing without balance_similar_groups: true"
+            yield document.problem(RANGE, (key,), message)
+
+
+def _is_true(node: Node | None) -> bool:
+    try:
+        return isinstance(node, Scalar) and scalars.boolean(node.text)
+    except PydanticCustomError:
+        return False
 
 
 def _check_types_once(document: Document) -> Iterator[Problem]:

@@ -1,6 +1,6 @@
 """The purchase stated as numbers: items (pods of a class bound for a place) and offers (nodes)."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,18 @@ from reconciler.planner.fleets.new_nodes import NewNode
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.classes import PodClass
 from reconciler.planner.placement.filters import resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Balanced:
+    """What decides whether the nodes of two offers are alike, and how many nodes each has."""
+
+    likeness: Hashable
+    """Offers of equal likeness are alike if their resources are too."""
+    any_resources: bool
+    """Whether the resources of offers with equal likeness may differ."""
+    size: int
+    """Nodes that the fleet has or was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +38,8 @@ class Offer:
     priority: int
     penalty_nano_usd: int = 0
     """What it counts as dearer per hour when purchases are compared; nobody pays that."""
+    balanced: Balanced | None = None
+    """None: its fleet's size is not balanced with others."""
 
     @property
     def compared_nano_usd(self) -> int:

@@ -57,6 +57,8 @@ PLACES = {
 TOGETHER = {
     ("SectorConfig", "headroom"): "sectors: {s: {kind: memory, fleets: []}}",
     ("Headroom", "sector"): "nodes: 1",
+    ("SectorConfig", "balancing_ignore_labels"): "balance_similar_groups: true",
+    ("SectorConfig", "balancing_labels"): "balance_similar_groups: true",
     ("FleetEntry", "terminate_after"): "expire_after: 720h",
     ("DisruptionBudget", "schedule"): "duration: 1h",
     ("DisruptionBudget", "duration"): "schedule: 0 2 * * 6",

@@ -110,6 +110,8 @@ REJECTED = [
         1,
         58,
     ),
+    ("config/range", "cluster: a\nbalancing_labels: [team]\n", "balancing_labels", 2, 1),
+    ("config/range", "balancing_ignore_labels: [team]\n", "balancing_ignore_labels", 1, 1),
     (
         "config/range",
         with_fleets("{size: small, terminate_after: 48h}"),

@@ -13,7 +13,7 @@ from reconciler.planner.capacity.preferring import buy_preferring
 from reconciler.planner.capacity.purchase import Purchase
 from reconciler.planner.decided import TargetReason
 from reconciler.planner.fleets.inventory import FleetStatus
-from reconciler.planner.offers import offer_of, preferred_less, purchase_budget
+from reconciler.planner.offers import evened_out_with, offer_of, preferred_less, purchase_budget
 from reconciler.planner.placement.arrays import IntArray
 from reconciler.planner.placement.fill import tightness
 from reconciler.planner.policies.scale_up.certificate import Offered, least_cost
@@ -181,7 +181,7 @@ def _reason(builder: PlanBuilder, key: FleetKey, target: int) -> TargetReason:
     verb = "needs" if pods == 1 else "need"
     wanted = counted_noun(target - status.joined_or_launching, "more node")
     because = f"{counted_noun(pods, 'pending pod')} {verb} {wanted}"
-    because += preferred_less(builder, status)
+    because += preferred_less(builder, status) + evened_out_with(builder, status)
     preferred = status.settings.regions[0]
     if key.region != preferred:
         return TargetReason("overflow", f"{because}, which {preferred} cannot give now")

@@ -5,15 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.capacity.one_by_one import CHAIN_MAX
 from reconciler.planner.placement.arrays import BoolArray, IntArray
 from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.preferences import Preferences
 from reconciler.planner.placement.simulation import DEMAND, Terms
 from reconciler.planner.reservations import WaitingClass
-
-CHAIN_MAX = 16
-"""Pods that must be near others that must be near others: so many links one plan follows at most,
-the next plans follow the rest. One tenant's chain must not take the time of all."""
 
 Placed = list[tuple[WaitingClass, list[tuple[int, int]]]]
 """Class, and its rows and amounts."""

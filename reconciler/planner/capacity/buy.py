@@ -1,0 +1,164 @@
+"""Buying capacity: deal, search, and carry the result into the what-if cluster."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reconciler.planner.capacity import expander as expanders
+from reconciler.planner.capacity.balancing import evened_out
+from reconciler.planner.capacity.bound import FairPrices, fair_prices
+from reconciler.planner.capacity.items import Dealt, OfferTable, Want, deal
+from reconciler.planner.capacity.one_by_one import Singles
+from reconciler.planner.capacity.problem import (
+    Packing,
+    Problem,
+    no_packing,
+    state_problem,
+)
+from reconciler.planner.capacity.purchase import Budget, Purchase, Taken, priced_row
+from reconciler.planner.capacity.search import (
+    Found,
+    by_priority,
+    cheapest,
+    search,
+    shortfall,
+    within_budget,
+    within_nodes,
+)
+from reconciler.planner.placement.arrays import UNLIMITED, FloatArray, IntArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.fill import local_room, rules_room
+from reconciler.planner.placement.simulation import Simulation
+from reconciler.planner.settings import Expander
+
+
+def buy(
+    sim: Simulation,
+    wants: Sequence[Want],
+    table: OfferTable,
+    expander: Expander,
+    budget: Budget,
+    search_seconds: float,
+) -> Purchase:
+    """Serve `wants` from new nodes; rows and reservations stay in the simulation."""
+    wanted = [want for want in wants if np.count_nonzero(table.feasible(want[0]))]
+    dealt = deal(sim, wanted, table)
+    problem = state_problem(table.offers, dealt.items, dealt.caps).as_compared()
+    found, over_budget = _pack(problem, expander, budget, search_seconds)
+    purchase = _Carrier(sim, table).carry(problem, found.packing)
+    purchase.over_budget = over_budget
+    whole_truth = _undealt(dealt, table) and not table.penalised
+    purchase.optimal = found.optimal and not over_budget and whole_truth
+    served: dict[int, int] = {}
+    for taken in purchase.taken:
+        number = taken.pod_class.number
+        served[number] = served.get(number, 0) + int(taken.amounts.sum())
+    rest = [(c, n - served.get(c.number, 0)) for c, n in wanted if n > served.get(c.number, 0)]
+    whole = not rest and len(wanted) == len(wants) and _undealt(dealt, table)
+    if whole and whole_truth:
+        purchase.nano_usd_least = found.nano_usd_least
+    if found.divisible is not None and whole and whole_truth:
+        purchase.divisible_nano_usd = found.divisible.nano_usd
+        purchase.steady = _by_class(problem, found.divisible.worth)
+    if found.worth is not None and (found.settled or whole):
+        purchase.worth = _by_class(problem, found.worth)
+    if rest:
+        Singles(sim, table, purchase, budget.less(purchase.nano_usd, len(purchase.rows))).serve(
+            rest
+        )
+    purchase.left += [want for want in wants if not np.count_nonzero(table.feasible(want[0]))]
+    return purchase
+
+
+def _by_class(problem: Problem, worth: FloatArray) -> dict[int, float]:
+    """Per class the least that a pod of its items is worth."""
+    least: dict[int, float] = {}
+    for item, value in zip(problem.items, worth.tolist(), strict=True):
+        number = item.pod_class.number
+        least[number] = min(least.get(number, value), value)
+    return least
+
+
+def _undealt(dealt: Dealt, table: OfferTable) -> bool:
+    """Whether the problem is the whole truth: no rule was simplified on the way to it."""
+    if dealt.caps or dealt.singly or any(i.pod_class.volumes.shared for i in dealt.items):
+        return False
+    return all((item.slots == table.slots(item.pod_class)).all() for item in dealt.items)
+
+
+def _pack(
+    problem: Problem, expander: Expander, budget: Budget, search_seconds: float
+) -> tuple[Found, bool]:
+    """The packing to buy, and whether the budget cut it short."""
+    if not problem.items or not problem.offers:
+        return Found(packing=no_packing(problem)), False
+    fair = fair_prices(problem)
+    found = _choose(problem, fair, expander, search_seconds)
+    packing = found.packing
+    missing = shortfall(problem, packing)
+    if any(missing) and len(missing) > 1:
+        packing = cheapest(problem, (packing, by_priority(problem, fair)))
+    money, nodes = budget.nano_usd_per_hour, budget.nodes
+    too_dear = money is not None and packing.cost(problem) > money
+    if money is not None and too_dear:
+        packing = within_budget(problem, by_priority(problem, fair), max(0, money))
+    too_many = nodes is not None and len(packing.bins) > nodes
+    if nodes is not None and too_many:
+        packing = within_nodes(problem, packing, max(0, nodes))
+    over_budget = too_dear or too_many
+    optimal = found.optimal and packing is found.packing
+    evened = evened_out(problem, packing)
+    if money is None or evened.cost(problem) <= money:
+        optimal = optimal and evened.cost(problem) <= packing.cost(problem)
+        packing = evened
+    return replace(found, packing=packing, optimal=optimal), over_budget
+
+
+def _choose(problem: Problem, fair: FairPrices, expander: Expander, search_seconds: float) -> Found:
+    if expander == "cost":
+        return search(problem, fair, search_seconds)
+    if expander == "priority":
+        return Found(packing=expanders.by_fleet_priority(problem, search_seconds))
+    return Found(packing=expanders.expand(problem, fair, expander))
+
+
+class _Carrier:
+    """Adds the rows of a packing to the simulation and places the items on them."""
+
+    def __init__(self, sim: Simulation, table: OfferTable) -> None:
+        self._sim = sim
+        self._table = table
+
+    def carry(self, problem: Problem, packing: Packing) -> Purchase:
+        """Place what fits by every rule; what does not stays unserved."""
+        purchase = Purchase(rows=[], taken=[], left=[], over_budget=False)
+        row_of = np.zeros(len(packing.bins), dtype=np.int64)
+        for number in sorted({int(b) for b in packing.bins}):
+            offer = problem.offers[number]
+            bins = (packing.bins == number).nonzero()[0]
+            first = self._sim.add_row(priced_row(offer), len(bins))
+            row_of[bins] = np.arange(first, first + len(bins))
+            purchase.rows += [(first + i, offer.node) for i in range(len(bins))]
+        contents = packing.contents
+        by_item = np.argsort(contents.items, kind="stable")
+        ends = np.searchsorted(contents.items[by_item], np.arange(len(problem.items) + 1))
+        for item, begin, end in zip(problem.items, ends, ends[1:], strict=False):
+            if begin < end:
+                part = by_item[begin:end]
+                rows = row_of[contents.nodes[part]]
+                self._place(purchase, item.pod_class, rows, contents.pods[part])
+        return purchase
+
+    def _place(
+        self, purchase: Purchase, pod_class: PodClass, rows: IntArray, amounts: IntArray
+    ) -> None:
+        """Resources were seen to when packing; rules between classes, only in part."""
+        if pod_class.volumes.shared:
+            amounts = np.minimum(amounts, local_room(self._sim, pod_class)[rows])
+        elif not self._sim.links(pod_class).plain:
+            most = np.full(self._sim.rows, UNLIMITED, dtype=np.int64)
+            amounts = np.minimum(amounts, rules_room(self._sim, pod_class, most)[rows])
+        rows, amounts = rows[amounts > 0], amounts[amounts > 0]
+        self._sim.place(pod_class, rows, amounts)
+        purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))

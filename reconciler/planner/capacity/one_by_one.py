@@ -1,0 +1,183 @@
+"""Buying node by node what bulk packing left: rare rules, and remainders of limits."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reconciler.model.ids import FleetKey
+from reconciler.planner.capacity.balancing import as_dear_as_alike
+from reconciler.planner.capacity.items import OfferTable, Want
+from reconciler.planner.capacity.problem import (
+    Offer,
+)
+from reconciler.planner.capacity.purchase import Budget, Purchase, Taken, priced_row
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.domains import shared_keys
+from reconciler.planner.placement.fill import fill, tightness
+from reconciler.planner.placement.kinds import HOSTNAME, ZONE, ZONE_KEYS
+from reconciler.planner.placement.simulation import DEMAND, IN_HOPE, Simulation, Terms
+
+CHAIN_MAX = 16
+"""Pods that must be near others that must be near others: so many links one plan follows at most,
+the next plans follow the rest. One tenant's chain must not take the time of all."""
+
+
+class Singles:
+    """Serves what bulk packing left, node by node: rare rules, and remainders of limits."""
+
+    def __init__(
+        self, sim: Simulation, table: OfferTable, purchase: Purchase, budget: Budget
+    ) -> None:
+        self._sim = sim
+        self._table = table
+        self._purchase = purchase
+        self._budget = budget
+        bought: dict[FleetKey, int] = {}
+        for _, node in purchase.rows:
+            bought[node.key] = bought.get(node.key, 0) + 1
+        self._left = [o.most - bought.get(o.node.key, 0) for o in table.offers]
+        self._prices = as_dear_as_alike(table.offers)
+        self._sizes = [
+            o.balanced.size + bought.get(o.node.key, 0) if o.balanced else 0 for o in table.offers
+        ]
+
+    def serve(self, wants: Sequence[Want]) -> None:
+        """Place each class as far as rows, limits and money go; the rest is left.
+
+        Pods that must be near those of a class after theirs are asked about again.
+        """
+        left = [count for _, count in wants]
+        asked = list(range(len(wants)))
+        for _ in range(CHAIN_MAX):
+            before = sum(left)
+            for number in asked:
+                left[number] = self._serve(wants[number][0], left[number])
+            asked = [n for n in asked if left[n] and self._follows_others(wants[n][0])]
+            if not asked or sum(left) == before:
+                break
+        for number, (pod_class, _) in enumerate(wants):
+            left[number] -= self._in_hope(pod_class, left[number])
+            if left[number]:
+                self._purchase.left.append((pod_class, left[number]))
+
+    def _serve(self, pod_class: PodClass, count: int) -> int:
+        """How many of the pods are left when the class has what it may have."""
+        links = self._sim.links(pod_class)
+        if links.hopeless or links.lacks_neighbour:
+            return count
+        left = self._on_bought(pod_class, count)
+        while left > 0:
+            placed = self._on_another(pod_class, left)
+            if not placed:
+                break
+            left -= placed
+        return left
+
+    def _follows_others(self, pod_class: PodClass) -> bool:
+        """Whether its pods must be near pods that are none of its own."""
+        links = self._sim.links(pod_class)
+        return bool(links.affinity) and not links.affinity_itself
+
+    def _in_hope(self, pod_class: PodClass, left: int) -> int:
+        """Buy one more node that may come up in the zone that the pods need; how many it takes.
+
+        EC2 chooses the zone. The node is one try: the pods wait for it, the next one is bought
+        when it has come elsewhere, and `scale_up.progress` says how often. Pods that must be in
+        the zone of others' pods need a fleet with that zone.
+        """
+        links = self._sim.links(pod_class)
+        if not left or self._follows_others(pod_class):
+            return 0
+        if not any(c.topology.key in ZONE_KEYS for c in links.obeyed()):
+            return 0
+        return self._on_another(pod_class, left, IN_HOPE)
+
+    def _on_bought(self, pod_class: PodClass, count: int) -> int:
+        """Use room on nodes bought already; how many pods are left."""
+        among = np.zeros(self._sim.rows, dtype=np.bool_)
+        among[[row for row, _ in self._purchase.rows]] = True
+        if not among.any():
+            return count
+        taken = fill(self._sim, pod_class, count, among, tightness(self._sim))
+        return count - self._note(pod_class, taken)
+
+    def _note(self, pod_class: PodClass, taken: list[tuple[int, int]]) -> int:
+        """Record pods that found rows; how many."""
+        pairs = np.array(taken, dtype=np.int64).reshape(-1, 2)
+        rows, amounts = pairs[:, 0], pairs[:, 1]
+        self._purchase.taken.append(Taken(pod_class=pod_class, rows=rows, amounts=amounts))
+        return int(amounts.sum())
+
+    def _on_another(self, pod_class: PodClass, count: int, terms: Terms = DEMAND) -> int:
+        """Buy one more node for the class, the cheapest that its rules accept."""
+        prices = [o.node.nano_usd_per_hour for o in self._table.offers]
+        places = self._table.places_of(shared_keys(self._sim.links(pod_class)))
+        refused: set[int] = set()
+        for index in self._in_order(pod_class, count):
+            # An empty node that is large enough is refused by rules alone, which read its place.
+            if self._left[index] <= 0 or places[index] in refused:
+                continue
+            if terms.hopeful and not self._has_zones(index):
+                continue
+            if not self._budget.allows(prices[index]):
+                self._purchase.over_budget = True
+                continue
+            placed = self._try(pod_class, self._table.offers[index], count, terms)
+            if placed:
+                self._left[index] -= 1
+                self._sizes[index] += self._table.offers[index].balanced is not None
+                self._budget = self._budget.less(prices[index], 1)
+                return placed
+            if not pod_class.volumes.shared:
+                refused.add(int(places[index]))
+        return 0
+
+    def _in_order(self, pod_class: PodClass, count: int) -> list[int]:
+        """The offers that take the class, those to be tried first before the others.
+
+        The first node of pods that must be near each other decides for all of them: where it is
+        the only one, or its zone is not known yet, one that takes them all comes first, then the
+        one that takes most. Elsewhere as many as are needed follow into its zone.
+        """
+        numbers: list[int] = self._table.feasible(pod_class).nonzero()[0].tolist()
+        prices = [o.compared_nano_usd for o in self._table.offers]
+        links = self._sim.links(pod_class)
+        begun = any(counter.total for counter in links.affinity)
+        if not links.affinity or begun or count < 2:
+            return sorted(numbers, key=lambda i: (self._prices[i], self._sizes[i], i))
+        slots = self._table.slots(pod_class)
+        keys = tuple(sorted({c.topology.key for c in links.affinity}))
+        alone = HOSTNAME in keys
+        open_at = {
+            i
+            for place, allowed in self._table.places(pod_class, keys)
+            if min(place) < -1
+            for i in allowed.nonzero()[0].tolist()
+        }
+
+        def rank(index: int) -> tuple[int, int, int, int]:
+            taken = min(count, int(slots[index]))
+            if alone or index in open_at:
+                missing = count - taken
+                return missing, prices[index], prices[index], index
+            nodes = -(-count // max(1, taken))
+            return int(nodes > self._left[index]), nodes * prices[index], prices[index], index
+
+        return sorted(numbers, key=rank)
+
+    def _has_zones(self, index: int) -> bool:
+        """Whether EC2 chooses among several zones for the offer's nodes."""
+        variants = self._table.offers[index].node.row.variants
+        return len({labels.get(ZONE, "") for labels in variants}) > 1
+
+    def _try(self, pod_class: PodClass, offer: Offer, count: int, terms: Terms = DEMAND) -> int:
+        mark = self._sim.fork()
+        row = self._sim.add_row(priced_row(offer))
+        among = np.zeros(self._sim.rows, dtype=np.bool_)
+        among[row] = True
+        taken = fill(self._sim, pod_class, count, among, np.array([row]), terms)
+        if not taken:
+            self._sim.revert(mark)
+            return 0
+        self._purchase.rows.append((row, offer.node))
+        return self._note(pod_class, taken)

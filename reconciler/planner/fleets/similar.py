@@ -1,0 +1,54 @@
+"""Which fleets bring nodes that are alike, whatever their zone (docs/auto-scaling-groups.md)."""
+
+from collections.abc import Hashable
+from functools import lru_cache
+
+from reconciler.model.frozen import Labels
+from reconciler.planner.fleets.inventory import FleetStatus
+from reconciler.planner.fleets.new_nodes import NewNode
+from reconciler.planner.placement.kinds import HOSTNAME, REGION, ZONE_KEYS
+from reconciler.planner.settings import BalanceSettings
+
+PLACES_AND_GROUPS = ZONE_KEYS | {
+    HOSTNAME,
+    REGION,
+    "failure-domain.beta.kubernetes.io/region",
+    "topology.ebs.csi.aws.com/zone",
+    "topology.k8s.aws/zone-id",
+    "k8s.amazonaws.com/eniConfig",
+    "eks.amazonaws.com/nodegroup",
+    "eks.amazonaws.com/nodegroup-image",
+    "eks.amazonaws.com/sourceLaunchTemplateId",
+    "eks.amazonaws.com/sourceLaunchTemplateVersion",
+    "alpha.eksctl.io/nodegroup-name",
+    "alpha.eksctl.io/instance-id",
+    "kops.k8s.io/instancegroup",
+    "fleet",
+}
+"""Labels in which similar fleets may differ: they name a place, a group or a node.
+
+Source: cluster-autoscaler/processors/nodegroupset (BasicIgnoredLabels, aws_nodegroups.go). Of that
+list `lifecycle` is left out: here spot and on-demand fleets are never alike.
+"""
+
+
+def likeness_of(status: FleetStatus, node: NewNode, balance: BalanceSettings) -> Hashable:
+    """Return what the new nodes of similar fleets have in common, beside their resources."""
+    fleet = status.settings
+    shared = (fleet.sector, status.key.region, fleet.spot, fleet.priority, fleet.over_subscription)
+    labels = _labels(node.row.variants, balance)
+    return (*shared, labels) if balance.labels else (*shared, node.row.taints, labels)
+
+
+@lru_cache(maxsize=1024)
+def _labels(variants: tuple[Labels, ...], balance: BalanceSettings) -> Hashable:
+    """The labels that count, of every node that may come; the same in every plan."""
+    ignored = PLACES_AND_GROUPS | balance.ignored_labels
+    return frozenset(
+        frozenset(
+            (key, value)
+            for key, value in variant.items()
+            if (key in balance.labels if balance.labels else key not in ignored)
+        )
+        for variant in variants
+    )

@@ -93,7 +93,7 @@ class Fleet:
     """Auto Scaling groups only."""
     max_size: int | None = None
     launches_halted: str = ""
-    """Why it launches nothing now, such as a suspended process; empty: it does."""
+    """Why it is asked for nothing, such as a suspended process; empty: it may be asked."""
     removals_halted: str = ""
     """Why none of its instances may be ended now; empty: they may."""
 

@@ -1,6 +1,6 @@
 """EC2 Fleets, their history, and the launch templates that they launch from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -34,6 +34,7 @@ ENDED_STATES = frozenset({"deleted", "failed"})
 
 class _CapacityWire(Wire):
     total_target_capacity: Count
+    target_capacity_unit_type: str | None = None
 
 
 class TemplateSpecificationWire(Wire):
@@ -50,6 +51,8 @@ class OverrideWire(Wire):
     instance_type: str | None = None
     subnet_id: str | None = None
     """One, or several with commas between."""
+    weighted_capacity: float | str | None = None
+    """Units of capacity that such an instance counts for; Auto Scaling writes it as text."""
 
 
 class _ConfigWire(Wire):
@@ -177,28 +180,41 @@ def read_fleets(
             ignored.append(Ignored(code="unreadable", kind="Fleet", name=wire.fleet_id))
 
 
+def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:
+    """Why the capacity of a fleet or group counts something else than nodes; empty if it does not.
+
+    Args:
+        overrides: Its options.
+        unit: `TargetCapacityUnitType` of a fleet, `DesiredCapacityType` of a group.
+    """
+    if unit not in {None, "", "units"}:
+        return f"its target counts {unit}, not nodes"
+    weights = {each.weighted_capacity for each in overrides} - {None}
+    if all(float(weight) == 1 for weight in weights if weight is not None):
+        return ""
+    return "its target counts units of WeightedCapacity, not nodes"
+
+
 def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Fleet:
     configs = wire.launch_template_configs or ()
     specifications = [each.launch_template_specification for each in configs]
     first = next((each for each in specifications if each), TemplateSpecificationWire())
-    types = [
-        override.instance_type
-        for config in configs
-        for override in config.overrides or ()
-        if override.instance_type
-    ]
+    overrides = [override for config in configs for override in config.overrides or ()]
+    types = [override.instance_type for override in overrides if override.instance_type]
     if not types:
         types = [
             found for each in specifications if each and (found := templates.instance_type_of(each))
         ]
     tags = tags_of(wire.tags)
+    capacity = wire.target_capacity_specification
+    halted = units_not_nodes(overrides, capacity.target_capacity_unit_type)
     return Fleet(
         id=FleetId(wire.fleet_id),
         name=tags[FLEET_TAG],
         provider="ec2-fleet",
         region=region,
         state=wire.fleet_state or "active",
-        target_capacity=wire.target_capacity_specification.total_target_capacity,
+        target_capacity=capacity.total_target_capacity,
         fulfilled_capacity=wire.fulfilled_capacity or 0.0,
         activity_status=wire.activity_status,
         created_at=moment_of(wire.create_time),
@@ -206,13 +222,14 @@ def _fleet(wire: _FleetWire, region: Region, templates: LaunchTemplates) -> Flee
         launch_template_id=templates.id_of(first),
         launch_template_version=templates.version_of(first) if configs else "",
         instance_types=tuple(dict.fromkeys(types)),
-        subnet_ids=_subnet_ids(configs),
+        subnet_ids=_subnet_ids(overrides),
+        launches_halted=halted,
+        removals_halted=halted,
     )
 
 
-def _subnet_ids(configs: Iterable[_ConfigWire]) -> tuple[str, ...]:
+def _subnet_ids(overrides: Sequence[OverrideWire]) -> tuple[str, ...]:
     """Every subnet that the fleet launches in; none where an option leaves it open."""
-    overrides = [each for config in configs for each in config.overrides or ()]
     stated = [each.subnet_id for each in overrides if each.subnet_id]
     if not stated or len(stated) < len(overrides):
         return ()

@@ -24,6 +24,7 @@ from reconciler.records.aws.fleets import (
     LaunchTemplates,
     OverrideWire,
     TemplateSpecificationWire,
+    units_not_nodes,
 )
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -95,6 +96,7 @@ class GroupWire(Wire):
 
     auto_scaling_group_name: str
     desired_capacity: Count
+    desired_capacity_type: str | None = None
     min_size: Count = 0
     max_size: Count | None = None
     instances: tuple[GroupInstanceWire, ...] | None = None
@@ -112,6 +114,17 @@ class GroupWire(Wire):
     def suspended(self) -> frozenset[str]:
         """Processes that somebody has suspended."""
         return frozenset(each.process_name for each in self.suspended_processes or ())
+
+    @property
+    def mixed_template(self) -> "_MixedTemplateWire | None":
+        """The launch template and its options, where the group mixes instance types."""
+        return self.mixed_instances_policy.launch_template if self.mixed_instances_policy else None
+
+    @property
+    def units_not_nodes(self) -> str:
+        """Why its capacity counts something else than nodes; empty when it counts them."""
+        mixed = self.mixed_template
+        return units_not_nodes((mixed and mixed.overrides) or (), self.desired_capacity_type)
 
 
 class _LaunchConfigurationWire(Wire):
@@ -299,12 +312,20 @@ def group_as_fleet(
         subnet_ids=tuple(filter(None, (wire.vpc_zone_identifier or "").split(","))),
         min_size=wire.min_size,
         max_size=wire.max_size,
-        launches_halted="its process Launch is suspended" if "Launch" in wire.suspended else "",
+        launches_halted=_launches_halted(wire),
         removals_halted=_removals_halted(wire, details),
     )
 
 
+def _launches_halted(wire: GroupWire) -> str:
+    if wire.units_not_nodes:
+        return wire.units_not_nodes
+    return "its process Launch is suspended" if "Launch" in wire.suspended else ""
+
+
 def _removals_halted(wire: GroupWire, details: GroupDetails) -> str:
+    if wire.units_not_nodes:
+        return wire.units_not_nodes
     if wire.auto_scaling_group_name in details.refreshed:
         return "an instance refresh of its group is under way"
     return "its group's process Terminate is suspended" if "Terminate" in wire.suspended else ""
@@ -314,7 +335,7 @@ def _launches(
     wire: GroupWire, templates: LaunchTemplates, details: GroupDetails
 ) -> tuple[TemplateSpecificationWire | None, tuple[str, ...]]:
     """The launch template of a group, and the instance types it may launch."""
-    mixed = wire.mixed_instances_policy.launch_template if wire.mixed_instances_policy else None
+    mixed = wire.mixed_template
     specification = mixed.launch_template_specification if mixed else wire.launch_template
     types = [each.instance_type for each in (mixed.overrides if mixed else None) or ()]
     if not any(types):

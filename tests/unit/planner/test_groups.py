@@ -86,6 +86,14 @@ def test_demand_goes_to_the_cheapest_group_that_can_launch(
     assert raised(plan(waiting(group(**first), more(**second)), SETTINGS)) == [(bought, 0, 1)]
 
 
+@pytest.mark.parametrize("halted", ["", "its process Launch is suspended"])
+def test_minimum_is_not_asked_of_a_group_that_launches_nothing(halted: str) -> None:
+    """Somebody suspended it for a reason, and would find it full when the process is resumed."""
+    settings = make_settings(replace(SMALL, min_capacity=2))
+    made = plan(make_snapshot(cloud=make_cloud(group(launches_halted=halted))), settings)
+    assert raised(made) == ([] if halted else [("primary-small", 0, 2)])
+
+
 def drained(*names: str) -> list[Node]:
     """Nodes of the group that were emptied before."""
     return [make_node(name, SMALL, draining=True) for name in names]

@@ -16,6 +16,7 @@ from reconciler.model.cluster import (
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import NodeName
 from reconciler.model.plan import Plan, Reason
+from reconciler.planner.placement.kinds import INSTANCE_TYPE
 from reconciler.planner.planner import plan
 from tests.builders import (
     HOSTNAME,
@@ -26,6 +27,7 @@ from tests.builders import (
     make_fleet,
     make_fleet_settings,
     make_node,
+    make_option,
     make_pod,
     make_pods,
     make_settings,
@@ -131,6 +133,28 @@ def test_pod_that_no_new_node_takes_is_told_why_with_numbers(
     found = reason(made)
     assert (found.code, found.detail) == (code, detail)
     assert made.actions == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        ({"node_selector": {INSTANCE_TYPE: "a.large"}}, "node-selector"),
+        ({"node_affinity": requiring(INSTANCE_TYPE, "In", "a.large")}, "node-affinity"),
+        ({"node_selector": {INSTANCE_TYPE: "a.large", ZONE: ZONES[0]}}, "node-selector"),
+    ],
+)
+def test_label_that_only_some_new_nodes_have_is_named(wanted: dict[str, Any], code: str) -> None:
+    """Its owner was told of a volume that it has not, or to give a fleet a zone.
+
+    The pod beside it selects a zone, so that new nodes are told apart by zones as well.
+    """
+    options = [make_option(name, 4, "16Gi") for name in ("a.large", "b.large")]
+    settings = make_settings(make_fleet_settings(options=options, zones=ZONES))
+    zonal = make_pod("zonal", node_selector={ZONE: ZONES[0]})
+    made = plan(make_snapshot(make_pod("typed", **wanted), zonal), settings)
+    found = {pod.pod.name: pod.reasons[0] for pod in made.unplaceable}
+    assert {name: each.code for name, each in found.items()} == {"typed": code, "zonal": "zone"}
+    assert found["typed"].detail.endswith("a new node has a.large, b.large")
 
 
 def test_each_fleet_of_the_sector_gives_its_own_reason() -> None:

@@ -98,6 +98,50 @@ def test_ended_and_unmanageable_fleets_are_left_out(fields: Json) -> None:
     assert decode({"Fleets": [fleet_json(**fields)]}).fleets == ()
 
 
+def _weighted(*weights: float | str | None) -> list[Json]:
+    names = ("r5.xlarge", "r5.2xlarge")
+    stated = zip(names, weights, strict=True)
+    return [{"InstanceType": n} | ({"WeightedCapacity": w} if w else {}) for n, w in stated]
+
+
+@pytest.mark.parametrize(
+    ("weights", "unit", "halted"),
+    [
+        ((None, None), None, ""),
+        ((1.0, None), "units", ""),
+        ((1, 4), None, "its target counts units of WeightedCapacity, not nodes"),
+        ((None, None), "vcpu", "its target counts vcpu, not nodes"),
+    ],
+)
+def test_fleet_whose_target_counts_no_nodes_is_left_alone(
+    weights: tuple[float | None, ...], unit: str | None, halted: str
+) -> None:
+    """A target of 8 at a weight of 4 is two nodes: a plan would count on six that never come."""
+    capacity: Json = {"TotalTargetCapacity": 8} | ({"TargetCapacityUnitType": unit} if unit else {})
+    config = {"Overrides": _weighted(*weights)}
+    found = fleet_json(TargetCapacitySpecification=capacity, LaunchTemplateConfigs=[config])
+    (fleet,) = decode({"Fleets": [found]}).fleets
+    assert (fleet.launches_halted, fleet.removals_halted) == (halted, halted)
+
+
+@pytest.mark.parametrize(
+    ("weights", "unit", "halted"),
+    [
+        (("1", None), None, ""),
+        (("1", "2"), "units", "its target counts units of WeightedCapacity, not nodes"),
+        ((None, None), "memory-mib", "its target counts memory-mib, not nodes"),
+    ],
+)
+def test_group_whose_capacity_counts_no_nodes_is_left_alone(
+    weights: tuple[str | None, ...], unit: str | None, halted: str
+) -> None:
+    """Auto Scaling writes weights as text."""
+    policy = {"LaunchTemplate": {"Overrides": _weighted(*weights)}}
+    found = group_json(MixedInstancesPolicy=policy, DesiredCapacityType=unit)
+    (group,) = decode({"AutoScalingGroups": [found]}).fleets
+    assert (group.launches_halted, group.removals_halted) == (halted, halted)
+
+
 def test_foreign_instances_are_left_out() -> None:
     """An account has instances that are none of our business."""
     state = decode(

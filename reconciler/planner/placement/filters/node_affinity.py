@@ -1,6 +1,7 @@
 """NodeAffinity: nodeSelector and required terms must hold for whatever the node turns out to be."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from reconciler.model.frozen import Labels
 from reconciler.model.selectors import NodeSelector
@@ -35,18 +36,26 @@ def _zones_of(node_selector: Labels) -> Iterator[str]:
 
 
 def _refuses(node_selector: Labels, affinity: NodeSelector | None, kind: NodeKind) -> str:
-    selected = [v for v in kind.variants if selects(node_selector, v)]
-    if not selected:
+    by_selector = [v for v in kind.variants if selects(node_selector, v)]
+    if not by_selector:
         return "node-selector"
+    selected = by_selector
     if affinity is not None:
         selected = [v for v in selected if affinity.matches(v, kind.name)]
         if not selected:
             return "node-affinity"
     if len(selected) == len(kind.variants):
         return ""
-    return "zone" if _differ_by_zone(kind) else "node-affinity"
+    if _has_whole_zone(kind, selected):
+        return "zone"
+    return "node-affinity" if len(by_selector) == len(kind.variants) else "node-selector"
 
 
-def _differ_by_zone(kind: NodeKind) -> bool:
-    zones = {tuple(v.get(key, "") for key in sorted(ZONE_KEYS)) for v in kind.variants}
-    return len(zones) > 1
+def _has_whole_zone(kind: NodeKind, selected: Sequence[Labels]) -> bool:
+    """Whether any node of the kind would do, were it in a certain one of its zones."""
+    every, whole = Counter(map(_place, kind.variants)), Counter(map(_place, selected))
+    return len(every) > 1 and any(whole[place] == every[place] for place in whole)
+
+
+def _place(labels: Labels) -> tuple[str, ...]:
+    return tuple(labels.get(key, "") for key in sorted(ZONE_KEYS))

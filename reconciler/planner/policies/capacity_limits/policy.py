@@ -18,7 +18,7 @@ def propose(builder: PlanBuilder) -> None:
     provider that would end instances of its own choice is not asked to.
     """
     for status in builder.view.inventory.fleets:
-        if status.state not in LIVE_STATES:
+        if status.state not in LIVE_STATES or _launches_nothing(status):
             continue
         most = None if status.max is None else max(status.max, status.min)
         if most is not None and status.current > max(most, status.joined):
@@ -30,6 +30,11 @@ def propose(builder: PlanBuilder) -> None:
                 builder.lower_target(status.key, target, "max-capacity", because)
         else:
             _raise_to_minimum(builder, status)
+
+
+def _launches_nothing(status: FleetStatus) -> bool:
+    """Whether it is asked for nothing, its minimum included, until somebody changes it."""
+    return status.live is not None and bool(status.live.launches_halted)
 
 
 def _instances(builder: PlanBuilder, status: FleetStatus) -> int:

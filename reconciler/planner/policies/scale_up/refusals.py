@@ -219,9 +219,9 @@ def _static_detail(
         return (
             f"needs one zone, but a new node may come up in any of {zones}: give the fleet a `zone`"
         )
-    if spec.node_affinity is None or code.startswith("volume"):
-        return volume_detail(pod_class.volumes, _labels(row))
-    return affinity_detail(spec.node_affinity, _labels(row))
+    if spec.node_affinity is not None and code == "node-affinity":
+        return affinity_detail(spec.node_affinity, _labels(row))
+    return volume_detail(pod_class.volumes, _labels(row))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from reconciler.config.fleets import FleetEntry, OwnSize, SectorEntry
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sections import GracePeriod, ScaleIn
 from reconciler.config.sizes import BUILT_IN_SIZES, BuiltInSize
-from reconciler.config.terraform import Taint, TerraformVariables
+from reconciler.config.terraform import Taint, TerraformVariables, is_ami_alias
 
 MERGED_VARIABLES: Final = frozenset({"tags", "node_labels"})
 """Module variables whose entries add up over the levels; of others the nearest holds."""
@@ -238,5 +238,6 @@ def further_regions_of(config: SectorConfig) -> tuple[str, ...]:
 
 
 def _is_of_one_region(key: str, value: Any) -> bool:
-    """Whether a module variable names something of one Region; an SSM parameter is in each."""
-    return key in OF_ONE_REGION and not str(value).startswith("resolve:")
+    """Whether a module variable names something of one Region; an image by alias is in each."""
+    named_everywhere = key == "ami" and (value.startswith("resolve:") or is_ami_alias(value))
+    return key in OF_ONE_REGION and not named_everywhere

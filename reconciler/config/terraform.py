@@ -91,9 +91,15 @@ AmiType: TypeAlias = Annotated[
 Ami: TypeAlias = Annotated[
     Text,
     text_like(
-        r"ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+",
-        "an image id (ami-…) or resolve:ssm:<parameter>",
+        r"ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+"
+        r"|(al2023(-nvidia|-neuron)?|bottlerocket(-nvidia)?)@(latest|v[0-9]+(\.[0-9]+)*)",
+        "an image id (ami-…), an alias such as al2023@latest or bottlerocket@v1.26.1, or"
+        " resolve:ssm:<parameter>",
     ),
+]
+Architecture: TypeAlias = Annotated[Literal["x86_64", "arm64"], BeforeValidator(scalars.any_text)]
+KubernetesVersion: TypeAlias = Annotated[
+    Name, text_like(r"(1\.[0-9]{1,3})?", "a version of Kubernetes such as 1.35")
 ]
 EbsType: TypeAlias = Annotated[
     Literal["gp3", "gp2", "io1", "io2"], BeforeValidator(scalars.any_text)
@@ -165,17 +171,33 @@ KmsKeyArn: TypeAlias = Annotated[
 ]
 
 
+def is_ami_alias(ami: str) -> bool:
+    """Whether an image is named by family and version (`al2023@latest`), not by an id."""
+    return "@" in ami
+
+
 class TerraformVariables(Section):
     """Variables of the eks_fleet module; a fleet's win over its sector's, those over the top's."""
 
     ami: Ami | None = None
-    """Id of the machine image, or `resolve:ssm:<parameter>`."""
+    """Id of the machine image; an alias such as `al2023@latest` or `bottlerocket@v1.26.1`, which
+    each plan of Terraform looks up; or `resolve:ssm:<parameter>`, which EC2 looks up."""
+    architecture: Architecture | None = None
+    """Architecture of the image that an alias names: x86_64 (default) or arm64."""
+    kubernetes_version: KubernetesVersion | None = None
+    """Kubernetes version of the image that an alias names; default: the cluster's."""
     ami_type: AmiType | None = None
     """How the image is configured at boot: AL2023 (default), BOTTLEROCKET or AL2."""
     security_group_id: SecurityGroupId | None = None
     """Security group of the nodes."""
+    security_group_tags: Tags | None = None
+    """Tags of the security groups of the nodes, instead of `security_group_id`: every group that
+    has all of them; `*` stands for any value."""
     private_subnet_ids: dict[str, SubnetId] | None = None
     """Subnets to launch into: availability zone to subnet id."""
+    subnet_tags: Tags | None = None
+    """Tags of the subnets to launch into, instead of `private_subnet_ids`: all of them on one
+    subnet of each zone; `*` stands for any value."""
     ssh_key_name: Name | None = None
     """EC2 key pair for SSH; empty: none."""
     instance_profile_name: Name | None = None

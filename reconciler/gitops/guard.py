@@ -23,6 +23,18 @@ from reconciler.ports.terraform import TerraformPlanJson
 
 KNOWN_TYPES = frozenset({FLEET, LAUNCH_TEMPLATE, "terraform_data"})
 """What a rendered root module consists of."""
+LOOKED_UP = frozenset(
+    f"module.fleets.module.fleet.data.{each}"
+    for each in (
+        "aws_eks_cluster.this",
+        "aws_security_groups.tagged",
+        "aws_ssm_parameter.ami",
+        "aws_subnet.tagged",
+        "aws_subnets.tagged",
+    )
+)
+"""What its modules look up: images by alias, subnets and security groups by tags. Not at any other
+address: a parameter of SSM may be a secret, which would stand in the plan."""
 KNOWN_PROVIDERS = frozenset(
     {"registry.terraform.io/hashicorp/aws", "terraform.io/builtin/terraform"}
 )
@@ -233,7 +245,8 @@ def _declared(where: str, resource: Mapping[str, Any], policy: GuardPolicy) -> I
     if kinds:
         yield _refusal("resource/provisioner", where, f"would run {', '.join(kinds)}")
     type_ = str(resource.get("type", ""))
-    if resource.get("mode", "managed") != "managed" and type_ not in policy.allow_types:
+    is_data = resource.get("mode", "managed") != "managed"
+    if is_data and where not in LOOKED_UP and type_ not in policy.allow_types:
         yield _refusal(
             "data/foreign",
             where,

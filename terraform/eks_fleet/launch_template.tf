@@ -26,7 +26,9 @@ locals {
   metadata_options_stated = anytrue([for value in values(local.metadata_options) : value != null])
 
   security_group_ids = (
-    length(var.network_interfaces) > 0 ? [] : var.security_group_ids != null ? var.security_group_ids : [var.security_group_id]
+    length(var.network_interfaces) > 0 ? [] :
+    length(var.security_group_tags) > 0 ? local.tagged_security_groups :
+    var.security_group_ids != null ? var.security_group_ids : [var.security_group_id]
   )
   instance_profile_stated = var.instance_profile_name != "" || var.instance_profile_arn != ""
 
@@ -47,7 +49,7 @@ resource "aws_launch_template" "this" {
   description            = local.launch_template_description
   update_default_version = true
 
-  image_id                             = var.ami
+  image_id                             = local.image_id
   instance_type                        = var.launch_template_instance_type == "" ? null : var.launch_template_instance_type
   key_name                             = var.ssh_key_name == "" ? null : var.ssh_key_name
   user_data                            = local.user_data_base64 == "" ? null : local.user_data_base64
@@ -155,6 +157,11 @@ resource "aws_launch_template" "this" {
       # Fleets that name $Latest do not launch by it.
       update_default_version,
     ]
+
+    precondition {
+      condition     = length(var.security_group_tags) == 0 || length(local.tagged_security_groups) > 0
+      error_message = "security_group_tags of fleet ${local.fleet_name} match no security group."
+    }
 
     precondition {
       condition     = local.user_data_bytes <= 16384

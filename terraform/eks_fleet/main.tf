@@ -18,7 +18,7 @@ locals {
   tags = tomap(merge(var.tags, local.own_tags))
 
   subnet_ids = [
-    for zone, subnet_id in var.private_subnet_ids : subnet_id if var.zone == "" || zone == var.zone
+    for zone, subnet_id in local.subnet_of_zone : subnet_id if var.zone == "" || zone == var.zone
   ]
   overrides = var.overrides != null ? var.overrides : tolist([
     for pair in setproduct(local.instance_types, local.subnet_ids) : {
@@ -111,6 +111,16 @@ resource "aws_ec2_fleet" "this" {
       # The template is named by its id; EC2 may add the name to its answer.
       launch_template_config[0].launch_template_specification[0].launch_template_name,
     ]
+
+    precondition {
+      condition     = length(local.zones_with_several_subnets) == 0
+      error_message = "subnet_tags of fleet ${local.fleet_name} match several subnets of one zone (${join("; ", local.zones_with_several_subnets)}); EC2 takes one of a zone: name more tags."
+    }
+
+    precondition {
+      condition     = length(var.subnet_tags) == 0 || length(local.subnet_ids) > 0
+      error_message = "subnet_tags of fleet ${local.fleet_name} match no subnet${var.zone == "" ? "" : " of zone ${var.zone}"}."
+    }
 
     precondition {
       condition     = (length(local.overrides) >= 1 || var.overrides != null) && length(local.overrides) <= 300

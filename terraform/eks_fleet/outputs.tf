@@ -42,3 +42,13 @@ output "user_data" {
   description = "What an instance is told at its first boot, in plain text."
   value       = local.user_data
 }
+
+output "image_id" {
+  description = "Image that new nodes boot: what an alias in ami names now."
+  value       = local.image_id
+}
+
+output "subnet_ids" {
+  description = "Subnets that the fleet launches into, by availability zone."
+  value       = { for zone, id in local.subnet_of_zone : zone => id if var.zone == "" || zone == var.zone }
+}

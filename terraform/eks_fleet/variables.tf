@@ -61,13 +61,13 @@ variable "node_pool_kind" {
 }
 
 variable "zone" {
-  description = "Availability zone of a fleet of one zone, a key of private_subnet_ids. Empty: every zone of private_subnet_ids."
+  description = "Availability zone of a fleet of one zone, which must have a subnet. Empty: every zone that has one."
   type        = string
   default     = ""
   nullable    = false
 
   validation {
-    condition     = var.zone == "" || contains(keys(var.private_subnet_ids), var.zone)
+    condition     = var.zone == "" || length(var.subnet_tags) > 0 || contains(keys(var.private_subnet_ids), var.zone)
     error_message = "zone must be one of the zones that private_subnet_ids has a subnet for."
   }
 }
@@ -116,18 +116,36 @@ variable "instance_types" {
 }
 
 variable "private_subnet_ids" {
-  description = "Subnets to launch into: availability zone to subnet id. At least one, unless overrides are given."
+  description = "Subnets to launch into: availability zone to subnet id. At least one, unless subnet_tags or overrides are given."
   type        = map(string)
+  default     = {}
   nullable    = false
 
   validation {
-    condition     = length(var.private_subnet_ids) > 0 || var.overrides != null
-    error_message = "private_subnet_ids must have at least one subnet."
+    condition     = length(var.private_subnet_ids) > 0 || length(var.subnet_tags) > 0 || var.overrides != null
+    error_message = "private_subnet_ids must have at least one subnet, unless subnet_tags or overrides are given."
+  }
+
+  validation {
+    condition     = length(var.private_subnet_ids) == 0 || length(var.subnet_tags) == 0
+    error_message = "private_subnet_ids and subnet_tags exclude each other."
   }
 
   validation {
     condition     = alltrue([for id in values(var.private_subnet_ids) : can(regex("^subnet-[0-9a-z]+$", id))])
     error_message = "private_subnet_ids must map availability zones to subnet ids (subnet-…)."
+  }
+}
+
+variable "subnet_tags" {
+  description = "Tags of the subnets to launch into, instead of private_subnet_ids: all of them on one subnet of each availability zone. The value * stands for any. Looked up when planning."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = length(var.subnet_tags) == 0 || var.overrides == null
+    error_message = "subnet_tags and overrides exclude each other: overrides name their subnets."
   }
 }
 
@@ -201,13 +219,37 @@ variable "tags" {
 
 # Entity 2: the instance.
 variable "ami" {
-  description = "Id of the machine image (ami-…) of the family that ami_type names, or resolve:ssm:<parameter> where EC2 looks it up at each launch."
+  description = "Machine image of the family that ami_type names: its id (ami-…); an alias such as al2023@latest, al2023@v20260110 or bottlerocket@v1.26.1, looked up when planning; or resolve:ssm:<parameter>, looked up by EC2 at each launch."
   type        = string
   nullable    = false
 
   validation {
-    condition     = can(regex("^(ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+)$", var.ami))
-    error_message = "ami must be the id of a machine image (ami-…) or resolve:ssm:<parameter>."
+    condition     = can(regex("^(ami-[0-9a-z]+|resolve:ssm:[A-Za-z0-9/_.:-]+|(al2023(-nvidia|-neuron)?|bottlerocket(-nvidia)?)@(latest|v[0-9]+(\\.[0-9]+)*))$", var.ami))
+    error_message = "ami must be the id of a machine image (ami-…), an alias (al2023, al2023-nvidia, al2023-neuron, bottlerocket or bottlerocket-nvidia, then @latest or @v<version>) or resolve:ssm:<parameter>."
+  }
+}
+
+variable "architecture" {
+  description = "Architecture of the image that an alias in ami names: x86_64 or arm64."
+  type        = string
+  default     = "x86_64"
+  nullable    = false
+
+  validation {
+    condition     = contains(["x86_64", "arm64"], var.architecture)
+    error_message = "architecture must be x86_64 or arm64."
+  }
+}
+
+variable "kubernetes_version" {
+  description = "Kubernetes version of the image that an alias in ami names, such as 1.35. Empty: the cluster's, which EKS is asked for when planning."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(1\\.[0-9]{1,3})?$", var.kubernetes_version))
+    error_message = "kubernetes_version must be a version such as 1.35."
   }
 }
 
@@ -221,10 +263,20 @@ variable "ami_type" {
     condition     = contains(["AL2023", "BOTTLEROCKET", "AL2"], var.ami_type)
     error_message = "ami_type must be AL2023, BOTTLEROCKET or AL2."
   }
+
+  validation {
+    condition     = !startswith(var.ami, "bottlerocket") || var.ami_type == "BOTTLEROCKET"
+    error_message = "ami_type must be BOTTLEROCKET for the alias in ami."
+  }
+
+  validation {
+    condition     = !startswith(var.ami, "al2023") || var.ami_type == "AL2023"
+    error_message = "ami_type must be AL2023 for the alias in ami."
+  }
 }
 
 variable "security_group_id" {
-  description = "Security group of the nodes (sg-…). Needed unless security_group_ids or network_interfaces are given."
+  description = "Security group of the nodes (sg-…). Needed unless security_group_tags, security_group_ids or network_interfaces are given."
   type        = string
   default     = ""
   nullable    = false
@@ -235,9 +287,26 @@ variable "security_group_id" {
   }
 
   validation {
-    condition     = var.security_group_id != "" || var.security_group_ids != null || length(var.network_interfaces) > 0
-    error_message = "security_group_id must be given, or security_group_ids or network_interfaces."
+    condition = (
+      var.security_group_id != "" || length(var.security_group_tags) > 0
+      || var.security_group_ids != null || length(var.network_interfaces) > 0
+    )
+    error_message = "security_group_id must be given, or security_group_tags, security_group_ids or network_interfaces."
   }
+
+  validation {
+    condition = length(var.security_group_tags) == 0 || (
+      var.security_group_id == "" && var.security_group_ids == null && length(var.network_interfaces) == 0
+    )
+    error_message = "security_group_id, security_group_ids and network_interfaces exclude security_group_tags."
+  }
+}
+
+variable "security_group_tags" {
+  description = "Tags of the security groups of the nodes, instead of security_group_id: every group that has all of them. The value * stands for any. Looked up when planning."
+  type        = map(string)
+  default     = {}
+  nullable    = false
 }
 
 variable "ssh_key_name" {

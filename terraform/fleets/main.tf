@@ -13,12 +13,16 @@ module "fleet" {
   initial_node_count                   = each.value.initial_node_count
   instance_types                       = each.value.instance_types
   private_subnet_ids                   = each.value.private_subnet_ids
+  subnet_tags                          = each.value.subnet_tags
   max_price                            = each.value.max_price
   spot_allocation_strategy             = each.value.spot_allocation_strategy
   tags                                 = each.value.tags
   ami                                  = each.value.ami
+  architecture                         = each.value.architecture
+  kubernetes_version                   = each.value.kubernetes_version
   ami_type                             = each.value.ami_type
   security_group_id                    = each.value.security_group_id
+  security_group_tags                  = each.value.security_group_tags
   ssh_key_name                         = each.value.ssh_key_name
   instance_profile_name                = each.value.instance_profile_name
   metadata_hop_limit                   = each.value.metadata_hop_limit

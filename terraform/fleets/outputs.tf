@@ -32,3 +32,13 @@ output "user_data" {
   description = "What the instances of each fleet are told at their first boot, in plain text, by fleet name."
   value       = { for name, fleet in module.fleet : name => fleet.user_data }
 }
+
+output "image_id" {
+  description = "Image that new nodes of each fleet boot, by fleet name: what an alias in ami names now."
+  value       = { for name, fleet in module.fleet : name => fleet.image_id }
+}
+
+output "subnet_ids" {
+  description = "Subnets that each fleet launches into by availability zone, by fleet name."
+  value       = { for name, fleet in module.fleet : name => fleet.subnet_ids }
+}

@@ -17,6 +17,8 @@ SMALL: Final = ("r5.xlarge", "r4.xlarge", "m5.2xlarge", "m4.2xlarge")
 ARN: Final = "arn:aws:kms:us-west-2:123456789012:"
 POOLS: Final[dict[str, tuple[Any, ...]]] = {
     "ami": ("ami-0abc", "ami-0abc", "resolve:ssm:/a/b", "", "image", "ami-ABC"),
+    "architecture": ("x86_64", "arm64", "amd64"),
+    "kubernetes_version": ("", "1.35", "1.35.1", "35"),
     "ami_type": ("AL2023", "AL2", "BOTTLEROCKET", "AL1"),
     "security_group_id": ("sg-0abc", "sg-0abc", "", "default"),
     "private_subnet_ids": (

@@ -88,8 +88,9 @@ def _is_given(fleet: WrittenFleet, key: str) -> bool:
     """Whether a required variable is stated, or another one in its place."""
     instead = {
         "security_group_id": fleet.value("network_interfaces")
+        or fleet.value("security_group_tags")
         or fleet.value("security_group_ids") is not None,
-        "private_subnet_ids": fleet.value("overrides") is not None,
+        "private_subnet_ids": fleet.value("subnet_tags") or fleet.value("overrides") is not None,
     }
     return bool(fleet.value(key) or instead.get(key))
 

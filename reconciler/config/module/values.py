@@ -9,6 +9,7 @@ from reconciler.config.module.template import fleet_tags_fit, overrides_fit, tem
 from reconciler.config.module.user_data import user_data_bytes
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
+from reconciler.config.terraform import is_ami_alias
 from reconciler.model.errors import Problem
 
 OVERRIDES_MAX: Final = 300
@@ -61,6 +62,33 @@ def _bootstrap(fleet: WrittenFleet) -> Iterator[Problem]:
         yield fleet.problem(MODULE_VALUE, "cluster_endpoint", message)
 
 
+def _alias(fleet: WrittenFleet) -> Iterator[Problem]:
+    ami, ami_type = fleet.text("ami"), fleet.text("ami_type") or "AL2023"
+    needed = "BOTTLEROCKET" if ami.startswith("bottlerocket") else "AL2023"
+    if is_ami_alias(ami) and ami_type != needed:
+        message = f"ami {ami} needs ami_type {needed}, not {ami_type}"
+        yield fleet.problem(MODULE_VALUE, "ami", message)
+
+
+def _selected_by_tags(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Tags select subnets and security groups in the place of ids, not beside them."""
+    instead = {
+        "subnet_tags": {
+            "private_subnet_ids": bool(fleet.value("private_subnet_ids")),
+            "overrides": fleet.value("overrides") is not None,
+        },
+        "security_group_tags": {
+            "security_group_id": bool(fleet.text("security_group_id")),
+            "security_group_ids": fleet.value("security_group_ids") is not None,
+            "network_interfaces": bool(fleet.value("network_interfaces")),
+        },
+    }
+    for key, others in instead.items():
+        for other in (name for name, given in others.items() if given and fleet.value(key)):
+            message = f"{key} and {other} exclude each other; give one of them"
+            yield fleet.problem(MODULE_VALUE, key, message)
+
+
 def _spot_price(fleet: WrittenFleet) -> Iterator[Problem]:
     """A limit of all fleets is meant for those on spot; one of the fleet's own is a mistake."""
     own = fleet.fleet.entry.terraform
@@ -96,6 +124,8 @@ def _user_data(fleet: WrittenFleet) -> Iterator[Problem]:
 
 _RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
     _volume,
+    _alias,
+    _selected_by_tags,
     _bootstrap,
     _spot_price,
     _overrides,

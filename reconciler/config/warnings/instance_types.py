@@ -6,10 +6,13 @@ from reconciler.config.faults import ARCHITECTURE, SIZE_CLAIM, UNKNOWN_TYPE, lis
 from reconciler.config.fleets import OwnSize
 from reconciler.config.module.fleet import WrittenFleet
 from reconciler.config.rules.document import Location
+from reconciler.config.terraform import is_ami_alias
 from reconciler.config.warnings.subject import Subject
 from reconciler.model.errors import Problem
 from reconciler.model.fleet import InstanceType
 
+ARCHITECTURE_OF_IMAGES = {"amd64": "x86_64", "arm64": "arm64"}
+"""What the publishers of images call the architectures of Kubernetes."""
 _GPU = "nvidia.com/gpu"
 _GIB = 2**30
 
@@ -84,14 +87,22 @@ def architectures(subject: Subject) -> Iterator[Problem]:
 
 def images(subject: Subject) -> Iterator[Problem]:
     """Fleets that share an image and differ in architecture: nodes of one never boot."""
-    first: dict[str, tuple[str, str]] = {}
+    first: dict[tuple[str, str], tuple[str, str]] = {}
     for fleet in subject.fleets:
         arches = _arches(fleet, subject.catalogue)
         ami = fleet.text("ami")
         if not ami or len(arches) != 1:
             continue
         (arch,) = arches
-        other, name = first.setdefault(ami, (arch, fleet.fleet.name))
+        wanted = fleet.text("architecture") or "x86_64"
+        if is_ami_alias(ami) and ARCHITECTURE_OF_IMAGES[arch] != wanted:
+            message = (
+                f"its instance types are {arch}, and {ami} is looked up for {wanted}: set"
+                f" terraform.architecture to {ARCHITECTURE_OF_IMAGES[arch]}"
+            )
+            yield subject.warning(ARCHITECTURE, fleet.node.location, message)
+            continue
+        other, name = first.setdefault((ami, wanted), (arch, fleet.fleet.name))
         if other != arch:
             message = (
                 f"its nodes are {arch} and boot {ami}, which fleet {name} boots on {other}:"

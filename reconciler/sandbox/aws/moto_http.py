@@ -1,5 +1,6 @@
 """Moto's HTTP application with our operations in front of moto's own; untyped, as moto is."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,12 +13,14 @@ from moto.core.utils import convert_to_flask_response
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models import ec2_backends
 from moto.ec2.responses import EC2Response
+from moto.eks.responses import EKSResponse
 from moto.iam.access_control import IAMPolicy, IAMRequest
 from moto.moto_server.werkzeug_app import (
     DomainDispatcherApplication,
     MotoRequestHandler,
     create_backend_app,
 )
+from moto.ssm.responses import SimpleSystemManagerResponse
 
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.iam import Subject, is_allowed, scaling_subjects_of, subjects_of
@@ -52,6 +55,8 @@ def create_application(
             made = _response_class(operations)
         elif service == "autoscaling":
             made = _scaling_class(auto_scaling)
+        elif service in _NAMED:
+            made = _authorizing_class(*_NAMED[service])
         if made is not None:
             view = convert_to_flask_response(made.dispatch)
             for endpoint in app.view_functions:
@@ -141,10 +146,29 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
     return type("SandboxEc2Response", (EC2Response,), methods)
 
 
+def _authorizing_class(inherited: Any, subjects: Callable[[Any, str], list[Subject]]) -> Any:
+    """Moto's responses of a service, with policies that name what a call is about."""
+
+    def authorize(response: Any, resource: str = "*") -> None:
+        del resource  # moto never says which
+        response._authenticate_and_authorize_action(_request_class(response, subjects))  # noqa: SLF001 - as the method we stand in for
+
+    return type(
+        f"Sandbox{inherited.__name__}",
+        (inherited,),
+        {"_authenticate_and_authorize_normal_action": authorize},
+    )
+
+
 def _request_class(response: Any, subjects: Callable[[Any, str], list[Subject]]) -> type[Any]:
     """Moto's check of signature and policies, by our own decision about what a call is about."""
 
     class SandboxIamRequest(IAMRequest):
+        def check_signature(self) -> None:
+            """Moto reckons another signature than clients do for the paths of EKS."""
+            if not self._action.startswith("eks:"):
+                super().check_signature()
+
         def check_action_permitted(self, resource: str) -> None:
             """Raises what AWS answers when the policies do not allow the call."""
             del resource
@@ -171,3 +195,24 @@ def _scaling_subjects(response: Any, action: str) -> list[Subject]:
     tags = {name: {t["Key"]: t.get("Value") or "" for t in g.tags} for name, g in groups.items()}
     members = {e.instance_id: name for name, g in groups.items() for e in g.instance_states}
     return scaling_subjects_of(action, response.params, tags, members, f"{region}:{account}")
+
+
+def _parameter_subjects(response: Any, _action: str) -> list[Subject]:
+    """A parameter of SSM; those that AWS publishes belong to no account."""
+    name = str(response._get_param("Name") or "")  # noqa: SLF001 - moto gives no other way
+    account = "" if name.startswith("/aws/") else response.current_account
+    return [Subject(arn=f"arn:aws:ssm:{response.region}:{account}:parameter{name}")]
+
+
+def _cluster_subjects(response: Any, _action: str) -> list[Subject]:
+    """An EKS cluster, which stands in the path of the call."""
+    named = re.search(r"/clusters/([^/?]+)", response.uri)
+    place = f"{response.region}:{response.current_account}"
+    return [Subject(arn=f"arn:aws:eks:{place}:cluster/{named[1] if named else ''}")]
+
+
+_NAMED: Mapping[str, tuple[Any, Callable[[Any, str], list[Subject]]]] = {
+    "eks": (EKSResponse, _cluster_subjects),
+    "ssm": (SimpleSystemManagerResponse, _parameter_subjects),
+}
+"""Services of which a policy of ours names resources, and what their calls are about."""

@@ -22,6 +22,7 @@ from moto.sqs.models import sqs_backends
 
 from reconciler.sandbox.aws.errors import Ec2Fault
 from reconciler.sandbox.aws.launcher import EndReason, InstanceState
+from reconciler.sandbox.aws.moto_images import know_images
 from reconciler.sandbox.aws.moto_lookups import look_instead
 from reconciler.sandbox.aws.template_tokens import TemplateTokens
 from reconciler.sandbox.aws.values import Announcement, LaunchTemplateRef, Lifecycle, Pool
@@ -332,6 +333,7 @@ def new_fleet_id() -> str:
 def reset_moto() -> None:
     """Forget every resource of every account: moto's state is one per process."""
     enforce_iam(enforced=False)
+    know_images()
     BackendDict.reset()
     reset_model_data()
 

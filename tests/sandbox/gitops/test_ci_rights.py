@@ -1,6 +1,7 @@
 """The pipelines' IAM policies on an AWS that enforces them: enough, and nothing that is unused."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,13 +146,33 @@ def _deploy(pipeline: Pipeline, account: Enforced, text: str) -> None:
     account.free()
 
 
+def looked_up(account: Enforced, text: str) -> str:
+    """The config with an image by alias, and subnets and security group by tags that they have."""
+    tags = {"cluster": f"{TEAM}-cluster"}
+    ec2, eks = account.client("ec2"), account.client("eks")
+    ids = [account.ids.security_group_id, *account.ids.subnet_ids.values()]
+    ec2.create_tags(Resources=ids, Tags=[{"Key": k, "Value": v} for k, v in tags.items()])
+    if not eks.list_clusters()["clusters"]:
+        eks.create_cluster(
+            name=tags["cluster"],
+            version="1.34",
+            roleArn="arn:aws:iam::123456789012:role/cluster",
+            resourcesVpcConfig={"subnetIds": ids[1:3]},
+        )
+    ec2.close()
+    eks.close()
+    text = re.sub(r"ami: \S+", "ami: al2023@latest", text)
+    text = re.sub(r"security_group_id: .*", f"security_group_tags: {tags}", text)
+    return re.sub(r"private_subnet_ids: .*", f"subnet_tags: {tags}", text)
+
+
 @needs_provider
 def test_pipeline_makes_changes_and_ends_fleets_with_exactly_its_rights(
     enforced: Enforced, tmp_path: Path
 ) -> None:
     """A pipeline that is refused in the middle of an apply leaves half a change behind."""
     pipeline = new_pipeline(tmp_path, enforced)
-    text = config(enforced, team=TEAM, sizes="small medium")
+    text = looked_up(enforced, config(enforced, team=TEAM, sizes="small medium"))
     _deploy(pipeline, enforced, text)
     changed = text.replace("{owner: OWNER}", "{team: data}")
     # Only other instance types make the provider modify a fleet.
@@ -159,7 +180,7 @@ def test_pipeline_makes_changes_and_ends_fleets_with_exactly_its_rights(
     _deploy(pipeline, enforced, changed)
     drain(enforced, fleet(enforced, TEAM)["FleetId"])
     fewer = config(enforced, team=TEAM, sizes="medium", extra="allow_destroy: [primary-small]\n")
-    _deploy(pipeline, enforced, fewer)
+    _deploy(pipeline, enforced, looked_up(enforced, fewer))
     used = enforced.used() | IN_TROUBLE
     granted = actions_of(shipped("ci-apply"), "ec2:")
     assert used == granted - ONLY_ON_AWS

@@ -234,8 +234,12 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
     },
     "TerraformVariables": {
         "ami": ("resolve:ssm:/a/b", "resolve:ssm:/a/b", "image", TYPE),
+        "architecture": ("arm64", "arm64", "amd64", TYPE),
+        "kubernetes_version": ("1.35", "1.35", "1.35.1", TYPE),
         "ami_type": ("AL2", "AL2", "WINDOWS", TYPE),
         "security_group_id": ("sg-0", "sg-0", "0", TYPE),
+        "security_group_tags": TEXTS,
+        "subnet_tags": TEXTS,
         "private_subnet_ids": ("{a: subnet-0}", {"a": "subnet-0"}, "{a: b}", TYPE),
         "ssh_key_name": NAME,
         "instance_profile_name": NAME,

@@ -1,6 +1,6 @@
 """Wires `reconciler import`: what AWS has, live or from files, into a folder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ CONFIG = "sectors.yaml"
 IMPORTS = "terraform/imports.tf"
 """Beside the rendered root, which leaves files of others alone."""
 _UNNAMED_REGION = Region("home")
+_SHOWN_MAX = 5
+"""Reasons that one message names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +76,22 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
     )
     if not made.fleets:
         where = "the files" if request.aws_files else str(region)
-        raise InputError(where, f"nothing there carries the tags of cluster {cluster}")
+        raise InputError(where, _nothing_adopted(cluster, made.left_out, ignored))
     write_all(dict(zip(targets, (made.config, made.imports), strict=True)))
     return replace(made, notes=(*missing, *made.notes)), tuple(ignored)
+
+
+def _nothing_adopted(
+    cluster: str, left_out: Mapping[str, str], unreadable: Sequence[Ignored]
+) -> str:
+    """Return why there is nothing to write: none is tagged so, or none can be carried over."""
+    reasons = [f"{each_id}: {reason}" for each_id, reason in left_out.items()]
+    reasons += [f"{each.name or each.kind}: cannot be read" for each in unreadable]
+    if not reasons:
+        return f"nothing there carries the tags of cluster {cluster}"
+    more = f"; and {len(reasons) - _SHOWN_MAX} more" if len(reasons) > _SHOWN_MAX else ""
+    shown = "; ".join(reasons[:_SHOWN_MAX])
+    return f"no fleet or group of cluster {cluster} can be imported: {shown}{more}"
 
 
 def _base(config: str | None) -> tuple[Mapping[str, Any], str | None, str]:

@@ -171,11 +171,12 @@ def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> 
 
 
 def _fault(cluster: str, one: Found) -> str:
-    """The first rule that an entry breaks by itself; empty when it breaks none."""
+    """The first rule that an entry breaks by itself, and where; empty when it breaks none."""
     try:
         parse_config(write_document(config_document(cluster, "", [one], {})))
     except ConfigError as error:
-        return error.problems[0].message
+        first = error.problems[0]
+        return f"{first.path}: {first.message}" if first.path else first.message
     return ""
 
 

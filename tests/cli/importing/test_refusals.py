@@ -65,3 +65,16 @@ def test_useless_request_is_one_line(
     assert (found, err.count("\n")) == (code, 1)
     assert said in err
     assert not (desk.folder / "out").exists()
+
+
+def test_fleets_that_can_none_be_carried_over_are_named_with_the_reason(desk: Desk) -> None:
+    """They carry the cluster's tags: whoever reads that they do not looks in the wrong place."""
+    unreadable = {"FleetId": "fleet-2", "TargetCapacitySpecification": None}
+    answers = desk.answers(
+        {"Fleets": [fleet("fleet-1", "small"), unreadable]}, template("x"), SUBNETS
+    )
+    code, _, err = desk.adopt("--cluster-name", "analytics", *answers)
+    assert (code, err.count("\n")) == (1, 1)
+    assert "fleets[0].terraform.launch_template_name: must be 3 to 128 letters" in err
+    assert "fleet-2: cannot be read" in err
+    assert not (desk.folder / "out").exists()

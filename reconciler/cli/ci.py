@@ -58,7 +58,7 @@ def plan(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="What kubectl get nodes,pods,… -A -o json prints, to say what the plan means"
+            help="What kubectl get prints of the cluster (see plan), to say what the plan means"
             " for the pods that run now; - is stdin; repeatable.",
         ),
     ] = None,

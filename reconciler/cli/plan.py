@@ -12,7 +12,7 @@ from reconciler.cli.working import working
 from reconciler.config.loader import DEFAULT_FILE
 
 EXAMPLE = (
-    "kubectl get nodes,pods,pvc,pv,pdb -A -o json > cluster.json; "
+    "kubectl get nodes,pods,pvc,pv,pdb,sc,csinodes,ns,ds,leases -A -o json > cluster.json; "
     "aws ec2 describe-fleets > fleets.json; "
     "reconciler plan --config sectors.yaml --cluster cluster.json --aws fleets.json"
 )

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import yaml
 
+from reconciler.cli.plan import EXAMPLE
+from reconciler.records.kubernetes.documents import HINT
+from reconciler.records.kubernetes.fields import API_GROUPS
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
@@ -37,3 +41,14 @@ def test_links_between_pages_lead_somewhere() -> None:
             if not target.is_file() or not target.is_relative_to(DOCS):
                 dead.append(f"{page}: {link}")
     assert not dead
+
+
+def test_every_printed_kubectl_command_saves_each_kind_that_planning_uses() -> None:
+    """Without the storage classes every pod with an unbound claim was called unplaceable."""
+    names = {"nodes", "pods", "pvc", "pv", "pdb", "sc", "csinodes", "ns", "ds", "leases"}
+    assert len(names) == len(API_GROUPS)
+    texts = [HINT, EXAMPLE, (ROOT / "README.md").read_text()]
+    texts += [(DOCS / page).read_text() for page in PAGES]
+    found = [kinds for text in texts for kinds in re.findall(r"kubectl get (\S+,\S+) -A", text)]
+    assert len(found) >= 5
+    assert {frozenset(kinds.split(",")) for kinds in found} == {frozenset(names)}

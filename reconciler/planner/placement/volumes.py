@@ -30,6 +30,8 @@ _NOWHERE = NodeSelectorTerm(
 
 Source: kube-scheduler plugins/volumezone/volume_zone.go, Filter."""
 _ZONE_SEPARATOR = "__"
+_NOT_SAVED = "save the {} with the other objects, or create one if there is none"
+"""Planned from files, a cluster without any is more likely one whose files lack them."""
 """In-tree volumes list several zones in one label value."""
 _STABLE = {"failure-domain.beta.kubernetes.io/region": REGION}
 """VolumeZone looks for a volume's old label by its new name too; zones are aliases anyway."""
@@ -196,9 +198,11 @@ class VolumeResolver:
         volume = self._volumes.get(claim.volume_name)
         if volume is None:
             what = f"is bound to {claim.volume_name}, which does not exist"
-            return _blocked(
-                claim.name, what, f"create claim {claim.name} again: its volume is lost"
-            )
+            remedy = f"create claim {claim.name} again: its volume is lost"
+            if not self._volumes:
+                what = f"is bound to {claim.volume_name}, and no PersistentVolume at all is known"
+                remedy = _NOT_SAVED.format("persistent volumes")
+            return _blocked(claim.name, what, remedy)
         return VolumeNeeds(selectors=_selectors_of(volume))
 
     def _unbound(self, claim: PersistentVolumeClaim) -> VolumeNeeds:
@@ -225,7 +229,11 @@ class VolumeResolver:
             return _blocked(claim.name, what, f"name a storage class in claim {claim.name}")
         if name not in self._classes:
             what = f"is not bound and its storage class {name} does not exist"
-            return _blocked(claim.name, what, f"create storage class {name}")
+            remedy = f"create storage class {name}"
+            if not self._classes:
+                what = f"is not bound, and no StorageClass at all is known, {name} neither"
+                remedy = _NOT_SAVED.format("storage classes")
+            return _blocked(claim.name, what, remedy)
         what = (
             f"is not bound and its storage class {name} binds at once (volumeBindingMode "
             "Immediate), not when a pod is placed"

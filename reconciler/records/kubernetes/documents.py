@@ -63,7 +63,8 @@ _SPACE = re.compile(r"\s*")
 LISTS = frozenset({"List", *(f"{kind}List" for kind in API_GROUPS)})
 """Kinds that are lists even when their items are null, as of an empty answer."""
 
-HINT = "kubectl get nodes,pods,pdb,… -A -o json writes such a file"
+HINT = "kubectl get nodes,pods,pvc,pv,pdb,sc,csinodes,ns,ds,leases -A -o json writes such a file"
+"""Names every kind that planning uses: without the classes and volumes no claim is ever bound."""
 
 
 def decode_page(body: bytes) -> Page:

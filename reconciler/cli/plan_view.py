@@ -4,7 +4,7 @@ import sys
 
 from reconciler.cli.output import Output, print_encoded, print_table
 from reconciler.model.actions import AnyAction, SetCapacity
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Cost, Plan
 from reconciler.records.binding import binding_to_json, verdict_line
 from reconciler.records.plan import action_to_json, encode_plan
 
@@ -76,6 +76,10 @@ def _unplaceable(plan: Plan) -> None:
     print_table(("unplaceable pod", "fleet", "code", "why"), rows)
 
 
+def _priced(cost: Cost) -> str:
+    return f"; on-demand prices of {cost.prices}" if cost.prices else ""
+
+
 def _sum(plan: Plan) -> None:
     cost = plan.cost
     on_nodes = sum(1 for p in plan.placements if p.node is not None)
@@ -85,7 +89,7 @@ def _sum(plan: Plan) -> None:
         f"\nPods: {on_nodes} on nodes, {launching} on launching capacity, {new} on new nodes, "
         f"{len(plan.unplaceable)} unplaceable.\n"
         f"USD per hour: {cost.hourly_usd_before:.4f} -> {cost.hourly_usd_after:.4f} "
-        f"(at least {cost.hourly_usd_lower_bound:.4f}, gap {cost.gap:.2%}).\n"
+        f"(at least {cost.hourly_usd_lower_bound:.4f}, gap {cost.gap:.2%}{_priced(cost)}).\n"
     )
     if cost.unpriced:
         names = ", ".join(cost.unpriced)

@@ -67,8 +67,13 @@ class Progress:
         self._stream.flush()
 
 
+def _prices(run: Json) -> str:
+    return run["cost"]["prices"] or "no catalogue"
+
+
 ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
     ("USD per day", lambda run: f"{run['cost']['usd_per_day']:,.2f}"),
+    ("on-demand prices of", _prices),
     ("lower bound per day", lambda run: f"{run['cost']['usd_lower_bound'] / run['days']:,.2f}"),
     ("node-hours", lambda run: f"{run['nodes']['node_hours']:,.1f}"),
     ("nodes at most", lambda run: f"{run['nodes']['peak']:,}"),

@@ -145,8 +145,15 @@ def _sums(plan: Json, fleets: Sequence[Json]) -> str:
     return (
         f"{pending} pending: {pending - none} waiting for nodes, {none} that no fleet can run; "
         f"{spent:.4f} USD per hour, {cost['hourly_usd_after']:.4f} after the plan "
-        f"(at least {cost['hourly_usd_lower_bound']:.4f})"
+        f"(at least {cost['hourly_usd_lower_bound']:.4f}{_priced(cost)})"
     )
+
+
+def _priced(cost: Json) -> str:
+    """Where the prices are from; an older program does not say."""
+    prices = cost.get("prices") or {}
+    of = ", ".join(filter(None, (prices.get("region"), prices.get("as_of"))))
+    return f"; on-demand prices of {of}" if of else ""
 
 
 def _workloads(status: Json) -> Iterator[RenderableType]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reconciler.model.errors import InputError
-from reconciler.model.fleet import InstanceType, UsdPerHour
+from reconciler.model.fleet import InstanceType, PriceSource, UsdPerHour
 
 _MIB: Final = 2**20
 FILE_MAX_BYTES: Final = 32 * 2**20
@@ -34,6 +34,11 @@ class Catalogue(Mapping[str, InstanceType]):
     as_of: str = ""
     """Date of the on-demand prices, to be shown where they are used."""
     sources: tuple[str, ...] = ()
+
+    @property
+    def prices(self) -> PriceSource:
+        """Region and date of its prices."""
+        return PriceSource(region=self.region, as_of=self.as_of)
 
     def __getitem__(self, name: str) -> InstanceType:
         return self.types[name]

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from reconciler.config.balancing import balance_settings
+from reconciler.config.catalogue import Catalogue
 from reconciler.config.descheduling import descheduler_settings
 from reconciler.config.fleets import OwnSize, SectorEntry
 from reconciler.config.priorities import fleet_priority, named_priorities
@@ -20,7 +21,7 @@ from reconciler.config.sections import (
 from reconciler.config.spot_rescheduling import spot_rescheduler
 from reconciler.model.cluster import Resources, Taint
 from reconciler.model.errors import UsageError
-from reconciler.model.fleet import InstanceOption, InstanceType, UsdPerHour
+from reconciler.model.fleet import InstanceOption, InstanceType, PriceSource, UsdPerHour
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import Region
 from reconciler.planner import settings as planner
@@ -84,6 +85,7 @@ def planner_settings(
         reserved=FrozenMap(
             {"cpu": config.reserved_cpu_milli, "memory": config.reserved_memory_bytes}
         ),
+        prices=_price_source(catalogue),
         balance=balance_settings(config),
         usd_per_hour_max=config.max_hourly_usd,
         raise_limits=_raise_limits(config.raise_limits),
@@ -117,6 +119,11 @@ def planner_settings(
         descheduler=descheduler_settings(config.descheduler),
         allow_destroy=frozenset(config.allow_destroy),
     )
+
+
+def _price_source(catalogue: Mapping[str, InstanceType]) -> PriceSource | None:
+    """Region and date of a catalogue's prices."""
+    return catalogue.prices if isinstance(catalogue, Catalogue) else None
 
 
 def _rolling_update(config: SectorConfig) -> planner.RollingUpdate | None:

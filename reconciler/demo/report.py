@@ -33,6 +33,8 @@ class Result:
     raises: int
     reaction: Reaction
     spending: Spending
+    prices: str
+    """Region and date of the on-demand prices."""
     last_plan_empty: bool
     seconds: float
 
@@ -66,7 +68,8 @@ def facts(result: Result) -> list[tuple[str, str]]:
             "cost at the peak",
             (
                 f"{spending.hourly_usd:.3f} USD per hour; what was bought is within "
-                f"{spending.gap:.1%} of the proven lower bound"
+                f"{spending.gap:.1%} of the proven lower bound "
+                f"(on-demand prices of {result.prices})"
             ),
         ),
         ("last terraform plan", "empty" if result.last_plan_empty else "NOT EMPTY"),

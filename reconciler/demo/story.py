@@ -10,6 +10,7 @@ from subprocess import Popen
 from typing import Any
 
 from reconciler.bootstrap.planning import live
+from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config
 from reconciler.demo.account import Account
 from reconciler.demo.commands import environment, reconciler, start_reconciler
@@ -219,6 +220,7 @@ class Demo:
             raises=len(raises),
             reaction=measured,
             spending=spending(log),
+            prices=str(load_catalogue().prices),
             last_plan_empty=clean,
             seconds=self.narrator.elapsed_seconds(),
         )

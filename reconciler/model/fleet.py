@@ -143,3 +143,16 @@ class InstanceOption:
     """Of the bare machine: cpu, memory, pods, devices."""
     usd_per_hour: UsdPerHour | None
     arch: Literal["amd64", "arm64"] = "amd64"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceSource:
+    """Where on-demand prices are from; spot prices come from EC2 itself where it was asked."""
+
+    region: str
+    as_of: str
+    """The date that the catalogue states, `2026-07-31`; empty when it states none."""
+
+    def __str__(self) -> str:
+        """`us-east-1, 2026-07-31`."""
+        return ", ".join(filter(None, (self.region, self.as_of)))

@@ -7,6 +7,7 @@ from typing import Final, Literal, get_args
 
 from reconciler.model.actions import AnyAction
 from reconciler.model.binding import Binding, StuckEnd
+from reconciler.model.fleet import PriceSource
 from reconciler.model.ids import NodeName, PodKey, Region
 from reconciler.model.memory import (
     DemandMemory,
@@ -207,6 +208,8 @@ class Cost:
     """(after - lower bound) / after; 0 when nothing costs."""
     unpriced: tuple[str, ...] = ()
     """Fleets without a known price, counted at a usual price of their CPUs and memory."""
+    prices: PriceSource | None = None
+    """None: prices are from no catalogue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -285,4 +285,5 @@ def _cost(builder: PlanBuilder) -> Cost:
         hourly_usd_lower_bound=usd(bound),
         gap=round((after - bound) / after, 6) if after else 0.0,
         unpriced=tuple(s.key.name for s in fleets if not view.offers[s.key].priced),
+        prices=view.settings.prices,
     )

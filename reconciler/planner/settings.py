@@ -11,7 +11,14 @@ from decimal import Decimal
 from typing import Final, Literal, get_args
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint
-from reconciler.model.fleet import InstanceOption, InstanceType, Lifecycle, Provider, UsdPerHour
+from reconciler.model.fleet import (
+    InstanceOption,
+    InstanceType,
+    Lifecycle,
+    PriceSource,
+    Provider,
+    UsdPerHour,
+)
 from reconciler.model.frozen import NO_LABELS, Labels
 from reconciler.model.ids import FleetKey, Region
 from reconciler.planner.descheduler_settings import DeschedulerSettings
@@ -320,6 +327,8 @@ class PlannerSettings:
     """Only pods of this namespace are demand; all occupy their nodes."""
     reserved: Resources = NO_RESOURCES
     """Kept per node for daemons: cpu in milli, memory in bytes."""
+    prices: PriceSource | None = None
+    """Where the prices of the fleets are from, to be told where money is shown."""
     balance: BalanceSettings | None = None
     """None: among fleets of equal cost nothing chooses, so that one may get all new nodes."""
     usd_per_hour_max: Decimal | None = None

@@ -250,6 +250,8 @@ def _cost(cost: Cost) -> Json:
         "hourly_usd_lower_bound": _rounded(cost.hourly_usd_lower_bound),
         "gap": _rounded(cost.gap),
     }
+    if cost.prices is not None:
+        result["prices"] = {"region": cost.prices.region, "as_of": cost.prices.as_of or None}
     if cost.unpriced:
         result["unpriced"] = list(cost.unpriced)
     return result

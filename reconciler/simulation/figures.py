@@ -39,6 +39,7 @@ def figures(result: Result, name: str) -> Json:
             "usd_per_day": _money(usd / max(1e-9, result.seconds / DAY_SECONDS)),
             "usd_lower_bound": _money(least),
             "above_lower_bound": _share(usd - least, least),
+            "prices": None if result.settings.prices is None else str(result.settings.prices),
             "unpriced_types": sorted({o.instance_type for o in result.offers if not o.priced}),
             "by_day": _by_day(result, bound),
         },

@@ -157,7 +157,7 @@ COST = closed(
         "hourly_usd_lower_bound": MONEY,
         "gap": {"type": "number", "minimum": 0, "maximum": 1},
     },
-    {"unpriced": listed(TEXT)},
+    {"unpriced": listed(TEXT), "prices": closed({"region": TEXT, "as_of": TEXT})},
 )
 HELD_NODE = closed({"node": TEXT, "code": {"const": "safety-stop"}})
 HELD_INSTANCE = closed(

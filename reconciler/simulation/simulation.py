@@ -18,6 +18,8 @@ from reconciler.simulation.offers import Offer, fleets_of, offers_of, shape_of
 from reconciler.simulation.process import Process
 
 DAY_SECONDS = 86_400.0
+DAYS_MAX = 3660
+"""A longer demand has a wrong time in it."""
 LEAD_SECONDS = 1.0
 """From the world's begin to the first line."""
 
@@ -85,7 +87,7 @@ class Simulation:
         progress: Told the share of virtual time that has passed, now and then.
 
     Raises:
-        InputError: The demand is empty.
+        InputError: The demand is empty, or spans more than `DAYS_MAX`.
     """
 
     def __init__(
@@ -100,6 +102,13 @@ class Simulation:
         self._settings, self._options, self._progress = settings, options, progress
         start = demand.begin - timedelta(seconds=LEAD_SECONDS)
         whole = max(1.0, (demand.end - start).total_seconds())
+        if options.days is None and whole > DAYS_MAX * DAY_SECONDS:
+            raise InputError(
+                "demand",
+                f"it spans {whole / DAY_SECONDS:,.0f} days, from {demand.begin:%Y-%m-%d} to "
+                f"{demand.end:%Y-%m-%d}; at most {DAYS_MAX:,} are played",
+                "mend its times, or play the first N days with --days N",
+            )
         self.seconds = options.days * DAY_SECONDS if options.days is not None else whole
         self.world = MemoryWorld(cluster=settings.cluster, delays=Delays(
             modify=1, terminate=30, node_gone=20, pod_stop=5, pod_start=5,

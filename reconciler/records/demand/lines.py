@@ -30,6 +30,8 @@ from reconciler.records.kubernetes.limits import LINES_MAX, VALUES_MAX, label_se
 from reconciler.records.kubernetes.pods import PodDecoder
 
 TEN_YEARS_SECONDS = 315_576_000
+YEARS = range(1970, 2200)
+"""Other times are typing errors, and clocks before 1970 or after 9999 cannot be counted with."""
 Name = Annotated[str, Meta(min_length=1, max_length=512)]
 Text = Annotated[str, Meta(max_length=512)]
 Seconds = Annotated[float, Meta(ge=0, le=TEN_YEARS_SECONDS)]
@@ -40,6 +42,12 @@ _NONE = Raw(b"null")
 
 class _Line(Struct, tag_field="kind", forbid_unknown_fields=True, gc=False):
     t: datetime
+
+
+class _Containers(Struct, gc=False):
+    """Of a pod spec: a pod has one container at least, and asks for what its containers do."""
+
+    containers: Raw
 
 
 class _OwnerWire(Struct, forbid_unknown_fields=True, gc=False):
@@ -125,6 +133,7 @@ class LineDecoder:
 
     def __init__(self) -> None:
         self._wire = Decoder(_Any)
+        self._containers = Decoder(_Containers)
         self._pods = PodDecoder()
 
     def decode(self, line: bytes) -> DemandLine:  # noqa: PLR0911 - one for each kind
@@ -204,6 +213,7 @@ class LineDecoder:
 
     def _spec(self, raw: Raw) -> PodSpec:
         try:
+            self._containers.decode(raw)
             spec = self._pods.template_spec(raw)
         except ValueError as error:
             raise _within(error, "spec") from error
@@ -269,14 +279,18 @@ def _time_zone(name: str) -> str:
     return name
 
 
-def _time(moment: datetime) -> datetime:
+def _time(moment: datetime, key: str = "t") -> datetime:
+    if moment.year not in YEARS:
+        raise ValueError(f"{key}: its year is {moment.year}, not from {YEARS[0]} to {YEARS[-1]}")
     found = utc(moment)
     assert found is not None  # it is given
     return found
 
 
 def _until(moment: datetime | None, at: datetime) -> datetime | None:
-    found = utc(moment)
-    if found is not None and found < at:
+    if moment is None:
+        return None
+    found = _time(moment, "until")
+    if found < at:
         raise ValueError("until: it is before t")
     return found

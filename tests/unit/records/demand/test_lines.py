@@ -78,7 +78,8 @@ def test_files_appended_to_each_other_are_one() -> None:
 
 def test_pods_of_one_spec_share_it() -> None:
     """A million pods would else be a million specs, and as many classes in every plan."""
-    found = read(b"".join(line(kind="pod", id=str(n), spec={"priority": 3}) for n in range(3)))
+    spec = {"priority": 3, "containers": []}
+    found = read(b"".join(line(kind="pod", id=str(n), spec=spec) for n in range(3)))
     assert len({id(each.spec) for each in found.lines if isinstance(each, PodDemand)}) == 1
 
 
@@ -103,7 +104,7 @@ def test_last_line_of_a_pod_counts_and_lines_are_put_in_order_of_time() -> None:
     assert found.lines[0].ran_seconds == 5.0  # type: ignore[union-attr] # a pod
 
 
-POD = {"kind": "pod", "id": "x", "spec": {}}
+POD = {"kind": "pod", "id": "x", "spec": {"containers": []}}
 
 
 @pytest.mark.parametrize(
@@ -114,16 +115,26 @@ POD = {"kind": "pod", "id": "x", "spec": {}}
         (line(**POD, images=["a"]), "images"),
         (line(**{**POD, "ran_seconds": -1}), "ran_seconds: Expected `float` >= 0.0"),
         (
-            line(**{**POD, "spec": {"priority": "high"}}),
+            line(**{**POD, "spec": {"containers": [], "priority": "high"}}),
             "spec.priority: Expected `int | null`, got `str`",
         ),
+        (
+            line(**{**POD, "spec": {"requests": {"cpu": "2"}}}),
+            "spec: Object missing required field `containers`",
+        ),
+        (line(**{**POD, "t": "9999-12-31T23:59:59Z"}), "t: its year is 9999, not from 1970"),
+        (line(**{**POD, "t": "0001-01-01T00:00:00+14:00"}), "t: its year is 1, not from 1970"),
+        (line(**POD, until="2260-01-01T00:00:00Z"), "until: its year is 2260"),
         (line(**POD, labels={"a": 1}), "labels[...]: Expected `str`, got `int`"),
         (line(**POD, until="2026-02-28T00:00:00Z"), "until: it is before t"),
         (line(**POD, until="2026-03-02T00:00:00Z", ran_seconds=1), "ran_seconds: a pod with"),
         (line(kind="pdb", id="x"), "exactly one of min_available and max_unavailable"),
         (line(kind="pdb", id="x", min_available="150%"), "min_available"),
         (line(kind="cron", id="x", schedule="every day", spec={}), "schedule: 'every day' is no"),
-        (line(kind="cron", id="x", schedule="0 3 * * *", time_zone="Mars", spec={}), "time_zone"),
+        (
+            line(kind="cron", id="x", schedule="0 3 * * *", time_zone="Mars", spec=POD["spec"]),
+            "time_zone",
+        ),
         (line(kind="controller", controller={"kind": "Job", "name": "x"}), "controller.kind"),
         (line(kind="fault", fault="fire"), "fault: Invalid enum value 'fire'"),
         (b'{"kind": "pod"}\n', "Object missing required field `t`"),
@@ -153,4 +164,4 @@ def test_spec_beyond_the_limits_is_refused() -> None:
     """The parts that are left out of it would make another pod of it."""
     many = [{"key": str(n), "operator": "Exists"} for n in range(10_000)]
     with pytest.raises(InputError, match="tolerations, at most"):
-        read(line(kind="pod", id="x", spec={"tolerations": many}))
+        read(line(kind="pod", id="x", spec={"containers": [], "tolerations": many}))

@@ -144,3 +144,33 @@ def test_fleet_that_is_not_there_is_one_line(desk: Desk) -> None:
     done = desk.command("explain", "fleet", "primary-sdt", *asked)
     assert done.code == 2
     assert "there is no fleet primary-sdt (did you mean primary-std?)" in done.err
+
+
+FLEETLESS = "sectors: {primary: {kind: memory, fleets: []}}\n"
+NO_FLEET = "sector primary has no fleets: name one under sectors.primary.fleets"
+FAR = "sectors: {primary: {kind: cpu, fleets: [{size: small, regions: [us-east-1]}]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("sectors", "answer", "detail"),
+    [
+        (FLEETLESS, "Fleets", NO_FLEET),
+        ("", "AutoScalingGroups", "no Auto Scaling group carries the tags of cluster analytics"),
+        (FAR, "Fleets", "AWS was not asked about the region of primary-small"),
+    ],
+)
+def test_pod_that_no_fleet_could_be_asked_about_is_told_so(
+    desk: Desk, sectors: str, answer: str, detail: str
+) -> None:
+    """The plan named no reason, its table not the pod, and --explain ended with IndexError."""
+    default = "default_sector: primary\n" if sectors else ""
+    config = f"cluster: analytics\nregions: [us-west-2, us-east-1]\n{default}{sectors}"
+    desk.write("sectors.yaml", config)
+    files = ("--cluster", cluster(desk, pod("p")), "--aws", desk.write("aws.json", {answer: []}))
+    made = desk.plan(*files, "--explain", "ns/p").plan
+    (refused,) = made["unplaceable"]
+    (reason,) = refused["reasons"]
+    assert (reason["fleet"], reason["code"]) == ("", "fleet-unavailable")
+    assert reason["detail"] == detail
+    assert made["explanations"]["pods"][0]["because"] == detail
+    assert detail in desk.plan(*files, "--output", "table").out

@@ -186,9 +186,9 @@ def _unplaceable(builder: PlanBuilder, asked: Question, refused: Unplaceable) ->
     best = min((f for f in found if f[1].ways), key=lambda f: f[0], default=None)
     total = sum(_refusing_nodes(builder, asked.pod).values())
     count = len(asked.fleets)
-    because = (
-        "its only fleet does not take it" if count == 1 else f"none of {count} fleets takes it"
-    )
+    because = f"none of {count} fleets takes it"
+    if count < 2:
+        because = "its only fleet does not take it" if count else refused.reasons[0].detail
     if total:
         because += (
             f", nor any of {total} nodes that exist"

@@ -87,7 +87,8 @@ def _buy_for(
         builder.purchases.note_bound(
             sectors, least_cost(builder, members, offered, free_before, spent)
         )
-    explain(builder, [w for w in members if w.left], fleets, over_budget=over_budget)
+    left = [w for w in members if w.left]
+    explain(builder, left, sectors, fleets, over_budget=over_budget)
 
 
 def _use_what_was_bought(builder: PlanBuilder, members: list[WaitingClass]) -> None:

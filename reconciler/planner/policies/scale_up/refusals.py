@@ -1,6 +1,6 @@
 """Why nothing takes a pod: one code and the numbers per fleet."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,16 +35,25 @@ from reconciler.planner.text import counted_noun, rfc3339
 def explain(
     builder: PlanBuilder,
     members: Sequence[WaitingClass],
+    sectors: Collection[str],
     fleets: Sequence[FleetStatus],
     *,
     over_budget: bool,
 ) -> None:
-    """Record why each fleet of its sectors cannot take what is left of each class."""
+    """Record why each fleet of its sectors cannot take what is left of each class.
+
+    Args:
+        builder: The plan so far.
+        members: The classes, all of the same sectors.
+        sectors: These.
+        fleets: Their fleets, as far as they are known.
+        over_budget: Whether a limit on what is bought has been reached.
+    """
     if not members:
         return
     if not fleets:
         for waiting in members:
-            _refuse(builder, waiting, ())
+            _refuse(builder, waiting, (_no_fleet(builder, sectors),))
         return
     closed = [_Fleet.of(builder, status) for status in fleets]
     offered = np.stack([builder.sim.offer_of(each.row) for each in closed])
@@ -105,6 +114,21 @@ class _Fleet:
 def _refuse(builder: PlanBuilder, waiting: WaitingClass, reasons: tuple[Reason, ...]) -> None:
     for pod in waiting.pods[waiting.done :]:
         builder.refuse(Unplaceable(pod=pod.key, reasons=reasons))
+
+
+def _no_fleet(builder: PlanBuilder, sectors: Collection[str]) -> Reason:
+    """The reason where no fleet could be asked."""
+    settings = builder.view.settings
+    named = sorted(fleet.name for fleet in settings.fleets() if fleet.sector in sectors)
+    if named:
+        detail = f"AWS was not asked about the region of {', '.join(named)}"
+    elif any(sectors):
+        listed = ", ".join(sorted(sectors))
+        detail = f"sector {listed} has no fleets: name one under sectors.{min(sectors)}.fleets"
+    else:
+        detail = f"no Auto Scaling group carries the tags of cluster {settings.cluster}"
+    home = settings.home_region
+    return Reason(fleet="", region=home, code="fleet-unavailable", detail=detail)
 
 
 def why(

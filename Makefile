@@ -34,8 +34,8 @@ $(STAMP): requirements/setup.txt requirements/dev.txt pyproject.toml
 
 lock: setup ## Resolve the requirements again (versions and hashes, no addresses)
 	@set -- --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header; \
-	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml -o requirements/runtime.txt; \
-	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml --extra sandbox --extra simulate --group dev -o requirements/dev.txt; \
+	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml --extra tracing -o requirements/runtime.txt; \
+	$(BIN)/uv pip compile --quiet "$$@" pyproject.toml --extra sandbox --extra simulate --extra tracing --group dev -o requirements/dev.txt; \
 	$(BIN)/uv pip compile --quiet "$$@" --group docs -o requirements/docs.txt; \
 	printf 'hatchling>=1.27\nsetuptools>=80\n' | $(BIN)/uv pip compile --quiet "$$@" -c requirements/dev.txt - -o requirements/build.txt; \
 	echo uv | $(BIN)/uv pip compile --quiet "$$@" -c requirements/dev.txt - -o requirements/setup.txt

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -24,11 +25,15 @@ from reconciler.loops.log_reporter import LogReporter
 from reconciler.loops.notify_reporter import NotifyReporter
 from reconciler.loops.reconcile_loop import Reporter
 from reconciler.loops.reporters import Gated, Reporters
+from reconciler.loops.trace_reporter import TraceReporter
 from reconciler.model.errors import PortError
 from reconciler.model.snapshot import CloudState
 from reconciler.telemetry import events
 from reconciler.web.board import StatusBoard
 from reconciler.web.metrics import Metrics
+
+if TYPE_CHECKING:
+    from reconciler.adapters.opentelemetry import OtlpSpans
 
 
 def _say_nothing(text: str) -> None:
@@ -71,7 +76,23 @@ class Reporting:
                 written_down = stack.enter_context(closing(self._demand_log(recording)))
                 recorder = DemandRecorder(written_down, recording.keep_seconds)
                 reporters.append(Gated(recorder, self.may_tell))
+            endpoint = self.source.config.tracing.endpoint
+            if endpoint:
+                spans = stack.enter_context(closing(self._spans(endpoint)))
+                reporters.append(TraceReporter(spans, self.clock.now))
             yield Reporters(reporters)
+
+    def _spans(self, endpoint: str) -> "OtlpSpans":
+        """The SDK is imported where it is asked for: it is an extra, and takes time to load."""
+        from reconciler.adapters.opentelemetry import OtlpSpans  # noqa: PLC0415 - as said above
+
+        return OtlpSpans(
+            endpoint,
+            {
+                "k8s.cluster.name": self.source.settings.cluster,
+                "service.instance.id": self.leadership.identity or socket.gethostname(),
+            },
+        )
 
     def _demand_log(self, recording: Recording) -> DirectoryLog | BucketLog:
         place, keep = place_in_s3(recording.path), recording.keep_seconds

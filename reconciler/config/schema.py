@@ -28,6 +28,7 @@ from reconciler.config.sections import (
     SpotRescheduler,
     SpotReturn,
     StuckEnds,
+    Tracing,
 )
 from reconciler.config.terraform import Terraform
 from reconciler.config.types import (
@@ -121,6 +122,8 @@ class SectorConfig(Section):
     """Who is told."""
     recording: Recording = Recording.model_construct()
     """Demand that is written down, to simulate other configs with it."""
+    tracing: Tracing = Tracing.model_construct()
+    """Where traces of cycles are sent."""
     leader_election: LeaderElection = LeaderElection.model_construct()
     """Which of several replicas acts."""
     max_hourly_usd: Price | None = None

@@ -271,6 +271,14 @@ class Recording(Section):
     """How long files stay; of a directory at most 4 GiB, the newest."""
 
 
+class Tracing(Section):
+    """Traces of the capacity loop's cycles."""
+
+    endpoint: Url = ""
+    """Base URL of an OpenTelemetry collector that takes OTLP over HTTP, such as
+    `http://otel-collector.observability:4318`; empty: no traces. Read at start."""
+
+
 class Notifications(Section):
     """Who is told."""
 

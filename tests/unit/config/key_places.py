@@ -19,6 +19,7 @@ PLACES = {
         ("headroom", 0),
     ),
     "Interruption": ("interruption: BODY", "", ("interruption",)),
+    "Tracing": ("tracing: BODY", "", ("tracing",)),
     "Recording": ("recording: BODY", "", ("recording",)),
     "Notifications": ("notifications: BODY", "", ("notifications",)),
     "StuckEnds": ("stuck_ends: BODY", "", ("stuck_ends",)),

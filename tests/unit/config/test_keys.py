@@ -65,6 +65,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "headroom": ("[{sector: s, nodes: 1}]", ..., "[{nodes: 1}]", TYPE),
         "notifications": SUBSECTION,
         "recording": SUBSECTION,
+        "tracing": SUBSECTION,
         "leader_election": SUBSECTION,
         "max_hourly_usd": PRICE,
         "raise_limits": SUBSECTION,
@@ -172,6 +173,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "path": ("/recorded", "/recorded", "recorded", TYPE),
         "keep": POSITIVE_SECONDS,
     },
+    "Tracing": {"endpoint": ("http://c:4318", "http://c:4318", "c:4318", TYPE)},
     "OwnSize": {
         "cpu": ("3.5", 3500, "four", TYPE),
         "memory": ("16Gi", 2**34, "-1", RANGE),

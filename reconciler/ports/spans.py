@@ -1,0 +1,38 @@
+"""Where traces of cycles go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+Attributes: TypeAlias = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanEvent:
+    """Something that happened during a span; when exactly is not told."""
+
+    name: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A piece of work with its parts."""
+
+    name: str
+    start: datetime
+    end: datetime
+    attributes: Attributes = field(default_factory=dict)
+    events: tuple[SpanEvent, ...] = ()
+    error: str = ""
+    """Why it failed; empty when it did not."""
+    parts: tuple["Span", ...] = ()
+
+
+class Spans(Protocol):
+    """Takes spans; it never waits, and what it cannot send is lost."""
+
+    def send(self, span: Span) -> None:
+        """Take a span with all of its parts."""
+        ...

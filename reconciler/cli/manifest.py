@@ -43,9 +43,9 @@ def command(
     ] = None,
     namespace: Annotated[str, typer.Option(help="Namespace of the install.")] = "fleet-reconciler",
     identity: Annotated[
-        str,
+        str | None,
         typer.Option(help="AWS role: irsa=ROLE_ARN, pod-identity[=ROLE_ARN], none (the node's)."),
-    ] = "none",
+    ] = None,
     sector: Annotated[
         str | None, typer.Option(help="Sector on whose nodes it runs; it must keep a node.")
     ] = None,
@@ -101,7 +101,7 @@ def command(
         config=content,
         image=image,
         namespace=namespace,
-        identity=Identity.parsed(identity),
+        identity=Identity.parsed(identity or "none"),
         sector=sector,
         tolerations=tolerations_of(loaded, sector),
         replicas=replicas,
@@ -111,7 +111,16 @@ def command(
         extra_files={path: _text(folder / path) for path in extra_paths(loaded)},
     )
     check(settings, loaded)
+    if identity is None:
+        sys.stderr.write(_NO_IDENTITY)
     sys.stdout.write(render_manifest(settings, __version__))
+
+
+_NO_IDENTITY = (
+    "warning: --identity is not given: the pods act with the role of their node, which as a rule"
+    " may not change fleets (give irsa=ROLE_ARN or pod-identity=ROLE_ARN; none says that the"
+    " node's role is meant)\n"
+)
 
 
 def _text(path: Path) -> str:

@@ -139,6 +139,30 @@ def test_zones_are_balanced_and_one_without_capacity_is_passed_over(world: Group
     assert world.observed(name).capacity_errors == ()
 
 
+def test_group_keeps_its_instance_types_when_its_owner_changes_its_size(
+    world: GroupsOverHttp,
+) -> None:
+    """Terraform sends only what changed: a new maximum must not lose the instance types."""
+    listed = [{"Key": "cluster", "Value": world.cluster}]
+    template = world.template(f"{world.cluster}-kept", listed)
+    policy = {
+        "LaunchTemplate": {
+            "LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "$Latest"},
+            "Overrides": [{"InstanceType": "c5.large"}, {"InstanceType": "c5a.large"}],
+        },
+    }
+    tags = {"cluster": world.cluster, "fleet": "kept"}
+    name = world.add_group(f"{world.cluster}-kept", 0, tags, MixedInstancesPolicy=policy)
+    world.auto_scaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=20)
+    assert (only(world).max_size, only(world).instance_types) == (20, ("c5.large", "c5a.large"))
+    alone = world.template(f"{world.cluster}-alone", listed, InstanceType="m5.large")
+    world.auto_scaling.update_auto_scaling_group(
+        AutoScalingGroupName=name, LaunchTemplate={"LaunchTemplateId": alone, "Version": "1"}
+    )
+    world.advance(130)
+    assert only(world).instance_types == ("m5.large",)
+
+
 def test_node_of_an_empty_group_is_told_by_template_configuration_and_policy(
     world: GroupsOverHttp,
 ) -> None:

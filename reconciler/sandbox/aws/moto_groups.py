@@ -4,6 +4,7 @@ Moto launches and ends at once, without activities, hooks or failures. Here it o
 group is; `scaling_group` decides what happens. Untyped, as moto is.
 """
 
+import inspect
 from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -22,9 +23,13 @@ _TRANSITIONS: Mapping[str, Transition] = {
 }
 
 
+_update_as_moto_does: Any = FakeAutoScalingGroup.update
+
+
 def let_groups_rest() -> None:
     """Keep moto from launching and ending instances of groups itself."""
     group: Any = FakeAutoScalingGroup
+    group.update = _update_what_is_stated
     group.set_desired_capacity = _only_note_desired
     group.replace_autoscaling_group_instances = _do_nothing
     backend: Any = AutoScalingBackend
@@ -33,6 +38,17 @@ def let_groups_rest() -> None:
 
 def _only_note_desired(group: Any, new_capacity: int | None) -> None:
     group.desired_capacity = group.min_size if new_capacity is None else new_capacity
+
+
+def _update_what_is_stated(group: Any, *arguments: Any, **named: Any) -> None:
+    """Update a group; moto drops the mixed instances policy that the call says nothing about."""
+    told = inspect.signature(_update_as_moto_does).bind(group, *arguments, **named)
+    given = told.arguments
+    launches = ("launch_config_name", "launch_template", "mixed_instances_policy")
+    kept = None if any(given.get(key) for key in launches) else group.mixed_instances_policy
+    _update_as_moto_does(*told.args, **told.kwargs)
+    if kept is not None:
+        group.mixed_instances_policy = kept
 
 
 def _do_nothing(*_arguments: Any) -> None:

@@ -11,6 +11,7 @@ from reconciler.config.loader import Purpose, parse_config
 from reconciler.config.settings import planner_settings
 from reconciler.gitops.render import render
 from reconciler.gitops.root_module import root_module_of
+from reconciler.model.fleet import PriceSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +36,8 @@ class ConfigFacts:
     made_here: tuple[str, ...] = ()
     """Fleets that the root module makes."""
     allow_destroy: frozenset[str] = frozenset()
-    prices_as_of: str = ""
-    """Date of the catalogue's prices."""
-    prices_region: str = ""
-    """Region that they are of."""
+    prices: PriceSource | None = None
+    """Where the prices are from."""
     rendered: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of each file that the config renders to, by path in the root module."""
 
@@ -80,8 +79,7 @@ def config_facts(
         },
         made_here=tuple(sorted(root.fleets)),
         allow_destroy=settings.allow_destroy,
-        prices_as_of=catalogue.as_of,
-        prices_region=catalogue.region,
+        prices=settings.prices,
         rendered={file.path: hashlib.sha256(file.content).hexdigest() for file in render(root)},
     )
 

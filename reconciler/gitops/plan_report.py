@@ -83,6 +83,7 @@ def _total(limits: list[FleetLimits | None], key: str) -> Decimal | None:
 def report_json(report: PlanReport) -> dict[str, Any]:
     """The report as `report.json` and `--output json` have it."""
     at_min, at_max = report.usd_per_hour()
+    prices = report.facts.prices
     return {
         "schema": SCHEMA,
         "allowed": report.allowed,
@@ -107,8 +108,8 @@ def report_json(report: PlanReport) -> dict[str, Any]:
             "hourly_usd_min": _number(at_min),
             "hourly_usd_now": _number(report.usd_per_hour_now()),
             "hourly_usd_max": _number(at_max),
-            "prices_as_of": report.facts.prices_as_of or None,
-            "prices_region": report.facts.prices_region or None,
+            "prices_as_of": prices.as_of or None if prices else None,
+            "prices_region": prices.region if prices else None,
         },
     }
 

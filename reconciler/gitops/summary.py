@@ -150,9 +150,8 @@ def _cost(report: PlanReport) -> list[str]:
     if not report.facts.fleets:
         return []
     at_min, at_max = report.usd_per_hour()
-    facts = report.facts
-    of = " ".join(filter(None, (facts.prices_region, facts.prices_as_of)))
-    dated = f" (prices of {of})" if of else ""
+    prices = report.facts.prices
+    dated = f" (on-demand prices of {prices})" if prices else ""
     now = _usd(report.usd_per_hour_now())
     costs = f"{_usd(at_min)} at min, {now} at the targets now, {_usd(at_max)} at max"
     return [f"Cost per hour of all fleets: {costs}{dated}.", ""]

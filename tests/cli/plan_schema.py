@@ -157,7 +157,10 @@ COST = closed(
         "hourly_usd_lower_bound": MONEY,
         "gap": {"type": "number", "minimum": 0, "maximum": 1},
     },
-    {"unpriced": listed(TEXT), "prices": closed({"region": TEXT, "as_of": TEXT})},
+    {
+        "unpriced": listed(TEXT),
+        "prices": closed({"region": TEXT, "as_of": {"type": ["string", "null"]}}),
+    },
 )
 HELD_NODE = closed({"node": TEXT, "code": {"const": "safety-stop"}})
 HELD_INSTANCE = closed(

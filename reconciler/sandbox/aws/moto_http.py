@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from moto.autoscaling.exceptions import AutoscalingClientError
@@ -83,16 +84,10 @@ def _scaling_class(operations: Mapping[str, Operation]) -> Any:
 
         return call
 
-    def authorize(response: Any, resource: str = "*") -> None:
-        """With conditions on tags."""
-        del resource  # moto never says which
-        response._authenticate_and_authorize_action(_request_class(response, _scaling_subjects))  # noqa: SLF001 - as the method we stand in for
-
     methods: dict[str, Any] = {
         name: method(name, operation) for name, operation in operations.items()
     }
-    methods["_authenticate_and_authorize_normal_action"] = authorize
-    return type("SandboxAutoScalingResponse", (AutoScalingResponse,), methods)
+    return _authorizing_class(AutoScalingResponse, _scaling_subjects, methods)
 
 
 def _scaling_fault(fault: Ec2Fault) -> Any:
@@ -146,8 +141,18 @@ def _response_class(operations: Mapping[str, Operation]) -> Any:
     return type("SandboxEc2Response", (EC2Response,), methods)
 
 
-def _authorizing_class(inherited: Any, subjects: Callable[[Any, str], list[Subject]]) -> Any:
-    """Moto's responses of a service, with policies that name what a call is about."""
+def _authorizing_class(
+    inherited: Any,
+    subjects: Callable[[Any, str], list[Subject]],
+    methods: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """Moto's responses of a service, with policies that name what a call is about.
+
+    Args:
+        inherited: Moto's own class.
+        subjects: What a call is about, by the response and the action.
+        methods: Operations of ours in front of moto's own.
+    """
 
     def authorize(response: Any, resource: str = "*") -> None:
         del resource  # moto never says which
@@ -156,7 +161,7 @@ def _authorizing_class(inherited: Any, subjects: Callable[[Any, str], list[Subje
     return type(
         f"Sandbox{inherited.__name__}",
         (inherited,),
-        {"_authenticate_and_authorize_normal_action": authorize},
+        {**methods, "_authenticate_and_authorize_normal_action": authorize},
     )
 
 

@@ -10,8 +10,6 @@ from moto.ssm import models
 _VERSIONS = tuple(f"1.{minor}" for minor in range(30, 37))
 _RELEASES = {"al2023": ("v20260110", "v20260214"), "bottlerocket": ("1.26.1", "1.27.0")}
 """Two releases of each family, the older one first; the newer one is what `latest` names."""
-
-
 _PREFIXES = ("/aws/service/eks/optimized-ami", "/aws/service/bottlerocket")
 
 
@@ -24,11 +22,12 @@ def know_images() -> None:
 class _WithImages(models.ParameterDict):
     """Moto's parameters of a Region; those of images are made when one is asked for."""
 
+    _published = False
+
     def _check_loading_status(self, key: str) -> None:
         super()._check_loading_status(key)
-        known = self.__dict__.setdefault("images_known", False)
-        if not known and str(key or "").startswith(_PREFIXES):
-            self.__dict__["images_known"] = True
+        if not self._published and str(key or "").startswith(_PREFIXES):
+            self._published = True
             self._publish()
 
     def _publish(self) -> None:

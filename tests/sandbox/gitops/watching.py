@@ -18,7 +18,7 @@ def small(name: str, size: str = "small", minimum: int = 0) -> str:
 
 
 def pods_of(team: Team) -> list[Any]:
-    """Pods that nobody deletes."""
+    """Pods that are not being deleted."""
     found = team.world.core.list_namespaced_pod("default").items
     return [pod for pod in found if pod.metadata.deletion_timestamp is None]
 

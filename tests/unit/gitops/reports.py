@@ -10,6 +10,7 @@ from reconciler.gitops.limits import ConfigFacts, FleetLimits
 from reconciler.gitops.plan_report import PlanReport
 from reconciler.gitops.planned import fleets
 from reconciler.gitops.targets import RenderTarget
+from reconciler.model.fleet import PriceSource
 from reconciler.ports.repository import Commit, CommitId
 from reconciler.ports.terraform import StateVersion
 
@@ -21,8 +22,7 @@ FACTS = ConfigFacts(
         ),
         "primary-large": FleetLimits(min_capacity=2, max_capacity=4, usd_per_hour=Decimal(1)),
     },
-    prices_as_of="2026-01-31",
-    prices_region="us-west-2",
+    prices=PriceSource(region="us-west-2", as_of="2026-01-31"),
 )
 
 

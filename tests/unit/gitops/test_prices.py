@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.config.catalogue import load_catalogue, render_catalogue
 from reconciler.gitops.limits import ConfigFacts, config_facts
+from reconciler.model.fleet import PriceSource
 
 CONFIG = """
 cluster: a
@@ -34,11 +35,12 @@ def test_prices_are_those_of_the_configs_own_catalogue(tmp_path: Path, absolute:
     made = replace(own, types=dear, region="eu-west-1", as_of="2026-11-01")
     file.write_text(render_catalogue(made))
     found = facts(tmp_path, str(file) if absolute else "prices.json")
-    assert (found.prices_region, found.prices_as_of) == ("eu-west-1", "2026-11-01")
+    assert found.prices == PriceSource(region="eu-west-1", as_of="2026-11-01")
     assert found.fleets["p-small"].usd_per_hour == 7
 
 
 def test_catalogue_that_is_only_in_the_pod_stops_no_plan(tmp_path: Path) -> None:
     """The file is on a volume of the capacity loop; the pipeline has the package's prices."""
     found = facts(tmp_path, "/etc/fleet-reconciler/prices.json")
-    assert found.prices_region == "us-east-1"
+    assert found.prices is not None
+    assert found.prices.region == "us-east-1"

@@ -21,7 +21,7 @@ def test_created_fleet_shows_tags_capacity_and_cost() -> None:
     assert "`cluster=analytics`" in text
     assert (
         "0.13 USD at min, 0.00 USD at the targets now, 1.26 USD at max"
-        " (prices of us-west-2 2026-01-31)" in text
+        " (on-demand prices of us-west-2, 2026-01-31)" in text
     )
     assert "state serial 7" in text
 

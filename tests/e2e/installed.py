@@ -85,6 +85,16 @@ def apply(api: Transport, objects: Sequence[dict[str, Any]]) -> dict[str, str]:
     return versions
 
 
+def remove(api: Transport, objects: Sequence[dict[str, Any]]) -> None:
+    """Delete what was applied; returns when a namespace among it is gone with all that is in it."""
+    for each in reversed(objects):
+        api.request("DELETE", path_of(each))
+    for each in objects:
+        if each["kind"] == "Namespace":
+            path = path_of(each)
+            until(f"{path} is gone", lambda path=path: api.request("GET", path).status == 404)
+
+
 def token_kubeconfig(plane: ControlPlane, api: Transport, folder: Path, name: str = "") -> Path:
     """A kubeconfig with a new token of the ServiceAccount, and nothing of the administrator's."""
     path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/fleet-reconciler"

@@ -17,7 +17,7 @@ from tests.e2e.installed import (
     apply,
     documents,
     manifest,
-    path_of,
+    remove,
     token_kubeconfig,
 )
 from tests.e2e.sandbox import OnRealCluster
@@ -34,9 +34,7 @@ def objects(api: Transport, tmp_path: Path) -> Iterator[list[dict[str, Any]]]:
     """The install's objects, which go with the test."""
     found = documents(manifest(tmp_path))
     yield found
-    for each in reversed(found):
-        api.request("DELETE", path_of(each))
-    until("the namespace is gone", lambda: api.request("GET", path_of(found[0])).status == 404)
+    remove(api, found)
 
 
 def test_manifest_is_applied_twice_without_a_change(

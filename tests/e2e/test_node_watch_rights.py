@@ -15,7 +15,7 @@ from reconciler.model.interruption_annotation import WRITTEN_BY_NODE_WATCH
 from reconciler.node_watch.decision import TAINT, NodeChange
 from reconciler.node_watch.own_node import ApiPlace, OwnNodeClient
 from reconciler.sandbox.control_plane.plane import ControlPlane
-from tests.e2e.installed import NAMESPACE, apply, documents, manifest, path_of
+from tests.e2e.installed import NAMESPACE, apply, documents, manifest, remove
 from tests.e2e.rights import rights_of
 from tests.waiting import until
 
@@ -86,14 +86,13 @@ class Installed:
         )
         return OwnNodeClient(ApiPlace(url=cluster["server"], account=account), node)
 
-    def remove(self) -> None:
+    def end(self) -> None:
         """Take everything away again."""
         for each in self.connections:
             each.close()
         for name in (OWN, OTHER):
             self.api.request("DELETE", f"/api/v1/nodes/{name}")
-        for made in reversed(self.objects):
-            self.api.request("DELETE", path_of(made))
+        remove(self.api, self.objects)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +104,7 @@ def installed(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
     body = {"metadata": {"labels": {"try": "yes"}}}
     until("the policy refuses", lambda: patched(account, OTHER, body) in REFUSED)
     yield made
-    made.remove()
+    made.end()
     api.close()
 
 

@@ -15,7 +15,7 @@ from reconciler.adapters.kubernetes import Transport
 from reconciler.model.errors import OutcomeUnknown
 from reconciler.sandbox.control_plane.plane import ControlPlane
 from tests.asked import rounds
-from tests.e2e.installed import NAMESPACE, apply, documents, manifest, token_kubeconfig
+from tests.e2e.installed import NAMESPACE, apply, documents, manifest, remove, token_kubeconfig
 from tests.e2e.sandbox import OnRealCluster
 from tests.e2e.worst_tenant import ATTACKS, BUSY, WorstTenant, account_of_edit
 from tests.e2e.worst_tenant import NAMESPACE as HOSTILE
@@ -141,7 +141,7 @@ def p99(seconds: list[float]) -> float:
 def program(
     plane: ControlPlane, api: Transport, tmp_path: Path
 ) -> Iterator[tuple[Program, Path, OnRealCluster]]:
-    """The reconciler with the rights of its install; nodes, namespaces and the Lease go with it."""
+    """The reconciler with the rights of its install, which goes with it, as all that it made."""
     objects = documents(manifest(tmp_path, config=CONFIG))
     apply(api, [each for each in objects if each["kind"] != "Deployment"])
     with OnRealCluster(plane) as sandbox:
@@ -157,6 +157,7 @@ def program(
             running.end()
             running.__exit__()
             _clear(api, world)
+            remove(api, objects)
 
 
 def _clear(api: Transport, world: World) -> None:
@@ -166,7 +167,6 @@ def _clear(api: Transport, world: World) -> None:
         _delete(api, f"/apis/apps/v1/namespaces/{namespace}/daemonsets")
         _delete(api, f"/api/v1/namespaces/{namespace}/pods", now)
         _delete(api, f"/api/v1/namespaces/{namespace}")
-    _delete(api, f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/fleet-reconciler")
     for sector in ("primary", SECTOR):
         world.remove_fleets(sector)
     until("the nodes are gone", lambda: not api.expect("GET", "/api/v1/nodes").json()["items"])

@@ -89,10 +89,11 @@ def remove(api: Transport, objects: Sequence[dict[str, Any]]) -> None:
     """Delete what was applied; returns when a namespace among it is gone with all that is in it."""
     for each in reversed(objects):
         api.request("DELETE", path_of(each))
-    for each in objects:
-        if each["kind"] == "Namespace":
-            path = path_of(each)
-            until(f"{path} is gone", lambda path=path: api.request("GET", path).status == 404)
+    namespaces = [path_of(each) for each in objects if each["kind"] == "Namespace"]
+    until(
+        f"{namespaces} are gone",
+        lambda: all(api.request("GET", path).status == 404 for path in namespaces),
+    )
 
 
 def token_kubeconfig(plane: ControlPlane, api: Transport, folder: Path, name: str = "") -> Path:

@@ -40,6 +40,7 @@ from reconciler.planner.disruption.drains.overdue import evictions_and_deletions
 from reconciler.planner.disruption.drains.rounds import overdue
 from reconciler.planner.disruption.drains.stuck_terminating import STUCK_AFTER
 from reconciler.planner.disruption.drains.timers import stop_timer
+from reconciler.planner.disruption.replacement_sets import SetsUnderWay
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, grouped, placements_of
 from reconciler.planner.disruption.spot_rules import (
@@ -128,6 +129,7 @@ class _Leaver:
     def __init__(self, builder: PlanBuilder) -> None:
         self._builder = builder
         self._simulator = DrainSimulator(builder)
+        self._sets = SetsUnderWay(builder.view)
         self.begun: list[Relocation] = []
         """The moves of the nodes that drain on."""
         self._going_on: dict[FleetKey, int] = {}
@@ -199,7 +201,10 @@ class _Leaver:
         """Return where its pods go; None when they fit nowhere."""
         builder, rules = self._builder, self._rules(drain)
         if rules is None:
-            return self._simulator.move(node, grouped(builder.view, pods))
+            with_it = self._sets.set_of(node.name)
+            others = () if with_it is None else [each.name for each in with_it.members]
+            with self._simulator.closed(others):
+                return self._simulator.move(node, grouped(builder.view, pods))
         staying = {int(row) for row in self._simulator.staying.nonzero()[0]}
         rows = spot_rows(builder, rules, staying)
         return self._simulator.move_onto(node, by_cpu(builder.view, pods), rows)

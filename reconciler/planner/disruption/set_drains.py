@@ -63,8 +63,9 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
         return None
     names = {node.name for node in staying}
     able = len(staying) < len(each.members)
-    for candidate in sorted((c for c in run.candidates if c.node.name in names), key=_order):
-        able |= _drain_next(run, candidate)
+    with run.simulator.closed(names):
+        for candidate in sorted((c for c in run.candidates if c.node.name in names), key=_order):
+            able |= _drain_next(run, candidate)
     return None if able or not staying else "the pods of its nodes fit on no other node now"
 
 

@@ -202,12 +202,13 @@ class SetSearch:
         rows = [simulator.add_row(spec) for spec in specs]
         simulator.open(rows)
         able: list[Candidate] = []
-        for each in members:
-            moves = self._departures.leave_with_set(each, rows)
-            if moves is not None:
-                if spread:
-                    simulator.spread(moves, rows)
-                able.append(each)
+        with simulator.closed(each.node.name for each in members):
+            for each in members:
+                moves = self._departures.leave_with_set(each, rows)
+                if moves is not None:
+                    if spread:
+                        simulator.spread(moves, rows)
+                    able.append(each)
         simulator.marked = marked
         simulator.undo(mark)
         return tuple(able)

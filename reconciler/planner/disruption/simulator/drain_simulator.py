@@ -1,6 +1,7 @@
 """The drain simulator: the what-if cluster without nodes that leave, their pods on other nodes."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,6 +161,16 @@ class DrainSimulator:
         self._out[-1] = (*self._out[-1][:2], found)
         self.receiving |= found
         return Relocation(node=node, groups=groups, taken=taken, rows=sorted(found))
+
+    @contextmanager
+    def closed(self, names: Iterable[NodeName]) -> Iterator[None]:
+        """Close nodes meanwhile: those of a set are no destinations for the pods of each other."""
+        row_of = self._builder.view.row_of
+        rows = [row for name in names if self.staying[row := row_of[name]]]
+        self.staying[rows] = False
+        yield
+        out = {row for row, _, _ in self._out}
+        self.staying[[row for row in rows if row not in out]] = True
 
     def dislike(self, rows: Iterable[int]) -> None:
         """Note rows that kube-scheduler takes after all others, for a taint of somebody else."""

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED, EvictPod, TaintNode
+from reconciler.model.actions import (
+    DRAIN_STARTED,
+    REPLACEMENT_SET,
+    REPLACEMENT_SET_FAILED,
+    EvictPod,
+    TaintNode,
+)
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetKey
@@ -188,3 +194,22 @@ def test_the_time_of_a_decision_in_the_future_counts_as_now() -> None:
     made = of(*nodes({REPLACEMENT_SET: decided(-86_400)}), *pods(), small=1)
     assert raised(made) == []
     assert set(kept(made).values()) == {"consolidation"}
+
+
+def test_drain_that_goes_on_sends_no_pod_to_another_node_of_its_set() -> None:
+    """The fullest node that has room would be one that leaves next: the pod would move twice."""
+    started = {DRAIN_STARTED: rfc3339(ago(30)), REPLACEMENT_SET: decided(1000)}
+    leaving = make_node("a", SMALL, annotations=FrozenMap(started), draining=True)
+    others = nodes({REPLACEMENT_SET: decided(1000)})[1:]
+    new = make_node("new", MID, created_at=ago(900), ready_changed_at=ago(890))
+    made = of(leaving, *others, on("a"), on("b", cpu="2500m"), on("c", cpu="2500m"), new, small=1)
+    assert moves(made) == {"on-a": "new"}
+
+
+def test_node_of_a_set_stays_when_its_pods_fit_on_others_of_the_set_alone() -> None:
+    """Pods that came since have taken the new node."""
+    new = make_node("new", MID, created_at=ago(900), ready_changed_at=ago(890))
+    taken = on("new", cpu="7500m")
+    made = of(*nodes({REPLACEMENT_SET: decided(1000)}), *pods("1500m"), new, taken, small=1)
+    assert moves(made) == {}
+    assert {n for n, key, value in annotations_set(made) if value is None} >= set(NAMES)

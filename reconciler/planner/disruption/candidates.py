@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from reconciler.model.actions import DRAIN_STARTED, PODS_BLOCK_SINCE, PolicyName
+from reconciler.model.actions import (
+    DRAIN_STARTED,
+    PODS_BLOCK_SINCE,
+    UNNEEDED_SINCE,
+    PolicyName,
+)
 from reconciler.model.cluster import Node, Pod
 from reconciler.model.ids import FleetKey
 from reconciler.planner.disruption.blocker import Blocker
@@ -87,6 +92,11 @@ class Candidate:
         if self.status.settings.departing:
             return "drifted"
         return "consolidation" if self.policy == "consolidation" else "underutilized"
+
+    @property
+    def timed(self) -> bool:
+        """Whether it has a timer that can be read."""
+        return UNNEEDED_SINCE in self.node.annotations and self.since is not None
 
     def overdue(self, at: datetime) -> bool:
         """Whether it has expired, and pods have kept it for longer than they may."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from reconciler.model.actions import UNNEEDED_SINCE, DeletePod, EvictPod
+from reconciler.model.actions import DeletePod, EvictPod
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.decided import Removal
 from reconciler.planner.disruption.blocker import Blocker
@@ -27,6 +27,7 @@ from reconciler.planner.disruption.replacement.departures import Departures
 from reconciler.planner.disruption.replacement.successor import ask_for_successor
 from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
 from reconciler.planner.disruption.simulator.relocation import Relocation, placements_of
+from reconciler.planner.disruption.unneeded import UnneededNodes
 from reconciler.planner.disruption.waiting_removals import (
     selects_only_what_goes,
     why_nothing_is_bought,
@@ -77,13 +78,13 @@ class VoluntaryRun:
 
     def tend_timers(self) -> None:
         """Keep the timers of all candidates that stay right; what is simulated is undone."""
-        if not self._rest:
-            return
-        mark = self.simulator.mark()
-        for candidate in self._rest:
-            if self.context.sets.set_of(candidate.node.name) is None:
-                self._tend_timer(candidate)
-        self.simulator.undo(mark)
+        sets = self.context.sets
+        waiting = [c for c in self._rest if sets.set_of(c.node.name) is None]
+        at = self.context.view.at
+        unneeded = UnneededNodes(self.simulator, self.candidates, at, self._needed)
+        needed = unneeded.among(waiting)
+        for candidate in waiting:
+            self._tend_timer(candidate, needed[candidate.node.name])
 
     def limit_of(self, candidate: Candidate, *, decided: bool = False) -> Blocker | None:
         """What keeps a candidate from being drained in this plan, for now.
@@ -156,15 +157,13 @@ class VoluntaryRun:
                 return False
         return True
 
-    def _tend_timer(self, candidate: Candidate) -> None:
-        """A node is unneeded while its pods fit elsewhere, with those of the ones before it."""
+    def _tend_timer(self, candidate: Candidate, needed: Blocker | None) -> None:
         builder, node = self.context.builder, candidate.node
-        needed = self._needed(candidate)
         if needed is not None:
             builder.block(node, *needed)
             stop_timer(builder, node, needed[1])
             return
-        if UNNEEDED_SINCE not in node.annotations or candidate.since is None:
+        if not candidate.timed:
             start_timer(builder, node, f"unneeded from now: {candidate.because}")
         else:
             self.context.unneeded[node.name] = candidate.policy

@@ -10,8 +10,13 @@ from reconciler.model.actions import DRAINING_TAINT
 from reconciler.model.cluster import Node, Taint
 from reconciler.model.ids import NodeName
 from reconciler.planner.builder import PlanBuilder
-from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
+from reconciler.planner.disruption.simulator.relocation import Relocation
 from reconciler.planner.disruption.simulator.room_at_first import RoomAtFirst
+from reconciler.planner.disruption.simulator.spreading import (
+    latest,
+    orders_of_arrival,
+    spread_over,
+)
 from reconciler.planner.fleets.drain_taints import is_draining, is_marked
 from reconciler.planner.node_rows import node_row
 from reconciler.planner.placement.arrays import BoolArray, IntArray
@@ -20,10 +25,6 @@ from reconciler.planner.placement.fill import fill, tightness
 from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
 from reconciler.planner.placement.simulation import MOVES, RowSpec
 
-SPREAD_PODS_MAX = 200
-"""Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
-_LAST = 2.0
-"""Taken off the share of room, so that a node with a soft taint comes after all others."""
 _DRAINING = Taint(key=DRAINING_TAINT, value="scale-in", effect="NoSchedule")
 
 
@@ -172,6 +173,18 @@ class DrainSimulator:
         out = {row for row, _, _ in self._out}
         self.staying[[row for row in rows if row not in out]] = True
 
+    @contextmanager
+    def expecting(
+        self, last: Iterable[NodeName], marked: Iterable[NodeName], unmarked: Iterable[NodeName]
+    ) -> Iterator[None]:
+        """Fill these nodes last, in this order, and have the soft taint on and off those."""
+        before, row_of = (self._order, self.marked), self._builder.view.row_of
+        self._order = self._filling_order([row_of[name] for name in last])
+        off = {row_of[name] for name in unmarked}
+        self.marked = sorted({*self.marked, *(row_of[name] for name in marked)} - off)
+        yield
+        self._order, self.marked = before
+
     def dislike(self, rows: Iterable[int]) -> None:
         """Note rows that kube-scheduler takes after all others, for a taint of somebody else."""
         self.marked = sorted({*self.marked, *rows})
@@ -253,14 +266,8 @@ class DrainSimulator:
         fit. Pods of one class always do: each node takes as many of them in any order. Pods of
         moves that were begun before are spread along with them, up to some hundreds.
         """
-        every = [*_latest(self._begun), moves]
-        if len({c.number for each in every for c, _ in each.groups}) < 2:
-            return True
-        evicted = [pod for each in every for pod in each.as_evicted()]
-        at_once = [c for pod, c in evicted if not waits_for_its_end(pod)]
-        in_time = [*at_once, *(c for pod, c in evicted if waits_for_its_end(pod))]
-        orders = [[c for _, c in evicted], in_time, sorted(in_time, key=_lowest_last)]
-        distinct = [order for n, order in enumerate(orders) if order not in orders[:n]]
+        every = [*latest(self._begun), moves]
+        distinct = orders_of_arrival(every)
         return all(self._fit_spread(every, order) for order in distinct)
 
     def spread(self, moves: Relocation, also: Sequence[int]) -> None:
@@ -273,7 +280,7 @@ class DrainSimulator:
             also: Idle rows, to which the plan would not move them: kube-scheduler does.
         """
         self._stay([*moves.rows, *also])
-        rows = self._spread([moves], [c for _, c in moves.as_evicted()], self.staying)
+        rows = self._spread(moves, self.staying)
         row, name, _ = self._out[-1]
         self._out[-1] = (row, name, set(rows))
         self.receiving = {row for _, _, rows in self._out for row in rows}
@@ -291,7 +298,7 @@ class DrainSimulator:
         mark, marked = self._builder.sim.fork(), self.marked
         self.marked = [row for row in marked if row not in freed]
         among = self._with([*moves.rows, *also])
-        rows = self._spread([moves], [c for _, c in moves.as_evicted()], among)
+        rows = self._spread(moves, among)
         self._builder.sim.revert(mark)
         self.marked = marked
         return rows
@@ -300,40 +307,14 @@ class DrainSimulator:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._builder.sim
         mark = sim.fork()
-        rows = self._spread(moved, classes, self._with([r for m in moved for r in m.rows]))
+        among = self._with([r for m in moved for r in m.rows])
+        rows = spread_over(sim, moved, classes, among, self.marked)
         sim.revert(mark)
         return len(rows) == len(classes)
 
-    def _spread(
-        self, moved: Sequence[Relocation], classes: Sequence[PodClass], among: BoolArray
-    ) -> list[int]:
-        """Take what was moved off again, and place pods of these classes one after the other.
-
-        Each goes to the row that takes it and has the largest share of CPU and memory left, to one
-        with our soft taint only where no other takes it.
-
-        Returns:
-            Where they went, up to the first that fits nowhere.
-        """
-        sim = self._builder.sim
-        for moves in moved:
-            for pod_class, row, amount in moves.amounts():
-                sim.place(pod_class, np.array([row]), np.array([-amount]))
-        rows: list[int] = []
-        offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
-        disliked = np.zeros(sim.rows)
-        disliked[self.marked] = _LAST
-        share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
-        for pod_class in classes:
-            takes = among & (sim.room(pod_class, MOVES) > 0)
-            chosen = int(np.where(takes, share, -np.inf).argmax())
-            if not takes[chosen]:
-                break
-            sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
-            share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
-            share[chosen] -= disliked[chosen]
-            rows.append(chosen)
-        return rows
+    def _spread(self, moves: Relocation, among: BoolArray) -> list[int]:
+        classes = [c for _, c in moves.as_evicted()]
+        return spread_over(self._builder.sim, [moves], classes, among, self.marked)
 
     def fits(
         self, node: Node, groups: Sequence[Group], also: Sequence[int], *, spread: bool = False
@@ -379,20 +360,3 @@ class DrainSimulator:
         left = np.maximum(free, 0).sum(axis=0)
         asked = sum(c.requests[:CPU_AND_MEMORY] * len(pods) for c, pods in groups)
         return bool((left < asked).any())
-
-
-def _latest(begun: Sequence[Relocation]) -> list[Relocation]:
-    """The last moves begun, as many as can be spread again in a short time, in their order."""
-    found: list[Relocation] = []
-    pods = 0
-    for moves in reversed(begun):
-        pods += sum(len(members) for _, members in moves.groups)
-        if pods > SPREAD_PODS_MAX:
-            break
-        found.append(moves)
-    return found[::-1]
-
-
-def _lowest_last(pod_class: PodClass) -> int:
-    """The order in which kube-scheduler takes what waits."""
-    return -pod_class.spec.priority

@@ -1,0 +1,91 @@
+"""Where kube-scheduler puts pods that move: on the node with the most room, not on the fullest."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reconciler.planner.disruption.simulator.relocation import Relocation, waits_for_its_end
+from reconciler.planner.placement.arrays import BoolArray
+from reconciler.planner.placement.classes import PodClass
+from reconciler.planner.placement.filters.resources import CPU_AND_MEMORY
+from reconciler.planner.placement.simulation import MOVES, Simulation
+
+SPREAD_PODS_MAX = 200
+"""Where the config lets hundreds of nodes with pods go at once, the last moves have to do."""
+_LAST = 2.0
+"""Taken off the share of room, so that a node with a soft taint comes after all others."""
+
+
+def latest(begun: Sequence[Relocation]) -> list[Relocation]:
+    """The last moves begun, as many as can be spread again in a short time, in their order."""
+    found: list[Relocation] = []
+    pods = 0
+    for moves in reversed(begun):
+        pods += sum(len(members) for _, members in moves.groups)
+        if pods > SPREAD_PODS_MAX:
+            break
+        found.append(moves)
+    return found[::-1]
+
+
+def orders_of_arrival(moved: Sequence[Relocation]) -> list[list[PodClass]]:
+    """The different orders in which the classes of these pods may come to kube-scheduler.
+
+    As they are evicted; those of StatefulSets, which wait for their pod's end, after the others; by
+    priority when several wait. None where all pods are of one class: each node takes as many of
+    them in any order.
+    """
+    if len({c.number for each in moved for c, _ in each.groups}) < 2:
+        return []
+    evicted = [pod for each in moved for pod in each.as_evicted()]
+    at_once = [c for pod, c in evicted if not waits_for_its_end(pod)]
+    in_time = [*at_once, *(c for pod, c in evicted if waits_for_its_end(pod))]
+    orders = [[c for _, c in evicted], in_time, sorted(in_time, key=_lowest_last)]
+    return [order for n, order in enumerate(orders) if order not in orders[:n]]
+
+
+def spread_over(
+    sim: Simulation,
+    moved: Sequence[Relocation],
+    classes: Sequence[PodClass],
+    among: BoolArray,
+    marked: Sequence[int],
+) -> list[int]:
+    """Take what was moved off again, and place pods of these classes one after the other.
+
+    Each goes to the row that takes it and has the largest share of CPU and memory left, to one with
+    our soft taint only where no other takes it.
+
+    Args:
+        sim: The what-if cluster, which is changed.
+        moved: Moves that were made in it.
+        classes: The pods' classes, in the order in which they come.
+        among: The rows that may take them.
+        marked: The rows with the soft taint.
+
+    Returns:
+        Where they went, up to the first that fits nowhere.
+    """
+    for moves in moved:
+        for pod_class, row, amount in moves.amounts():
+            sim.place(pod_class, np.array([row]), np.array([-amount]))
+    rows: list[int] = []
+    offers = np.maximum(sim.offers[:, :CPU_AND_MEMORY], 1)
+    disliked = np.zeros(sim.rows)
+    disliked[list(marked)] = _LAST
+    share = (sim.free[:, :CPU_AND_MEMORY] / offers).mean(axis=1) - disliked
+    for pod_class in classes:
+        takes = among & (sim.room(pod_class, MOVES) > 0)
+        chosen = int(np.where(takes, share, -np.inf).argmax())
+        if not takes[chosen]:
+            break
+        sim.place(pod_class, np.array([chosen]), np.ones(1, dtype=np.int64))
+        share[chosen] = (sim.free[chosen, :CPU_AND_MEMORY] / offers[chosen]).mean()
+        share[chosen] -= disliked[chosen]
+        rows.append(chosen)
+    return rows
+
+
+def _lowest_last(pod_class: PodClass) -> int:
+    """The order in which kube-scheduler takes what waits."""
+    return -pod_class.spec.priority

@@ -1,0 +1,99 @@
+"""Which nodes are unneeded together: timers that start or stop change the answer for others.
+
+The nodes whose timers have run longest are looked at first, and kube-scheduler fills nodes with the
+soft taint last. So a timer that starts may make another node needed, whose timer stops, which makes
+the first one needed: timers would start and stop with every plan, and no node would ever go. A
+timer is started only when all that run are right with it as well.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from reconciler.model.ids import NodeName
+from reconciler.planner.disruption.blocker import Blocker
+from reconciler.planner.disruption.candidates import Candidate
+from reconciler.planner.disruption.simulator.drain_simulator import DrainSimulator
+
+ROUNDS_MAX = 4
+"""So often other timers are tried; then none is started in this plan."""
+_OTHERS_NEEDED = Blocker("in-use", "without it, another node that is to leave would be needed")
+
+Needed = dict[NodeName, Blocker | None]
+"""Why each node is needed; None where it is not."""
+
+
+class UnneededNodes:
+    """Finds timers that stay as they are when nothing else changes.
+
+    Args:
+        simulator: The what-if cluster, as it is when no candidate leaves.
+        every: All candidates, in order.
+        at: The time of the plan.
+        needed: Why a candidate is needed, with the pods of those asked about before it elsewhere.
+    """
+
+    def __init__(
+        self,
+        simulator: DrainSimulator,
+        every: Sequence[Candidate],
+        at: datetime,
+        needed: Callable[[Candidate], Blocker | None],
+    ) -> None:
+        self._simulator = simulator
+        self._every = every
+        self._at = at
+        self._needed = needed
+
+    def among(self, waiting: Sequence[Candidate]) -> Needed:
+        """Why each of these candidates is needed, and has no timer; the simulator is unchanged."""
+        timed = frozenset(c.node.name for c in waiting if c.timed)
+        found = self._with_timers(waiting, timed)
+        right = frozenset(name for name, why in found.items() if why is None)
+        running, starting = timed & right, right - timed
+        for _ in range(ROUNDS_MAX):
+            if running | starting == timed:
+                return found
+            again = self._with_timers(waiting, running | starting)
+            refused = _needed_among(again, starting)
+            hurt = _needed_among(again, running)
+            if not refused and not hurt:
+                return found
+            if hurt and starting and not refused:
+                refused = dict.fromkeys(starting, _OTHERS_NEEDED)
+            if not starting:
+                running -= hurt.keys()
+                found |= hurt
+            starting -= refused.keys()
+            found |= refused
+        return found | dict.fromkeys(starting, _OTHERS_NEEDED)
+
+    def _with_timers(self, waiting: Sequence[Candidate], timed: Collection[NodeName]) -> Needed:
+        """The answers if these of the candidates had timers, and the soft taint."""
+        untimed = {c.node.name for c in waiting} - set(timed)
+        last = [c.node.name for c in reversed(self._in_order(self._every, timed, untimed))]
+        with self._simulator.expecting(last, marked=timed, unmarked=untimed):
+            mark = self._simulator.mark()
+            asked = self._in_order(waiting, timed, untimed)
+            found = {c.node.name: self._needed(c) for c in asked}
+            self._simulator.undo(mark)
+        return found
+
+    def _in_order(
+        self,
+        candidates: Sequence[Candidate],
+        timed: Collection[NodeName],
+        untimed: Collection[NodeName],
+    ) -> list[Candidate]:
+        """The candidates in the order of a plan in which these have timers, and those have not."""
+        found = []
+        for each in candidates:
+            if each.node.name in timed:
+                found.append(replace(each, since=each.since or self._at))
+            else:
+                found.append(replace(each, since=None) if each.node.name in untimed else each)
+        return sorted(found, key=Candidate.order)
+
+
+def _needed_among(found: Needed, names: Collection[NodeName]) -> Needed:
+    return {name: why for name, why in found.items() if name in names and why is not None}

@@ -119,7 +119,10 @@ class Instance:
     """Likewise."""
     tags: Labels = NO_LABELS
     protected: bool = False
-    """Auto Scaling: protected from scale-in, or set aside in standby."""
+    """Auto Scaling: protected from scale-in, or set aside."""
+    set_aside: bool = False
+    """Auto Scaling: somebody keeps it out of the group's work (standby), or detaches it. Its node
+    may be at work; the group's desired capacity does not count it."""
     leaving: bool = False
     """Auto Scaling: its group ends it, and a lifecycle hook may hold it for hours yet."""
 
@@ -129,9 +132,14 @@ class Instance:
         return self.state in {"shutting-down", "terminated", "stopping", "stopped"}
 
     @property
+    def ends(self) -> bool:
+        """Whether it has ended, or is ended by EC2 or its group."""
+        return self.gone or self.leaving
+
+    @property
     def counts(self) -> bool:
         """Whether it fulfils a unit of its fleet's target."""
-        return not self.gone and not self.leaving
+        return not self.ends and not self.set_aside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

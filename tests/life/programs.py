@@ -1,5 +1,6 @@
 """Random programs: a config and what happens under it, in order, at some distance each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
@@ -25,7 +26,9 @@ FAULTS = (
     "slow-stop", "fast-stop", "silent-region", "all-regions",
 )  # fmt: skip
 CRASHES = ("crash",) * 5
+OPERATORS_OF_GROUPS = ("stand-by", "stand-by", "back-in-service", "protect", "unprotect")
 KINDS = ("nothing", *WORKLOADS, *WORKLOADS, *CHANGES, *OPERATORS, *FAULTS, *CRASHES)
+KINDS_OF_GROUPS = (*KINDS, *OPERATORS_OF_GROUPS, "target-by-hand", "end-by-hand", "interrupt")
 PAUSES = (0, 1, 5, 20, 60, 200, 200, 600)
 """Seconds before a step."""
 
@@ -74,8 +77,14 @@ class Program:
     steps: tuple[Step, ...]
 
 
-def configs() -> st.SearchStrategy[Config]:
-    """Configs of all kinds."""
+SOME_GROUPS = ((), ("primary-large", "batch-small"))
+"""Half of all configs have groups."""
+MANY_GROUPS = (("primary-large", "batch-small"), ("primary-large", "primary-steady", "batch-small"))
+"""Every config has groups, beside a fleet of the same sector."""
+
+
+def configs(groups: Sequence[tuple[str, ...]] = SOME_GROUPS) -> st.SearchStrategy[Config]:
+    """Configs of all kinds, with these fleets as groups."""
     return st.builds(
         Config,
         minimum=st.sampled_from([0, 0, 1, 2]),
@@ -87,21 +96,26 @@ def configs() -> st.SearchStrategy[Config]:
         consolidation=st.booleans(),
         regions=st.sampled_from([1, 1, 2]),
         unhurried=st.booleans(),
-        groups=st.sampled_from([(), ("primary-large", "batch-small")]),
+        groups=st.sampled_from(groups),
     )
 
 
-def programs(steps_min: int = 10, steps_max: int = 30) -> st.SearchStrategy[Program]:
+def programs(
+    steps_min: int = 10,
+    steps_max: int = 30,
+    kinds: Sequence[str] = KINDS,
+    groups: Sequence[tuple[str, ...]] = SOME_GROUPS,
+) -> st.SearchStrategy[Program]:
     """Programs of so many steps; with a minimum they are of some length, and still shrink."""
     step = st.builds(
         Step,
-        kind=st.sampled_from(KINDS),
+        kind=st.sampled_from(kinds),
         after=st.sampled_from(PAUSES),
         a=st.integers(0, 7),
         b=st.integers(0, 7),
     )
     return st.builds(
         Program,
-        config=configs(),
+        config=configs(groups),
         steps=st.lists(step, min_size=steps_min, max_size=steps_max).map(tuple),
     )

@@ -136,7 +136,8 @@ class MemoryCloud:
             arguments = (each, lower_target)
             with self._world.log.call("terminate_in_group", each, arguments=arguments):
                 record = self._record(region, fleet_id)
-                record.target -= int(lower_target)
+                if lower_target and each in found and found[each].counts:
+                    record.target -= 1
                 self._fleets.terminate(each)
         return live.target_capacity - len(alive) if lower_target else None
 

@@ -264,6 +264,31 @@ class MemoryFleets:
         if record is not None:
             self.fulfil(record)
 
+    def set_aside(self, instance_id: InstanceId, *, decrement: bool) -> None:
+        """Put a member of a group in standby; without `decrement` the group replaces it."""
+        instance = self.instances[instance_id]
+        record = self.records.get(instance.fleet_id) if instance.fleet_id else None
+        if record is None or not record.is_group or not instance.counts:
+            return
+        self._change(instance_id, set_aside=True, protected=True)
+        self._no_longer_counts(instance)
+        record.target -= int(decrement)
+        self.fulfil(record)
+
+    def protect(self, instance_id: InstanceId, *, protected: bool) -> None:
+        """Protect a member from scale-in, or no longer."""
+        self._change(instance_id, protected=protected)
+
+    def back_in_service(self, instance_id: InstanceId) -> None:
+        """Take a member out of standby; its group's target grows by it."""
+        instance = self.instances[instance_id]
+        record = self.records.get(instance.fleet_id) if instance.fleet_id else None
+        if record is None or instance.gone or not instance.set_aside:
+            return
+        self._change(instance_id, set_aside=False, protected=False)
+        self._alive.setdefault(record.id, {})[instance_id] = None
+        record.target += 1
+
     def _no_longer_counts(self, instance: Instance) -> None:
         if instance.fleet_id is not None:
             self._alive.get(instance.fleet_id, {}).pop(instance.id, None)
@@ -292,7 +317,10 @@ class MemoryFleets:
             self._objects.remove_node(name)
 
     def _set_state(self, instance_id: InstanceId, state: str) -> None:
-        self.instances[instance_id] = replace(self.instances[instance_id], state=state)
+        self._change(instance_id, state=state)
+
+    def _change(self, instance_id: InstanceId, **changed: str | bool) -> None:
+        self.instances[instance_id] = replace(self.instances[instance_id], **changed)  # type: ignore[arg-type] # by name
         self._objects.touch()
 
     def _after(self, seconds: float, instance_id: InstanceId, call: Callable[[], None]) -> None:

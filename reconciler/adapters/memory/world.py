@@ -142,6 +142,18 @@ class MemoryWorld:
         """An instance ends from outside: a failure, a person."""
         self.fleets.terminate(instance_id)
 
+    def enter_standby(self, instance_id: InstanceId, *, decrement: bool) -> None:
+        """A person takes a member of a group out of service; without `decrement` it is replaced."""
+        self.fleets.set_aside(instance_id, decrement=decrement)
+
+    def protect_instance(self, instance_id: InstanceId, *, protected: bool = True) -> None:
+        """A person protects a member of a group from scale-in, or no longer."""
+        self.fleets.protect(instance_id, protected=protected)
+
+    def exit_standby(self, instance_id: InstanceId) -> None:
+        """It is back in service, and its group's desired capacity grows by it."""
+        self.fleets.back_in_service(instance_id)
+
     def rejoin(self, instance_id: InstanceId) -> None:
         """A kubelet registers again after its Node object was deleted under it."""
         self.fleets.rejoin(instance_id)

@@ -29,6 +29,7 @@ from reconciler.planner.fleets.health import (
     read_signs,
     unavailable,
 )
+from reconciler.planner.fleets.in_service import in_service, names_set_aside
 from reconciler.planner.fleets.interrupted_pools import pools_after
 from reconciler.planner.fleets.interruptions import InterruptionNotice, find_noticed
 from reconciler.planner.fleets.live import live_fleets
@@ -61,11 +62,14 @@ class FleetStatus:
     nodes: tuple[Node, ...]
     """Every node of it in the cluster, leaving ones not counted."""
     joined: int
-    """Nodes that have joined; those still on their way to Ready are launching."""
+    """Nodes that have joined; those still on their way to Ready are launching, those in standby
+    are not counted."""
     min: int
     """The least that it may hold, from config and group."""
     unavailable: str
     """Why it cannot be asked for more now; empty when it can."""
+    set_aside: frozenset[NodeName] = frozenset()
+    """Those of its nodes that its target does not count: in standby."""
     provided: int = 0
     """Instances of it that EC2 has launched, as far as anything shows them."""
     silent_since: datetime | None = None
@@ -98,8 +102,8 @@ class FleetStatus:
 
     @property
     def draining(self) -> tuple[Node, ...]:
-        """Nodes that carry our draining taint."""
-        return tuple(node for node in self.nodes if is_draining(node))
+        """Nodes that carry our draining taint, and that the target counts."""
+        return tuple(n for n in self.nodes if is_draining(n) and n.name not in self.set_aside)
 
     @property
     def joined_or_launching(self) -> int:
@@ -177,8 +181,9 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
     nodes = _by_fleet((n for n in snapshot.cluster.nodes if n.name not in ended), owners)
     stuck = find_stuck(snapshot, settings)
     shown = _regions_shown(cloud)
+    aside = names_set_aside(instance_of_node)
     joined = {
-        key: _joined(_still_there(found, key, shown, instance_of_node), snapshot, settings)
+        key: _joined(in_service(found, key, shown, instance_of_node), snapshot, settings)
         for key, found in nodes.items()
     }
     binding = judge_binding(snapshot, settings)
@@ -197,7 +202,7 @@ def take_inventory(snapshot: Snapshot, settings: PlannerSettings) -> Inventory:
         _status(
             key,
             fleet,
-            (tuple(nodes.get(key, ())), joined.get(key, 0)),
+            (tuple(nodes.get(key, ())), joined.get(key, 0), aside),
             snapshot,
             settings,
             signs.get(key),
@@ -264,18 +269,6 @@ def _joined(nodes: Iterable[Node], snapshot: Snapshot, settings: PlannerSettings
     return sum(not is_joining(n, snapshot.at, settings.instance_init_seconds) for n in nodes)
 
 
-def _still_there(
-    nodes: Iterable[Node],
-    key: FleetKey,
-    shown: frozenset[Region],
-    instances: Mapping[NodeName, Instance],
-) -> Iterable[Node]:
-    """All but those that are silent and whose instance went away: their fleet replaces those."""
-    if key.region not in shown:
-        return nodes
-    return (n for n in nodes if n.ready or n.instance_id is None or n.name in instances)
-
-
 def _instances_by_id(cloud: CloudState | None) -> dict[InstanceId | None, Instance]:
     return {instance.id: instance for instance in cloud.instances} if cloud else {}
 
@@ -336,14 +329,14 @@ def _owners(
 def _status(
     key: FleetKey,
     fleet: FleetSettings,
-    members: tuple[tuple[Node, ...], int],
+    members: tuple[tuple[Node, ...], int, frozenset[NodeName]],
     snapshot: Snapshot,
     settings: PlannerSettings,
     sign: Signs | None,
     memories: Mapping[tuple[str, Region], FleetMemory],
 ) -> FleetStatus:
-    """`members` are its nodes, and how many of them have joined."""
-    nodes, joined = members
+    """`members` are its nodes, how many of them have joined, and who is set aside."""
+    nodes, joined, aside = members
     live = sign.live if sign else None
     memory = memories.get((key.name, key.region))
     if sign is None:
@@ -362,6 +355,7 @@ def _status(
         joined=joined,
         min=_minimum(key, fleet, live, settings),
         unavailable=unavailable(state, sign, memory, snapshot.at, settings.instance_init_seconds),
+        set_aside=aside.intersection(node.name for node in nodes),
         provided=sign.provided if sign else len(nodes),
         silent_since=memory.silent_since if memory else None,
     )

@@ -58,8 +58,17 @@ class GroupInstanceWire(Wire):
 
     @property
     def is_set_aside(self) -> bool:
-        """Whether somebody keeps it out of the group's work, or is about to detach it."""
-        return self.lifecycle_state in {"EnteringStandby", "Standby", "Detaching"}
+        """Whether the group's desired capacity does not count it, though it may run.
+
+        Somebody has put it in standby or detaches it, or a warm pool holds it ready.
+        """
+        state = self.lifecycle_state or ""
+        return state in {"EnteringStandby", "Standby", "Detaching"} or self.is_warm
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether it waits in the group's warm pool."""
+        return (self.lifecycle_state or "").startswith("Warmed:")
 
     @property
     def is_protected(self) -> bool:
@@ -258,7 +267,13 @@ def _with_membership(instance: Instance, wire: MemberWire | None) -> Instance:
     if wire is None or not wire.auto_scaling_group_name:
         return instance
     group = FleetId(wire.auto_scaling_group_name)
-    return replace(instance, fleet_id=group, protected=wire.is_protected, leaving=wire.leaves)
+    return replace(
+        instance,
+        fleet_id=group,
+        protected=wire.is_protected,
+        set_aside=wire.is_set_aside,
+        leaving=wire.leaves,
+    )
 
 
 def is_ours(name: str, tags: Mapping[str, str], cluster: str, named: frozenset[str]) -> bool:

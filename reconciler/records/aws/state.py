@@ -162,9 +162,10 @@ class _RegionState:
 
     def _join_group_members(self, group: GroupWire) -> None:
         fleet_id = FleetId(group.auto_scaling_group_name)
+        members = [each for each in group.instances or () if not each.is_warm]
         if group.warm_pool_configuration is not None:
-            self._drop_warm_pool(fleet_id, {each.instance_id for each in group.instances or ()})
-        for wire in group.instances or ():
+            self._drop_warm_pool(fleet_id, {each.instance_id for each in members})
+        for wire in members:
             self._join(
                 Instance(
                     id=InstanceId(wire.instance_id),
@@ -175,6 +176,7 @@ class _RegionState:
                     zone=wire.availability_zone or "",
                     launched_at=None,
                     protected=wire.is_protected,
+                    set_aside=wire.is_set_aside,
                     leaving=wire.leaves,
                 )
             )
@@ -193,6 +195,7 @@ class _RegionState:
                 known,
                 fleet_id=member.fleet_id,
                 protected=known.protected or member.protected,
+                set_aside=known.set_aside or member.set_aside,
                 leaving=known.leaving or member.leaving,
             )
         self.instances[member.id] = member

@@ -19,6 +19,10 @@ class Acting:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.world = stage.world
+        self.before: list[Callable[[], None]] = []
+        """Asked before each step."""
+        self.after: list[Callable[[], None]] = []
+        """Asked after each step."""
         self.guarded_at: dict[str, float] = {}
         """Uids of protected pods, and names of protected nodes, with the time of the protection."""
 
@@ -26,7 +30,11 @@ class Acting:
         """Carry one step out."""
         name = step.kind.replace("-", "_")
         act: Callable[[Step], None] = getattr(self, f"_{name}")
+        for watch in self.before:
+            watch()
         act(step)
+        for watch in self.after:
+            watch()
 
     def _nothing(self, step: Step) -> None:
         """What steps shrink to."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.model.actions import DO_NOT_DISRUPT
+from reconciler.model.fleet import Instance
 from reconciler.model.frozen import FrozenMap
 from tests.life.happenings.acting import Acting
 from tests.life.programs import Step
@@ -79,6 +80,55 @@ class Operators(Acting):
         if record.locked:
             return
         self.world.fleets.set_target(record, max(0, record.target + (-1, 1, 2)[step.b % 3]))
+
+    def _members(self) -> list[Instance]:
+        """Living members of groups whose nodes have joined."""
+        fleets = self.world.fleets
+        joined = {node.instance_id for node in self._nodes()}
+        return [
+            each
+            for each in fleets.instances.values()
+            if not each.gone
+            and each.id in joined
+            and each.fleet_id in fleets.records
+            and fleets.records[each.fleet_id].is_group
+        ]
+
+    def _guard_node_of(self, instance: Instance) -> None:
+        for node in self._nodes():
+            if node.instance_id == instance.id:
+                self.guarded_at.setdefault(node.name, self._now())
+
+    def _stand_by(self, step: Step) -> None:
+        """Somebody takes a member out of service, with or without one in its place."""
+        found = [each for each in self._members() if not each.set_aside]
+        if found:
+            chosen = found[step.a % len(found)]
+            self.world.enter_standby(chosen.id, decrement=bool(step.b % 2))
+            self._guard_node_of(chosen)
+
+    def _back_in_service(self, step: Step) -> None:
+        for each in [e for e in self._members() if e.set_aside]:
+            self.world.exit_standby(each.id)
+            self._let_instance_go(each)
+
+    def _protect(self, step: Step) -> None:
+        """Somebody protects a member from scale-in."""
+        found = self._members()
+        if found:
+            chosen = found[step.a % len(found)]
+            self.world.protect_instance(chosen.id)
+            self._guard_node_of(chosen)
+
+    def _unprotect(self, step: Step) -> None:
+        for each in [e for e in self._members() if e.protected and not e.set_aside]:
+            self.world.protect_instance(each.id, protected=False)
+            self._let_instance_go(each)
+
+    def _let_instance_go(self, instance: Instance) -> None:
+        for node in self._nodes():
+            if node.instance_id == instance.id and DO_NOT_DISRUPT not in node.annotations:
+                self.guarded_at.pop(node.name, None)
 
     def _foreign_node(self, step: Step) -> None:
         self.stage.add_foreign_node()

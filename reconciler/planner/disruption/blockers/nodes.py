@@ -18,6 +18,8 @@ from reconciler.planner.view import ClusterView
 
 def instance_protection(instance: Instance | None) -> Blocker | None:
     """What protects the instance; None when nothing does, or when there is none."""
+    if instance is not None and instance.set_aside:
+        return Blocker("protected", "its instance is in standby, or is being detached")
     if instance is not None and instance.protected:
         return Blocker("protected", "its instance is protected from scale-in")
     return None

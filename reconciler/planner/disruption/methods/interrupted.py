@@ -156,8 +156,8 @@ def _end(builder: PlanBuilder, node: Node, key: FleetKey) -> None:
     """
     status = builder.view.statuses[key]
     instance = builder.view.inventory.instance_of_node.get(node.name)
-    ends_already = instance is not None and instance.leaving
-    if status.may_end_nothing or node.instance_id is None or ends_already:
+    uncounted = instance is not None and not instance.counts
+    if status.may_end_nothing or node.instance_id is None or uncounted:
         return
     duplicate = kept_by_duplicate(builder.view, node)
     if duplicate is not None:

@@ -28,10 +28,10 @@ def propose(builder: PlanBuilder) -> None:
 
 
 def _in_use(builder: PlanBuilder, node: Node) -> bool:
-    """Whether a living node holds pods that count, gets some in this plan, or is to be kept."""
+    """Whether a node of the target holds pods that count, gets some now, or is to be kept."""
     view = builder.view
     instance = view.inventory.instance_of_node.get(node.name)
-    if instance is None or instance.gone:
+    if instance is None or not instance.counts:
         return False
     return protection(view, node) is not None or (node.ready and not is_empty(builder, node))
 

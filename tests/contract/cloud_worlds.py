@@ -186,6 +186,11 @@ class GroupsOverHttp(OverHttp):
             lambda: self.seconds,
         )
 
+    @property
+    def subnets(self) -> list[str]:
+        """One of each zone of the home region."""
+        return list(self._ids.subnet_ids.values())
+
     def add_fleet(
         self, name: str, target: int, cluster: str | None = None, kind: str = "maintain"
     ) -> FleetId:

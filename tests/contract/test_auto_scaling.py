@@ -82,7 +82,31 @@ def test_member_that_is_protected_or_set_aside_is_shown_as_such(world: GroupsOve
         AutoScalingGroupName=name, InstanceIds=ids, ShouldDecrementDesiredCapacity=True
     )
     world.advance(130)
-    assert (member(world).protected, only(world).target_capacity) == (True, 0)
+    assert (member(world).protected, member(world).set_aside) == (True, True)
+    assert only(world).target_capacity == 0
+    assert [each.set_aside for each in world.port.instances(HOME, ids)] == [True]
+
+
+def test_member_in_standby_fulfils_nothing_and_is_not_ended(world: GroupsOverHttp) -> None:
+    """Its place would be bought twice, or the node ended that somebody looks at."""
+    name = world.add_fleet("primary-small", 1)
+    world.advance(60)
+    ids = [member(world).id]
+    change: Any = {"AutoScalingGroupName": name, "InstanceIds": ids}
+    world.auto_scaling.enter_standby(**change, ShouldDecrementDesiredCapacity=False)
+    world.advance(130)
+    assert only(world).target_capacity == 1
+    assert sorted((e.id in ids, e.counts) for e in world.members(name)) == [
+        (False, True),
+        (True, False),
+    ]
+    assert world.port.terminate(HOME, name, ids, lower_target=True) == 1
+    assert world.port.terminate(HOME, name, ids, lower_target=False) is None
+    world.advance(60)
+    assert len(world.members(name)) == 2
+    world.auto_scaling.exit_standby(**change)
+    world.advance(130)
+    assert [each.counts for each in world.members(name)] == [True, True]
 
 
 def test_suspended_processes_and_a_refresh_say_what_the_group_does_not_do(
@@ -203,6 +227,70 @@ def test_node_of_an_empty_group_is_told_by_template_configuration_and_policy(
     world.advance(60)
     lifecycles = sorted(each.lifecycle for each in world.members(mixed))
     assert lifecycles == ["on-demand", "spot", "spot"]
+
+
+def node_group(world: GroupsOverHttp, name: str) -> str:
+    """A managed node group of EKS; returns the name of its Auto Scaling group."""
+    eks: Any = boto3.Session(region_name=HOME).client("eks")
+    role = "arn:aws:iam::123456789012:role/node"
+    subnets = world.subnets
+    eks.create_cluster(name=world.cluster, roleArn=role, resourcesVpcConfig={"subnetIds": subnets})
+    made = eks.create_nodegroup(
+        clusterName=world.cluster,
+        nodegroupName=name,
+        nodeRole=role,
+        subnets=subnets,
+        instanceTypes=["g5.xlarge"],
+        capacityType="SPOT",
+        scalingConfig={"minSize": 0, "maxSize": 5, "desiredSize": 0},
+        labels={"team": "data"},
+        taints=[{"key": "dedicated", "value": "data", "effect": "NO_SCHEDULE"}],
+    )["nodegroup"]
+    eks.close()
+    return str(made["resources"]["autoScalingGroups"][0]["name"])
+
+
+def asked_of_eks(world: GroupsOverHttp) -> int:
+    """How often EKS was asked about a node group of the cluster."""
+    asked = world.server.calls.calls(service="eks", action="GET")
+    return sum(world.cluster in each.parameters["Path"] for each in asked)
+
+
+def test_node_of_an_empty_managed_group_is_told_by_eks_once_an_hour(
+    world: GroupsOverHttp,
+) -> None:
+    """EKS tags such a group with no label: it would never scale from zero for who selects one."""
+    name = node_group(world, "data")
+    tags = {"eks:cluster-name": world.cluster, "eks:nodegroup-name": "data"}
+    found = {f"{AUTOSCALER}/{key}": "" for key in ("enabled", world.cluster)}
+    world.add_group(name, 0, {**tags, **found})
+    before = asked_of_eks(world)
+    template = f"{AUTOSCALER}/node-template"
+    expected = {
+        f"{template}/label/team": "data",
+        f"{template}/label/eks.amazonaws.com/nodegroup": "data",
+        f"{template}/label/eks.amazonaws.com/capacityType": "SPOT",
+        f"{template}/taint/dedicated": "data:NoSchedule",
+    }
+    for _ in range(3):
+        group = only(world)
+        assert group.instance_types == ("g5.xlarge",)
+        assert expected.items() <= group.tags.items()
+        world.advance(130)
+    assert asked_of_eks(world) == before + 1
+    world.advance(3600)
+    assert only(world).tags[f"{template}/label/team"] == "data"
+    assert asked_of_eks(world) == before + 2
+
+
+def test_managed_group_that_eks_does_not_tell_of_is_seen_all_the_same(
+    world: GroupsOverHttp,
+) -> None:
+    """Without the right to DescribeNodegroup no group would be scaled at all."""
+    tags = {"eks:cluster-name": world.cluster, "eks:nodegroup-name": "gone"}
+    found = {f"{AUTOSCALER}/{key}": "" for key in ("enabled", world.cluster)}
+    world.add_group(f"{world.cluster}-gone", 0, {**tags, **found})
+    assert only(world).instance_types == ("r5.xlarge",)
 
 
 def lifecycle_queue(world: GroupsOverHttp) -> Any:

@@ -1,0 +1,75 @@
+"""What describe answers about Auto Scaling groups say of their members."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import Region
+from reconciler.records.aws import decode_cloud
+from tests.unit.records.aws_answers import Json, group_json, instance_json, reservations
+
+HOME = Region("us-west-2")
+
+
+def running(instance_id: str, state: str = "running") -> Json:
+    """An instance of the group, as EC2 shows it."""
+    member = [{"Key": "aws:autoscaling:groupName", "Value": "workers"}]
+    found = instance_json(instance_id, fleet_id=None, State={"Name": state})
+    return {**found, "Tags": member}
+
+
+def members(
+    *answers: Mapping[str, Any], states: Mapping[str, str], **fields: Any
+) -> dict[str, Instance]:
+    """The members of a group that shows its instances in these states."""
+    listed = [{"InstanceId": i, "LifecycleState": state} for i, state in states.items()]
+    group = group_json(Instances=listed, **fields)
+    found = decode_cloud(
+        [(HOME, each) for each in ({"AutoScalingGroups": [group]}, *answers)], cluster="analytics"
+    )
+    return {each.id: each for each in found.instances}
+
+
+@pytest.mark.parametrize(
+    ("state", "set_aside", "counts"),
+    [
+        ("Pending", False, True),
+        ("Pending:Wait", False, True),
+        ("InService", False, True),
+        ("EnteringStandby", True, False),
+        ("Standby", True, False),
+        ("Detaching", True, False),
+        ("Terminating", False, False),
+        ("Terminating:Wait", False, False),
+    ],
+)
+def test_only_members_in_service_or_on_their_way_fulfil_the_desired_capacity(
+    state: str, set_aside: bool, counts: bool
+) -> None:
+    """A node more or less would be asked for than Auto Scaling counts."""
+    for answers in ((), (reservations(running("i-1")),)):
+        found = members(*answers, states={"i-1": state})["i-1"]
+        assert (found.set_aside, found.counts) == (set_aside, counts)
+        assert found.protected is set_aside
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["of-the-pool-alone", "among-the-members"])
+def test_instances_of_a_warm_pool_are_left_out(listed: bool) -> None:
+    """They would be ended as nodes that never joined: stopped ones, and those still running."""
+    warm = {"i-2": "Warmed:Stopped", "i-3": "Warmed:Running", "i-4": "Warmed:Pending:Wait"}
+    states = {"i-1": "InService", **(warm if listed else {})}
+    answer = reservations(
+        running("i-1"), running("i-2", "stopped"), running("i-3"), running("i-4", "pending")
+    )
+    found = members(answer, states=states, WarmPoolConfiguration={"PoolState": "Stopped"})
+    assert set(found) == {"i-1"}
+
+
+def test_instance_that_a_group_does_not_list_yet_counts() -> None:
+    """Answers of two services: without a warm pool it is one that has just been launched."""
+    found = members(
+        reservations(running("i-1"), running("i-2", "pending")), states={"i-1": "InService"}
+    )
+    assert {key: each.counts for key, each in found.items()} == {"i-1": True, "i-2": True}

@@ -86,6 +86,8 @@ class Fleet:
     instance_types: tuple[str, ...] = ()
     subnet_ids: tuple[str, ...] = ()
     """Where it launches; empty where it leaves that open, or where it is not told."""
+    zones: tuple[str, ...] = ()
+    """The zones that it launches in: Auto Scaling groups only; empty where it is not told."""
     capacity_errors: tuple[FleetEvent, ...] = ()
     changed_at: datetime | None = None
     """When its history last shows a request to create or modify it; None when that is unknown."""

@@ -355,7 +355,7 @@ class Laws:
                 ]
 
     def _ending_bars(self, instance: Instance) -> Iterator[str]:
-        """Why an instance must not be ended."""
+        """Why an instance must not be ended; protection holds nothing that EC2 ends anyway."""
         if not self._may_touch(instance.fleet_id):
             yield "its fleet is not ours"
         nodes = [n for n in self._world.nodes() if n.instance_id == instance.id]
@@ -368,7 +368,7 @@ class Laws:
             self.replaced_at = self._now()
             self._replaced.add(instance.id)
         for node in nodes:
-            if self._was_guarded(node.name):
+            if self._was_guarded(node.name) and INTERRUPTION not in node.annotations:
                 yield f"{node.name} is protected"
             if not node.ready:
                 yield from self._silent_bars(node)

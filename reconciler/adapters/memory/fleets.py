@@ -355,6 +355,7 @@ class MemoryFleets:
             launch_template_id=f"lt-{record.id}",
             launch_template_version=record.version,
             instance_types=tuple(dict.fromkeys(kind for kind, _ in shape.all_pools())),
+            zones=tuple(dict.fromkeys(z for _, z in shape.all_pools())) if record.is_group else (),
             capacity_errors=tuple(record.errors),
             min_size=shape.min_size,
             max_size=shape.max_size,

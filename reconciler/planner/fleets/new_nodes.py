@@ -95,7 +95,8 @@ def _zones(status: FleetStatus) -> tuple[str, ...]:
     fleet = status.settings
     if fleet.zone:
         return (fleet.zone,)
-    own = tuple(z for z in fleet.zones if z.startswith(status.key.region))
+    told = status.live.zones if status.live is not None else ()
+    own = tuple(z for z in told or fleet.zones if z.startswith(status.key.region))
     return own or open_zones(status.key.region)
 
 

@@ -117,6 +117,7 @@ class GroupWire(Wire):
     launch_configuration_name: str | None = None
     suspended_processes: tuple[_SuspendedWire, ...] | None = None
     warm_pool_configuration: dict[str, Any] | None = None
+    availability_zones: tuple[str, ...] | None = None
     vpc_zone_identifier: str | None = msgspec.field(name="VPCZoneIdentifier", default=None)
 
     @property
@@ -325,6 +326,7 @@ def group_as_fleet(
         launch_template_version=templates.version_of(specification) if specification else "",
         instance_types=types,
         subnet_ids=tuple(filter(None, (wire.vpc_zone_identifier or "").split(","))),
+        zones=wire.availability_zones or (),
         min_size=wire.min_size,
         max_size=wire.max_size,
         launches_halted=_launches_halted(wire),

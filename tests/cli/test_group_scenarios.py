@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.groups import FOUND, TEMPLATE, group, plan_of
 from tests.cli.inputs import Desk, Json, listing, pod
-from tests.cli.test_plan_groups import FOUND, TEMPLATE, group, plan_of
 
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 

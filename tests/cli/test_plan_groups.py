@@ -1,40 +1,9 @@
 """Auto Scaling groups that are found by their tags, with a config that names no sectors."""
 
-from typing import Any
-
 import pytest
 
-from tests.cli.inputs import Desk, Json, node, pod
-
-CONFIG = "cluster: analytics\nregions: [us-west-2]\n"
-AUTOSCALER = "k8s.io/cluster-autoscaler"
-TEMPLATE = f"{AUTOSCALER}/node-template"
-FOUND = {f"{AUTOSCALER}/enabled": "true", f"{AUTOSCALER}/analytics": "owned"}
-
-
-def group(name: str = "workers", *, desired: int = 0, **changed: Any) -> Json:
-    """An entry of describe-auto-scaling-groups; `tags` replace those by which it is found."""
-    tags = changed.pop("tags", FOUND)
-    return {
-        "AutoScalingGroupName": name,
-        "MinSize": 0,
-        "MaxSize": 3,
-        "DesiredCapacity": desired,
-        "Instances": [],
-        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
-        "MixedInstancesPolicy": {
-            "LaunchTemplate": {
-                "Overrides": [{"InstanceType": "m5.xlarge"}, {"InstanceType": "c5.xlarge"}]
-            }
-        },
-        **changed,
-    }
-
-
-def plan_of(desk: Desk, *objects: Json, aws: Json) -> Json:
-    """The plan with a config that names no sectors."""
-    desk.write("sectors.yaml", CONFIG)
-    return desk.plan_of(*objects, aws=aws)
+from tests.cli.groups import AUTOSCALER, FOUND, TEMPLATE, group, plan_of
+from tests.cli.inputs import Desk, node, pod
 
 
 def test_pod_without_a_sector_scales_a_found_group_from_zero(desk: Desk) -> None:

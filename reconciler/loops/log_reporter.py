@@ -53,6 +53,7 @@ class LogReporter:
         self._summary_at: float | None = None
         self._unplaceable: dict[str, tuple[Reason, ...]] = {}
         self._unavailable: frozenset[tuple[str, str]] = frozenset()
+        self._rebalancing: tuple[str, ...] = ()
         self._seen: tuple[Any, ...] = ()
         self._verdict = ""
 
@@ -62,6 +63,7 @@ class LogReporter:
         self._log_skew(plan.clock_skew_seconds)
         self._log_unplaceable(plan.unplaceable)
         self._log_unavailable(plan)
+        self._log_rebalancing(plan)
         self._log_updates(plan)
         self._log_findings(snapshot, plan)
 
@@ -171,6 +173,18 @@ class LogReporter:
         for place in sorted(self._unavailable - now.keys()):
             self._log.info(events.FLEET_AVAILABLE, fleet=place[0], region=place[1])
         self._unavailable = frozenset(now)
+
+    def _log_rebalancing(self, plan: Plan) -> None:
+        """Groups that may end nodes with pods by themselves: when it becomes others."""
+        now = tuple(f"{f.fleet} ({f.region})" for f in plan.fleets if f.rebalances_zones)
+        if now and now != self._rebalancing:
+            self._log.warning(
+                events.GROUPS_REBALANCE,
+                groups=now[:LINES_MAX],
+                more=max(0, len(now) - LINES_MAX),
+                reason="AZRebalance ends instances that run pods, past their budgets: suspend it",
+            )
+        self._rebalancing = now
 
     def _log_updates(self, plan: Plan) -> None:
         """Where each rolling update stands: at each change, and every two minutes."""

@@ -98,6 +98,8 @@ class Fleet:
     """Why it is asked for nothing, such as a suspended process; empty: it may be asked."""
     removals_halted: str = ""
     """Why none of its instances may be ended now; empty: they may."""
+    rebalances_zones: bool = False
+    """Auto Scaling: whether its group may end nodes with pods to even out its zones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

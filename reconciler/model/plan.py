@@ -127,6 +127,8 @@ class FleetPlan:
     """Its rolling update; None when it has none, or it is finished."""
     node_usd_per_hour: float = 0.0
     """What one new node of it costs; a usual price of its CPUs and memory where none is known."""
+    rebalances_zones: bool = False
+    """Whether its Auto Scaling group may end nodes with pods to even out its zones."""
 
 
 DriftReason = Literal["launch-template-version", "instance-type", "subnet"]

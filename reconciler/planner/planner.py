@@ -243,6 +243,7 @@ def _fleet_plan(
         removal=removal_of(builder.view, status, kept),
         update=None if update is None else update.shown,
         node_usd_per_hour=usd(builder.view.offers[status.key].nano_usd_per_hour),
+        rebalances_zones=status.live is not None and status.live.rebalances_zones,
     )
 
 

@@ -229,6 +229,7 @@ def fleet_to_json(fleet: FleetPlan) -> Json:
         "max": fleet.max,
         "state": fleet.state,
         **removal,
+        **({"az_rebalance": True} if fleet.rebalances_zones else {}),
         **({"rolling_update": _update(fleet.update)} if fleet.update else {}),
     }
 

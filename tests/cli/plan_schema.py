@@ -147,7 +147,8 @@ FLEET = closed(
         "min": COUNT,
         "max": {"type": ["integer", "null"], "minimum": 0},
         "state": TEXT,
-    }
+    },
+    {"az_rebalance": {"const": True}},
 )
 REASON = closed({"fleet": ANY_TEXT, "code": UNPLACEABLE_CODE, "detail": TEXT}, {"region": TEXT})
 COST = closed(

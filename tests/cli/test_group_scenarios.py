@@ -174,3 +174,18 @@ def test_group_at_its_maximum_does_not_overflow_into_the_next_region(desk: Desk)
     made = in_two_regions(desk, most=0)
     assert made["actions"] == []
     assert made["unplaceable"][0]["pod"] == "p"
+
+
+@pytest.mark.parametrize(
+    ("zones", "suspended", "told"),
+    [(ZONES, (), True), (ZONES, ("AZRebalance",), False), (ZONES[:1], (), False)],
+    ids=["runs", "suspended", "one-zone"],
+)
+def test_plan_says_which_groups_may_end_nodes_to_even_out_their_zones(
+    desk: Desk, zones: tuple[str, ...], suspended: tuple[str, ...], told: bool
+) -> None:
+    """Nodes with pods would end past all budgets, and nothing name the cause."""
+    processes = [{"ProcessName": name, "SuspensionReason": "by hand"} for name in suspended]
+    groups = [in_zones("workers", *zones, SuspendedProcesses=processes)]
+    (fleet,) = plan_of(desk, aws={"AutoScalingGroups": groups})["fleets"]
+    assert fleet.get("az_rebalance", False) is told

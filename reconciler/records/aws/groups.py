@@ -331,6 +331,7 @@ def group_as_fleet(
         max_size=wire.max_size,
         launches_halted=_launches_halted(wire),
         removals_halted=_removals_halted(wire, details),
+        rebalances_zones=_rebalances_zones(wire),
     )
 
 
@@ -346,6 +347,11 @@ def _removals_halted(wire: GroupWire, details: GroupDetails) -> str:
     if wire.auto_scaling_group_name in details.refreshed:
         return "an instance refresh of its group is under way"
     return "its group's process Terminate is suspended" if "Terminate" in wire.suspended else ""
+
+
+def _rebalances_zones(wire: GroupWire) -> bool:
+    """Whether its process AZRebalance has zones to even out, and nobody has suspended it."""
+    return len(wire.availability_zones or ()) > 1 and "AZRebalance" not in wire.suspended
 
 
 def _launches(

@@ -1,6 +1,7 @@
 """The capacity loop in the log."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -181,6 +182,18 @@ def test_fleet_that_fails_and_recovers_is_said_once_each(scene: Scene) -> None:
         "UnfulfillableCapacity; until 12:00:00",
     )
     assert len(scene.logged("fleet_available_again")) == 1
+
+
+def test_groups_that_even_out_their_zones_are_said_once_and_when_others_do(scene: Scene) -> None:
+    """Pods would be lost past their budgets, and the log name no cause."""
+    one, two = replace(failing(""), rebalances_zones=True), failing("")
+    for fleets in ((one,), (one,), (replace(one, fleet="other"), one), (two,), (two,)):
+        scene.cycle(fleets=fleets)
+    told = scene.logged("groups_rebalance_zones")
+    assert [event["groups"] for event in told] == [
+        ("primary-small (us-west-2)",),
+        ("other (us-west-2)", "primary-small (us-west-2)"),
+    ]
 
 
 def test_orphans_are_said_once(scene: Scene) -> None:

@@ -1,6 +1,7 @@
 """Finds the root modules of the checkout that a pipeline runs in."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from reconciler.adapters.git.checkout import GitCheckout
 from reconciler.config.document import read_document
@@ -56,16 +57,19 @@ def roots_here(
     checkout = GitCheckout()
     changed = checkout.changed_since(".", since) if since else None
     files = checkout.files(".")
+    every = {target.config_path for target in changed_roots(files, configs, output)}
+    there = {path for path in every if Path(path).is_file()}
     roots = tuple(
         RootHere(target=target, cluster=_cluster_of(target.config_path))
         for target in changed_roots(files, configs, output, changed)
-        if (not rendered or f"{target.output_dir}/{TFVARS}" in files)
+        if target.config_path in there
+        and (not rendered or f"{target.output_dir}/{TFVARS}" in files)
         and (not removing or _approves_removals(target.config_path))
     )
     return RootsHere(
         roots=roots,
         gone=gone_configs(files, configs, changed or ()),
-        any_config=bool(changed_roots(files, configs, output)),
+        any_config=bool(there),
     )
 
 

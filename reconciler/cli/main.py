@@ -95,6 +95,7 @@ def _report_other(error: Exception, argv: Sequence[str]) -> int:
     where = commands.where(argv, error)
     if isinstance(error, commands.USAGE_ERROR):
         text = getattr(error, "format_message", error.__str__)().rstrip(".")
+        text = text.replace("Value error, ", "")  # what the parser puts before its own words
         if type(error).__name__ == "NoArgsIsHelpError":  # a group alone: its help is the answer
             sys.stderr.write(text + "\n")
             return EXIT_USAGE

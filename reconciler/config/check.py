@@ -58,9 +58,11 @@ def _warnings(document: Document, config: SectorConfig, *, strict: bool) -> Iter
     try:
         catalogue = load_catalogue(config.catalogue)
     except ReconcilerError as error:
-        yield document.problem(
-            UNKNOWN_TYPE, ("catalogue",), f"catalogue: {error.what}", severity="warning"
+        message = (
+            f"catalogue: {config.catalogue}: {error.what}; plan and run stop where it is missing,"
+            " and what is said of instance types here is from the package's own catalogue"
         )
+        yield document.problem(UNKNOWN_TYPE, ("catalogue",), message, severity="warning")
         catalogue = load_catalogue()
     subject = Subject(document=document, config=config, catalogue=catalogue)
     yield from check_warnings(subject, strict=strict)

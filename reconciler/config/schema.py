@@ -36,6 +36,7 @@ from reconciler.config.types import (
     Bytes,
     CpuMilli,
     Expander,
+    FilePath,
     HostName,
     LabelKey,
     Name,
@@ -148,7 +149,7 @@ class SectorConfig(Section):
     """Kubeconfig file; default: in-cluster, else kubectl's own."""
     kube_context: Text | None = None
     """Context of the kubeconfig; default: its current one."""
-    catalogue: Text | None = None
+    catalogue: FilePath | None = None
     """Instance types and prices, a file of `reconciler catalogue refresh`; default: our own."""
     pod_namespace: Text | None = None
     """Only pods of this namespace are demand; default: all."""

@@ -21,6 +21,7 @@ from reconciler.config.types import (
     PositiveCpuMilli,
     PositiveSeconds,
     Price,
+    QueueUrl,
     Rebalance,
     RecordingPath,
     Seconds,
@@ -226,7 +227,7 @@ class Headroom(Section):
 class Interruption(Section):
     """Where notices of interruptions come from (docs/interruptions.md)."""
 
-    queue_url: Url = ""
+    queue_url: QueueUrl = ""
     """URL of the SQS queue that EventBridge fills; empty: only annotations of nodes are read."""
     rebalance: Rebalance = "drain"
     """What a rebalance recommendation does: `drain` the node, or `ignore`."""

@@ -86,6 +86,9 @@ def text_like(pattern: str, expected: str) -> AfterValidator:
 
 
 Text: TypeAlias = Annotated[str, BeforeValidator(scalars.text), _json(type="string")]
+FilePath: TypeAlias = Annotated[
+    Text, matching(lambda path: path.strip() != "", "the path of a file")
+]
 Name: TypeAlias = Annotated[
     str, BeforeValidator(scalars.any_text), _json(type=["string", "number", "boolean"])
 ]
@@ -261,6 +264,15 @@ Url: TypeAlias = Annotated[
     str,
     BeforeValidator(scalars.any_text),
     matching(lambda url: not url or url.startswith(("https://", "http://")), "a URL"),
+    _json(type="string"),
+]
+QueueUrl: TypeAlias = Annotated[
+    str,
+    BeforeValidator(scalars.any_text),
+    text_like(
+        r"(https?://[^/\s]+/[0-9]{12}/[A-Za-z0-9_-]{1,80}(\.fifo)?)?",
+        "the URL of an SQS queue (https://sqs.us-west-2.amazonaws.com/123456789012/name)",
+    ),
     _json(type="string"),
 ]
 SecretUrl: TypeAlias = Annotated[

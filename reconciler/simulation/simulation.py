@@ -98,7 +98,7 @@ class Simulation:
         progress: Callable[[float], None] | None = None,
     ) -> None:
         if not demand.lines:
-            raise InputError("demand", "it has no line")
+            raise InputError("demand", "it is empty", "give a file with at least one line")
         self._settings, self._options, self._progress = settings, options, progress
         start = demand.begin - timedelta(seconds=LEAD_SECONDS)
         whole = max(1.0, (demand.end - start).total_seconds())

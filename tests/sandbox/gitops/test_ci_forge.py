@@ -130,6 +130,13 @@ def test_odd_names_and_links_are_no_roots_and_stop_no_other(tmp_path: Path) -> N
     assert [root["config"] for root in roots_of(repository)] == ["clusters/a/sectors.yaml"]
 
 
+def test_config_that_is_not_there_is_no_root(tmp_path: Path) -> None:
+    """A job for it would look for a directory, a cluster and a role that do not exist."""
+    done = ci("roots", "--output", "json", cwd=repository_of(tmp_path, a="cluster: one\n"))
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"gone": [], "roots": []})
+    assert "no sector config here is called sectors.yaml" in done.stderr
+
+
 def test_pattern_that_finds_nothing_is_said(tmp_path: Path) -> None:
     """A mistyped pattern plans nothing, and everything is green."""
     repository = repository_of(tmp_path, a="cluster: one\n")

@@ -23,6 +23,7 @@ OPTIONAL_COUNT = ("0", 0, "1.5", TYPE)
 SECONDS = ("2m", 120.0, "-1s", RANGE)
 POSITIVE_SECONDS = ("1h30m", 5400.0, "0", RANGE)
 NAMES = ("[a, 1]", ("a", "1"), "a", TYPE)
+QUEUE = "https://sqs.us-west-2.amazonaws.com/123456789012/interruptions"
 TEXT = ("some", "some", "[a]", TYPE)
 KEY_ARN = "arn:aws:kms:us-west-2:123456789012:key/a-b"
 NAME = ("1234", "1234", "{a: b}", TYPE)
@@ -77,7 +78,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "config_refresh_interval": POSITIVE_SECONDS,
         "kubeconfig": TEXT,
         "kube_context": TEXT,
-        "catalogue": TEXT,
+        "catalogue": ("prices.json", "prices.json", "''", TYPE),
         "pod_namespace": TEXT,
         "dry_run": BOOLEAN,
         "verbosity": ("3", 3, "4", RANGE),
@@ -165,7 +166,7 @@ KEYS: dict[str, dict[str, tuple[str, Any, str, str]]] = {
         "percent": ("10", 10.0, "101", RANGE),
     },
     "Interruption": {
-        "queue_url": ("https://sqs/q", "https://sqs/q", "queue", TYPE),
+        "queue_url": (QUEUE, QUEUE, "https://sqs.us-west-2.amazonaws.com/queue", TYPE),
         "rebalance": ("ignore", "ignore", "wait", TYPE),
     },
     "Notifications": {"slack_hook": ("https://h/x", SecretStr("https://h/x"), "hook", TYPE)},

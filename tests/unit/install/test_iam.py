@@ -109,7 +109,7 @@ def test_policy_of_the_loop_names_the_queue_of_the_config(tmp_path: Path) -> Non
 
 def test_queue_that_no_policy_can_name_is_refused(tmp_path: Path) -> None:
     """A policy for every queue would let the loop read those of others."""
-    queue = "interruption: {queue_url: 'https://example.com/queue'}\n"
+    queue = "interruption: {queue_url: 'https://example.com/123456789012/queue'}\n"
     config = CONFIG + "regions: [us-west-2]\n" + queue
     done = run(tmp_path, "--iam-policy", "capacity-loop", config=config)
     assert done.returncode == 2

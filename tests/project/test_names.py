@@ -1,0 +1,112 @@
+"""docs/names.md has every annotation, Event and code of the program, and no other."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from reconciler.cli import main
+from reconciler.loops.reason_words import REFUSALS
+from reconciler.loops.refusal_events import REASON
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "reconciler"
+OURS = re.compile(r"fleet-reconciler\.io/[a-z-]+")
+OF_A_CODE = {"Blocker": 0, "block": 1}
+"""Functions that are given the code of a node that stays, and at which place."""
+TOLD_BY = {"_emit_pod", "_emit_node", "_of_pod"}
+"""Functions whose second argument is the reason of an Event."""
+PAGES_OF_KEPT = ("names.md", "scale-in.md", "descheduler.md", "spot-rescheduler.md")
+
+
+def section(page: str, heading: str) -> str:
+    """The text under a heading of the page."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def cells(text: str, column: int) -> list[str]:
+    """The code words in one column of the section's table."""
+    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")]
+    return [word for row in rows for word in re.findall(r"`([^`]+)`", row[column])]
+
+
+def trees() -> Iterator[ast.Module]:
+    """Every module of the package."""
+    for file in sorted(PACKAGE.rglob("*.py")):
+        yield ast.parse(file.read_text(encoding="utf-8"))
+
+
+def texts(node: ast.AST) -> set[str]:
+    """The texts that are written in a tree."""
+    return {
+        each.value
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
+
+
+def test_every_annotation_and_taint_is_listed_and_no_other() -> None:
+    """Whoever finds one on a node looks it up."""
+    written = {text for tree in trees() for text in texts(tree) if OURS.fullmatch(text)}
+    assert sorted(cells(section("names.md", "Annotations and taints"), 0)) == sorted(written)
+
+
+def reasons_of_events() -> Iterator[str]:
+    """What the reporters give as the reason of an Event."""
+    yield REASON
+    tree = ast.parse((PACKAGE / "loops/event_reporter.py").read_text(encoding="utf-8"))
+    for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+        for keyword in call.keywords:
+            if keyword.arg == "reason":
+                yield from texts(keyword.value)
+        if getattr(call.func, "attr", getattr(call.func, "id", "")) in TOLD_BY:
+            yield from texts(call.args[1])
+
+
+def test_every_event_is_listed_and_no_other() -> None:
+    """`kubectl get events` shows the reason; its meaning is looked up."""
+    listed = set(cells(section("names.md", "Events"), 1))
+    assert sorted(listed) == sorted(set(reasons_of_events()))
+
+
+def test_every_code_of_a_pod_that_waits_is_listed_and_no_other() -> None:
+    """Alerts and tools are written against them."""
+    listed = cells(section("names.md", "Why a pod waits"), 0)
+    assert listed == list(REFUSALS)
+
+
+def codes_of_nodes() -> Iterator[str]:
+    """The codes with which the planner says why a node stays."""
+    for tree in trees():
+        for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+            name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+            place = OF_A_CODE.get(name)
+            if place is not None and len(call.args) > place:
+                code = call.args[place]
+                if isinstance(code, ast.Constant) and re.fullmatch(r"[a-z-]+", str(code.value)):
+                    yield str(code.value)
+
+
+def test_every_code_of_a_node_that_stays_is_explained() -> None:
+    """`kept` is read by people at night."""
+    pages = "".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES_OF_KEPT)
+    assert [code for code in sorted(set(codes_of_nodes())) if f"`{code}`" not in pages] == []
+
+
+def test_codes_that_are_listed_for_nodes_exist() -> None:
+    """A code that nothing gives any more is looked for in vain."""
+    written = {text for tree in trees() for text in texts(tree)}
+    listed = cells(section("names.md", "Why a node stays"), 0)
+    listed += cells(section("scale-in.md", "Why a node stays"), 0)
+    listed += cells(section("scale-in.md", "What may be moved"), 0)
+    assert [code for code in listed if code not in written] == []
+
+
+def test_every_exit_code_is_listed_and_no_other() -> None:
+    """Scripts branch on them."""
+    page = (DOCS / "cli.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    listed = {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
+    ours = {value for name, value in vars(main).items() if name.startswith("EXIT_")}
+    assert listed == {0, *ours}

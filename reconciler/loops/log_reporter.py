@@ -6,6 +6,7 @@ from typing import Any, Final
 import structlog
 
 from reconciler.loops.describe import describe
+from reconciler.loops.reason_words import FLEETS_LEFT_OUT
 from reconciler.loops.reconcile_loop import CycleReport
 from reconciler.model.actions import SetCapacity
 from reconciler.model.binding import Binding
@@ -224,6 +225,10 @@ class LogReporter:
             name = held.node or held.instance
             if self._repeats.is_news(events.NODE_HELD, name, held.code):
                 self._log.warning(events.NODE_HELD, node=name, code=held.code)
+        self._log_ignored(plan)
+
+    def _log_ignored(self, plan: Plan) -> None:
+        """Objects that cannot be read, silent regions, and fleets that are left out."""
         unreadable = [each for each in plan.ignored if each.code == "unreadable"]
         for each in unreadable[:LINES_MAX]:
             silent = each.kind == "Region"
@@ -231,6 +236,11 @@ class LogReporter:
             name = each.name or f"{each.namespace}/{each.pod}"
             if self._repeats.is_news(event, each.kind, each.namespace, name):
                 self._log.warning(event, object_kind=each.kind, name=name)
+        left_out = [each for each in plan.ignored if each.code in FLEETS_LEFT_OUT]
+        for each in left_out[:LINES_MAX]:
+            if self._repeats.is_news(events.FLEET_LEFT_OUT, each.name):
+                reason = FLEETS_LEFT_OUT[each.code]
+                self._log.warning(events.FLEET_LEFT_OUT, fleet_id=each.name, reason=reason)
 
 
 def _what_matters(plan: Plan) -> tuple[Any, ...]:

@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
+FLEETS_LEFT_OUT: Final[Mapping[str, str]] = {
+    "not-maintained": "only fleets of type maintain can be scaled; this one is request or instant",
+    "same-name": "an older fleet of this region has the same name, and is the one that is used",
+}
 REFUSALS: Final[Mapping[str, str]] = {
     "insufficient-cpu": "it asks for more CPU than a new node offers",
     "insufficient-memory": "it asks for more memory than a new node offers",

@@ -33,6 +33,7 @@ from reconciler.planner.fleets.discovered import with_discovered
 from reconciler.planner.fleets.drift import count_drifted
 from reconciler.planner.fleets.fallback import find_fallbacks
 from reconciler.planner.fleets.inventory import FleetStatus, with_config_names
+from reconciler.planner.fleets.live import of_same_name
 from reconciler.planner.fleets.notice_outcomes import notice_outcomes
 from reconciler.planner.fleets.stuck_ends import ends_after
 from reconciler.planner.money import cost_of_targets, extra_nano_usd, usd
@@ -120,7 +121,16 @@ def _finish(builder: PlanBuilder) -> Plan:
         unplaceable=tuple(
             sorted([*builder.unplaceable, *_unplanned(builder)], key=lambda u: u.pod)
         ),
-        ignored=tuple(_merged([*view.demand.ignored, *snapshot.cluster.ignored, *foreign])),
+        ignored=tuple(
+            _merged(
+                [
+                    *view.demand.ignored,
+                    *snapshot.cluster.ignored,
+                    *foreign,
+                    *of_same_name(snapshot.cloud, view.settings),
+                ]
+            )
+        ),
         fleets=tuple(_fleet_plan(builder, s, kept_by_name) for s in view.inventory.fleets),
         cost=_cost(builder),
         kept=kept,

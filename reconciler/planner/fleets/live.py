@@ -2,7 +2,7 @@
 
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import FleetKey
-from reconciler.model.snapshot import CloudState
+from reconciler.model.snapshot import CloudState, Ignored
 from reconciler.planner.settings import PlannerSettings
 
 LIVE_STATES = frozenset({"active", "modifying", "submitted"})
@@ -17,6 +17,19 @@ def live_fleets(cloud: CloudState | None) -> dict[FleetKey, Fleet]:
         if fleet.state in LIVE_STATES:
             found.setdefault(FleetKey(name=fleet.name, region=fleet.region), fleet)
     return found
+
+
+def of_same_name(cloud: CloudState | None, settings: PlannerSettings) -> list[Ignored]:
+    """The live fleets whose name an older one of their region has, where the config names it."""
+    chosen = live_fleets(cloud)
+    named = {key for fleet in settings.fleets() for key in fleet.fleet_keys()}
+    return [
+        Ignored(code="same-name", kind="Fleet", name=fleet.id)
+        for fleet in (cloud.fleets if cloud else ())
+        if fleet.state in LIVE_STATES
+        and (key := FleetKey(name=fleet.name, region=fleet.region)) in named
+        and chosen[key].id != fleet.id
+    ]
 
 
 def fleet_keys_by_instance(cloud: CloudState, settings: PlannerSettings) -> dict[str, FleetKey]:

@@ -1,6 +1,7 @@
 """Fleets as Terraform sees them, from EC2's answers: for adopting what exists."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -14,7 +15,14 @@ from reconciler.model.fleet_description import (
 from reconciler.model.frozen import Labels
 from reconciler.model.ids import FleetId
 from reconciler.model.snapshot import Ignored
-from reconciler.records.aws.fields import TagWire, Wire, is_of_cluster, read_entries, tags_of
+from reconciler.records.aws.fields import (
+    TagWire,
+    Wire,
+    is_of_cluster,
+    moment_of,
+    read_entries,
+    tags_of,
+)
 from reconciler.records.aws.fleets import ENDED_STATES, TemplateSpecificationWire
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
@@ -66,6 +74,7 @@ class _FleetWire(Wire):
     fleet_id: str
     target_capacity_specification: _CapacityWire
     fleet_state: str | None = None
+    create_time: Any = None
     type: str | None = None
     launch_template_configs: tuple[_ConfigWire, ...] | None = None
     spot_options: _OptionsWire | None = None
@@ -165,8 +174,8 @@ def read_descriptions(
             templates.add_template(each)
         subnets = read_entries(answer.get("Subnets"), _SubnetWire, "Subnet", "SubnetId", ignored)
         zones |= {subnet.subnet_id: subnet.availability_zone for subnet in subnets}
-    described = {
-        wire.fleet_id: _fleet(wire, templates, zones)
+    ours = {
+        wire.fleet_id: wire
         for answer in answers
         for wire in read_entries(answer.get("Fleets"), _FleetWire, "Fleet", "FleetId", ignored)
         if wire.type in {None, "maintain"}
@@ -174,7 +183,14 @@ def read_descriptions(
         and not (wire.fleet_state or "").startswith("deleted")
         and is_of_cluster(tags_of(wire.tags), cluster)
     }
-    return tuple(described[each] for each in sorted(described))
+    # Of several with one name the oldest is used, as when capacity is planned.
+    return tuple(_fleet(each, templates, zones) for each in sorted(ours.values(), key=_age))
+
+
+def _age(wire: _FleetWire) -> tuple[str, str]:
+    with suppress(ValueError, OverflowError):
+        return str(moment_of(wire.create_time) or ""), wire.fleet_id
+    return "", wire.fleet_id
 
 
 def read_spot_groups(answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:

@@ -167,12 +167,18 @@ def read_fleets(
     templates: LaunchTemplates,
     ignored: list[Ignored],
 ) -> Iterable[Fleet]:
-    """The maintain fleets of ours in a describe-fleets answer."""
+    """The maintain fleets of ours in a describe-fleets answer.
+
+    The capacity of fleets of other types cannot be set: they go to `ignored`.
+    """
     for wire in read_entries(answer.get("Fleets"), _FleetWire, "Fleet", "FleetId", ignored):
         tags = tags_of(wire.tags)
         if FLEET_TAG not in tags or not is_of_cluster(tags, cluster):
             continue
-        if wire.fleet_state in ENDED_STATES or wire.type not in {None, "maintain"}:
+        if wire.fleet_state in ENDED_STATES:
+            continue
+        if wire.type not in {None, "maintain"}:
+            ignored.append(Ignored(code="not-maintained", kind="Fleet", name=wire.fleet_id))
             continue
         try:
             yield _fleet(wire, region, templates)

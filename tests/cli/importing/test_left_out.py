@@ -40,6 +40,18 @@ def test_fleet_that_counts_in_weights_is_left_out(desk: Desk) -> None:
     assert "weights" in answer["left_out"]["fleet-2"]
 
 
+def test_of_two_fleets_of_one_name_the_oldest_is_carried_over(desk: Desk) -> None:
+    """The capacity loop scales the oldest; Terraform would have another in its state."""
+    young = {**fleet("fleet-1", "small"), "CreateTime": "2026-01-31T12:00:00Z"}
+    old = {**fleet("fleet-2", "small"), "CreateTime": "2026-01-30T12:00:00Z"}
+    answers = desk.answers({"Fleets": [young, old]}, template(), SUBNETS)
+    _, answer, _ = desk.adopt("--cluster-name", "analytics", *answers)
+    assert answer["fleets"] == ["primary-small"]
+    assert answer["left_out"] == {
+        "fleet-1": "fleet-2 is primary-small already: one size a sector, zone and lifecycle"
+    }
+
+
 def test_fleet_of_several_launch_templates_is_left_out(desk: Desk) -> None:
     """Types of one template launched from the other's image would never boot."""
     mixed = fleet("fleet-2", "medium")

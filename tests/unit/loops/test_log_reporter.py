@@ -14,7 +14,7 @@ from reconciler.model.errors import Unavailable
 from reconciler.model.ids import NodeName
 from reconciler.model.outcome import Outcome, OutcomeKind
 from reconciler.model.plan import Held, Plan
-from reconciler.model.snapshot import Snapshot
+from reconciler.model.snapshot import Ignored, Snapshot
 from tests.builders import HOME, NOW
 from tests.unit.loops.reported import FREE, failing, raised, unplaced
 
@@ -229,3 +229,12 @@ def test_clock_that_is_wrong_is_told_now_and_then(scene: Scene) -> None:
     for ahead in (0, 120, 3600, 3600, -3600):
         scene.cycle(clock_skew_seconds=ahead)
     assert [e["ahead_seconds"] for e in scene.logged("clock_skewed", "error")] == [3600]
+
+
+def test_fleet_that_is_left_out_is_told_once_with_its_reason(scene: Scene) -> None:
+    """It would seem missing, or to be the one that is scaled."""
+    left_out = (Ignored(code="same-name", kind="Fleet", name="fleet-a"),)
+    scene.cycle(ignored=left_out)
+    scene.cycle(ignored=left_out)
+    (told,) = scene.logged("fleet_left_out")
+    assert (told["fleet_id"], "an older fleet" in told["reason"]) == ("fleet-a", True)

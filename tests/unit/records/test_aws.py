@@ -47,6 +47,14 @@ def test_fleet_and_its_instance_are_joined_by_tag() -> None:
     assert state.regions == {HOME}
 
 
+@pytest.mark.parametrize("kind", ["request", "instant"])
+def test_fleet_of_another_type_is_left_out_and_told(kind: str) -> None:
+    """Its capacity cannot be set; it would only be said that the fleet is missing."""
+    state = decode({"Fleets": [fleet_json(Type=kind)]})
+    assert state.fleets == ()
+    assert state.ignored == (Ignored(code="not-maintained", kind="Fleet", name="fleet-1"),)
+
+
 @pytest.mark.parametrize(
     ("subnets", "found"),
     [

@@ -7,9 +7,17 @@ from reconciler.model.actions import UNNEEDED_SINCE
 from reconciler.model.fleet import Fleet
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
-from reconciler.model.snapshot import CloudState, ClusterState, Snapshot
+from reconciler.model.snapshot import CloudState, ClusterState, Ignored, Snapshot
 from reconciler.planner.planner import plan
-from tests.builders import make_fleet_settings, make_node, make_settings, make_snapshot
+from tests.builders import (
+    ago,
+    make_cloud,
+    make_fleet,
+    make_fleet_settings,
+    make_node,
+    make_settings,
+    make_snapshot,
+)
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HOME = Region("us-west-2")
@@ -87,3 +95,13 @@ def test_target_of_a_group_above_its_maximum_is_not_taken_back() -> None:
     made = plan(make_snapshot(cloud=cloud), make_settings(fleet))
     assert [(f.current, f.target) for f in made.fleets] == [(3, 3)]
     assert made.actions == ()
+
+
+def test_second_fleet_of_a_name_is_left_out_and_told() -> None:
+    """Its instances run and cost, and nothing would say why they are not used."""
+    settings = make_fleet_settings()
+    first = make_fleet(settings, 1, id=FleetId("fleet-a"), created_at=ago(60))
+    older = make_fleet(settings, 2, id=FleetId("fleet-b"), created_at=ago(3600))
+    made = plan(make_snapshot(cloud=make_cloud(first, older)), make_settings(settings))
+    assert [(fleet.fleet, fleet.current) for fleet in made.fleets] == [("primary-small", 2)]
+    assert made.ignored == (Ignored(code="same-name", kind="Fleet", name="fleet-a"),)

@@ -115,6 +115,10 @@ class _SpreadWire(Wire):
     match_label_keys: tuple[str, ...] | None = None
 
 
+class _ClaimWire(Wire):
+    """A claim of devices: only that there is one counts."""
+
+
 class SharedSpecWire(Wire):
     """spec of a pod or a pod template, without node, volumes and gates."""
 
@@ -124,6 +128,7 @@ class SharedSpecWire(Wire):
     affinity: _AffinityWire | None = None
     tolerations: tuple[_TolerationWire, ...] | None = None
     topology_spread_constraints: tuple[_SpreadWire, ...] | None = None
+    resource_claims: tuple[_ClaimWire, ...] | None = None
     overhead: dict[str, Quantity] | None = None
     resources: ResourceRequirementsWire | None = None
     priority: Int32 | None = None
@@ -162,6 +167,8 @@ def decode_pod_spec(shared: bytes, *, local_storage: bool, volumes: int = 0) -> 
             "containers",
         )
     )
+    if wire.resource_claims:
+        too_complex.add("asks for devices by resourceClaims, which are not planned for")
     requests, devices_hidden = _requests(wire, too_complex)
     ports, ports_hidden = _ports_within(wire, too_complex)
     built = PodSpec(

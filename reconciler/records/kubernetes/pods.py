@@ -104,6 +104,7 @@ class _SpecWire(Wire, omit_defaults=True):
     affinity: Raw = NULL
     tolerations: Raw = NULL
     topology_spread_constraints: Raw = NULL
+    resource_claims: tuple[_PresentWire, ...] | None = None
     overhead: Raw = NULL
     resources: Raw = NULL
     priority: int | None = None

@@ -216,3 +216,11 @@ def test_tables_of_specs_and_labels_do_not_grow_with_large_ones() -> None:
     assert held_after(0, 10) == 10
     tables_max = 2 * 8_192 // (50_000 // 4_096)
     assert held_after(10, tables_max + 200) <= tables_max + 2
+
+
+def test_pod_with_resource_claims_is_not_planned() -> None:
+    """A node would be bought for its CPU, and the devices that it asks for are not there."""
+    claim = {"name": "gpu", "resourceClaimTemplateName": "one-gpu"}
+    pod = decode_pod(resourceClaims=[claim])
+    assert pod.spec.too_complex == "asks for devices by resourceClaims, which are not planned for"
+    assert decode_pod(resourceClaims=[]).spec.too_complex == ""

@@ -230,5 +230,5 @@ def test_two_configs_are_compared() -> None:
 
 def test_demand_without_a_line_is_refused() -> None:
     """An empty file is a mistake, and no cheap month."""
-    with pytest.raises(InputError, match="has no line"):
+    with pytest.raises(InputError, match="it is empty"):
         simulation([])

@@ -74,7 +74,8 @@ class Reporting:
             recording = self.source.config.recording
             if recording.path:
                 written_down = stack.enter_context(closing(self._demand_log(recording)))
-                recorder = DemandRecorder(written_down, recording.keep_seconds)
+                counted = self.metrics.demand_recorded
+                recorder = DemandRecorder(written_down, recording.keep_seconds, counted)
                 reporters.append(Gated(recorder, self.may_tell))
             endpoint = self.source.config.tracing.endpoint
             if endpoint:
@@ -124,6 +125,7 @@ class Reporting:
         )
 
     def _log_unrecorded(self, error: PortError) -> None:
+        self.metrics.demand_recorded("failed")
         structlog.get_logger().warning(events.RECORDING_FAILED, reason=str(error))
 
     def _log_unsent(self, error: PortError) -> None:

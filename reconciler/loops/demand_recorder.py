@@ -1,5 +1,6 @@
 """Tells a log what came, changed and ended since the last plan: demand as simulations read it."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from reconciler.loops.reconcile_loop import CycleReport
@@ -19,10 +20,12 @@ class DemandRecorder:
     Args:
         log: Where lines go. What it does not take is told again with the next plan.
         keep_seconds: How long lines are kept: older pods are told as created so long ago.
+        counted: Told `taken` or `behind` for each plan with something to write down.
     """
 
-    def __init__(self, log: DemandLog, keep_seconds: float) -> None:
+    def __init__(self, log: DemandLog, keep_seconds: float, counted: Callable[[str], None]) -> None:
         self._log = log
+        self._counted = counted
         self._keep = timedelta(seconds=keep_seconds)
         self._before = Seen()
 
@@ -33,7 +36,10 @@ class DemandRecorder:
         lines = b"".join(
             encode_line(line) for line in changes(self._before, now, cluster, at, self._keep)
         )
-        if not lines or self._log.append(at, lines):
+        taken = not lines or self._log.append(at, lines)
+        if lines:
+            self._counted("taken" if taken else "behind")
+        if taken:
             self._before = now
 
     def action_ended(self, outcome: Outcome) -> None:

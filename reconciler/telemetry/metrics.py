@@ -52,6 +52,7 @@ CONFIG_ERRORS: Final = _name("config_errors_total")
 CONFIG_VALID: Final = _name("config_valid")
 CONFIG_COMMIT: Final = _name("config_commit")
 KUBERNETES_EVENTS: Final = _name("kubernetes_events_total")
+RECORDINGS: Final = _name("recordings_total")
 NOTICES: Final = _name("notices_total")
 QUEUE_READABLE: Final = _name("interruption_queue_readable")
 NODES_INTERRUPTED: Final = _name("nodes_interrupted")
@@ -125,5 +126,6 @@ ALL: Final = (
     DRY_RUN,
     LEADER,
     KUBERNETES_EVENTS,
+    RECORDINGS,
 )
 """Every metric of ours, for the test that compares them with the documentation."""

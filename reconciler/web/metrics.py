@@ -92,6 +92,12 @@ class Metrics:
             ["result"],
             registry=self.registry,
         )
+        self._recordings = Counter(
+            _base(names.RECORDINGS),
+            "Demand that was to be written down, by what became of it.",
+            ["result"],
+            registry=self.registry,
+        )
         self.notices = NoticeMetrics(self.registry)
         self._begin_at_zero()
         self.registry.register(BoardCollector(board))
@@ -101,6 +107,8 @@ class Metrics:
         """Show the usual series before the first count: `increase` misses the step from none."""
         for result in ("written", "dropped", "failed"):
             self._kubernetes_events.labels(result)
+        for result in ("taken", "behind", "failed"):
+            self._recordings.labels(result)
         for result in ("succeeded", "troubled", "failed"):
             self._cycles.labels(result)
         for error in ("ObservationError", "Forbidden", "Throttled", "Unavailable"):
@@ -119,6 +127,10 @@ class Metrics:
     def kubernetes_event(self, result: str) -> None:
         """A Kubernetes Event was `written`, `dropped` or `failed`."""
         self._kubernetes_events.labels(result).inc()
+
+    def demand_recorded(self, result: str) -> None:
+        """Demand that changed was `taken` by the log, found it `behind`, or `failed` to be kept."""
+        self._recordings.labels(result).inc()
 
     def config_refused(self) -> None:
         """A config file was refused."""

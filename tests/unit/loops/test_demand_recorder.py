@@ -22,6 +22,7 @@ class Log:
     def __init__(self) -> None:
         self.lines = b""
         self.refuses = False
+        self.counts: list[str] = []
 
     def append(self, at: datetime, lines: bytes) -> bool:
         if not self.refuses:
@@ -53,7 +54,7 @@ def made(name: str, **changed: Any) -> Pod:
 def test_pod_is_recorded_with_its_spec_from_its_creation_until_it_is_deleted() -> None:
     """A replay would ask for other pods than the cluster did."""
     log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS)
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     pod = made("web", cpu="500m", labels={"app": "web"})
     record(recorder, pod)
     record(recorder, pod, after=30)
@@ -69,7 +70,7 @@ def test_pod_is_recorded_with_its_spec_from_its_creation_until_it_is_deleted() -
 def test_finished_pod_is_recorded_with_how_long_it_ran() -> None:
     """A replay would let batch work end at a time of day, however long it waited."""
     log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS)
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     record(recorder, made("job", owner="Job"))
     began, ended = NOW + timedelta(seconds=10), NOW + timedelta(seconds=52)
     finished = made("job", owner="Job", phase="Succeeded", started_at=began, finished_at=ended)
@@ -82,7 +83,7 @@ def test_finished_pod_is_recorded_with_how_long_it_ran() -> None:
 def test_pods_that_come_with_nodes_and_names_of_pods_are_not_recorded() -> None:
     """A replay would count what each node brings by itself, and the file would name pods."""
     log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS)
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     record(recorder, made("agent", owner="DaemonSet"), made("static", mirror=True), made("web"))
     assert list(log.pods()) == ["uid-ns-web"]
     assert b'"web"' not in log.lines
@@ -91,7 +92,7 @@ def test_pods_that_come_with_nodes_and_names_of_pods_are_not_recorded() -> None:
 def test_lines_that_the_log_did_not_take_are_told_with_the_next_plan() -> None:
     """A slow disk would leave holes in the record."""
     log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS)
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     first, second = made("first"), made("second")
     record(recorder, first)
     log.refuses = True
@@ -101,12 +102,13 @@ def test_lines_that_the_log_did_not_take_are_told_with_the_next_plan() -> None:
     pods = log.pods()
     assert set(pods) == {"uid-ns-first", "uid-ns-second"}
     assert pods["uid-ns-first"].until == NOW + timedelta(seconds=60)
+    assert log.counts == ["taken", "behind", "taken"]
 
 
 def test_each_day_begins_with_everything_that_is_there() -> None:
     """The files that are left after the oldest went would miss every pod that was there before."""
     log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS)
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     stays, goes = made("stays"), made("goes")
     record(recorder, stays, goes)
     first_day, log.lines = log.lines, b""
@@ -121,14 +123,14 @@ def test_old_pod_does_not_make_the_record_older_than_it_is_kept() -> None:
     """A replay of two weeks would begin when the oldest pod was created, years ago."""
     log = Log()
     old = make_pod("old", created_at=NOW - timedelta(days=400))
-    record(DemandRecorder(log, KEEP_SECONDS), old)
+    record(DemandRecorder(log, KEEP_SECONDS, log.counts.append), old)
     assert log.demand().begin == NOW - timedelta(days=14)
 
 
 def test_targets_of_fleets_are_recorded_when_they_change() -> None:
     """A replay could not be compared with what happened."""
     log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS)
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     record(recorder)
     record(recorder, made("web"), after=30)
     record(recorder, made("web"), after=60)
@@ -140,7 +142,7 @@ def test_targets_of_fleets_are_recorded_when_they_change() -> None:
 def test_recorded_demand_replayed_under_the_same_config_asks_for_as_many_nodes() -> None:
     """A record that no simulation can play, or that asks for less, would be of no use."""
     log = Log()
-    recorder = DemandRecorder(log, KEEP_SECONDS)
+    recorder = DemandRecorder(log, KEEP_SECONDS, log.counts.append)
     settings = make_settings(make_fleet_settings("small", price="0.10"))
     pods = [made(f"web-{number}", cpu="1", memory="2Gi") for number in range(10)]
     snapshot = make_snapshot(*pods, at=NOW)

@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.model.snapshot import ClusterState
 from tests.asked import rounds
+from tests.e2e.plotting import Plot
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
 _CONFIG = """\
@@ -13,7 +14,7 @@ scale_in: {idle_threshold: 20s, settle_time: 5s, utilization_threshold: 0}
 spot_rescheduler: {enabled: true, node_drain_delay: 5s}"""
 _TAINT = {"key": "lifecycle", "value": "OnDemand", "effect": "PreferNoSchedule"}
 _QUIET_PLANS = rounds(4, 1800)
-PODS = 4
+PODS = 12
 
 
 @pytest.fixture
@@ -48,11 +49,18 @@ def test_pods_come_back_to_spot_nodes_and_on_demand_nodes_go(
     budget = {"maxUnavailable": 2, "selector": {"matchLabels": labels}}
     scene.create("PodDisruptionBudget", "web", budget)
     scene.create("Deployment", "web", {"replicas": PODS, **template(labels, pod_spec("1"))})
-    scene.until(lambda _: _lifecycles(scene) == {"OnDemand": PODS}, "all run on demand")
+    plot = Plot(scene, "spot-rescheduler")
+
+    def on_demand(state: ClusterState) -> bool:
+        plot.note(state)
+        return _lifecycles(scene) == {"OnDemand": PODS}
+
+    scene.until(on_demand, "all run on demand")
     dear = {node.name for node in scene.nodes()}
     scene.spot_is_back()
 
-    def moved(_state: ClusterState) -> bool:
+    def moved(state: ClusterState) -> bool:
+        plot.note(state)
         return _lifecycles(scene) == {"Ec2Spot": PODS} and not dear & {
             node.name for node in scene.nodes()
         }
@@ -62,6 +70,7 @@ def test_pods_come_back_to_spot_nodes_and_on_demand_nodes_go(
     assert {a["policy"] for a in evicted} == {"spot-reschedule"}
     assert len({a["pod"] for a in evicted}) == PODS
     assert {a["policy"] for a in scene.actions("terminate-instance")} == {"scale-in"}
+    plot.draw()
     scene.until_planned_again(_QUIET_PLANS)
     assert len(scene.actions("evict-pod")) == len(evicted)
     closing_lines.append(

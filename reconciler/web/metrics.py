@@ -93,10 +93,7 @@ class Metrics:
             registry=self.registry,
         )
         self._recordings = Counter(
-            _base(names.RECORDINGS),
-            "Demand that was to be written down, by what became of it.",
-            ["result"],
-            registry=self.registry,
+            _base(names.RECORDINGS), "Demand to write down.", ["result"], registry=self.registry
         )
         self.notices = NoticeMetrics(self.registry)
         self._begin_at_zero()

@@ -41,7 +41,7 @@ def test_pods_come_back_to_spot_nodes_and_on_demand_nodes_go(
     """The shortage of one hour is paid for until somebody looks."""
     scene = shortage
     scene.open(
-        FleetShape(lowest=2, fallback=True),
+        FleetShape(lowest=6, fallback=True),
         FleetShape(size="medium", spot=False, taints=(_TAINT,)),
         config=_CONFIG,
     )

@@ -30,6 +30,11 @@ _BY_TEST = (
 )
 _FIRST = ("e2e", "sandbox/gitops", "terraform", "sandbox", "life", "properties", "project")
 """The folders whose files take longest, in this order."""
+_OVER_PROCESSES = frozenset({"e2e", "sandbox", "terraform", "browser"})
+"""The folders whose tests start other programs and wait for them. A test of theirs that fails runs
+a second time, and the run ends with the traceback of the first: it is a bug to be mended, but no
+reason to lose a run of half an hour. All other tests depend on nothing but their input.
+"""
 _LINES = "closing_lines"
 
 CLOSING_LINES = pytest.StashKey[list[str]]()
@@ -79,6 +84,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return rank, folder
 
     items.sort(key=place)
+    for item in items:
+        if item.path.relative_to(_HERE).parts[0] in _OVER_PROCESSES:
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reconciler.model.errors import InvariantViolated
 
-MODULES = ("eks_fleet", "fleets")
+MODULES = ("eks_fleet", "eks_group", "fleets")
 """The modules that a rendered root needs, as folders of `terraform/`."""
 
 

@@ -24,7 +24,8 @@ from reconciler.ports.terraform import TerraformPlanJson
 KNOWN_TYPES = frozenset({FLEET, LAUNCH_TEMPLATE, "terraform_data"})
 """What a rendered root module consists of."""
 LOOKED_UP = frozenset(
-    f"module.fleets.module.fleet.data.{each}"
+    f"module.fleets.module.{module}.data.{each}"
+    for module in ("fleet", "group")
     for each in (
         "aws_eks_cluster.this",
         "aws_security_groups.tagged",

@@ -37,7 +37,7 @@ locals {
     { resource_type = "volume", tags = local.tags },
   ])
   launch_template_tags = var.launch_template_tags != null ? var.launch_template_tags : local.tags
-  launch_template_name = var.launch_template_name != "" ? var.launch_template_name : "${var.cluster_name}-${local.fleet_name}"
+  launch_template_name = var.launch_template_name != "" ? var.launch_template_name : local.default_template_name
   launch_template_description = (
     var.launch_template_description != null ? var.launch_template_description
     : "Nodes of fleet ${local.fleet_name} in cluster ${var.cluster_name}"
@@ -157,6 +157,16 @@ resource "aws_launch_template" "this" {
       # Fleets that name $Latest do not launch by it.
       update_default_version,
     ]
+
+    precondition {
+      condition     = length(local.zones_with_several_subnets) == 0
+      error_message = "subnet_tags of fleet ${local.fleet_name} match several subnets of one zone (${join("; ", local.zones_with_several_subnets)}); EC2 takes one of a zone: name more tags."
+    }
+
+    precondition {
+      condition     = length(var.subnet_tags) == 0 || length(local.subnet_ids) > 0
+      error_message = "subnet_tags of fleet ${local.fleet_name} match no subnet${var.zone == "" ? "" : " of zone ${var.zone}"}."
+    }
 
     precondition {
       condition     = length(var.security_group_tags) == 0 || length(local.tagged_security_groups) > 0

@@ -1,25 +1,10 @@
 # One EC2 Fleet of Kubernetes nodes and the launch template its instances are made from.
 # What the fleet is belongs to Terraform; how big it is belongs to the capacity loop.
 locals {
-  fleet_name = join("-", compact([
-    var.sector_label, var.node_pool_size, var.zone, var.lifecycle_in_name ? (var.spot ? "spot" : "on-demand") : "",
-  ]))
+  # Read by the files that eks_group shares, which has other values for them.
+  default_template_name = "${var.cluster_name}-${local.fleet_name}"
+  overrides_given       = var.overrides != null
 
-  own_tags = {
-    "Name"                                      = "${var.cluster_name}-${local.fleet_name}"
-    "Spot"                                      = tostring(var.spot)
-    "cluster"                                   = var.cluster_name
-    "fleet"                                     = local.fleet_name
-    "kind"                                      = var.node_pool_kind
-    "kubernetes.io/cluster/${var.cluster_name}" = "owned"
-    "sector"                                    = var.sector_label
-    "size"                                      = var.node_pool_size
-  }
-  tags = tomap(merge(var.tags, local.own_tags))
-
-  subnet_ids = [
-    for zone, subnet_id in local.subnet_of_zone : subnet_id if var.zone == "" || zone == var.zone
-  ]
   overrides = var.overrides != null ? var.overrides : tolist([
     for pair in setproduct(local.instance_types, local.subnet_ids) : {
       instance_type     = pair[0]
@@ -111,16 +96,6 @@ resource "aws_ec2_fleet" "this" {
       # The template is named by its id; EC2 may add the name to its answer.
       launch_template_config[0].launch_template_specification[0].launch_template_name,
     ]
-
-    precondition {
-      condition     = length(local.zones_with_several_subnets) == 0
-      error_message = "subnet_tags of fleet ${local.fleet_name} match several subnets of one zone (${join("; ", local.zones_with_several_subnets)}); EC2 takes one of a zone: name more tags."
-    }
-
-    precondition {
-      condition     = length(var.subnet_tags) == 0 || length(local.subnet_ids) > 0
-      error_message = "subnet_tags of fleet ${local.fleet_name} match no subnet${var.zone == "" ? "" : " of zone ${var.zone}"}."
-    }
 
     precondition {
       condition     = (length(local.overrides) >= 1 || var.overrides != null) && length(local.overrides) <= 300

@@ -1,8 +1,3 @@
-output "fleet_id" {
-  description = "Id of the EC2 Fleet (fleet-…). Read by the capacity loop's operators; the loop itself finds fleets by tag."
-  value       = aws_ec2_fleet.this.id
-}
-
 output "template_id" {
   description = "Id of the launch template (lt-…)."
   value       = aws_launch_template.this.id
@@ -26,11 +21,6 @@ output "node_labels" {
 output "node_taints" {
   description = "Taints that the fleet's nodes register with, as Kubernetes objects."
   value       = local.node_taints
-}
-
-output "tags" {
-  description = "Tags of the fleet; those of its launch template, instances and volumes too, unless variables say otherwise."
-  value       = local.fleet_tags
 }
 
 output "instance_types" {

@@ -122,7 +122,7 @@ variable "private_subnet_ids" {
   nullable    = false
 
   validation {
-    condition     = length(var.private_subnet_ids) > 0 || length(var.subnet_tags) > 0 || var.overrides != null
+    condition     = length(var.private_subnet_ids) > 0 || length(var.subnet_tags) > 0 || local.overrides_given
     error_message = "private_subnet_ids must have at least one subnet, unless subnet_tags or overrides are given."
   }
 
@@ -144,7 +144,7 @@ variable "subnet_tags" {
   nullable    = false
 
   validation {
-    condition     = length(var.subnet_tags) == 0 || var.overrides == null
+    condition     = length(var.subnet_tags) == 0 || !local.overrides_given
     error_message = "subnet_tags and overrides exclude each other: overrides name their subnets."
   }
 }
@@ -162,18 +162,6 @@ variable "max_price" {
   validation {
     condition     = var.max_price == null || var.spot
     error_message = "max_price is for spot fleets; with spot = false it must be left out."
-  }
-}
-
-variable "spot_allocation_strategy" {
-  description = "How EC2 chooses among spot pools: price-capacity-optimized, capacity-optimized, diversified or lowestPrice. For new fleets only."
-  type        = string
-  default     = "price-capacity-optimized"
-  nullable    = false
-
-  validation {
-    condition     = contains(["price-capacity-optimized", "capacity-optimized", "diversified", "lowestPrice"], var.spot_allocation_strategy)
-    error_message = "spot_allocation_strategy must be price-capacity-optimized, capacity-optimized, diversified or lowestPrice."
   }
 }
 

@@ -1,7 +1,8 @@
-# Every fleet of one cluster, each an eks_fleet under its own name: adding or removing one leaves the others alone.
+# Every fleet of one cluster, each an eks_fleet or an eks_group under its own name: adding or removing one leaves the others
+# alone.
 module "fleet" {
   source   = "../eks_fleet"
-  for_each = var.fleets
+  for_each = { for name, fleet in var.fleets : name => fleet if fleet.auto_scaling_group == "" }
 
   cluster_name                         = var.cluster_name
   sector_label                         = each.value.sector_label
@@ -64,4 +65,74 @@ module "fleet" {
   placement                            = each.value.placement
   user_data                            = each.value.user_data
   bootstrap_arguments                  = each.value.bootstrap_arguments
+}
+
+module "group" {
+  source   = "../eks_group"
+  for_each = { for name, fleet in var.fleets : name => fleet if fleet.auto_scaling_group != "" }
+
+  cluster_name                             = var.cluster_name
+  sector_label                             = each.value.sector_label
+  node_pool_size                           = each.value.node_pool_size
+  node_pool_kind                           = each.value.node_pool_kind
+  zone                                     = each.value.zone
+  spot                                     = each.value.spot
+  lifecycle_in_name                        = each.value.lifecycle_in_name
+  initial_node_count                       = each.value.initial_node_count
+  instance_types                           = each.value.instance_types
+  private_subnet_ids                       = each.value.private_subnet_ids
+  subnet_tags                              = each.value.subnet_tags
+  max_price                                = each.value.max_price
+  spot_allocation_strategy                 = each.value.spot_allocation_strategy
+  tags                                     = each.value.tags
+  ami                                      = each.value.ami
+  architecture                             = each.value.architecture
+  kubernetes_version                       = each.value.kubernetes_version
+  ami_type                                 = each.value.ami_type
+  security_group_id                        = each.value.security_group_id
+  security_group_tags                      = each.value.security_group_tags
+  ssh_key_name                             = each.value.ssh_key_name
+  instance_profile_name                    = each.value.instance_profile_name
+  metadata_hop_limit                       = each.value.metadata_hop_limit
+  ebs_size                                 = each.value.ebs_size
+  ebs_type                                 = each.value.ebs_type
+  ebs_iops                                 = each.value.ebs_iops
+  ebs_throughput                           = each.value.ebs_throughput
+  ebs_encrypted                            = each.value.ebs_encrypted
+  ebs_kms_key_id                           = each.value.ebs_kms_key_id
+  cluster_endpoint                         = each.value.cluster_endpoint
+  cluster_ca                               = each.value.cluster_ca
+  service_cidr                             = each.value.service_cidr
+  max_pods                                 = each.value.max_pods
+  kube_reserved                            = each.value.kube_reserved
+  system_reserved                          = each.value.system_reserved
+  eviction_hard                            = each.value.eviction_hard
+  node_labels                              = each.value.node_labels
+  node_taints                              = each.value.node_taints
+  on_demand_prefer_no_schedule_taint       = each.value.on_demand_prefer_no_schedule_taint
+  launch_template_name                     = each.value.launch_template_name
+  launch_template_version                  = each.value.launch_template_version
+  launch_template_description              = each.value.launch_template_description
+  launch_template_tags                     = each.value.launch_template_tags
+  tag_specifications                       = each.value.tag_specifications
+  launch_template_instance_type            = each.value.launch_template_instance_type
+  instance_profile_arn                     = each.value.instance_profile_arn
+  security_group_ids                       = each.value.security_group_ids
+  network_interfaces                       = each.value.network_interfaces
+  volumes                                  = each.value.volumes
+  metadata_options                         = each.value.metadata_options
+  monitoring                               = each.value.monitoring
+  ebs_optimized                            = each.value.ebs_optimized
+  cpu_credits                              = each.value.cpu_credits
+  instance_initiated_shutdown_behavior     = each.value.instance_initiated_shutdown_behavior
+  placement                                = each.value.placement
+  user_data                                = each.value.user_data
+  bootstrap_arguments                      = each.value.bootstrap_arguments
+  group_name                               = each.value.auto_scaling_group
+  max_size                                 = each.value.max_size
+  mixed_instances_policy                   = each.value.mixed_instances_policy
+  on_demand_base_capacity                  = each.value.on_demand_base_capacity
+  on_demand_percentage_above_base_capacity = each.value.on_demand_percentage_above_base_capacity
+  node_resources                           = each.value.node_resources
+  group_tags                               = each.value.group_tags
 }

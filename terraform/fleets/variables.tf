@@ -10,7 +10,7 @@ variable "cluster_name" {
 }
 
 variable "fleets" {
-  description = "The cluster's fleets by name (<sector>-<size>, then -<zone> and, with lifecycle_in_name, -spot or -on-demand). Each has the variables of eks_fleet but cluster_name; what is left out, or null, is eks_fleet's default."
+  description = "The cluster's fleets by name (<sector>-<size>, then -<zone> and, with lifecycle_in_name, -spot or -on-demand). Each has the variables of eks_fleet but cluster_name or, with the name of an auto_scaling_group, those of eks_group; what is left out, or null, is their default."
   type = map(object({
     sector_label                       = string
     node_pool_size                     = string
@@ -123,6 +123,18 @@ variable "fleets" {
     }))
     user_data           = optional(string)
     bootstrap_arguments = optional(string)
+    # Of an Auto Scaling group in the place of a fleet.
+    auto_scaling_group                       = optional(string, "")
+    max_size                                 = optional(number)
+    mixed_instances_policy                   = optional(bool)
+    on_demand_base_capacity                  = optional(number)
+    on_demand_percentage_above_base_capacity = optional(number)
+    node_resources                           = optional(map(string))
+    group_tags = optional(list(object({
+      key                 = string
+      value               = string
+      propagate_at_launch = optional(bool, false)
+    })))
     # It only stays until its nodes are drained: `reconciler ci apply` sets this. It may divide its size by zone in
     # another way than the fleets that come in its place.
     departing = optional(bool, false)

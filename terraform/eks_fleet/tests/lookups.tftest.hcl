@@ -216,7 +216,7 @@ run "rejects_two_subnets_of_one_zone" {
     values = { id = "subnet-0bb", availability_zone = "us-west-2a" }
   }
 
-  expect_failures = [aws_ec2_fleet.this]
+  expect_failures = [aws_launch_template.this]
 }
 
 run "rejects_tags_that_no_subnet_has" {
@@ -227,7 +227,7 @@ run "rejects_tags_that_no_subnet_has" {
     values = { ids = [] }
   }
 
-  expect_failures = [aws_ec2_fleet.this]
+  expect_failures = [aws_launch_template.this]
 }
 
 run "rejects_tags_that_no_security_group_has" {

@@ -33,6 +33,27 @@ run "accepts_fleets_of_two_sectors" {
   }
 }
 
+run "accepts_auto_scaling_group_beside_a_fleet" {
+  command = plan
+
+  variables {
+    fleets = {
+      "primary-small" = { sector_label = "primary", node_pool_size = "small", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" } }
+      "primary-large" = { sector_label = "primary", node_pool_size = "large", node_pool_kind = "memory", ami = "ami-0aa", security_group_id = "sg-0aa", private_subnet_ids = { us-west-2a = "subnet-0aa" }, auto_scaling_group = "analytics-primary-large", max_size = 20 }
+    }
+  }
+
+  assert {
+    condition     = keys(output.fleet_id) == ["primary-small"] && output.auto_scaling_group == { primary-large = "analytics-primary-large" }
+    error_message = "a group is made as a fleet, or a fleet as a group"
+  }
+
+  assert {
+    condition     = output.tags["primary-large"].size == "large" && output.instance_types["primary-large"][0] == "r5.4xlarge"
+    error_message = "the group's variables do not reach it"
+  }
+}
+
 run "accepts_no_fleets" {
   command = plan
 

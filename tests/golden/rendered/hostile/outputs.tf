@@ -4,6 +4,11 @@ output "fleet_id" {
   value       = module.fleets.fleet_id
 }
 
+output "auto_scaling_group" {
+  description = "Names of the Auto Scaling groups by fleet name."
+  value       = module.fleets.auto_scaling_group
+}
+
 output "template_id" {
   description = "Ids of the launch templates by fleet name."
   value       = module.fleets.template_id

@@ -6,7 +6,7 @@ from pathlib import Path
 from reconciler.bootstrap.adoption import write_all
 from reconciler.config.loader import read_config_bytes
 from reconciler.gitops.adoption.programs import POLICY_FILE, AdoptedPrograms, adopt_programs
-from reconciler.model.errors import InputError, UsageError
+from reconciler.model.errors import ConfigError, InputError, UsageError
 
 CONFIG = "rescheduling.yaml"
 
@@ -17,7 +17,7 @@ def adopt_program_files(out: Path, files: Sequence[str]) -> AdoptedPrograms:
     Raises:
         UsageError: The folder has such a file already.
         InputError: A file cannot be read or written, or none of them runs such a program.
-        ConfigError: A file is missing or no YAML, or a value is none that a config may have.
+        ConfigError: A file is no YAML, or a value is none that a config may have.
     """
     for target in (out / CONFIG, out / POLICY_FILE):
         if target.exists():
@@ -30,5 +30,9 @@ def adopt_program_files(out: Path, files: Sequence[str]) -> AdoptedPrograms:
 def _text(name: str) -> str:
     try:
         return read_config_bytes(name).decode()
+    except ConfigError as error:
+        raise InputError(
+            name, error.problems[0].message, "name manifests with --programs"
+        ) from None
     except UnicodeDecodeError:
         raise InputError(name, "is not UTF-8") from None

@@ -15,7 +15,7 @@ from reconciler.adapters.recording import fetch_days, place_in_s3, s3_client
 from reconciler.adapters.recording.file import DemandFile, write_demand_file
 from reconciler.adapters.system_clock import SystemClock, stop_on_signals
 from reconciler.model.demand import Demand, DemandLine, PodDemand
-from reconciler.model.errors import InputError, UsageError
+from reconciler.model.errors import InputError, UsageError, why_unreadable
 from reconciler.ports.cluster import Cluster
 from reconciler.ports.metrics_history import MetricsHistory
 from reconciler.records.demand import (
@@ -244,7 +244,7 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
             with file.open("rb") as stream:
                 lines += read_demand(stream, str(file)).lines
         except OSError as error:
-            raise InputError(str(file), error.strerror or "cannot be read") from error
+            raise InputError(str(file), why_unreadable(error)) from error
     return folded(lines)
 
 
@@ -257,4 +257,4 @@ def _token() -> str:
     try:
         return Path(file).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise InputError(f"{TOKEN}_FILE", error.strerror or "cannot be read") from error
+        raise InputError(file, why_unreadable(error), f"{TOKEN}_FILE names it") from error

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from reconciler.bootstrap.planning import resolved
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.model.demand import Demand
-from reconciler.model.errors import InputError
+from reconciler.model.errors import InputError, why_unreadable
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
@@ -41,7 +41,7 @@ def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
         with Path(path).open("rb") as stream:
             return demand_of(stream, path, selector)
     except OSError as error:
-        raise InputError(path, error.strerror or "cannot be read") from error
+        raise InputError(path, why_unreadable(error)) from error
 
 
 def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Demand:
@@ -64,7 +64,7 @@ def read_input(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise InputError(path, error.strerror or "cannot be read") from error
+        raise InputError(path, why_unreadable(error)) from error
 
 
 def settings_of(path: str, flags: Flags) -> PlannerSettings:
@@ -139,5 +139,7 @@ def write_report(out: str, files: Mapping[str, bytes]) -> Sequence[Path]:
             path.write_bytes(body)
             written.append(path)
     except OSError as error:
-        raise InputError(out, error.strerror or "cannot be written") from error
+        raise InputError(
+            out, f"cannot be written: {error.strerror}", "name another with --out"
+        ) from error
     return written

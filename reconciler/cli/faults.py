@@ -14,6 +14,7 @@ def read_faults(file: str) -> FaultScript:
         return load_script(file)
     except ConfigError as error:
         for p in error.problems:
-            line = " ".join(f"error: {file}:{p.line}:{p.column}: {p.code}: {p.message}".split())
-            sys.stderr.write(f"{line} (docs/sandbox.md lists every key)\n")
+            place = f"{file}:{p.line}:{p.column}: {p.code}" if p.line else file
+            told = f"{place}: {p.message}"
+            sys.stderr.write(f"error: {' '.join(told.split())} (docs/sandbox.md lists every key)\n")
         raise typer.Exit(error.exit_code) from None

@@ -11,6 +11,7 @@ from reconciler.cli.output import Output, OutputOption, print_data, wanted
 from reconciler.cli.several import SeveralFiles
 from reconciler.cli.working import working
 from reconciler.model.errors import UsageError
+from reconciler.planner.text import counted_noun
 
 EXAMPLE = """reconciler import --cluster-name analytics --out fleets
 reconciler import --config config.yaml --cluster-name analytics --aws fleets.json --out fleets
@@ -88,7 +89,7 @@ def command(
             form,
         )
         return
-    lines = [f"{out / 'sectors.yaml'}: {len(made.fleets)} fleets"]
+    lines = [f"{out / 'sectors.yaml'}: {counted_noun(len(made.fleets), 'fleet')}"]
     lines += [f"left out {each_id}: {reason}" for each_id, reason in made.left_out.items()]
     lines += [f"unreadable: {each.kind} {each.name}".rstrip() for each in ignored]
     lines += [f"look at {note}" for note in made.notes]

@@ -108,6 +108,8 @@ def _report_other(error: Exception, argv: Sequence[str]) -> int:
 
 def _report_faults(error: ConfigError) -> int:
     """Report every fault of a config, each as an error of its own."""
+    if not error.problems[0].line:  # the file itself cannot be read
+        return _report(str(error), error.exit_code)
     lines = [
         f"{error.file}:{p.line}:{p.column}: {p.code}: {p.message} ({HINT_ON_FAULTS})"
         for p in error.problems

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from reconciler.model.errors import InputError
+from reconciler.model.errors import InputError, why_unreadable
 from reconciler.model.fleet import InstanceType, PriceSource, UsdPerHour
 
 _MIB: Final = 2**20
@@ -64,7 +64,7 @@ def load_catalogue(path: str | None = None) -> Catalogue:
             data = json.loads(file.read(FILE_MAX_BYTES))
         return parse_catalogue(data)
     except OSError as error:
-        raise InputError(path, error.strerror or str(error), hint) from error
+        raise InputError(path, why_unreadable(error), hint) from error
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise InputError(path, "is no instance catalogue", hint) from error
 

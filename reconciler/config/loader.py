@@ -18,7 +18,7 @@ from reconciler.config.rules import check_rules
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
 from reconciler.config.tree import Mapping, dotted, place_of, to_data
-from reconciler.model.errors import ConfigError, Problem
+from reconciler.model.errors import ConfigError, Problem, why_unreadable
 
 DEFAULT_FILE = "sectors.yaml"
 
@@ -82,12 +82,8 @@ def read_config_bytes(path: str | Path) -> bytes:
             return sys.stdin.buffer.read(limit)
         with Path(path).open("rb") as file:
             return file.read(limit)
-    except FileNotFoundError:
-        reason = "no such file"
-    except IsADirectoryError:
-        reason = "is a directory"
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "cannot be read"
+        reason = why_unreadable(error)
     raise ConfigError(str(path), (Problem(line=0, column=0, path="", code=SYNTAX, message=reason),))
 
 

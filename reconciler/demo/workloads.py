@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from reconciler.gitops.assets import example_files
-from reconciler.model.errors import InputError
+from reconciler.model.errors import InputError, why_unreadable
 from reconciler.sandbox.cluster.settings import DURATION
 
 TRACE_PODS_MAX = 320
@@ -96,7 +96,7 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
         body = path.read_bytes()
         text = (gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body).decode()
     except OSError as error:
-        raise InputError(str(path), error.strerror or str(error)) from error
+        raise InputError(str(path), why_unreadable(error)) from error
     except (UnicodeDecodeError, EOFError) as error:
         raise InputError(str(path), "is not a CSV text") from error
     reader = csv.DictReader(io.StringIO(text))

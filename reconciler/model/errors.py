@@ -44,6 +44,18 @@ class ReconcilerError(Exception):
         return " ".join(text.split())
 
 
+def why_unreadable(error: Exception) -> str:
+    """Return in one clause why a file could not be read; the same words everywhere."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, IsADirectoryError):
+        return "is a directory"
+    if isinstance(error, PermissionError):
+        return "this user may not read it"
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return f"cannot be read: {said or type(error).__name__}"
+
+
 class UsageError(ReconcilerError):
     """The command line asks for something that does not exist or does not go together."""
 

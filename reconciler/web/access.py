@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from reconciler.model.errors import UsageError
+from reconciler.model.errors import UsageError, why_unreadable
 
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Asked by the kubelet, which has no token."""
@@ -37,7 +37,11 @@ class AccessRules:
         Raises:
             UsageError: The file is missing, unreadable, or its token is too short.
         """
-        if self.token_file is not None and read_token(self.token_file) is None:
+        if self.token_file is None:
+            return
+        if (why := _why_not_opened(self.token_file)) is not None:
+            raise UsageError(str(self.token_file), why, "listen_token_file names it")
+        if read_token(self.token_file) is None:
             raise UsageError(
                 str(self.token_file),
                 f"holds no token of {TOKEN_BYTES_MIN} to {TOKEN_BYTES_MAX} bytes",
@@ -79,6 +83,15 @@ def read_token(file: Path) -> bytes | None:
     except OSError:
         return None
     return token if TOKEN_BYTES_MIN <= len(token) <= TOKEN_BYTES_MAX else None
+
+
+def _why_not_opened(file: Path) -> str | None:
+    """Why the token's file cannot be opened; None when it can."""
+    try:
+        file.open("rb").close()
+    except OSError as error:
+        return why_unreadable(error)
+    return None
 
 
 def _name_of(host: str) -> str | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.main import run
 from tests.command import reconciler
 
 CONFIG = """cluster: analytics
@@ -101,3 +102,50 @@ def test_bad_config_exits_2(command: str, tmp_path: Path) -> None:
     )
     done = reconciler(*COMMANDS[command], cwd=tmp_path)
     assert done.returncode == 2, done.stderr
+
+
+FILES = {
+    "missing": "no such file",
+    "directory": "is a directory",
+}
+NAMED_BY = {
+    "plan --config": ("plan", "--cluster", "cluster.json", "--config"),
+    "plan --cluster": ("plan", "--config", "good.yaml", "--cluster"),
+    "plan --aws": ("plan", "--config", "good.yaml", "--cluster", "cluster.json", "--aws"),
+    "plan --catalogue": (
+        "plan", "--config", "good.yaml", "--cluster", "cluster.json", "--catalogue",
+    ),
+    "plan --kubeconfig": ("plan", "--config", "good.yaml", "--kubeconfig"),
+    "render": ("render", "--out", "out", "--config"),
+    "manifest": ("manifest", "--image", "a:1", "--config"),
+    "simulate --demand": ("simulate", "--config", "good.yaml", "--out", "out", "--demand"),
+    "import --programs": ("import", "--out", "out", "--programs"),
+    "import --aws": ("import", "--cluster-name", "a", "--out", "out", "--aws"),
+    "record --ca-file": (
+        "record", "--out", "out", "--prometheus", "https://127.0.0.1:1", "--ca-file",
+    ),
+    "status --listen-token-file": ("status", "--listen-token-file"),
+    "sandbox up --faults": ("sandbox", "up", "--faults"),
+    "demo --trace": ("demo", "--out", "out", "--trace"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("command", NAMED_BY)
+def test_file_that_cannot_be_opened_is_named_with_the_same_words_everywhere(
+    command: str,
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`FileNotFoundError` without a name, or line 0 of a file that is not there, help no one."""
+    (tmp_path / "good.yaml").write_text(CONFIG)
+    (tmp_path / "cluster.json").write_text(CLUSTER)
+    if kind == "directory":
+        directory(tmp_path / "BAD")
+    monkeypatch.chdir(tmp_path)
+    assert run([*NAMED_BY[command], "BAD"]) in {1, 2}
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: BAD: {FILES[kind]}"), told
+    assert told.count("\n") == 1

@@ -82,9 +82,10 @@ def test_idle_node_is_explained_with_its_timer(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("option", "name", "message"),
     [
-        ("--explain", "ns/larg", "--explain: there is no pod ns/larg (did you mean ns/large?)"),
-        ("--explain", "large", "--explain: there is no pod large"),
-        ("--explain-node", "n2", "--explain-node: there is no node n2"),
+        ("--explain", "ns/larg", "pod ns/larg: there is no such pod (did you mean ns/large?)"),
+        ("--explain", "x", "pod x: there is no such pod (give NAMESPACE/NAME)"),
+        ("--explain", "y/x", "pod y/x: there is no such pod (look with kubectl get pods -A)"),
+        ("--explain-node", "n2", "node n2: there is no such node (look with kubectl get nodes)"),
     ],
 )
 def test_unknown_name_is_a_usage_error(desk: Desk, option: str, name: str, message: str) -> None:
@@ -143,7 +144,7 @@ def test_fleet_that_is_not_there_is_one_line(desk: Desk) -> None:
     asked = ("--config", str(desk.folder / "sectors.yaml"), "--cluster", cluster(desk))
     done = desk.command("explain", "fleet", "primary-sdt", *asked)
     assert done.code == 2
-    assert "there is no fleet primary-sdt (did you mean primary-std?)" in done.err
+    assert "fleet primary-sdt: the config has no such fleet (did you mean primary-std?)" in done.err
 
 
 FLEETLESS = "sectors: {primary: {kind: memory, fleets: []}}\n"

@@ -19,6 +19,38 @@ def test_broken_kubeconfig_is_an_input_error(tmp_path: Path, text: str) -> None:
     assert caught.value.where == str(path)
 
 
+def test_kubeconfig_that_is_not_there_is_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An invalid file is looked at for its fault; a missing one is looked for elsewhere."""
+    missing = str(tmp_path / "none")
+    with pytest.raises(InputError) as caught:
+        connect(missing)
+    assert (caught.value.where, caught.value.what) == (missing, "no such file")
+    monkeypatch.setenv("KUBECONFIG", f"{missing}:{missing}-2")
+    with pytest.raises(InputError) as caught:
+        connect()
+    assert (caught.value.where, caught.value.what) == (f"{missing}:{missing}-2", "no such file")
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(InputError) as caught:
+        connect(context="prod")
+    assert caught.value.where == "~/.kube/config"
+    assert "--kubeconfig" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("", "is empty"), ("a: [", "is no usable kubeconfig: ")]
+)
+def test_kubeconfig_that_is_no_kubeconfig_says_why(tmp_path: Path, text: str, what: str) -> None:
+    """An empty file is what a failed download or a full disk leaves."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        connect(str(path))
+    assert caught.value.what.startswith(what)
+
+
 def test_kubeconfig_variable_beats_the_pod_one_happens_to_run_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,8 +126,10 @@ class TestTerraform:
 
     def test_lock_that_does_not_exist_is_said_so(self, tmp_path: Path) -> None:
         """A mistyped id must not look as if the lock were gone."""
-        with pytest.raises(ToolError, match="unlock"):
+        with pytest.raises(ToolError, match="unlock") as caught:
             module(tmp_path / "root").unlock("no-such-lock")
+        assert "\x1b" not in str(caught.value)  # no colours: it is written to logs
+        assert "the ID is in the error" in caught.value.hint
 
     def test_terraform_outlives_us_when_we_are_killed(self, tmp_path: Path) -> None:
         """Ended in the middle, it would leave a lock, and fleets that no state knows."""

@@ -144,4 +144,6 @@ def of_failure(where: str, error: BotoCoreError, *, changing: bool) -> PortError
     )
     if changing and isinstance(error, HTTPClientError) and not not_sent:
         return OutcomeUnknown(where, what, "it may have been carried out")
+    if isinstance(error, EndpointConnectionError):
+        return Unavailable(where, what, "check the network, the Region's name and AWS_ENDPOINT_URL")
     return Unavailable(where, what)

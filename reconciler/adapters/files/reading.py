@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from reconciler.model.errors import InputError
+from reconciler.model.errors import InputError, why_unreadable
 
 SIZE_MAX_BYTES = 2 * 1024**3
 """30,000 pods are a quarter of a GiB; what is larger by far is no cluster."""
@@ -30,13 +30,9 @@ def _read(path: str, stdin: BinaryIO | None) -> tuple[str, bytes]:
             raise InputError(path, "is larger than the 2 GiB that are read")
         with file.open("rb") as stream:
             return path, _limited(stream, path)
-    except FileNotFoundError:
-        raise InputError(path, "no such file") from None
-    except IsADirectoryError:
-        raise InputError(path, "is a directory", "name the files in it") from None
     except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(path, f"cannot be read: {what}") from error
+        hint = "name the files in it" if isinstance(error, IsADirectoryError) else ""
+        raise InputError(path, why_unreadable(error), hint) from error
 
 
 def _limited(stream: BinaryIO, where: str) -> bytes:

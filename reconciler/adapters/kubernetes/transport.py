@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
@@ -23,7 +24,7 @@ from reconciler.adapters.kubernetes.errors import (
     of_status,
     pause_asked_seconds,
 )
-from reconciler.model.errors import InputError, Refused, Unavailable
+from reconciler.model.errors import InputError, Refused, Unavailable, why_unreadable
 from reconciler.records.times import http_date
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -290,16 +291,33 @@ def connect(
     try:
         _configure(configuration, kubeconfig, context)
     except _UNUSABLE as error:
-        # What the client's loader does with a broken file depends on where it is broken.
-        text = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(
-            kubeconfig or "kubeconfig",
-            f"cannot be used: {text}"[:300],
-            "name one with --kubeconfig or KUBECONFIG, or run in the cluster",
-        ) from error
+        raise _unusable(kubeconfig, error) from error
     configuration.retries = False
     configuration.connection_pool_maxsize = CONNECTIONS_MAX
     return Transport(client.ApiClient(configuration), read_seconds=read_seconds, fence=fence)
+
+
+def _unusable(kubeconfig: str | None, error: Exception) -> InputError:
+    """What is said of a kubeconfig that does not serve; where it is missing, that."""
+    hint = "name one with --kubeconfig or KUBECONFIG, or run in the cluster"
+    variable = os.environ.get("KUBECONFIG", "")  # noqa: TID251 - kubectl's own variable
+    files = [kubeconfig] if kubeconfig else [each for each in variable.split(os.pathsep) if each]
+    where = os.pathsep.join(files) or "~/.kube/config"
+    problems = [problem for problem in map(_not_opened, files or [where]) if problem]
+    if len(problems) == max(1, len(files)):
+        return InputError(where, problems[0], hint)
+    # What the client's loader does with a broken file depends on where it is broken.
+    text = " ".join(str(error).split()) or type(error).__name__
+    return InputError(where, f"is no usable kubeconfig: {text}"[:300], hint)
+
+
+def _not_opened(file: str) -> str | None:
+    """Why a file cannot be opened, or that it is empty; None when there is text in it."""
+    try:
+        with Path(file).expanduser().open("rb") as stream:
+            return None if stream.read(1) else "is empty"
+    except OSError as error:
+        return why_unreadable(error)
 
 
 def _configure(

@@ -12,7 +12,15 @@ import urllib3
 from urllib3.exceptions import HTTPError, MaxRetryError
 
 from reconciler import __version__
-from reconciler.model.errors import Forbidden, NotFound, Refused, Unavailable, UsageError
+from reconciler.model.errors import (
+    Forbidden,
+    InputError,
+    NotFound,
+    Refused,
+    Unavailable,
+    UsageError,
+    why_unreadable,
+)
 from reconciler.ports.metrics_history import Sample
 from reconciler.telemetry.scrub import scrub
 
@@ -34,6 +42,22 @@ class PrometheusSettings:
     timeout_seconds: float = 120.0
 
 
+def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
+    """What connections are checked with.
+
+    Raises:
+        InputError: The file cannot be read, or holds no certificate.
+    """
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError as error:
+        raise InputError(
+            str(ca_file), "holds no certificate in PEM form", "see --ca-file"
+        ) from error
+    except OSError as error:
+        raise InputError(str(ca_file), why_unreadable(error), "see --ca-file") from error
+
+
 class PrometheusServer:
     """Instant queries over HTTP, each tried three times.
 
@@ -48,7 +72,7 @@ class PrometheusServer:
             raise UsageError("--prometheus", "is no http:// or https:// URL")
         self._settings = settings
         timeout = urllib3.Timeout(connect=10.0, read=settings.timeout_seconds)
-        context = ssl.create_default_context(cafile=settings.ca_file)
+        context = _tls_context(settings.ca_file)
         self._pool = urllib3.PoolManager(timeout=timeout, maxsize=1, ssl_context=context)
 
     def query(self, expression: str, at: datetime) -> list[Sample]:

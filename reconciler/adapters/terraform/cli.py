@@ -47,7 +47,11 @@ class TerraformCli:
         self._asked_to_stop = ""
         """Name of the signal that came while an apply finished all the same."""
         if not settings.directory.is_dir():
-            raise ToolError(str(settings.directory), "no such directory", "reconciler render")
+            raise ToolError(
+                str(settings.directory),
+                "no such directory",
+                "reconciler render --out DIR writes it",
+            )
         place = Surroundings(users=self._users, module=settings.directory)
         place.assert_apart()
         # Apart from the module: what is in there comes from the authors of the repository.

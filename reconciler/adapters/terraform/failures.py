@@ -13,6 +13,8 @@ _HINTS = (
         "set RECONCILER_TERRAFORM_PLUGIN_DIR to a provider mirror, or allow the network",
     ),
     (r"unsupported terraform core version", "install the Terraform version that is asked for"),
+    (r"no configuration files", "name the folder that `reconciler render --out DIR` wrote"),
+    (r"failed to unlock state", "the ID is in the error of the run that was refused"),
     (r"no space left on device", "free some disk space"),
     (r"inconsistent dependency lock", "run the plan again with the providers of this machine"),
 )
@@ -21,6 +23,8 @@ _DENIED = re.compile(
     r"|invalidclienttokenid|status code: 403",
     re.IGNORECASE,
 )
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+"""`force-unlock` takes no -no-color."""
 _LOCK_ID = re.compile(r"^\s*ID:\s*(\S+)", re.MULTILINE)
 _LOCK_WHO = re.compile(r"^\s*Who:\s*(\S+)", re.MULTILINE)
 _LOCK_DOING = re.compile(r"^\s*Operation:\s*(?:OperationType)?(\S+)", re.MULTILINE)
@@ -43,7 +47,7 @@ def failure(command: str, finished: Finished, text: str) -> ReconcilerError:
     where = f"terraform {command}"
     if finished.killed or finished.interrupted_by or finished.timed_out:
         return _stopped(where, finished)
-    plain = re.sub(r"^[╷│╵ ]+", "", text, flags=re.MULTILINE)
+    plain = re.sub(r"^[╷│╵ ]+", "", _COLOURS.sub("", text), flags=re.MULTILINE)
     if "acquiring the state lock" in plain:
         return _locked(where, plain)
     if "Saved plan is stale" in plain:

@@ -177,12 +177,18 @@ def _types(fleet: FleetDescription) -> tuple[str, ...]:
     return fleet.instance_types or tuple(filter(None, [template.instance_type]))
 
 
+def _why_no_types(fleet: FleetDescription) -> str:
+    if "InstanceRequirements" in fleet.other_override_keys:
+        return "it chooses them by attributes (InstanceRequirements): name the types instead"
+    return "give describe-launch-template-versions"
+
+
 def _unfit(fleet: FleetDescription, types: tuple[str, ...]) -> str | None:
     """Return why no entry can describe a fleet; None when one can."""
     if not fleet.tags.get("sector") or not fleet.tags.get("size"):
         return "its tags name no sector and size"
     if not types:
-        return "no instance types are known of it: give describe-launch-template-versions"
+        return f"no instance types are known of it: {_why_no_types(fleet)}"
     if fleet.weighted:
         return "its instance types have weights: its target counts units, here it would be nodes"
     if fleet.several_templates:

@@ -38,7 +38,7 @@ def group_found(
     """
     types = group.instance_types
     if not types:
-        return "no instance types are known of it"
+        return "no instance types are known of it: one that chooses by attributes has to name them"
     labels = _node_labels(group.tags)
     size = _size(group, labels)
     named = _said(group, labels, "sector") or group.tags.get(_NODE_GROUP) or group.name

@@ -17,6 +17,9 @@ from reconciler.planner.opening import open_builder
 from reconciler.planner.planner import decide
 from reconciler.planner.settings import PlannerSettings
 
+_FLEETS_SHOWN = 10
+"""Names of fleets that an answer about an unknown one lists."""
+
 
 def explain(
     snapshot: Snapshot,
@@ -64,8 +67,9 @@ def _pod(snapshot: Snapshot, name: str) -> Pod:
             key = PodKey(namespace=namespace, name=own)
             return Pod(key=key, spec=PodSpec(requests=NO_RESOURCES), unreadable=True)
     near = get_close_matches(name, [str(pod.key) for pod in snapshot.cluster.pods], n=1)
-    hint = f"did you mean {near[0]}?" if near else "give namespace/name"
-    raise UsageError("--explain", f"there is no pod {name}", hint)
+    missing = "look with kubectl get pods -A" if own else "give NAMESPACE/NAME"
+    hint = f"did you mean {near[0]}?" if near else missing
+    raise UsageError(f"pod {name}", "there is no such pod", hint)
 
 
 def _node(snapshot: Snapshot, name: str) -> Node:
@@ -73,8 +77,8 @@ def _node(snapshot: Snapshot, name: str) -> Node:
     if found is not None:
         return found
     near = get_close_matches(name, [node.name for node in snapshot.cluster.nodes], n=1)
-    hint = f"did you mean {near[0]}?" if near else ""
-    raise UsageError("--explain-node", f"there is no node {name}", hint)
+    hint = f"did you mean {near[0]}?" if near else "look with kubectl get nodes"
+    raise UsageError(f"node {name}", "there is no such node", hint)
 
 
 def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
@@ -82,6 +86,8 @@ def _fleets(builder: PlanBuilder, name: str) -> list[FleetKey]:
     found = [s for s in builder.view.inventory.fleets if s.key.name == name]
     if found:
         return [s.key for s in sorted(found, key=lambda s: s.settings.regions.index(s.key.region))]
-    near = get_close_matches(name, sorted({key.name for key in builder.view.statuses}), n=1)
-    hint = f"did you mean {near[0]}?" if near else ""
-    raise UsageError("explain fleet", f"there is no fleet {name}", hint)
+    known = sorted({key.name for key in builder.view.statuses})
+    near = get_close_matches(name, known, n=1)
+    listed = ", ".join(known[:_FLEETS_SHOWN]) or "none"
+    hint = f"did you mean {near[0]}?" if near else f"fleets of the config: {listed}"
+    raise UsageError(f"fleet {name}", "the config has no such fleet", hint)

@@ -25,10 +25,10 @@ from reconciler.sandbox.faults.aws import CallFault
 
 _LOG = logging.getLogger(__name__)
 _IN_WORLD = frozenset({"ec2", "autoscaling", "elasticloadbalancing"})
-_INTERNAL_ERROR = (
-    b'<?xml version="1.0" encoding="UTF-8"?><Response><Errors><Error><Code>InternalError</Code>'
-    b"<Message>An internal error has occurred</Message></Error></Errors>"
-    b"<RequestID>00000000-0000-0000-0000-000000000000</RequestID></Response>"
+_NO_PRICES = (
+    "InvalidParameterException",
+    400,
+    "The emulated AWS has no price list: ask AWS, or set AWS_ENDPOINT_URL_PRICING",
 )
 
 Environ = dict[str, Any]
@@ -78,6 +78,8 @@ class Gateway:
         if script.throttles(call):
             text = words_of(REQUEST_LIMIT, call.parameters)
             return self._refuse(request, call, start_response, (REQUEST_LIMIT, 503, text))
+        if call.service == "pricing":
+            return self._refuse(request, call, start_response, _NO_PRICES)
         rule = script.meet(call, lambda: self._world.is_vanished(_instance_ids(call)))
         if rule is None:
             status, answer = self._moto_answer(environ, call, start_response, None)
@@ -136,9 +138,12 @@ class Gateway:
                 answer: Iterable[bytes] = self._moto(environ, noting_status)
         except Exception:  # noqa: BLE001 - the boundary: a client gets AWS's own 500
             _LOG.exception("%s:%s failed inside the emulated AWS", call.service, call.action)
-            length = ("Content-Length", str(len(_INTERNAL_ERROR)))
-            noting_status("500 Internal Server Error", [("Content-Type", "text/xml"), length])
-            answer = [_INTERNAL_ERROR]
+            is_json = "HTTP_X_AMZ_TARGET" in environ
+            words = "InternalError", "An internal error has occurred"
+            content_type, body = body_of(call.service, *words, is_json=is_json)
+            headers = [("Content-Type", content_type), ("Content-Length", str(len(body)))]
+            noting_status("500 Internal Server Error", headers)
+            answer = [body]
         return (statuses[-1] if statuses else 0), answer
 
     def _refuse(

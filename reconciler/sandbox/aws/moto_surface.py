@@ -131,7 +131,11 @@ class MotoRegion:
     """EC2 of one account and Region, as moto keeps it."""
 
     def __init__(self, account_id: str, region_name: str) -> None:
-        backend: Any = ec2_backends[account_id][region_name]
+        try:
+            backend: Any = ec2_backends[account_id][region_name]
+        except KeyError:
+            text = f"There is no Region {region_name}"
+            raise Ec2Fault("InvalidParameterValue", text) from None
         look_instead(backend)
         self._backend = backend
         self.name = region_name

@@ -1,5 +1,8 @@
 """`reconciler import` of EC2 Fleets: an older config is completed, nothing is replaced."""
 
+import pytest
+
+from reconciler.cli.main import run
 from reconciler.config.loader import load_config
 from reconciler.gitops.root_module import root_module_of
 from tests.cli.importing.desk import KFM, SUBNETS, Desk, fleet, template
@@ -110,3 +113,14 @@ def test_image_from_a_parameter_and_groups_of_an_interface_are_understood(desk: 
     assert "security_group_id" not in root
     assert root["ami"] == "resolve:ssm:/aws/service/eks/optimized-ami/1.33/image_id"
     assert any("/aws/service/eks/optimized-ami" in note for note in answer["notes"])
+
+
+def test_number_of_fleets_is_said_in_words(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    """`1 fleets` is read by everyone who imports their first one."""
+    files = desk.answers({"Fleets": [fleet("fleet-1", "small")]}, template(), SUBNETS)
+    out = desk.folder / "out"
+    assert (
+        run(["import", "--cluster-name", "analytics", "--out", str(out), "-o", "table", *files])
+        == 0
+    )
+    assert capsys.readouterr().out.startswith(f"{out / 'sectors.yaml'}: 1 fleet\n")

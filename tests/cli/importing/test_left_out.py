@@ -90,3 +90,21 @@ def test_what_cannot_be_carried_over_is_left_out_with_its_reason(desk: Desk) -> 
     assert (code, answer["fleets"]) == (0, ["primary-small"])
     assert set(answer["left_out"]) == {"fleet-2", "fleet-3", "fleet-4"}
     assert answer["unreadable"] == [{"kind": "Fleet", "name": "fleet-7"}]
+
+
+def test_fleet_that_chooses_types_by_attributes_is_told_so(desk: Desk) -> None:
+    """The launch template that was asked for instead has no instance types either."""
+    by_attributes = fleet("fleet-2", "medium")
+    by_attributes["LaunchTemplateConfigs"][0]["Overrides"] = [
+        {"InstanceRequirements": {"VCpuCount": {"Min": 2}, "MemoryMiB": {"Min": 4096}}}
+    ]
+    _, answer, _ = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"Fleets": [fleet("fleet-1", "small"), by_attributes]}, template(), SUBNETS),
+    )
+    assert answer["fleets"] == ["primary-small"]
+    assert answer["left_out"]["fleet-2"] == (
+        "no instance types are known of it: it chooses them by attributes (InstanceRequirements):"
+        " name the types instead"
+    )

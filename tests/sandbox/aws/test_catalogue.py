@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from reconciler.cli.main import run
 from reconciler.config.catalogue import load_catalogue
@@ -147,3 +149,21 @@ def test_refreshed_file_is_shown_with_date_and_source(
     assert document["types"][0]["on_demand_usd_per_hour"] == "0.096"
     assert run([*shown, "--output", "table"]) == 0
     assert "Prices of us-west-2 as of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("service", "region", "operation", "said"),
+    [
+        ("ec2", "us-wst-2", "describe_fleets", "There is no Region us-wst-2"),
+        ("pricing", "us-east-1", "get_products", "has no price list"),
+    ],
+)
+def test_what_the_emulated_aws_does_not_have_is_refused_in_words(
+    server: AwsServer, service: str, region: str, operation: str, said: str
+) -> None:
+    """A 500, and a traceback of its own, looks like a bug of whatever is tried against it."""
+    session: Any = boto3.Session("test", "test", region_name=region)
+    asked = {"ServiceCode": "AmazonEC2"} if service == "pricing" else {}
+    with pytest.raises(ClientError, match=said) as caught:
+        getattr(session.client(service, endpoint_url=server.url), operation)(**asked)
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400

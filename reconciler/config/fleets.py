@@ -97,7 +97,8 @@ class FleetEntry(Section):
     managed: Boolean = True
     """Whether Terraform makes and changes it here; false: it is only sized here."""
     auto_scaling_group: Text | None = None
-    """Name of the Auto Scaling group; needed with `provider: asg`."""
+    """Name of the Auto Scaling group, which Terraform makes here unless `managed` is false; needed
+    with `provider: asg`."""
     instance_types: tuple[InstanceTypeName, ...] = ()
     """What EC2 may launch; default: the size's."""
     allocatable: ResourceAmounts | None = None

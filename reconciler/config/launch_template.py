@@ -146,6 +146,17 @@ class Volume(Section):
     """Whether it goes with the instance."""
 
 
+class GroupTag(Section):
+    """One tag of an Auto Scaling group."""
+
+    key: Text
+    """Its key."""
+    value: Name = ""
+    """Its value."""
+    propagate_at_launch: Boolean = False
+    """Whether instances that the group launches get it too."""
+
+
 class MetadataOptions(Section):
     """Instance metadata options; what they leave out is the image's or the account's default."""
 

@@ -27,6 +27,24 @@ OF_ONE_REGION: Final = frozenset(
     }
 )
 """Module variables that name things of one Region, which no other Region has."""
+OF_FLEETS: Final = frozenset({"fleet_tags", "launch_template_by_name", "max_prices", "overrides"})
+"""Module variables of EC2 Fleets alone (eks_fleet)."""
+OF_GROUPS: Final = frozenset(
+    {
+        "group_tags",
+        "mixed_instances_policy",
+        "on_demand_base_capacity",
+        "on_demand_percentage_above_base_capacity",
+    }
+)
+"""Module variables of Auto Scaling groups alone (eks_group)."""
+OF_SPOT: Final = (
+    "max_price",
+    "max_prices",
+    "on_demand_base_capacity",
+    "on_demand_percentage_above_base_capacity",
+)
+"""Module variables of fleets and groups with spot instances."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +70,13 @@ class ResolvedFleet:
 
     @property
     def is_rendered(self) -> bool:
-        """Whether Terraform makes it: no Auto Scaling group, and not `managed: false`."""
-        return self.entry.provider != "asg" and self.entry.managed
+        """Whether Terraform makes it: not with `managed: false`."""
+        return self.entry.managed
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it is an Auto Scaling group."""
+        return self.entry.provider == "asg"
 
     @property
     def initial_node_count(self) -> int:
@@ -130,16 +153,28 @@ class ResolvedFleet:
 
     @property
     def terraform(self) -> Mapping[str, Any]:
-        """The module variables that the three levels state, as typed values."""
+        """The module variables that the three levels state for its provider, as typed values.
+
+        Of variables for the other provider only those of the fleet itself are kept, which a rule
+        refuses: at other levels they are meant for other fleets.
+        """
         merged: dict[str, Any] = {}
         for level, everywhere in self._terraform_levels():
             for key, value in level.given().items():
                 if key not in TerraformVariables.model_fields or value is None:
                     continue
+                if level is not self.entry.terraform and self._is_for_others(key, value):
+                    continue
                 if everywhere or not _is_of_one_region(key, value):
                     add = key in MERGED_VARIABLES
                     merged[key] = {**merged.get(key, {}), **value} if add else value
         return merged
+
+    def _is_for_others(self, key: str, value: Any) -> bool:
+        """Whether a variable of an outer level is for fleets of the other provider."""
+        if self.is_group:
+            return key in OF_FLEETS or (key, value) == ("spot_allocation_strategy", "diversified")
+        return key in OF_GROUPS
 
     def _terraform_levels(self) -> Iterator[tuple[TerraformVariables, bool]]:
         """From the farthest to the nearest, with whether its images and subnets are of the Region.

@@ -1,8 +1,8 @@
-"""The variables of the eks_fleet module that a config may set: for all, a sector or a fleet.
+"""The variables of eks_fleet and eks_group that a config may set: for all, a sector or a fleet.
 
 Those that name a fleet (cluster_name, sector_label, node_pool_size, node_pool_kind, zone, spot,
-lifecycle_in_name, initial_node_count, instance_types) are not here: they come from the fleet's own
-keys.
+lifecycle_in_name, initial_node_count, instance_types, group_name, max_size, node_resources) are not
+here: they come from the fleet's own keys.
 """
 
 import ipaddress
@@ -17,6 +17,7 @@ from reconciler.config.faults import quoted, wrong_type
 from reconciler.config.launch_template import (
     CpuCredits,
     Description,
+    GroupTag,
     InstanceProfileArn,
     MetadataOptions,
     NetworkInterface,
@@ -34,10 +35,12 @@ from reconciler.config.launch_template import (
 )
 from reconciler.config.types import (
     Boolean,
+    Count,
     EbsIops,
     EbsSize,
     EbsThroughput,
     IntegerTo64,
+    IntegerTo99,
     Labels,
     MaxPods,
     Name,
@@ -177,7 +180,7 @@ def is_ami_alias(ami: str) -> bool:
 
 
 class TerraformVariables(Section):
-    """Variables of the eks_fleet module; a fleet's win over its sector's, those over the top's."""
+    """Variables of the modules; a fleet's win over its sector's, those over the top's."""
 
     ami: Ami | None = None
     """Id of the machine image; an alias such as `al2023@latest` or `bottlerocket@v1.26.1`, which
@@ -287,6 +290,16 @@ class TerraformVariables(Section):
     of the config then do not reach them. No secrets: it stands here and in the state in clear."""
     bootstrap_arguments: OneLine | None = None
     """More arguments of /etc/eks/bootstrap.sh, with `ami_type: AL2`."""
+    mixed_instances_policy: Boolean | None = None
+    """Auto Scaling groups: whether the group has one, with its instance types and spot or
+    on-demand (true); without it launches what `launch_template_instance_type` names."""
+    on_demand_base_capacity: Count | None = None
+    """Auto Scaling groups: nodes that are on-demand before any spot instance is launched (0)."""
+    on_demand_percentage_above_base_capacity: IntegerTo99 | None = None
+    """Auto Scaling groups: percentage of on-demand instances above that number (0)."""
+    group_tags: tuple[GroupTag, ...] | None = None
+    """Auto Scaling groups: all tags of the group itself, instead of `tags`, the module's own and
+    those that describe a node."""
 
 
 class Backend(Section):

@@ -163,6 +163,7 @@ Capacity: TypeAlias = Annotated[
 """Nodes; EC2 allows 100,000 over all fleets of a Region (EC2 Fleet quotas, read 2026)."""
 InitialCount: TypeAlias = Annotated[Capacity, at_most(10_000)]
 """Nodes a fleet is created with: EC2 takes a target of 10,000 per fleet."""
+IntegerTo99: TypeAlias = Annotated[Count, at_most(99)]
 IntegerTo64: TypeAlias = Annotated[PositiveCount, at_most(64)]
 EbsSize: TypeAlias = Annotated[PositiveCount, at_most(65_536)]
 EbsIops: TypeAlias = Annotated[Count, at_least(100)]

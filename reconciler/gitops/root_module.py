@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 from reconciler.config.base import Section
 from reconciler.config.fleets import FleetEntry
 from reconciler.config.resolve import (
+    OF_SPOT,
     ResolvedFleet,
     further_regions_of,
     home_region_of,
@@ -17,6 +18,9 @@ from reconciler.config.resolve import (
 from reconciler.config.schema import SectorConfig
 from reconciler.config.terraform import Backend, Taint
 from reconciler.model.errors import UsageError
+
+GROUP_SIZE_MAX_DEFAULT: Final = 1000
+"""The eks_group module's default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,8 @@ class RootModule:
 
     cluster_name: str
     fleets: Mapping[str, Mapping[str, Any]]
-    """Variables of the eks_fleet module by fleet name, as JSON values, without cluster_name."""
+    """Variables of eks_fleet by fleet name, as JSON values, without cluster_name; of eks_group for
+    those with an `auto_scaling_group`."""
     region: str | None = None
     """Region of the provider; None: that of the AWS environment."""
     backend: S3Backend | None = None
@@ -80,7 +85,11 @@ def root_module_of(
         },
         region=here,
         backend=_backend(config.terraform.backend, None if at_home else region),
-        left_out={f.name: _why_left_out(f) for f in every if at_home and not f.is_rendered},
+        left_out={
+            fleet.name: "managed: false leaves it to whoever made it"
+            for fleet in every
+            if at_home and not fleet.is_rendered
+        },
     )
 
 
@@ -105,13 +114,6 @@ def root_modules_of(
     }
 
 
-def _why_left_out(fleet: ResolvedFleet) -> str:
-    """Return why Terraform does not make a fleet here."""
-    if fleet.entry.provider == "asg":
-        return "an Auto Scaling group is not made here"
-    return "managed: false leaves it to whoever made it"
-
-
 def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
     """The variables of one fleet; what is not stated is left to the module's defaults.
 
@@ -120,8 +122,9 @@ def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
     sector, entry, stated = fleet.sector, fleet.entry, dict(fleet.terraform)
     taints = stated.pop("node_taints", ())
     if not entry.spot:
-        # Limits for all fleets are meant for those on spot; the module refuses them for others.
-        for key in ("max_price", "max_prices"):
+        # What all fleets are to have of spot is meant for those on spot; the modules refuse it for
+        # others.
+        for key in OF_SPOT:
             if not (entry.terraform and getattr(entry.terraform, key)):
                 stated.pop(key, None)
     variables = {key: _as_json(value) for key, value in stated.items()}
@@ -135,6 +138,7 @@ def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
     return {
         **variables,
         **{key: value for key, value in own.items() if value},
+        **(_of_group(fleet) if fleet.is_group else {}),
         "sector_label": fleet.sector_name,
         "node_pool_size": entry.size,
         "node_pool_kind": sector.kind,
@@ -142,6 +146,19 @@ def _variables(fleet: ResolvedFleet, *, at_home: bool) -> dict[str, Any]:
         "initial_node_count": (
             fleet.initial_node_count if at_home else entry.initial_node_count or 0
         ),
+    }
+
+
+def _of_group(fleet: ResolvedFleet) -> dict[str, Any]:
+    """What only an Auto Scaling group has, from the fleet's own keys."""
+    most, size = fleet.entry.max_capacity, fleet.own_size
+    if most is None and fleet.initial_node_count > GROUP_SIZE_MAX_DEFAULT:
+        most = fleet.initial_node_count
+    extended = {key: str(amount) for key, amount in size.extended.items()} if size else {}
+    return {
+        "auto_scaling_group": fleet.entry.auto_scaling_group,
+        **({} if most is None else {"max_size": most}),
+        **({"node_resources": extended} if extended else {}),
     }
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
+from reconciler.config.resolve import resolve_fleets
 from reconciler.config.schema import SectorConfig
 from reconciler.gitops.assets import read_policy
 from reconciler.install.settings import ROLE
@@ -35,12 +36,13 @@ def policy(name: PolicyName, values: Values) -> str:
         name: Whose: `capacity-loop` for the pods, `ci-plan` and `ci-apply` for pipelines.
         values: For its placeholders: `cluster`; `partition` (aws); for pipelines `bucket` and
             `key` of the state; for `ci-apply` `node_role_arn`; for the loop `regions`, those of
-            the fleets, `queue_arn`, if the config names an interruption queue, and `groups`, if it
-            has Auto Scaling groups.
+            the fleets, and `queue_arn`, if the config names an interruption queue; `groups`, if
+            there are Auto Scaling groups to scale or, for pipelines, to make.
     """
-    document = json.loads(read_policy(name.replace("-", "_")))
-    if name == "capacity-loop" and GROUPS in values:
-        document["Statement"] += json.loads(read_policy("capacity_loop_groups"))["Statement"]
+    file = name.replace("-", "_")
+    document = json.loads(read_policy(file))
+    if GROUPS in values:
+        document["Statement"] += json.loads(read_policy(f"{file}_groups"))["Statement"]
     if name == "capacity-loop" and RECORDING_BUCKET in values:
         document["Statement"] += json.loads(read_policy("capacity_loop_recording"))["Statement"]
     if name == "capacity-loop" and "queue_arn" in values:
@@ -71,6 +73,8 @@ def policy_values(
             "terraform.backend", f"{name} is limited to the state, and none is named", "name it"
         )
     values |= {"bucket": backend.bucket, "key": backend.key}
+    if any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config)):
+        values |= {GROUPS: "true"}
     if name == "ci-plan":
         return values
     if node_role_arn is None or not ROLE.fullmatch(node_role_arn):

@@ -11,14 +11,14 @@ variable "group_name" {
 }
 
 variable "max_size" {
-  description = "Most nodes, 1 to 10000: the group's MaxSize. Auto Scaling ends instances of its own choice when it is set below the number that there is."
+  description = "Most nodes, 0 or more: the group's MaxSize. Auto Scaling ends instances of its own choice when it is set below the number that there is."
   type        = number
   default     = 1000
   nullable    = false
 
   validation {
-    condition     = var.max_size >= 1 && var.max_size <= 10000 && floor(var.max_size) == var.max_size
-    error_message = "max_size must be a whole number from 1 to 10000."
+    condition     = var.max_size >= 0 && floor(var.max_size) == var.max_size
+    error_message = "max_size must be a whole number, 0 or more."
   }
 
   validation {

@@ -46,6 +46,14 @@ resource "aws_iam_role_policy" "pipelines" {
   policy = templatefile("${path.module}/policies/ci_${each.key}.json", local.pipeline_values)
 }
 
+resource "aws_iam_role_policy" "pipelines_groups" {
+  for_each = var.auto_scaling_groups ? aws_iam_role.pipelines : {}
+
+  name   = "terraform-${each.key}-groups"
+  role   = each.value.id
+  policy = templatefile("${path.module}/policies/ci_${each.key}_groups.json", local.pipeline_values)
+}
+
 resource "aws_iam_role_policy" "pipelines_state_key" {
   for_each = var.state_kms_key_arn == "" ? {} : aws_iam_role.pipelines
 

@@ -23,7 +23,7 @@ variable "regions" {
 }
 
 variable "auto_scaling_groups" {
-  description = "Whether the capacity loop may change Auto Scaling groups, managed node groups included, that carry a tag of the cluster."
+  description = "Whether the capacity loop may change Auto Scaling groups, managed node groups included, that carry a tag of the cluster, and the pipelines make and change those of the sector config."
   type        = bool
   default     = false
   nullable    = false

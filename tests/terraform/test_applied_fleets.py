@@ -1,9 +1,7 @@
 """Rendered roots applied to the emulated AWS: what the next plan says and may not touch."""
 
-import json
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,8 @@ from reconciler.gitops.write import write_rendered
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
-from tests.terraform.program import TerraformProgram, find_terraform, mirror_option
+from tests.terraform.program import find_terraform, mirror_option
+from tests.terraform.workspaces import Workspace
 
 pytestmark = [pytest.mark.terraform, pytest.mark.sandbox]
 
@@ -36,73 +35,6 @@ def server() -> Iterator[AwsServer]:
 def ids(server: AwsServer) -> AccountIds:
     """What the account has in us-west-2."""
     return bootstrap_account(server.url)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
-    """A rendered root in a folder, applied to the emulated AWS."""
-
-    terraform: TerraformProgram
-    folder: Path
-    server: AwsServer
-    ec2: Any
-    root: RootModule
-
-    def call(self, *arguments: str) -> tuple[int, str]:
-        """One terraform call against the emulated AWS: exit code and all that it printed."""
-        done = self.terraform.run(
-            self.folder,
-            *arguments,
-            AWS_ENDPOINT_URL=self.server.url,
-            AWS_ACCESS_KEY_ID="test",
-            AWS_SECRET_ACCESS_KEY="test",
-            AWS_EC2_METADATA_DISABLED="true",
-        )
-        return done.returncode, done.stdout + done.stderr
-
-    def apply(self) -> None:
-        """Apply without asking."""
-        code, printed = self.call("apply", "-auto-approve")
-        assert code == 0, printed
-
-    def assert_no_changes(self) -> str:
-        """Plan, expect nothing to do, and give what was printed."""
-        code, printed = self.call("plan", "-detailed-exitcode")
-        assert code == 0, printed
-        assert "No changes." in printed
-        return printed
-
-    def with_variables(self, **variables: Any) -> "Workspace":
-        """The same with other variables in all fleets, rendered."""
-        fleets = {name: {**fleet, **variables} for name, fleet in self.root.fleets.items()}
-        root = replace(self.root, fleets=fleets)
-        write_rendered(render(root), self.folder)
-        return replace(self, root=root)
-
-    def planned_actions(self) -> dict[str, list[str]]:
-        """What a fresh plan would do, by resource type and fleet; without what stays."""
-        code, printed = self.call("plan", "-out=saved")
-        assert code == 0, printed
-        shown = json.loads(self.call("show", "-json", "saved")[1])
-        changes = {c["address"]: c["change"]["actions"] for c in shown["resource_changes"]}
-        return {
-            re.sub(r'.*fleet\["(.*)"\]\.(.*)\.this', r"\2 \1", address): actions
-            for address, actions in changes.items()
-            if actions != ["no-op"]
-        }
-
-    def fleets(self) -> dict[str, dict[str, Any]]:
-        """The fleets that EC2 has of this cluster, by name."""
-        described = self.ec2.describe_fleets()["Fleets"]
-        tagged = [
-            (fleet, {tag["Key"]: tag["Value"] for tag in fleet["Tags"]}) for fleet in described
-        ]
-        return {
-            tags["fleet"]: {**fleet, "Tags": tags}
-            for fleet, tags in tagged
-            if tags.get("cluster") == self.root.cluster_name
-            and not fleet["FleetState"].startswith("deleted")
-        }
 
 
 def make_workspace(server: AwsServer, ids: AccountIds, folder: Path, ec2: Any) -> Workspace:

@@ -14,7 +14,7 @@ OVERRIDES_MAX: Final = 300
 def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
     """Overrides launch the fleet's instance types and no other."""
     overrides = fleet.value("overrides")
-    if overrides is None:
+    if overrides is None or fleet.fleet.is_group:
         return
     own = fleet.text("launch_template_instance_type")
     if not overrides:
@@ -38,7 +38,7 @@ def overrides_fit(fleet: WrittenFleet) -> Iterator[Problem]:
 def fleet_tags_fit(fleet: WrittenFleet) -> Iterator[Problem]:
     """The capacity loop finds a fleet by three of its tags."""
     tags = fleet.value("fleet_tags")
-    if tags is None:
+    if tags is None or fleet.fleet.is_group:
         return
     wanted = {
         "cluster": fleet.fleet.config.cluster or "",

@@ -5,8 +5,10 @@ from typing import Final
 
 from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE
 from reconciler.config.module.fleet import WrittenFleet, rendered_fleets
+from reconciler.config.module.groups import GROUP_RULES
 from reconciler.config.module.template import fleet_tags_fit, overrides_fit, template_fits
 from reconciler.config.module.user_data import user_data_bytes
+from reconciler.config.resolve import OF_SPOT
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
 from reconciler.config.terraform import is_ami_alias
@@ -92,14 +94,14 @@ def _selected_by_tags(fleet: WrittenFleet) -> Iterator[Problem]:
 def _spot_price(fleet: WrittenFleet) -> Iterator[Problem]:
     """A limit of all fleets is meant for those on spot; one of the fleet's own is a mistake."""
     own = fleet.fleet.entry.terraform
-    for key in ("max_price", "max_prices"):
+    for key in OF_SPOT:
         if not fleet.fleet.entry.spot and own is not None and getattr(own, key):
             message = f"{key} is for spot nodes; with spot: false it must be left out"
             yield fleet.problem(MODULE_VALUE, key, message)
 
 
 def _overrides(fleet: WrittenFleet) -> Iterator[Problem]:
-    if fleet.value("overrides") is not None:
+    if fleet.value("overrides") is not None or fleet.fleet.is_group:
         return
     types = len(fleet.fleet.instance_types)
     subnets = len(fleet.value("private_subnet_ids") or ())
@@ -133,4 +135,5 @@ _RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
     overrides_fit,
     fleet_tags_fit,
     template_fits,
+    *GROUP_RULES,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from reconciler.config.faults import NAME_LABEL, quoted
-from reconciler.config.rules.document import Document, Location
+from reconciler.config.rules.document import Document, FleetNode, Location
 from reconciler.config.tree import text_of
 from reconciler.model.errors import Problem
 
@@ -13,7 +13,8 @@ LABEL_VALUE_MAX: Final = 63
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _FLEET_ADDRESS: Final = "aws_ec2_fleet."
 LAUNCH_TEMPLATE_NAME_MAX: Final = 128
-"""EC2 CreateLaunchTemplate: 3 to 128 characters; ours is `<cluster>-<fleet>`."""
+"""EC2 CreateLaunchTemplate: 3 to 128 characters; ours is `<cluster>-<fleet>`, of an Auto Scaling
+group with `-group` behind it."""
 
 
 def label_value_fault(text: str) -> str | None:
@@ -69,6 +70,12 @@ def _check_fleet_names(document: Document) -> Iterator[Problem]:
         elif len(name) > LABEL_VALUE_MAX:
             message = f"the fleet's name {quoted(name)} has {len(name)} characters, at most 63 fit"
             yield document.problem(NAME_LABEL, location, message)
-        elif document.cluster and len(document.cluster) + 1 + len(name) > LAUNCH_TEMPLATE_NAME_MAX:
+        elif _template_name_length(document, fleet) > LAUNCH_TEMPLATE_NAME_MAX:
             message = "cluster and fleet name together are too long for a launch template's name"
             yield document.problem(NAME_LABEL, location, f"{message} (128 characters)")
+
+
+def _template_name_length(document: Document, fleet: FleetNode) -> int:
+    """Length of the launch template's name; 0 while the cluster is not named."""
+    end = "-group" if fleet.entry.text("provider") == "asg" else ""
+    return len(f"{document.cluster}-{fleet.name}{end}") if document.cluster else 0

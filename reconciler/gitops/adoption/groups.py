@@ -52,6 +52,7 @@ def group_found(
             "size": size,
             "provider": "asg",
             "auto_scaling_group": group.id,
+            "managed": False,
             "min_capacity": group.min_size or 0,
             "spot": all_spot or _is_spot(labels),
             **({} if group.max_size is None else {"max_capacity": group.max_size}),

@@ -47,7 +47,7 @@ run "rejects_whole_max_size" {
   command = plan
 
   variables {
-    max_size = 0
+    max_size = 1.5
   }
 
   expect_failures = [var.max_size]

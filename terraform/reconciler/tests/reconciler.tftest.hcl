@@ -88,15 +88,21 @@ run "accepts_pipelines_with_a_state_bucket" {
   command = plan
 
   variables {
-    state_bucket      = "analytics-state"
-    state_kms_key_arn = "arn:aws:kms:us-west-2:123456789012:key/abc"
-    state_key         = "fleets/analytics.tfstate"
-    node_role_arn     = "arn:aws:iam::123456789012:role/node"
+    state_bucket        = "analytics-state"
+    state_kms_key_arn   = "arn:aws:kms:us-west-2:123456789012:key/abc"
+    state_key           = "fleets/analytics.tfstate"
+    node_role_arn       = "arn:aws:iam::123456789012:role/node"
+    auto_scaling_groups = true
     pipelines = {
       oidc_provider_arn = "arn:aws:iam::123456789012:oidc-provider/token.actions.githubusercontent.com"
       plan_subjects     = ["repo:team/fleets:pull_request", "repo:team/fleets:ref:refs/heads/main"]
       apply_subjects    = ["repo:team/fleets:environment:fleets"]
     }
+  }
+
+  assert {
+    condition     = strcontains(aws_iam_role_policy.pipelines_groups["apply"].policy, "autoscaling:CreateAutoScalingGroup") && !strcontains(aws_iam_role_policy.pipelines_groups["plan"].policy, "Create")
+    error_message = "groups can be made by a plan, or not by an apply"
   }
 
   assert {

@@ -39,9 +39,9 @@ PLACES = {
     ),
     "Terraform": ("terraform: BODY", "", ("terraform",)),
     "TerraformVariables": (
-        FLEET.replace("BODY", "{size: small, terraform: BODY}"),
+        "sectors: {s: {kind: memory, fleets: [{size: small}], terraform: BODY}}",
         "",
-        ("sectors", "s", "fleets", 0, "terraform"),
+        ("sectors", "s", "terraform"),
     ),
     "Backend": (
         "terraform: {backend: BODY}",

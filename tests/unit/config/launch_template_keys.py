@@ -40,6 +40,10 @@ LAUNCH_TEMPLATE_VARIABLES: dict[str, Values] = {
     "placement": ("{}", ..., "[]", TYPE),
     "user_data": ("'#!/bin/sh'", "#!/bin/sh", "[a]", TYPE),
     "bootstrap_arguments": ("''", "", '"a\\nb"', TYPE),
+    "mixed_instances_policy": BOOLEAN,
+    "on_demand_base_capacity": COUNT,
+    "on_demand_percentage_above_base_capacity": ("99", 99, "100", RANGE),
+    "group_tags": LISTED,
 }
 LAUNCH_TEMPLATE_KEYS: dict[str, dict[str, Values]] = {
     "Override": {
@@ -49,6 +53,11 @@ LAUNCH_TEMPLATE_KEYS: dict[str, dict[str, Values]] = {
         "max_price": PRICE,
         "priority": COUNT,
         "weighted_capacity": ("1", 1, "2", TYPE),
+    },
+    "GroupTag": {
+        "key": ("team", "team", "{a: b}", TYPE),
+        "value": NAME,
+        "propagate_at_launch": BOOLEAN,
     },
     "TagSpecification": {
         "resource_type": ("volume", "volume", "fleet", TYPE),
@@ -118,5 +127,6 @@ LAUNCH_TEMPLATE_PLACES: dict[str, tuple[str, str, tuple[str | int, ...]]] = {
         "",
         ("terraform", "metadata_options"),
     ),
+    "GroupTag": ("terraform: {group_tags: [BODY]}", "key: a", ("terraform", "group_tags", 0)),
     "Placement": ("terraform: {placement: BODY}", "", ("terraform", "placement")),
 }

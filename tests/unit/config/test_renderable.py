@@ -73,6 +73,12 @@ def test_config_that_states_nothing_for_terraform_is_clean_everywhere(text: str)
     assert (validated(text), refused(text, Purpose.RENDER)) == ([], [])
 
 
+def test_group_needs_the_variables_of_a_fleet() -> None:
+    """Its launch template is made from them: the pipeline would stop at the plan."""
+    text = module(ami="") + with_fleets("{size: small, provider: asg, auto_scaling_group: w}")
+    assert refused(text, Purpose.RENDER) == [("terraform/missing", "terraform")]
+
+
 def test_zone_without_a_subnet_is_refused() -> None:
     """The module would plan no override at all for the fleet."""
     text = module() + with_fleets("{size: small, zone: us-west-2b}")
@@ -118,9 +124,10 @@ def test_inherited_regions_are_an_order_of_preference(regions: str) -> None:
     assert (validated(text), refused(text, Purpose.RENDER)) == ([], [])
 
 
-def test_group_needs_no_variables() -> None:
+def test_group_that_others_made_needs_no_variables() -> None:
     """Terraform does not make it here."""
     text = module() + with_fleets(
-        "{size: small, provider: asg, auto_scaling_group: w, regions: [us-east-1], zone: x}"
+        "{size: small, provider: asg, auto_scaling_group: w, managed: false,"
+        " regions: [us-east-1], zone: x}"
     )
     assert refused(text, Purpose.RENDER) == []

@@ -15,7 +15,7 @@ sectors:
     kind: memory
     fleets:
     - {size: small, min_capacity: 2}
-    - {size: large, provider: asg, auto_scaling_group: workers}
+    - {size: large, provider: asg, auto_scaling_group: workers, managed: false}
 """
 
 
@@ -36,13 +36,13 @@ def test_render_command_writes_and_says_what_changed(
     assert run(call) == 0
     first = json.loads(capsys.readouterr().out)
     assert "fleets.auto.tfvars.json" in first["created"]
-    assert first["left_out"] == {"primary-large": "an Auto Scaling group is not made here"}
+    assert first["left_out"] == {"primary-large": "managed: false leaves it to whoever made it"}
     config.write_text(CONFIG.replace("2}", "3}"))
     assert run([*call, "--output", "table"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed == [
         "updated  fleets.auto.tfvars.json",
-        "left out fleet primary-large: an Auto Scaling group is not made here",
+        "left out fleet primary-large: managed: false leaves it to whoever made it",
         f"{out}: {len(first['created']) - 1} files unchanged",
     ]
 

@@ -37,7 +37,8 @@ sectors:
       taints: [{key: batch, value: "no", effect: NoSchedule}]
       terraform: {ami: ami-0b, tags: {cost: high}}
     - {size: large, regions: [us-east-1]}
-    - {size: xlarge, provider: asg, auto_scaling_group: workers}
+    - {size: xlarge, provider: asg, auto_scaling_group: workers, managed: false}
+    - {size: xsmall, provider: asg, auto_scaling_group: analytics-xsmall, max_capacity: 40}
   gpu:
     kind: gpu
     fleets:
@@ -98,14 +99,49 @@ def test_root_module_fleet_s_own_instance_types_win() -> None:
     assert root.fleets["p-small"]["instance_types"] == ["c7g.large"]
 
 
-def test_root_module_leaves_out_groups_with_a_reason_and_other_regions_without(
+def test_root_module_leaves_out_unmanaged_ones_with_a_reason_and_other_regions_without(
     root: RootModule,
 ) -> None:
     """A fleet of another Region would be made with subnets that do not exist here."""
-    assert sorted(root.fleets) == ["gpu-gpu-small", "primary-medium", "primary-small"]
+    assert sorted(root.fleets) == [
+        "gpu-gpu-small",
+        "primary-medium",
+        "primary-small",
+        "primary-xsmall",
+    ]
     assert root.left_out == {
-        "primary-xlarge": "an Auto Scaling group is not made here",
+        "primary-xlarge": "managed: false leaves it to whoever made it",
     }
+
+
+def test_root_module_of_a_group_has_its_name_and_size_and_no_variable_of_fleets() -> None:
+    """The module refuses what it has no variable for; a lost maximum is 1000 nodes."""
+    root = root_of(
+        "{cluster: c, regions: [us-west-2], sizes: {gpu: {kind: gpu, cpu: 4, memory: 16Gi,"
+        " extended: {nvidia.com/gpu: 1}, instance_types: [g5.xlarge]}},"
+        " terraform: {ami: ami-0a, max_prices: {g5.xlarge: 1}, on_demand_base_capacity: 2,"
+        " spot_allocation_strategy: diversified},"
+        " sectors: {p: {kind: gpu, fleets: [{size: gpu, provider: asg, max_capacity: 0,"
+        " auto_scaling_group: g}, {size: gpu, lifecycle: on-demand, provider: asg,"
+        " auto_scaling_group: h}]}, q: {kind: gpu, fleets: [{size: gpu}]}}}"
+    )
+    group, on_demand, fleet = (root.fleets[n] for n in ("p-gpu", "p-gpu-on-demand", "q-gpu"))
+    assert group == {
+        "ami": "ami-0a",
+        "auto_scaling_group": "g",
+        "initial_node_count": 0,
+        "instance_types": ["g5.xlarge"],
+        "max_size": 0,
+        "node_pool_kind": "gpu",
+        "node_pool_size": "gpu",
+        "node_resources": {"nvidia.com/gpu": "1"},
+        "on_demand_base_capacity": 2,
+        "sector_label": "p",
+        "spot": True,
+    }
+    assert {"max_size", "on_demand_base_capacity"}.isdisjoint(on_demand)
+    assert fleet["spot_allocation_strategy"] == "diversified"
+    assert {"auto_scaling_group", "node_resources", "on_demand_base_capacity"}.isdisjoint(fleet)
 
 
 def test_root_module_backend_and_region_are_the_config_s(root: RootModule) -> None:

@@ -73,6 +73,26 @@ def test_policies_of_pipelines_are_limited_to_the_state(tmp_path: Path, name: st
     assert resources == {"arn:aws:s3:::state", "arn:aws:s3:::state/a/b.tfstate"} | lock
 
 
+@pytest.mark.parametrize("name", ["ci-plan", "ci-apply"])
+def test_policies_of_pipelines_reach_groups_only_where_terraform_makes_some(
+    tmp_path: Path, name: str
+) -> None:
+    """Without them the first apply of a group fails; with them nobody else's group may change."""
+    made = "sectors: {web: {kind: cpu, fleets: [{size: small, provider: asg, auto_scaling_group: g"
+    statements = {}
+    for end in ("}]}}", ", managed: false}]}}"):
+        arguments = ("--iam-policy", name, "--node-role", ROLE)
+        done = run(tmp_path, *arguments, config=CONFIG.split("sectors:")[0] + BACKEND + made + end)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["Statement"]
+        statements[end] = [each for each in found if "autoscaling:" in str(each["Action"])]
+    own, others = statements.values()
+    assert others == []
+    changing = [each for each in own if "Describe" not in str(each["Action"])]
+    assert bool(changing) is (name == "ci-apply")
+    assert all("cluster" in str(each["Condition"]["StringEquals"]) for each in changing)
+
+
 @pytest.mark.parametrize(
     ("name", "config", "why"),
     [

@@ -1,0 +1,87 @@
+"""What the eks_group module refuses of an Auto Scaling group, and what of a fleet is a group's."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE, quoted
+from reconciler.config.module.fleet import WrittenFleet
+from reconciler.config.resolve import OF_FLEETS, OF_GROUPS
+from reconciler.config.rules.tags import KEY_MAX, OUR_TAGS, TAGS_MAX
+from reconciler.model.errors import Problem
+
+NAME_MAX: Final = 255
+"""Auto Scaling CreateAutoScalingGroup; a colon is not allowed (API reference, read 2026-11)."""
+_NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
+
+
+def _provider(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Variables that the fleet itself states and that its provider has no use for."""
+    own = fleet.fleet.entry.terraform
+    is_group = fleet.fleet.is_group
+    others, whose = (OF_FLEETS, "EC2 Fleets") if is_group else (OF_GROUPS, "Auto Scaling groups")
+    for key in sorted(others & own.given().keys() if own is not None else ()):
+        yield fleet.problem(MODULE_VALUE, key, f"{key} is for {whose} only")
+    if is_group and fleet.text("spot_allocation_strategy") == "diversified":
+        message = "spot_allocation_strategy diversified is for EC2 Fleets only"
+        yield fleet.problem(MODULE_VALUE, "spot_allocation_strategy", message)
+
+
+def _name(fleet: WrittenFleet) -> Iterator[Problem]:
+    name = fleet.fleet.entry.auto_scaling_group or ""
+    if fleet.fleet.is_group and (len(name) > NAME_MAX or ":" in name or not name.isprintable()):
+        message = f"{quoted(name)} is no name of a group: to {NAME_MAX} characters, no colon"
+        location = (*fleet.node.location, "auto_scaling_group")
+        yield fleet.document.problem(MODULE_VALUE, location, message)
+
+
+def _policy(fleet: WrittenFleet) -> Iterator[Problem]:
+    """Without a mixed instances policy the launch template alone says what is launched."""
+    if not fleet.fleet.is_group or fleet.value("mixed_instances_policy") is not False:
+        return
+    types = fleet.fleet.instance_types
+    if fleet.fleet.entry.spot or types != (fleet.text("launch_template_instance_type"),):
+        message = (
+            "mixed_instances_policy: false needs spot: false, and launch_template_instance_type as"
+            " the fleet's only instance type"
+        )
+        yield fleet.problem(MODULE_VALUE, "mixed_instances_policy", message)
+
+
+def _group_tags(fleet: WrittenFleet) -> Iterator[Problem]:
+    """The labels and taints of a group's nodes are tags of the group too."""
+    if not fleet.fleet.is_group:
+        return
+    stated = fleet.value("group_tags")
+    if stated is not None:
+        keys = [tag.key for tag in stated]
+        if len(set(keys)) < len(keys):
+            yield fleet.problem(MODULE_VALUE, "group_tags", "group_tags must have each key once")
+        count = len(keys)
+    else:
+        count = len(node_template_keys(fleet) | set(fleet.value("tags") or ())) + OUR_TAGS
+    if count > TAGS_MAX:
+        message = (
+            f"the group has {count} tags, those for its nodes' labels and taints among them; Auto"
+            f" Scaling takes {TAGS_MAX}"
+        )
+        yield fleet.document.problem(MODULE_LIMIT, fleet.node.location, message)
+
+
+def node_template_keys(fleet: WrittenFleet) -> set[str]:
+    """Keys of the tags that say what a node of an empty group will be."""
+    size = fleet.fleet.own_size
+    told = {
+        "label": fleet.fleet.labels.keys(),
+        "taint": {taint.key for taint in fleet.fleet.taints},
+        "resources": size.extended.keys() if size else set(),
+    }
+    keys = {f"{_NODE_TEMPLATE}/{kind}/{key}" for kind, names in told.items() for key in names}
+    return {key for key in keys if len(key) <= KEY_MAX}
+
+
+GROUP_RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (
+    _provider,
+    _name,
+    _policy,
+    _group_tags,
+)

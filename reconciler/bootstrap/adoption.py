@@ -118,7 +118,7 @@ def _answers(request: AdoptionRequest, home: str) -> tuple[Region, list[Answer],
         return *_answers_of_files(request.aws_files, wanted), ()
     region = Region(wanted or home_region() or "")
     if not region:
-        raise UsageError("--region", "none is named", "give --region or set AWS_REGION")
+        raise UsageError("--region", "no Region is named", "give --region or set AWS_REGION")
     return region, *read_adoptable(region)
 
 

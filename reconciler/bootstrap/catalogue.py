@@ -47,7 +47,7 @@ def refresh_catalogue(
     before = load_catalogue(base)
     chosen = region or home_region()
     if not chosen:
-        raise UsageError("--region", "none is named", "give --region or set AWS_REGION")
+        raise UsageError("--region", "no Region is named", "give --region or set AWS_REGION")
     if not out.absolute().parent.is_dir():
         raise InputError(str(out), "cannot be written: there is no such folder")
     at = now or SystemClock().now()

@@ -156,7 +156,7 @@ class ConfigSource:
             return planner_settings(config, catalogue)
         home = self._home_region()
         if home is None:
-            raise UsageError("regions", "none are named", "give --regions or set AWS_REGION")
+            raise UsageError("regions", "no Regions are named", "give --regions or set AWS_REGION")
         return planner_settings(config, catalogue, home_region=home)
 
     def _digest_of_file(self) -> str:

@@ -81,7 +81,9 @@ def pipeline_request() -> PipelineRequest | None:
     if pipeline is None or pipeline.number is None:
         return None
     if not _has_token():
-        raise UsageError("token", "there is none", f"set {_TOKENS[0]} or {_TOKENS[0]}_FILE")
+        raise UsageError(
+            "token", "no token of the forge is set", f"set {_TOKENS[0]} or {_TOKENS[0]}_FILE"
+        )
     return PipelineRequest(forge=forge(pipeline.settings()), number=pipeline.number)
 
 

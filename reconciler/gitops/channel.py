@@ -86,7 +86,7 @@ def decode(line: bytes) -> Message:
     try:
         found = msgspec.json.decode(line, type=_Followed | _Turn)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        what = f"said what cannot be read: {str(error)[:200]}"
+        what = f"answered what cannot be read: {str(error)[:200]}"
         raise InputError("the process of the GitOps loop", what) from None
     if isinstance(found, _Turn):
         progress = found.progress

@@ -4,10 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 from reconciler.cli import main
 from reconciler.loops.reason_words import REFUSALS
 from reconciler.loops.refusal_events import REASON
+from reconciler.web.causes import CauseKind
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -15,6 +17,8 @@ PACKAGE = ROOT / "reconciler"
 OURS = re.compile(r"fleet-reconciler\.io/[a-z-]+")
 OF_A_CODE = {"Blocker": 0, "block": 1}
 """Functions that are given the code of a node that stays, and at which place."""
+OF_A_POD = ("_bystander", "_unserved")
+"""Functions of planner/demand.py that return the code of a pod that is left out."""
 TOLD_BY = {"_emit_pod", "_emit_node", "_of_pod"}
 """Functions whose second argument is the reason of an Event."""
 PAGES_OF_KEPT = ("names.md", "scale-in.md", "descheduler.md", "spot-rescheduler.md")
@@ -75,6 +79,33 @@ def test_every_code_of_a_pod_that_waits_is_listed_and_no_other() -> None:
     """Alerts and tools are written against them."""
     listed = cells(section("names.md", "Why a pod waits"), 0)
     assert listed == list(REFUSALS)
+
+
+def codes_that_are_left_out() -> Iterator[str]:
+    """What the program gives as the code of an object that a plan does not use."""
+    for tree in trees():
+        for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+            if getattr(call.func, "id", "") == "Ignored":
+                stated = [each.value for each in call.keywords if each.arg == "code"]
+                yield from (text for value in stated for text in texts(value))
+    demand = ast.parse((PACKAGE / "planner/demand.py").read_text(encoding="utf-8"))
+    for function in (each for each in ast.walk(demand) if isinstance(each, ast.FunctionDef)):
+        if function.name in OF_A_POD:
+            for given in (each for each in ast.walk(function) if isinstance(each, ast.Return)):
+                yield from filter(None, texts(given))
+
+
+def test_every_code_of_what_a_plan_leaves_out_is_listed_and_no_other() -> None:
+    """`ignored` of a pod that nobody serves is the first thing that is looked up."""
+    listed = cells(section("names.md", "What a plan leaves out"), 0)
+    assert sorted(listed) == sorted(set(codes_that_are_left_out()))
+
+
+def test_every_cause_of_a_verdict_is_listed_and_no_other() -> None:
+    """The first line of the status page is what is searched for."""
+    rows = [row for row in section("status.md", "The first line").splitlines() if row[:1] == "|"]
+    listed = [code for row in rows for code in re.findall(r"\(`([a-z0-9-]+)`\)", row)]
+    assert sorted(listed) == sorted(get_args(CauseKind))
 
 
 def codes_of_nodes() -> Iterator[str]:

@@ -330,7 +330,10 @@ class GitRepository:
         raw = self._local("diff-tree", "-r", "-z", "--name-only", "--no-renames", parent, made)
         strangers = {name for name in raw.decode().split("\0") if name} - allowed
         if strangers:
-            raise InvariantViolated(f"commit {made[:12]}", f"touches {sorted(strangers)[:3]}")
+            raise InvariantViolated(
+                f"commit {made[:12]}",
+                f"would change files that were not rendered: {sorted(strangers)[:3]}",
+            )
 
 
 def _differs(there: _Entry | None, change: FileChange) -> bool:

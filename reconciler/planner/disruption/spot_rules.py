@@ -77,12 +77,12 @@ def nodes_by_kind(view: ClusterView) -> tuple[NodesByKind, ...]:
     if rules is None:
         return ()
     nodes = view.nodes.values()
-    pods: Counter[NodeName | None] = Counter()
+    pods = Counter[NodeName | None]({name: len(found) for name, found in view.pods_on.items()})
     for group in view.running:
-        if counts(group.pods[0]):
-            pods.update(map(attrgetter("node_name"), group.pods))
+        if not counts(group.pods[0]):
+            pods.subtract(map(attrgetter("node_name"), group.pods))
     for name, stuck in view.stuck_terminating_on.items():
-        pods[name] -= len(counted(stuck))
+        pods[name] += len(stuck) - len(counted(stuck))
     spot = [node for node in nodes if is_spot(node, rules)]
     on_demand = [node for node in nodes if is_on_demand(node, rules)]
     return (_kind("on-demand", on_demand, pods), _kind("spot", spot, pods))

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
 
 from reconciler.model.actions import PodPolicy
@@ -74,12 +75,18 @@ def find_replicas(view: ClusterView, nodes: Iterable[Node]) -> list[Sequence[Pod
     Policies then ask once for hundreds of pods. Replicas share one object for their labels.
     """
     names = {node.name for node in nodes}
+    located = sum(map(len, chain(view.pods_on.values(), view.stuck_terminating_on.values())))
+    everywhere = names.issuperset(view.pods_on) and located == sum(
+        len(group.pods) for group in view.running
+    )
     found: list[Sequence[Pod]] = []
     for group in view.running:
         traits = group.traits
         if traits.daemon or traits.mirror or traits.deleting:
             continue
-        pods = [pod for pod in group.pods if pod.node_name in names]
+        pods = group.pods
+        if not everywhere:
+            pods = [pod for pod in pods if pod.node_name in names]
         if len(set(map(id, map(attrgetter("labels"), pods)))) == 1:
             found.append(pods)
             continue

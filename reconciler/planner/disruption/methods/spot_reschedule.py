@@ -162,6 +162,11 @@ class _Search:
         """Move the pods in the what-if cluster, and begin the drain if they all come to spot."""
         self._trials += 1
         simulator = self._run.simulator
+        # Soon seen, and so for all nodes where on-demand nodes have no PreferNoSchedule taint.
+        soft = self._soft & self._spot
+        first = simulator.first_lands(candidate.node, groups, self._rows, self._idle, soft)
+        if first is not None and first not in self._spot:
+            return self._not_preferred([first])
         mark = simulator.mark()
         moves = simulator.move_onto(candidate.node, groups, self._rows)
         if moves is None:

@@ -303,6 +303,35 @@ class DrainSimulator:
         self.marked = marked
         return rows
 
+    def first_lands(
+        self,
+        node: Node,
+        groups: Sequence[Group],
+        rows: Sequence[int],
+        also: Sequence[int],
+        freed: Collection[int],
+    ) -> int | None:
+        """Return where kube-scheduler would put the first of a node's pods; nothing is changed.
+
+        Args:
+            node: The node that would be emptied.
+            groups: Its pods.
+            rows: The rows that may take them.
+            also: Further rows that are open to kube-scheduler.
+            freed: Rows whose soft taint is taken to be off.
+
+        Returns:
+            The row; None where the pod fits on none of `rows`, wherever else it may fit.
+        """
+        first, _ = min(groups, key=lambda group: min(pod.key for pod in group[1]))
+        mark, marked = self.mark(), [row for row in self.marked if row not in freed]
+        self.take_out(node, groups)
+        fits = self._only(rows) & (self._builder.sim.room(first, MOVES) > 0)
+        among = self._with([*rows, *also])
+        lands = spread_over(self._builder.sim, [], [first], among, marked) if fits.any() else []
+        self.undo(mark)
+        return lands[0] if lands else None
+
     def _fit_spread(self, moved: Sequence[Relocation], classes: Sequence[PodClass]) -> bool:
         """Whether pods of these classes all find room one after the other; nothing is changed."""
         sim = self._builder.sim

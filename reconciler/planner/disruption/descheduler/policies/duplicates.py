@@ -34,7 +34,7 @@ def proposals(arguments: RemoveDuplicates, facts: Facts) -> Proposals:
                 for owner, pods in _by_owner(members):
                     if owner.kind not in arguments.exclude_owner_kinds:
                         groups[replicas[0].key.namespace, owner, pod_class.number] += pods
-    several = [pods for pods in groups.values() if max(_held(pods).values()) > 1]
+    several = [pods for pods in groups.values() if _share_a_node(pods)]
     for pods in sorted(several, key=by_first_name):
         yield from _uneven(pods, facts)
 
@@ -49,6 +49,10 @@ def _by_owner(pods: Sequence[Pod]) -> Iterable[tuple[Owner, Sequence[Pod]]]:
         if pod.owner is not None:
             found[pod.owner].append(pod)
     return found.items()
+
+
+def _share_a_node(pods: Sequence[Pod]) -> bool:
+    return len(set(map(attrgetter("node_name"), pods))) < len(pods)
 
 
 def _held(pods: Sequence[Pod]) -> Counter[NodeName]:

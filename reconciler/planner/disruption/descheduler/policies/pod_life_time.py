@@ -1,6 +1,9 @@
 """PodLifeTime: pods that are older than they should get, the oldest first."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Final
 
 from reconciler.model.cluster import Pod
 from reconciler.planner.descheduler_settings import PodLifeTime
@@ -13,6 +16,8 @@ from reconciler.planner.disruption.descheduler.facts import (
 )
 from reconciler.planner.text import duration
 
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+
 
 def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
     """Yield the pods older than `maxPodLifeTimeSeconds`, in one of the states where any is named.
@@ -23,7 +28,7 @@ def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
     old = [
         pod
         for replicas in facts.replicas
-        if arguments.scope.covers(replicas[0])
+        if arguments.scope.covers(replicas[0]) and _first_made(replicas) < before
         for pod in replicas
         if pod.created_at is not None and pod.created_at < before and _is_in_state(pod, arguments)
     ]
@@ -31,6 +36,12 @@ def proposals(arguments: PodLifeTime, facts: Facts) -> Proposals:
         age = duration(timedelta(seconds=age_seconds(pod, facts.at)))
         most = duration(timedelta(seconds=arguments.seconds_max))
         yield Proposal(pod=pod, policy="PodLifeTime", reason=f"it is {age} old, at most {most}")
+
+
+def _first_made(pods: Sequence[Pod]) -> datetime:
+    """When the oldest of the pods was made; long ago where that is not known of one."""
+    made = list(map(attrgetter("created_at"), pods))
+    return _LONG_AGO if None in made else min(made)
 
 
 def _is_in_state(pod: Pod, arguments: PodLifeTime) -> bool:

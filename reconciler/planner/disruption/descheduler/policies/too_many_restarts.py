@@ -1,5 +1,8 @@
 """RemovePodsHavingTooManyRestarts: pods whose containers keep restarting on their node."""
 
+from collections.abc import Sequence
+from operator import attrgetter
+
 from reconciler.model.cluster import Pod
 from reconciler.planner.descheduler_settings import TooManyRestarts
 from reconciler.planner.disruption.descheduler.facts import (
@@ -19,7 +22,7 @@ def proposals(arguments: TooManyRestarts, facts: Facts) -> Proposals:
     found = [
         (_restarts(pod, arguments), pod)
         for replicas in facts.replicas
-        if arguments.scope.covers(replicas[0])
+        if arguments.scope.covers(replicas[0]) and (every or _any_restarted(replicas))
         for pod in replicas
         if (pod.restarts or pod.containers or every) and _is_in_state(pod, arguments)
     ]
@@ -30,6 +33,10 @@ def proposals(arguments: TooManyRestarts, facts: Facts) -> Proposals:
             policy="RemovePodsHavingTooManyRestarts",
             reason=f"its containers restarted {restarts} times, the limit is {arguments.threshold}",
         )
+
+
+def _any_restarted(pods: Sequence[Pod]) -> bool:
+    return any(map(attrgetter("restarts"), pods)) or any(map(attrgetter("containers"), pods))
 
 
 def _restarts(pod: Pod, arguments: TooManyRestarts) -> int:

@@ -20,12 +20,13 @@ class ChangeSignal(Protocol):
     Safe to call from any thread; every call returns at once.
     """
 
-    def notify(self, source: str, *, demand: bool = False) -> int:
+    def notify(self, source: str, *, demand: bool = False, calm: bool = False) -> int:
         """Say that something changed that a plan can depend on.
 
         Args:
             source: Who says so, of a small fixed set: it becomes a label of a metric.
             demand: Whether a pod began to wait for a node.
+            calm: Whether the change asks for nothing, as a pod that ended: it may wait for others.
 
         Returns:
             The number of this call; numbers only grow.
@@ -54,7 +55,7 @@ class Changes(Protocol):
         """Whether a pod without a node came since the last observation."""
         ...
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
         """Let the burst that began come in, see ports.cluster; the window's length, seconds."""
         ...
 

@@ -36,17 +36,18 @@ class Cluster(Protocol):
         """Whether a pod without a node came since the last `observe`; returns at once."""
         ...
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
         """Let a burst of changes come in before it is planned for as one.
 
         Returns `window_seconds` after the first change since the last `observe`, later while
         changes keep coming less than 0.2 s apart or what tells of them was cut off, after
         `longest_seconds` in any case; at once when nothing changed or the program is asked to
-        stop.
+        stop. As long as no change asks for anything (see `ChangeSignal.notify`) it is
+        `calm_seconds` after the first of them.
 
         Returns:
             How long the window was, in seconds: from the first change, but of the time before
-            this call at most `window_seconds`, as more of it was spent on something else.
+            this call at most the window, as more of it was spent on something else.
         """
         ...
 

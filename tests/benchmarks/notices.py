@@ -189,7 +189,7 @@ def measure() -> dict[str, float]:
         queue.settle([])
         while left(child) and perf_counter() - began < LONGEST_SECONDS:
             signal.wait(BATCH_MAX_SECONDS)
-            signal.gather(BATCH_SECONDS, BATCH_MAX_SECONDS)
+            signal.gather(BATCH_SECONDS, BATCH_MAX_SECONDS, BATCH_SECONDS)
             signal.clear()
             notices = queue.held()
             held_most = max(held_most, len(notices))

@@ -5,6 +5,7 @@ import re
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,15 @@ import pytest
 
 from reconciler.adapters.kubernetes import KubernetesCluster, connect
 from reconciler.adapters.kubernetes.cache import UNREACHED_MAX, Cache
-from reconciler.adapters.kubernetes.changes import is_new_demand
+from reconciler.adapters.kubernetes.changes import asks, is_new_demand
 from reconciler.adapters.kubernetes.cluster import STALE_SECONDS, SYNC_SECONDS
 from reconciler.adapters.kubernetes.kinds import KINDS
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
+from reconciler.model.actions import INTERRUPTION
 from reconciler.model.errors import ObservationError
+from reconciler.model.frozen import FrozenMap
 from reconciler.records.kubernetes import ClusterObject, ObjectDecoder
+from tests.builders import make_node
 from tests.contract.kubernetes_api import (
     LONG_SECONDS,
     ApiScript,
@@ -160,6 +164,20 @@ def test_only_a_pod_that_waits_for_a_node_is_new_demand(tmp_path: Path) -> None:
     assert is_new_demand(None, _pod(waiting))
     assert not is_new_demand(_pod(waiting), _pod(waiting))
     assert not is_new_demand(_pod(waiting), _pod(bound))
+    assert not asks(_pod(waiting), _pod(bound))
+    assert asks(None, _pod(waiting))
+
+
+def test_announced_end_of_a_node_asks_for_a_plan_and_other_changes_of_it_do_not() -> None:
+    """Two minutes are left; a node that came, or our own taint on one, frees no pod that waits."""
+    node = make_node("a")
+    noticed = replace(node, annotations=FrozenMap({INTERRUPTION: "terminate/2026-01-31T12:02:00Z"}))
+    assert asks(node, noticed)
+    assert asks(None, noticed)
+    assert not asks(None, node)
+    assert not asks(node, replace(node, unschedulable=True))
+    assert not asks(noticed, replace(noticed, unschedulable=True))
+    assert not asks(noticed, node)
 
 
 def _pod(found: dict[str, Any]) -> ClusterObject | None:

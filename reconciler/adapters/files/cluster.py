@@ -50,7 +50,7 @@ class FileCluster:
         """Files do not change."""
         return False
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:  # noqa: ARG002 - part of the port
+    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:  # noqa: ARG002 - part of the port
         """Files do not change: returns at once."""
         return 0.0
 

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from reconciler.adapters.kubernetes.changes import is_new_demand, matters
+from reconciler.adapters.kubernetes.changes import asks, is_new_demand, matters
 from reconciler.adapters.kubernetes.comparison import Comparison, Held, Key
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
 from reconciler.records.kubernetes import ClusterObject, Decoded
@@ -121,7 +121,9 @@ class Cache:
             self._tell(key)
         self._touched()
         if matters(_value(before), _value(held)):
-            self._signal.notify(self._source, demand=is_new_demand(_value(before), _value(held)))
+            was, now = _value(before), _value(held)
+            calm = not asks(was, now)
+            self._signal.notify(self._source, demand=is_new_demand(was, now), calm=calm)
 
     def version_of(self, key: Key) -> str:
         """The version in which an object is held; empty when it is not."""
@@ -135,7 +137,7 @@ class Cache:
             self._tell(key)
         self._touched()
         if _value(before) is not None:
-            self._signal.notify(self._source)
+            self._signal.notify(self._source, calm=True)
 
     def replace(self, found: dict[Key, Held]) -> None:
         """A full list was taken; one that is being compared is void, it may be older."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from reconciler.model.actions import INTERRUPTION
 from reconciler.model.cluster import Node, Pod
 from reconciler.records.kubernetes import ClusterObject, Memory
 
@@ -28,6 +29,20 @@ def matters(before: ClusterObject | None, after: ClusterObject | None) -> bool:
 def is_new_demand(before: ClusterObject | None, after: ClusterObject | None) -> bool:
     """Whether a pod waits for a node now and did not before: the next plan is for it."""
     return _waits(after) and not _waits(before)
+
+
+def asks(before: ClusterObject | None, after: ClusterObject | None) -> bool:
+    """Whether an object that came or changed asks for something soon; see ports.changes.
+
+    A pod that waits, and a node whose end is announced. That a pod was bound or ended, or that a
+    node came, frees or offers room: no pod waits for the next plan.
+    """
+    notice = _notice(after)
+    return is_new_demand(before, after) or (notice is not None and notice != _notice(before))
+
+
+def _notice(value: ClusterObject | None) -> str | None:
+    return value.annotations.get(INTERRUPTION) if isinstance(value, Node) else None
 
 
 def _waits(value: ClusterObject | None) -> bool:

@@ -116,9 +116,9 @@ class KubernetesCluster:
         """Whether a pod without a node came since the last `observe`."""
         return self._signal.demand
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
         """Let a burst of changes come in; how long its window was, in seconds."""
-        return self._signal.gather(window_seconds, longest_seconds)
+        return self._signal.gather(window_seconds, longest_seconds, calm_seconds)
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
         """See ports.changes."""

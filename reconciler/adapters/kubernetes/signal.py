@@ -45,17 +45,21 @@ class ThreadedChangeSignal:
         self._hooks: dict[str, Callable[[int], None]] = {}
         self._demand = False
         self._first_at = 0.0
+        self._asked_at: float | None = None
+        """When the first change came that asks for something."""
         self._last_at = 0.0
         self._more_until = 0.0
         self._closed = False
 
-    def notify(self, source: str, *, demand: bool = False) -> int:
+    def notify(self, source: str, *, demand: bool = False, calm: bool = False) -> int:
         """See ports.changes."""
         with self._condition:
             self._demand = self._demand or demand
             self._last_at = self._monotonic()
             if not self._pending:
                 self._first_at = self._last_at
+            if not calm and self._asked_at is None:
+                self._asked_at = self._last_at
             self._number += 1
             notified = self._pending.setdefault(source, _Notified(self._last_at, self._number))
             notified.number = self._number
@@ -86,6 +90,7 @@ class ThreadedChangeSignal:
                 earlier.number = notified.number
             self._pending = {}
             self._demand = False
+            self._asked_at = None
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
         """See ports.changes.Changes."""
@@ -116,17 +121,25 @@ class ThreadedChangeSignal:
             self._condition.wait_for(lambda: bool(self._pending) or self._closed, longest)
             return bool(self._pending) and not self._closed
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
         """Let a burst come in; see ports.cluster."""
         began: float | None = None
         with self._condition:
             while self._pending and not self._closed:
                 now = self._monotonic()
                 began = now if began is None else began
-                quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
-                end = max(self._first_at + window_seconds, quiet_at)
-                left = min(end, self._first_at + longest_seconds) - now
+                asked_at = self._asked_at
+                if asked_at is None:
+                    window = max(window_seconds, calm_seconds)
+                    end = self._first_at + window
+                else:
+                    window = window_seconds
+                    quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
+                    end = min(max(asked_at + window, quiet_at), asked_at + longest_seconds)
+                left = end - now
                 if left <= 0:
-                    return min(began - self._first_at, window_seconds) + now - began
-                self._condition.wait_for(lambda: self._closed, left)
+                    return min(began - self._first_at, window) + now - began
+                self._condition.wait_for(
+                    lambda at=asked_at: self._closed or self._asked_at != at, left
+                )
         return 0.0

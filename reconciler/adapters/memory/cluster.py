@@ -99,12 +99,20 @@ class MemoryCluster:
         """Whether a pod without a node came since the last observation."""
         return self._objects.demand_came
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:  # noqa: ARG002 - part of the port
+    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:  # noqa: ARG002 - part of the port
         """Let the window pass: a burst in virtual time ends by itself."""
-        if not self._objects.changed or self._closed:
+        clock, objects = self._world.clock, self._objects
+        if not objects.changed or self._closed:
             return 0.0
-        self._world.clock.advance(window_seconds)
-        return window_seconds
+        began = clock.monotonic_seconds()
+        calm_until = objects.changed_at + calm_seconds
+        while not objects.pressing and clock.monotonic_seconds() < calm_until:
+            left = calm_until - clock.monotonic_seconds()
+            due = clock.next_due_seconds()
+            clock.advance(left if due is None else min(due, left))
+        if objects.pressing or calm_seconds < window_seconds:
+            clock.advance(window_seconds)
+        return clock.monotonic_seconds() - began
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:  # noqa: ARG002 - no source here asks for it
         """Name the world as the one source, when it changed."""

@@ -208,6 +208,17 @@ def _failed(scene: Scene) -> None:
     change_pod(scene, of(scene, "web")[0], {"status": {"phase": "Failed"}}, "/status")
 
 
+def tidy(scene: Scene) -> None:
+    """Delete all Deployments, and take off what was put onto nodes."""
+    deployments = {pod.labels["app"] for pod in scene.pods()}
+    for name in deployments:
+        scene.delete("Deployment", name)
+    for node in names(scene):
+        label(scene, node, tier=None, rack=None)
+        change_node(scene, node, {"spec": {"taints": None}})
+    scene.until(lambda _: not scene.pods(), "all pods are gone")
+
+
 VIOLATIONS = (
     Violation(policy="RemovePodsViolatingNodeTaints", make=_taint, gone=_untainted),
     Violation(

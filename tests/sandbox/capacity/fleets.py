@@ -87,16 +87,32 @@ def create_fleet(
         ec2.close()
 
 
-def create_group(url: str, size: str, cluster: str = CLUSTER, *, sector: str = "primary") -> str:
-    """An Auto Scaling group of spot nodes `<cluster>-<sector>-<size>`, empty; returns its name."""
+def create_group(
+    url: str,
+    size: str,
+    cluster: str = CLUSTER,
+    *,
+    sector: str = "primary",
+    tags: Mapping[str, str] | None = None,
+) -> str:
+    """An Auto Scaling group of spot nodes `<cluster>-<sector>-<size>`, empty; returns its name.
+
+    Args:
+        url: Of the sandbox's AWS.
+        size: One of `SIZES`.
+        cluster: The cluster's name.
+        sector: Its nodes'.
+        tags: Of the group in the place of those that name cluster and fleet.
+    """
     ids = bootstrap_account(url, REGION)
     session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
     ec2 = session.client("ec2", endpoint_url=url)
     groups = session.client("autoscaling", endpoint_url=url)
     fleet = f"{sector}-{size}"
     name = f"{cluster}-{fleet}"
-    tags = {"cluster": cluster, "fleet": fleet, f"kubernetes.io/cluster/{cluster}": "owned"}
-    pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+    owned = {f"kubernetes.io/cluster/{cluster}": "owned"}
+    named = {"cluster": cluster, "fleet": fleet} if tags is None else tags
+    pairs = [{"Key": key, "Value": value} for key, value in (owned | dict(named)).items()]
     try:
         template = ec2.create_launch_template(
             LaunchTemplateName=name,

@@ -17,10 +17,11 @@ def gathered_seconds(
     signal: ThreadedChangeSignal,
     window_seconds: float = LONG_SECONDS,
     longest_seconds: float = LONG_SECONDS,
+    calm_seconds: float = 0.0,
 ) -> float:
     """How long gathering took."""
     began = time.monotonic()
-    signal.gather(window_seconds, longest_seconds)
+    signal.gather(window_seconds, longest_seconds, calm_seconds)
     return time.monotonic() - began
 
 
@@ -51,7 +52,7 @@ def test_gather_after_one_ring_waits_for_the_window() -> None:
     """A Deployment's pods come one by one; planning for the first alone buys twice."""
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("test")
-    signal.gather(SHORT_SECONDS, LONG_SECONDS)
+    signal.gather(SHORT_SECONDS, LONG_SECONDS, LONG_SECONDS)
     assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
 
 
@@ -68,7 +69,7 @@ def test_gather_of_an_endless_burst_ends_at_the_limit() -> None:
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("test")
     with notifying(signal, every_seconds=0.02):
-        signal.gather(LONG_SECONDS, SHORT_SECONDS)
+        signal.gather(LONG_SECONDS, SHORT_SECONDS, LONG_SECONDS)
     assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
 
 
@@ -77,7 +78,7 @@ def test_gather_waits_for_the_rest_of_a_burst_that_was_cut_off() -> None:
     signal, began = ThreadedChangeSignal(), time.monotonic()
     signal.notify("test")
     signal.expect_more(2 * SHORT_SECONDS)
-    signal.gather(0.0, LONG_SECONDS)
+    signal.gather(0.0, LONG_SECONDS, LONG_SECONDS)
     assert time.monotonic() - began >= 2 * SHORT_SECONDS
     signal.expect_more(LONG_SECONDS)
     assert gathered_seconds(signal, 0.0, SHORT_SECONDS) < LONG_SECONDS
@@ -87,12 +88,12 @@ def test_gathering_tells_how_long_the_window_was() -> None:
     """Time spent on the cycle before would pass for batching, and its slowness be hidden."""
     now = [0.0]
     signal = ThreadedChangeSignal(monotonic=lambda: now[0])
-    assert signal.gather(0.5, 2.0) == 0.0
+    assert signal.gather(0.5, 2.0, 5.0) == 0.0
     for busy_seconds, window_seconds in ((1.25, 1.0), (5.0, 1.0)):
         signal.clear()
         signal.notify("test")
         now[0] += busy_seconds
-        assert signal.gather(window_seconds, 2.0) == window_seconds
+        assert signal.gather(window_seconds, 2.0, 5.0) == window_seconds
 
 
 def test_window_of_a_burst_is_what_was_waited() -> None:
@@ -101,9 +102,31 @@ def test_window_of_a_burst_is_what_was_waited() -> None:
     signal.notify("test")
     signal.expect_more(2 * SHORT_SECONDS)
     began = time.monotonic()
-    window_seconds = signal.gather(SHORT_SECONDS, LONG_SECONDS)
+    window_seconds = signal.gather(SHORT_SECONDS, LONG_SECONDS, LONG_SECONDS)
     assert window_seconds >= 2 * SHORT_SECONDS - 0.05
     assert window_seconds <= SHORT_SECONDS + time.monotonic() - began
+
+
+def test_changes_that_ask_for_nothing_wait_for_each_other() -> None:
+    """Of the plans in a busy cluster most would be made for pods that were bound or ended."""
+    signal, began = ThreadedChangeSignal(), time.monotonic()
+    signal.notify("test", calm=True)
+    signal.notify("test", calm=True)
+    assert signal.gather(0.0, 0.0, SHORT_SECONDS) >= SHORT_SECONDS - 0.05
+    assert SHORT_SECONDS <= time.monotonic() - began < LONG_SECONDS
+
+
+def test_change_that_asks_for_something_ends_the_calm() -> None:
+    """A pod would wait for its node because another one had ended before."""
+    signal = ThreadedChangeSignal()
+    signal.notify("test", calm=True)
+    asking = threading.Timer(SHORT_SECONDS, signal.notify, ["test"], {"demand": True})
+    asking.start()
+    assert gathered_seconds(signal, SHORT_SECONDS, LONG_SECONDS, LONG_SECONDS) < LONG_SECONDS
+    asking.join()
+    signal.clear()
+    signal.notify("test", calm=True)
+    assert signal.gather(0.0, 0.0, SHORT_SECONDS) >= SHORT_SECONDS - 0.05
 
 
 def test_closed_bell_gathers_no_longer() -> None:

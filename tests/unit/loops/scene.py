@@ -108,7 +108,7 @@ class NoSignal:
         """No pod came."""
         return False
 
-    def gather(self, window_seconds: float, longest_seconds: float) -> float:
+    def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
         """There is no burst."""
         return 0.0
 

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from reconciler.ports.changes import Handled
@@ -139,7 +140,9 @@ class ThreadedChangeSignal:
                 left = end - now
                 if left <= 0:
                     return min(began - self._first_at, window) + now - began
-                self._condition.wait_for(
-                    lambda at=asked_at: self._closed or self._asked_at != at, left
-                )
+                self._condition.wait_for(partial(self._is_asked_since, asked_at), left)
         return 0.0
+
+    def _is_asked_since(self, asked_at: float | None) -> bool:
+        """Whether something is asked for that was not before; also when it was closed."""
+        return self._closed or self._asked_at != asked_at

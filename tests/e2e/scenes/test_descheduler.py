@@ -56,7 +56,7 @@ def test_all_policies_together_come_to_rest(scene: Scene, closing_lines: list[st
         if number:
             tidy(scene)
         violation.make(scene)
-        scene.until(lambda _, v=violation: v.gone(scene), f"{violation.policy} has gone", 180)
+        until_gone(scene, violation)
     moved = len(scene.actions("evict-pod"))
     settled = until_no_eviction(scene)
     began = time.monotonic()
@@ -69,6 +69,11 @@ def test_all_policies_together_come_to_rest(scene: Scene, closing_lines: list[st
         f"descheduler: {len(together)} policies together: {moved} evicted, {settled} until the end "
         f"of the last one's turn, then {QUIET_MINUTES} quiet minutes"
     )
+
+
+def until_gone(scene: Scene, violation: Violation) -> None:
+    """Wait until the violation has gone, and all pods run."""
+    scene.until(lambda _: violation.gone(scene), f"{violation.policy} is violated no more", 180)
 
 
 def until_no_eviction(scene: Scene) -> int:

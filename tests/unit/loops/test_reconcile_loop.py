@@ -7,10 +7,9 @@ import pytest
 
 from reconciler.adapters.memory import FleetShape
 from reconciler.executor.executor import DryRunExecutor
-from reconciler.loops.reconcile_loop import AWAIT_SECONDS, BATCH_SECONDS, CALM_SECONDS
+from reconciler.loops.reconcile_loop import AWAIT_SECONDS
 from reconciler.model.actions import (
     FLEET_STATE,
-    INTERRUPTION,
     LAST_DESCHEDULED,
     LAST_DRAIN,
     AnnotateNode,
@@ -25,7 +24,6 @@ from reconciler.model.errors import (
     Throttled,
     Unavailable,
 )
-from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, NodeName
 from reconciler.model.memory import FleetMemory
 from reconciler.model.plan import Cost, Plan
@@ -36,7 +34,6 @@ from tests.builders import (
     NOW,
     amounts,
     make_fleet_settings,
-    make_node,
     make_pod,
     make_settings,
 )
@@ -45,64 +42,6 @@ from tests.unit.loops.scene import SLEEP_SECONDS, NoSignal, Scene
 FREE = Cost(hourly_usd_before=0, hourly_usd_after=0, hourly_usd_lower_bound=0, gap=0)
 READS = {"fleet", "instances", "counted_pods_on", "observe_cloud", "observe_cluster"}
 EMPTY = Plan(at=NOW, cluster="analytics", home_region=HOME, cost=FREE)
-
-
-def test_quiet_cluster_is_looked_at_every_sleep_interval() -> None:
-    """Changes on EC2's side alone send no event."""
-    scene = Scene()
-    scene.run(4)
-    assert scene.pauses[1:] == [SLEEP_SECONDS] * 2
-
-
-def test_pending_pod_wakes_the_loop_after_the_batching_window() -> None:
-    """A pod that waits for the interval waits twenty seconds too long."""
-    scene = Scene()
-    pod = make_pod("pod", cpu="3", sector="primary")
-
-    def create() -> None:
-        scene.world.add_pod(pod)
-
-    scene.world.clock.call_later(5, create)
-    scene.run(3)
-    (applied,) = [each for each in scene.recorder.outcomes if each.kind == "applied"]
-    assert applied.action.policy == "scale-up"
-    assert scene.pauses[0] == 5 + BATCH_SECONDS
-    windows = [each.gathered_seconds for each in scene.recorder.reports]
-    assert windows[:2] == [0.0, BATCH_SECONDS]
-
-
-def test_changes_that_ask_for_nothing_are_planned_for_together() -> None:
-    """Of the plans in a busy cluster half were made for pods that were bound or had ended."""
-    scene = Scene()
-    for at in (5, 7):
-        scene.world.clock.call_later(at, lambda: scene.world.objects.touch(pressing=False))
-    scene.run(2)
-    assert scene.pauses == [5 + CALM_SECONDS]
-
-
-def test_pod_that_begins_to_wait_ends_the_wait_of_other_changes() -> None:
-    """It would wait for five seconds because another pod had ended."""
-    scene = Scene()
-    pod = make_pod("pod", cpu="3", sector="primary")
-    scene.world.clock.call_later(5, lambda: scene.world.objects.touch(pressing=False))
-    scene.world.clock.call_later(7, lambda: scene.world.add_pod(pod))
-    scene.run(2)
-    assert scene.pauses == [7 + BATCH_SECONDS]
-
-
-def test_nothing_waits_while_a_node_has_to_be_empty_in_time() -> None:
-    """Each pod that has come up elsewhere lets a budget release the next one."""
-    scene = Scene()
-    noticed = make_node(
-        "a", annotations=FrozenMap({INTERRUPTION: "terminate/2026-01-31T12:02:00Z"})
-    )
-    scene.world.add_node(noticed)
-    scene.run(1)
-    now = scene.world.clock.monotonic_seconds()
-    scene.world.clock.call_later(5, lambda: scene.world.objects.touch(pressing=False))
-    scene.run(2)
-    assert scene.began_at[1] == now
-    assert scene.pauses[1] == 5 + BATCH_SECONDS
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_two_configs_are_put_side_by_side(files: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("change", "demand", "said"),
     [
-        ("", "absent.csv", "No such file"),
+        ("", "absent.csv", "no such file"),
         ("sectors:", "trace.csv", "config"),
         (
             "fleets: [{size: small, provider: asg, auto_scaling_group: x}]",

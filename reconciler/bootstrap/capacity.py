@@ -18,7 +18,7 @@ from reconciler.bootstrap.executing import ConfiguredExecutor
 from reconciler.bootstrap.following import FollowedBranch
 from reconciler.bootstrap.leadership import candidacy, taking_part, wait_for_lead
 from reconciler.bootstrap.planning import plan_in_bulk
-from reconciler.bootstrap.providers import asked_for
+from reconciler.bootstrap.providers import observed_clouds
 from reconciler.bootstrap.reporting import Reporting
 from reconciler.executor.executor import LiveExecutor
 from reconciler.executor.ports import Ports
@@ -69,7 +69,7 @@ def build_loop(
             loop.errors_in_a_row_max = source.config.critical_error_threshold
         return observe(
             ports.cluster,
-            asked_for(ports.clouds, source.settings),
+            observed_clouds(ports.clouds, source.settings),
             source.settings.observed_regions,
             clock,
             ports.queue,

@@ -1,7 +1,7 @@
 """Wires the second loop and the pipeline stages to git, Terraform and EC2."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -242,11 +242,12 @@ def _replay(options: CiOptions) -> Callable[[], Replay] | None:
     return simulated
 
 
-def _ec2(cluster: str) -> Cloud:
+def _ec2(cluster: str, groups: Collection[str]) -> Cloud:
     # boto3 is slow to load, and most plans touch no living fleet.
-    from reconciler.adapters.aws.ec2_fleet import Ec2FleetCloud  # noqa: PLC0415 - as above
+    from reconciler.adapters.aws import AutoScalingCloud, Ec2FleetCloud  # noqa: PLC0415 - as above
 
-    return Ec2FleetCloud(cluster)
+    named = frozenset(groups)
+    return AutoScalingCloud(cluster, lambda: named) if named else Ec2FleetCloud(cluster)
 
 
 def _facts_or_fault(options: CiOptions) -> tuple[ConfigFacts, str]:
@@ -259,11 +260,11 @@ def _facts_or_fault(options: CiOptions) -> tuple[ConfigFacts, str]:
 
 
 def _left_behind(
-    cluster: str, region: Region, names: Sequence[str]
+    cluster: str, region: Region, names: Sequence[str], groups: Sequence[str]
 ) -> Mapping[str, Mapping[str, str]]:
     from reconciler.adapters.aws.left_behind import read_left_behind  # noqa: PLC0415 - as above
 
-    return read_left_behind(cluster, region, names)
+    return read_left_behind(cluster, region, names, groups)
 
 
 def _set_pools(edit: PoolEdit) -> None:

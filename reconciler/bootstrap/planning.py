@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reconciler.adapters.files import FileCluster, open_cloud
 from reconciler.adapters.system_clock import SystemClock
-from reconciler.bootstrap.providers import asked_for, group_names
+from reconciler.bootstrap.providers import group_names, observed_clouds
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.environment import Flags, load_with_overrides
 from reconciler.config.schema import SectorConfig
@@ -177,5 +177,5 @@ def live(config: SectorConfig) -> Iterator[Live]:
             config=config,
             settings=settings,
             cluster=cluster,
-            clouds=asked_for(clouds, settings),
+            clouds=observed_clouds(clouds, settings),
         )

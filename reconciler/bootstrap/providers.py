@@ -1,10 +1,14 @@
 """Which providers of nodes a config asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from reconciler.model.errors import Forbidden
 from reconciler.model.fleet import Provider
+from reconciler.model.ids import Region
+from reconciler.model.snapshot import CloudState
 from reconciler.planner.settings import PlannerSettings
+from reconciler.ports.cloud import Cloud
 
 T = TypeVar("T")
 
@@ -18,6 +22,41 @@ def providers_of(settings: PlannerSettings) -> frozenset[Provider]:
         return frozenset({"asg"})
     found: frozenset[Provider] = frozenset(fleet.provider for fleet in settings.fleets())
     return found or frozenset({"ec2-fleet"})
+
+
+def observed_clouds(
+    clouds: Mapping[Provider, Cloud], settings: PlannerSettings
+) -> tuple[Cloud, ...]:
+    """Those to observe: also that of a provider of which the config only lets a last fleet go.
+
+    Without rights to that one nothing is seen of it, and nothing else is lost.
+    """
+    names = {fleet.name for fleet in settings.fleets()}
+    wanted = providers_of(settings)
+    going = bool(settings.allow_destroy - names)
+    return tuple(
+        cloud if provider in wanted else _IfAllowed(cloud)
+        for provider, cloud in clouds.items()
+        if provider in wanted or going
+    )
+
+
+class _IfAllowed:
+    """A cloud that shows nothing while its rights are missing."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self.fleet = cloud.fleet
+        self.set_target_capacity = cloud.set_target_capacity
+        self.instances = cloud.instances
+        self.terminate = cloud.terminate
+
+    def observe(self, regions: Sequence[Region]) -> CloudState:
+        """See ports.cloud."""
+        try:
+            return self._cloud.observe(regions)
+        except Forbidden:
+            return CloudState(regions=frozenset(regions), instances_known=False)
 
 
 def group_names(settings: PlannerSettings) -> frozenset[str]:

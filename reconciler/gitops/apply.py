@@ -5,6 +5,7 @@ without one where EC2 can do that (`pools`), and every other plan that sends one
 until the live targets are those that it was made from.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ from reconciler.planner.text import counted_noun
 from reconciler.ports.terraform import Terraform, TerraformPlanJson
 
 _REPLANS_MAX = 3
-_OF_FLEET, _OF_TEMPLATE = ".aws_ec2_fleet.this", ".aws_launch_template.this"
+_OF_FLEET = re.compile(r"\.(?:aws_ec2_fleet|aws_autoscaling_group)\.this$")
+_OF_TEMPLATE = ".aws_launch_template.this"
 SetPools = Callable[[PoolEdit], None]
 """Has EC2 change where a fleet may launch, and waits until that is in force."""
 
@@ -247,7 +249,7 @@ class Apply:
             self.plans.variables_file.write_bytes(kept_variables(self.variables(), kept))
             variables = str(self.plans.variables_file)
         # A fleet that is named without its template would take in those of all fleets.
-        templates = [each.replace(_OF_FLEET, _OF_TEMPLATE) for each in only]
+        templates = [_OF_FLEET.sub(_OF_TEMPLATE, each) for each in only]
         return self.terraform.plan(
             str(self.plans.replanned_file),
             only=sorted({*only, *templates}),
@@ -298,7 +300,7 @@ class Apply:
         for found in self.terraform.tainted():
             fleet = by_address.get(found.address)
             if fleet is not None and found.id:
-                cloud = self.cloud(cluster_of(fleet))
+                cloud = self.cloud(cluster_of(fleet), _groups_of(fleet, found.id))
                 live = cloud.fleet(Region(fleet.region), FleetId(found.id))
                 if live.state in LIVE_STATES:
                     self.terraform.untaint(found.address)
@@ -322,11 +324,16 @@ class Apply:
 
     def _live_target(self, fleet: PlannedFleet) -> int | None:
         try:
-            cloud = self.cloud(cluster_of(fleet))
+            cloud = self.cloud(cluster_of(fleet), fleet.groups)
             live = cloud.fleet(Region(fleet.region), FleetId(fleet.fleet_id))
         except NotFound:
             return None
         return live.target_capacity
+
+
+def _groups_of(fleet: PlannedFleet, made: str) -> frozenset[str]:
+    """The name in Auto Scaling of a group that an apply made; empty for an EC2 Fleet."""
+    return frozenset({made}) if fleet.provider == "asg" else frozenset()
 
 
 def not_drained(fleet: PlannedFleet, nodes: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.gitops.planned import FLEET, as_mapping
+from reconciler.gitops.planned import FLEET, GROUP, as_mapping
 from reconciler.gitops.pools import POOLS
 from reconciler.ports.terraform import StateVersion, TerraformPlanJson
 
@@ -17,6 +17,7 @@ _LIVE_FIELDS = (
     "fulfilled_capacity",
     "fulfilled_on_demand_capacity",
 )
+_LIVE_OF_GROUP = ("desired_capacity", "predicted_capacity", "warm_pool_size")
 _LIVE_TARGETS = (
     "on_demand_target_capacity",
     "spot_target_capacity",
@@ -147,7 +148,11 @@ def _without_pools(change: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_live(entry: Mapping[str, Any], side: str) -> Any:
     attributes = as_mapping(entry.get("change")).get(side)
-    if entry.get("type") != FLEET or not isinstance(attributes, Mapping):
+    if not isinstance(attributes, Mapping):
+        return attributes
+    if entry.get("type") == GROUP:
+        return {key: value for key, value in attributes.items() if key not in _LIVE_OF_GROUP}
+    if entry.get("type") != FLEET:
         return attributes
     kept = {key: value for key, value in attributes.items() if key not in _LIVE_FIELDS}
     blocks = kept.get("target_capacity_specification")

@@ -3,12 +3,14 @@
 Capacity within the config's limits is no drift, it is the capacity loop's.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from reconciler.gitops.limits import ConfigFacts
-from reconciler.gitops.planned import FLEET, PlannedResource, resources
-from reconciler.model.fleet import Fleet
+from reconciler.gitops.named_fleets import named_fleet
+from reconciler.gitops.planned import FLEET, GROUP, PlannedResource, resources, tags_of
+from reconciler.model.fleet import Fleet, Provider
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState
 from reconciler.planner.fleets.live import LIVE_STATES
@@ -21,6 +23,14 @@ _LIVE = {
     "fulfilled_on_demand_capacity",
     "target_capacity_specification",
 }
+_LIVE_OF_GROUP = {
+    "desired_capacity",
+    "predicted_capacity",
+    "suspended_processes",
+    "warm_pool_size",
+}
+"""Processes are suspended and resumed by people in an incident."""
+_TYPES: Mapping[Provider, str] = {"ec2-fleet": FLEET, "asg": GROUP}
 DriftKind = Literal[
     "changed-outside", "gone", "config-differs", "capacity-outside", "fleet-missing", "fleet-extra"
 ]
@@ -70,18 +80,30 @@ def drift_report(plan: TerraformPlanJson) -> DriftReport:
     return DriftReport(drifts=tuple(sorted(found)))
 
 
-def fleet_drift(facts: ConfigFacts, home: Region, cloud: CloudState) -> tuple[Drift, ...]:
+def fleet_drift(
+    facts: ConfigFacts, home: Region, cloud: CloudState, provider: Provider = "ec2-fleet"
+) -> tuple[Drift, ...]:
     """Compare the config with the fleets that EC2 has: which there are, and how big.
 
     Args:
         facts: Of a valid config.
         home: The Region whose fleets are rendered.
-        cloud: What EC2 answered; of regions that did not answer nothing is said.
+        cloud: What EC2 or Auto Scaling answered; of regions that did not answer nothing is said.
+        provider: Whose fleets are compared.
     """
-    live = [f for f in cloud.fleets if f.provider == "ec2-fleet" and f.state in LIVE_STATES]
+    live = [
+        named
+        for fleet in cloud.fleets
+        if fleet.provider == provider
+        and fleet.state in LIVE_STATES
+        and (named := named_fleet(fleet, facts.groups, facts.cluster)) is not None
+    ]
+    groups = frozenset(facts.groups.values())
     by_age = sorted(live, key=lambda fleet: (str(fleet.created_at or ""), fleet.id), reverse=True)
     at_home = {fleet.name: fleet for fleet in by_age if fleet.region == home}  # the oldest
-    known = {*facts.made_here, *facts.fleets}
+    every = {*facts.made_here, *facts.fleets}
+    known = every & groups if provider == "asg" else every - groups
+    type_ = _TYPES[provider]
     found = [
         _fleet_drift("fleet-extra", fleet, f"in {fleet.region}, not in the config")
         for fleet in live
@@ -89,9 +111,9 @@ def fleet_drift(facts: ConfigFacts, home: Region, cloud: CloudState) -> tuple[Dr
     ]
     if home in cloud.regions:
         found += [
-            Drift(kind="fleet-missing", address="", type=FLEET, fleet=name, detail="not in EC2")
+            Drift(kind="fleet-missing", address="", type=type_, fleet=name, detail="not in EC2")
             for name in facts.made_here
-            if name not in at_home
+            if name in known and name not in at_home
         ]
     found += [
         _fleet_drift("fleet-extra", fleet, f"another fleet, {at_home[fleet.name].id}, has its name")
@@ -121,7 +143,8 @@ def _outside_limits(facts: ConfigFacts, fleet: Fleet) -> str:
 
 
 def _fleet_drift(kind: DriftKind, fleet: Fleet, detail: str) -> Drift:
-    return Drift(kind=kind, address=fleet.id, type=FLEET, fleet=fleet.name, detail=detail)
+    type_ = _TYPES[fleet.provider]
+    return Drift(kind=kind, address=fleet.id, type=type_, fleet=fleet.name, detail=detail)
 
 
 def drift_json(report: DriftReport) -> dict[str, Any]:
@@ -145,13 +168,14 @@ def drift_json(report: DriftReport) -> dict[str, Any]:
 def _outside(resource: PlannedResource) -> Drift | None:
     if resource.step == "delete":
         return _drift("gone", resource, "not in EC2 any more")
-    names = set(resource.changed) - (_LIVE if resource.type == FLEET else set())
+    ours = {FLEET: _LIVE, GROUP: _LIVE_OF_GROUP}.get(resource.type, set())
+    names = set(resource.changed) - ours
     return _drift("changed-outside", resource, ", ".join(sorted(names))) if names else None
 
 
 def _drift(kind: DriftKind, resource: PlannedResource, detail: str) -> Drift:
-    tags = resource.after.get("tags") or resource.before.get("tags") or {}
-    fleet = str(tags.get("fleet", "")) if isinstance(tags, dict) else ""
+    tags = tags_of(resource.after) or tags_of(resource.before)
+    fleet = tags.get("fleet", "")
     return Drift(
         kind=kind, address=resource.address, type=resource.type, fleet=fleet, detail=detail
     )

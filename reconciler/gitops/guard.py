@@ -6,22 +6,24 @@ request must not smuggle other resources, providers or programs into a pipeline 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from reconciler.gitops.planned import (
     FLEET,
+    GROUP,
     LAUNCH_TEMPLATE,
     PlannedFleet,
     PlannedResource,
     as_mapping,
     fleets,
     resources,
+    tags_of,
 )
 from reconciler.ports.terraform import TerraformPlanJson
 
-KNOWN_TYPES = frozenset({FLEET, LAUNCH_TEMPLATE, "terraform_data"})
+KNOWN_TYPES = frozenset({FLEET, GROUP, LAUNCH_TEMPLATE, "terraform_data"})
 """What a rendered root module consists of."""
 LOOKED_UP = frozenset(
     f"module.fleets.module.{module}.data.{each}"
@@ -40,6 +42,7 @@ KNOWN_PROVIDERS = frozenset(
     {"registry.terraform.io/hashicorp/aws", "terraform.io/builtin/terraform"}
 )
 _WORD: Final = re.compile(r"\w+")
+_SUBNETS: Final = "vpc_zone_identifier"
 IDENTITY_TAGS = ("cluster", "fleet")
 """The capacity loop finds fleets by these."""
 
@@ -77,8 +80,11 @@ def guard(plan: TerraformPlanJson, policy: GuardPolicy) -> tuple[Finding, ...]:
     ]
     for resource in resources(plan):
         found += _resource(resource, policy)
-    for fleet in fleets(plan):
+        found += _subnets(resource)
+    planned = fleets(plan)
+    for fleet in planned:
         found += _fleet(fleet, policy)
+    found += _other_provider(planned)
     return tuple(sorted(set(found)))
 
 
@@ -135,6 +141,34 @@ def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Findin
         )
 
 
+def _other_provider(planned: Sequence[PlannedFleet]) -> Iterator[Finding]:
+    """Fleets that would become groups, and the other way round: two of one name at a time."""
+    new = {fleet.name: fleet.provider for fleet in planned if fleet.step == "create"}
+    for fleet in planned:
+        name = removed_name(fleet)
+        if fleet.step == "delete" and new.get(name, fleet.provider) != fleet.provider:
+            yield _refusal(
+                "fleet/provider",
+                name,
+                "would end and come again with another provider: give the new one another size,"
+                " and list this one in allow_destroy",
+            )
+
+
+def _subnets(resource: PlannedResource) -> Iterator[Finding]:
+    """Subnets that a living group would lose: Auto Scaling may end its instances there."""
+    if resource.type != GROUP or resource.step != "update":
+        return
+    before, after = (set(a.get(_SUBNETS) or ()) for a in (resource.before, resource.after))
+    if before - after and _SUBNETS in resource.after:
+        name = tags_of(resource.after).get("fleet") or resource.address
+        message = (
+            f"loses {', '.join(sorted(before - after))}: Auto Scaling may end its instances there,"
+            " with their pods; drain their nodes first"
+        )
+        yield _warning("group/subnets", name, message)
+
+
 def _fleet(fleet: PlannedFleet, policy: GuardPolicy) -> Iterator[Finding]:
     if fleet.step in {"delete", "replace"}:
         yield from _removal(fleet, policy)
@@ -187,8 +221,8 @@ def _update(fleet: PlannedFleet) -> Iterator[Finding]:
         yield _refusal(
             "fleet/capacity",
             fleet.name,
-            f"target capacity {fleet.capacity_before} would become {fleet.capacity_after};"
-            " capacity belongs to the capacity loop (ignore_changes)",
+            f"target capacity {fleet.capacity_before} would become {fleet.capacity_after}"
+            f"{_by_its_maximum(fleet)}; capacity belongs to the capacity loop (ignore_changes)",
         )
     for key in IDENTITY_TAGS:
         if fleet.tags_before.get(key) != fleet.tags_after.get(key):
@@ -197,6 +231,13 @@ def _update(fleet: PlannedFleet) -> Iterator[Finding]:
                 fleet.name,
                 f"the tag {key} would change; the capacity loop would lose the fleet",
             )
+
+
+def _by_its_maximum(fleet: PlannedFleet) -> str:
+    """Return why the capacity of a group would be lowered, and what that does."""
+    if fleet.provider != "asg":
+        return ""
+    return ": its maximum would be less, and Auto Scaling would end instances of its own choice"
 
 
 def _providers(plan: TerraformPlanJson) -> Iterator[Finding]:

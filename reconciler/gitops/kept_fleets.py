@@ -7,6 +7,7 @@ Terraform does not compare its values with EC2; they only have to be valid.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,8 +15,10 @@ from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.render import TFVARS
 from reconciler.model.errors import Refused
 
-_HEAD: Final = 'module.fleets.module.fleet["'
-_TAIL: Final = '"].aws_ec2_fleet.this'
+_ADDRESS: Final = re.compile(
+    r"module\.fleets\.module\.(?:fleet(?=.*\.aws_ec2_fleet)|group(?=.*\.aws_autoscaling_group))"
+    r'\["(.+)"\]\.\w+\.this'
+)
 
 
 def kept_variables(tfvars: bytes, kept: Sequence[PlannedFleet]) -> bytes:
@@ -42,9 +45,10 @@ def kept_variables(tfvars: bytes, kept: Sequence[PlannedFleet]) -> bytes:
 
 def _key(fleet: PlannedFleet) -> str:
     """The fleet's key in the variable `fleets`."""
-    if not (fleet.address.startswith(_HEAD) and fleet.address.endswith(_TAIL)):
+    found = _ADDRESS.fullmatch(fleet.address)
+    if found is None:
         raise Refused(fleet.address, "is no fleet of a rendered root module: apply it by itself")
-    key: str = json.loads(f'"{fleet.address[len(_HEAD) : -len(_TAIL)]}"')
+    key: str = json.loads(f'"{found[1]}"')
     return key
 
 
@@ -64,6 +68,7 @@ def _entry(key: str, fleet: PlannedFleet, others: Mapping[str, Any]) -> dict[str
         "private_subnet_ids": {zone or "us-west-2a": "subnet-00000000"},
         # Its size may be divided by zone in the fleets that come in its place.
         "departing": True,
+        **({"auto_scaling_group": fleet.fleet_id} if fleet.provider == "asg" else {}),
     }
 
 

@@ -1,6 +1,6 @@
-"""Fleets that a plan would end, and the nodes that they still have."""
+"""Fleets and groups that a plan would end, and the nodes that they still have."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from reconciler.gitops.guard import Finding
 from reconciler.gitops.planned import PlannedFleet
@@ -9,8 +9,9 @@ from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState
 from reconciler.ports.cloud import Cloud
 
-Clouds = Callable[[str], Cloud]
-"""EC2 by a cluster's name, opened only when a living fleet of it is looked at."""
+Clouds = Callable[[str, Collection[str]], Cloud]
+"""EC2 Fleets by a cluster's name or, with names of groups, Auto Scaling; opened only when a living
+fleet is looked at."""
 
 
 def cluster_of(fleet: PlannedFleet) -> str:
@@ -25,11 +26,12 @@ def nodes_of(
     going = [f for f in planned if f.fleet_id and f.step in {"delete", "replace"}]
     nodes: dict[str, tuple[str, ...]] = {}
     unseen: list[Finding] = []
-    for cluster in sorted({cluster_of(fleet) for fleet in going}):
-        theirs = [fleet for fleet in going if cluster_of(fleet) == cluster]
+    for cluster, provider in sorted({(cluster_of(f), f.provider) for f in going}):
+        theirs = [f for f in going if (cluster_of(f), f.provider) == (cluster, provider)]
         regions = sorted({Region(fleet.region) for fleet in theirs})
+        groups = frozenset[str]().union(*(fleet.groups for fleet in theirs))
         try:
-            state = cloud(cluster).observe(regions)
+            state = cloud(cluster, groups).observe(regions)
         except (ObservationError, PortError) as error:
             unseen += [_unseen(fleet, str(error)) for fleet in theirs]
             continue

@@ -10,14 +10,15 @@ from pathlib import Path
 
 from reconciler.gitops.guard import Finding
 from reconciler.gitops.hcl import to_hcl
-from reconciler.gitops.planned import FLEET, LAUNCH_TEMPLATE, PlannedFleet
+from reconciler.gitops.planned import FLEET, GROUP, LAUNCH_TEMPLATE, PlannedFleet
 from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 
 IMPORTS = "reconciler_left_behind.tf"
 """In the root module while the plan is made, and never longer."""
-LeftBehind = Callable[[str, Region, Sequence[str]], Mapping[str, Mapping[str, str]]]
-"""Ids by Terraform type by fleet name, of a cluster's fleets that exist under these names."""
+LeftBehind = Callable[[str, Region, Sequence[str], Sequence[str]], Mapping[str, Mapping[str, str]]]
+"""Ids by Terraform type by fleet name, of a cluster's EC2 Fleets and of its groups that exist under
+these names."""
 
 
 def left_behind(
@@ -43,13 +44,16 @@ def left_behind(
             f.name: f for f in new if (f.tags_after["cluster"], f.region) == (cluster, region)
         }
         try:
-            there = {} if look is None else look(cluster, Region(region), sorted(theirs))
+            groups = sorted(f.name for f in theirs.values() if f.provider == "asg")
+            names = sorted(theirs.keys() - set(groups))
+            there = {} if look is None else look(cluster, Region(region), names, groups)
         except PortError as error:
             told += [_unseen(name, error) for name in sorted(theirs)]
             continue
         for name, existing in sorted(there.items()):
             made = {kind: each for kind, each in existing.items() if each not in held}
-            module = theirs[name].address.removesuffix(f".{FLEET}.this")
+            kind = GROUP if theirs[name].provider == "asg" else FLEET
+            module = theirs[name].address.removesuffix(f".{kind}.this")
             if not made or module == theirs[name].address:
                 continue  # held already, or not of our module: its author names it freely
             found |= {f"{module}.{kind}.this": made[kind] for kind in sorted(made)}
@@ -77,7 +81,7 @@ def clear_imports(module: Path) -> None:
 
 
 def _adopted(name: str, made: Mapping[str, str]) -> Finding:
-    words = {FLEET: "fleet", LAUNCH_TEMPLATE: "launch template"}
+    words = {FLEET: "fleet", GROUP: "Auto Scaling group", LAUNCH_TEMPLATE: "launch template"}
     ids = ", ".join(f"{words.get(kind, kind)} {each}" for kind, each in sorted(made.items()))
     return Finding(
         severity="warning",

@@ -35,6 +35,8 @@ class ConfigFacts:
     fleets: Mapping[str, FleetLimits] = field(default_factory=dict)
     made_here: tuple[str, ...] = ()
     """Fleets that the root module makes."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Names of fleets by the Auto Scaling group that each of them is."""
     allow_destroy: frozenset[str] = frozenset()
     prices: PriceSource | None = None
     """Where the prices are from."""
@@ -78,6 +80,7 @@ def config_facts(
             for fleet in settings.fleets()
         },
         made_here=tuple(sorted(root.fleets)),
+        groups={f.auto_scaling_group: f.name for f in settings.fleets() if f.auto_scaling_group},
         allow_destroy=settings.allow_destroy,
         prices=settings.prices,
         rendered={file.path: hashlib.sha256(file.content).hexdigest() for file in render(root)},

@@ -8,9 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.config.module.groups import node_template_tags
 from reconciler.config.resolve import further_regions_of, resolve_fleets
 from reconciler.config.schema import SectorConfig
 from reconciler.config.sizes import BUILT_IN_SIZES
+from reconciler.config.terraform import Taint
+from reconciler.gitops.named_fleets import named_fleet
 from reconciler.gitops.root_module import RootModule, root_modules_of
 from reconciler.model.fleet import Fleet
 from reconciler.model.ids import FleetId, Region
@@ -46,8 +49,15 @@ def live_drift(config: SectorConfig, home: Region, cloud: CloudState) -> tuple[L
     """
     if not config.sectors or not config.cluster:
         return ()
-    live = [f for f in cloud.fleets if f.provider == "ec2-fleet" and f.state in LIVE_STATES]
-    named = {fleet.name for fleet in resolve_fleets(config)}
+    resolved = resolve_fleets(config)
+    named = {fleet.name for fleet in resolved}
+    groups = {f.entry.auto_scaling_group: f.name for f in resolved if f.entry.auto_scaling_group}
+    live = [
+        known
+        for fleet in cloud.fleets
+        if fleet.state in LIVE_STATES
+        and (known := named_fleet(fleet, groups, config.cluster)) is not None
+    ]
     found = [
         _drift(fleet, "fleet-extra", "not in the config; allow_destroy lets it be drained")
         for fleet in live
@@ -74,7 +84,8 @@ def _drift_of_root(
     for fleet in live:
         by_name[fleet.name].append(fleet)
     for name, variables in root.fleets.items():
-        theirs = by_name[name]
+        provider = "asg" if "auto_scaling_group" in variables else "ec2-fleet"
+        theirs = [fleet for fleet in by_name[name] if fleet.provider == provider]
         if not theirs:
             detail = "in the config, not in EC2"
             yield LiveDrift(fleet=name, region=region, kind="fleet-missing", detail=detail)
@@ -133,10 +144,32 @@ def fleet_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[st
     }
 
 
+def group_tags(cluster: str, name: str, variables: Mapping[str, Any]) -> dict[str, str]:
+    """The tags that the eks_group module gives a group (`local.group_tags` in its main.tf)."""
+    if "group_tags" in variables:
+        return {tag["key"]: tag.get("value", "") for tag in variables["group_tags"]}
+    spot, size = variables["spot"], variables["node_pool_size"]
+    labels = {
+        **variables.get("node_labels", {}),
+        "sector": variables["sector_label"],
+        "fleet": name,
+        "size": size,
+        "pool_size": size,
+        "kind": variables["node_pool_kind"],
+        "lifecycle": "Ec2Spot" if spot else "OnDemand",
+    }
+    taints = [Taint(**each) for each in variables.get("node_taints", ())]
+    if variables.get("on_demand_prefer_no_schedule_taint") and not spot:
+        taints.append(Taint(key="lifecycle", value="OnDemand", effect="PreferNoSchedule"))
+    template = node_template_tags(labels, taints, variables.get("node_resources", {}))
+    return {**template, **fleet_tags(cluster, name, variables)}
+
+
 def _differences(
     root: RootModule, fleet: Fleet, variables: Mapping[str, Any], images: set[str]
 ) -> list[LiveDrift]:
-    wanted = fleet_tags(root.cluster_name, fleet.name, variables)
+    tags_of = group_tags if fleet.provider == "asg" else fleet_tags
+    wanted = tags_of(root.cluster_name, fleet.name, variables)
     there = {key: value for key, value in fleet.tags.items() if not key.startswith("aws:")}
     keys = sorted(key for key in {*wanted, *there} if wanted.get(key) != there.get(key))
     found = [_drift(fleet, "tags-differ", ", ".join(keys))] if keys else []

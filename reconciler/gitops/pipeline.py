@@ -261,10 +261,14 @@ class Pipeline:
         if not facts.cluster or not home:
             return (), ()
         try:
-            cloud = self._cloud(facts.cluster).observe([Region(home)])
+            cloud = self._cloud(facts.cluster, ()).observe([Region(home)])
+            found = fleet_drift(facts, Region(home), cloud)
+            if facts.groups:
+                cloud = self._cloud(facts.cluster, tuple(facts.groups)).observe([Region(home)])
+                found += fleet_drift(facts, Region(home), cloud, "asg")
         except (ObservationError, PortError) as error:
             return (), (f"EC2 did not tell which fleets there are: {error}",)
-        return fleet_drift(facts, Region(home), cloud), ()
+        return found, ()
 
     def _plan_with_left_behind(self) -> tuple[SavedPlan, TerraformPlanJson, tuple[Finding, ...]]:
         """A saved plan that makes nothing a second time.

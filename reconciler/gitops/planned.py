@@ -1,18 +1,24 @@
-"""What a Terraform plan would do to fleets: pure reading of `terraform show -json`.
+"""What a Terraform plan would do to fleets and groups: pure reading of `terraform show -json`.
 
-Fleets are recognised by resource type and named by their `fleet` tag, so a hand-written root
+They are recognised by resource type and named by their `fleet` tag, so a hand-written root
 module is read as well as a rendered one. Format: https://developer.hashicorp.com/terraform/internals/json-format
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reconciler.model.fleet import Provider
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.ports.terraform import TerraformPlanJson
 
 FLEET = "aws_ec2_fleet"
+GROUP = "aws_autoscaling_group"
 LAUNCH_TEMPLATE = "aws_launch_template"
+_GROUP_KEY = re.compile(r'\.module\.group\["([^"]+)"\]$')
+"""Of a group of a rendered root module; one that was imported may have no `fleet` tag."""
+_ON_DEMAND = "on_demand_percentage_above_base_capacity"
 Step = Literal["create", "update", "replace", "delete", "forget", "read", "no-op"]
 
 
@@ -51,7 +57,7 @@ class PlannedResource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFleet:
-    """One EC2 Fleet of a plan, with its launch template."""
+    """One EC2 Fleet or Auto Scaling group of a plan, with its launch template."""
 
     name: str
     address: str
@@ -61,9 +67,10 @@ class PlannedFleet:
     region: str
     """Empty when the plan does not tell."""
     capacity_before: int | None
-    """Live target when the plan was made; None: it does not exist yet."""
+    """Live target (a group's desired capacity) when the plan was made; None: it does not exist
+    yet."""
     capacity_after: int | None
-    """Target that an update of the fleet sends along; None: it goes."""
+    """Target that an update brings about; None: it goes."""
     spot: bool | None
     tags_before: Labels
     tags_after: Labels
@@ -75,7 +82,13 @@ class PlannedFleet:
     ami_after: str = ""
     instance_types: tuple[str, ...] = ()
     terminates_instances: bool = False
-    """Whether its end would end its instances."""
+    """Whether its end would end its instances, those of a fleet that is not drained."""
+    provider: Provider = "ec2-fleet"
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Its name in Auto Scaling; empty for an EC2 Fleet."""
+        return frozenset({self.fleet_id}) if self.provider == "asg" else frozenset()
 
     @property
     def touches_capacity(self) -> bool:
@@ -84,8 +97,13 @@ class PlannedFleet:
 
     @property
     def sends_capacity(self) -> bool:
-        """Whether Terraform would send a target capacity or end the fleet: not for tags alone."""
+        """Whether Terraform would send a target capacity or end the fleet: not for tags alone.
+
+        Of a group it sends nothing but its maximum, which may lower the desired capacity.
+        """
         own = {name for name in self.changed if not name.startswith("launch_template.")}
+        if self.provider == "asg":
+            own &= {"desired_capacity", "max_size", "min_size"}
         return self.touches_capacity and (self.step != "update" or not own <= {"tags", "tags_all"})
 
 
@@ -107,7 +125,7 @@ def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
     planned = [
         _fleet(r, templates.get(r.module), region, live.get((r.address, r.deposed)) or r.before)
         for r in found
-        if r.type == FLEET
+        if r.type in {FLEET, GROUP}
     ]
     return tuple(sorted(planned, key=lambda fleet: (fleet.name, fleet.address)))
 
@@ -194,27 +212,29 @@ def _fleet(
 ) -> PlannedFleet:
     before, after = resource.before, resource.after
     shown = after or before
-    tags = _tags(after) or _tags(before)
+    tags = tags_of(after) or tags_of(before)
+    is_group = resource.type == GROUP
     changed = list(resource.changed)
     if template is not None:
         changed += [f"launch_template.{name}" for name in template.changed]
     return PlannedFleet(
-        name=tags.get("fleet") or resource.address,
+        name=tags.get("fleet") or _key(resource) or resource.address,
         address=resource.address,
         step=resource.step,
         fleet_id=str(before.get("id") or ""),
         region=_region(before) or _region(after) or region,
         capacity_before=_capacity(live) if before else None,
-        capacity_after=_capacity(after),
+        capacity_after=_capacity_after(after, live),
         spot=_is_spot(shown),
-        tags_before=_tags(before),
-        tags_after=_tags(after),
+        tags_before=tags_of(before),
+        tags_after=tags_of(after),
         changed=tuple(changed),
         replaced_for=resource.replaced_for,
         ami_before=str(template.before.get("image_id") or "") if template else "",
         ami_after=str(template.after.get("image_id") or "") if template else "",
         instance_types=_instance_types(shown),
         terminates_instances=bool(before.get("terminate_instances")),
+        provider="asg" if is_group else "ec2-fleet",
     )
 
 
@@ -224,12 +244,33 @@ def _region(attributes: Mapping[str, Any]) -> str:
     return parts[3] if len(parts) > 5 else str(attributes.get("region") or "")
 
 
+def _key(resource: PlannedResource) -> str:
+    """The key of a group in the rendered root module; empty for anything else."""
+    found = _GROUP_KEY.search(resource.module)
+    return found[1] if found else ""
+
+
+def _capacity_after(after: Mapping[str, Any], live: Mapping[str, Any]) -> int | None:
+    """The target that an update brings about: a group's maximum lowers its desired capacity."""
+    capacity, most = _capacity(after), after.get("max_size")
+    if capacity is None or not isinstance(most, int):
+        return capacity
+    return min(max(capacity, _capacity(live) or 0), most)
+
+
 def _capacity(attributes: Mapping[str, Any]) -> int | None:
+    if "desired_capacity" in attributes:
+        desired = attributes["desired_capacity"]
+        return desired if isinstance(desired, int) else None
     value = _first(attributes.get("target_capacity_specification")).get("total_target_capacity")
     return value if isinstance(value, int) else None
 
 
 def _is_spot(attributes: Mapping[str, Any]) -> bool | None:
+    if "mixed_instances_policy" in attributes:
+        policy = _first(attributes["mixed_instances_policy"])
+        share = _first(policy.get("instances_distribution")).get(_ON_DEMAND)
+        return share is not None and share != 100
     kind = _first(attributes.get("target_capacity_specification")).get(
         "default_target_capacity_type"
     )
@@ -237,13 +278,18 @@ def _is_spot(attributes: Mapping[str, Any]) -> bool | None:
 
 
 def _instance_types(attributes: Mapping[str, Any]) -> tuple[str, ...]:
-    overrides = _first(attributes.get("launch_template_config")).get("override") or []
+    policy = _first(attributes.get("mixed_instances_policy"))
+    template = attributes.get("launch_template_config") or policy.get("launch_template")
+    overrides = _first(template).get("override") or []
     found = {str(as_mapping(entry).get("instance_type") or "") for entry in overrides}
     return tuple(sorted(found - {""}))
 
 
-def _tags(attributes: Mapping[str, Any]) -> Labels:
-    tags = as_mapping(attributes.get("tags"))
+def tags_of(attributes: Mapping[str, Any]) -> Labels:
+    """The tags of a resource: a map, or the blocks of a group."""
+    blocks = [as_mapping(each) for each in attributes.get("tag") or ()]
+    tags = {str(each.get("key")): each.get("value") for each in blocks}
+    tags |= as_mapping(attributes.get("tags"))
     return FrozenMap({str(k): str(v) for k, v in tags.items()}) if tags else NO_LABELS
 
 

@@ -16,10 +16,13 @@ Made = Mapping[str, Mapping[str, str]]
 """Ids by Terraform type, by fleet name."""
 
 
-def read_left_behind(cluster: str, region: Region, names: Sequence[str]) -> Made:
-    """Fleets and launch templates of a cluster that exist under these fleets' names.
+def read_left_behind(
+    cluster: str, region: Region, names: Sequence[str], groups: Sequence[str] = ()
+) -> Made:
+    """EC2 Fleets, groups and launch templates of a cluster that exist under these fleets' names.
 
-    Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplates.
+    Rights: ec2:DescribeFleets, ec2:DescribeLaunchTemplates; with names of groups
+    autoscaling:DescribeAutoScalingGroups.
 
     Raises:
         PortError: EC2 did not answer, or may not be asked.
@@ -27,19 +30,31 @@ def read_left_behind(cluster: str, region: Region, names: Sequence[str]) -> Made
     found: dict[str, dict[str, str]] = {}
     with closing(Clients()) as clients:
         ec2 = clients.ec2(region)
-        for fleet in _pages(ec2, "describe_fleets", "Fleets", {}):
+        for fleet in _pages(ec2, "describe_fleets", "Fleets", {}) if names else ():
             name = _ours(fleet, cluster, names)
             if name and fleet.get("FleetState") in LIVE_STATES and fleet.get("Type") == "maintain":
                 found.setdefault(name, {})["aws_ec2_fleet"] = fleet["FleetId"]
-        for chunk in chunks(sorted(names), NAMES_MAX):
-            wanted = [f"{cluster}-{name}" for name in chunk]
-            filters = [{"Name": "launch-template-name", "Values": wanted}]
+        for group in _groups(clients, region, cluster) if groups else ():
+            name = _ours(group, cluster, groups)
+            if name and not group.get("Status"):  # it has one while it is deleted
+                found.setdefault(name, {})["aws_autoscaling_group"] = group["AutoScalingGroupName"]
+        templates = {f"{cluster}-{name}": name for name in names}
+        templates |= {f"{cluster}-{name}-group": name for name in groups}
+        for chunk in chunks(sorted(templates), NAMES_MAX):
+            filters = [{"Name": "launch-template-name", "Values": chunk}]
             arguments = {"Filters": filters}
             for template in _pages(ec2, "describe_launch_templates", "LaunchTemplates", arguments):
-                name = _ours(template, cluster, names)
-                if name and template["LaunchTemplateName"] == f"{cluster}-{name}":
+                name = templates.get(template["LaunchTemplateName"], "")
+                if name and _ours(template, cluster, [name]):
                     found.setdefault(name, {})["aws_launch_template"] = template["LaunchTemplateId"]
     return found
+
+
+def _groups(clients: Clients, region: Region, cluster: str) -> list[dict[str, Any]]:
+    """The Auto Scaling groups that carry the cluster's tag."""
+    arguments = {"Filters": [{"Name": "tag:cluster", "Values": [cluster]}]}
+    auto_scaling = clients.autoscaling(region)
+    return _pages(auto_scaling, "describe_auto_scaling_groups", "AutoScalingGroups", arguments)
 
 
 def _ours(entry: Mapping[str, Any], cluster: str, names: Sequence[str]) -> str:

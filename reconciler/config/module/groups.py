@@ -1,12 +1,13 @@
 """What the eks_group module refuses of an Auto Scaling group, and what of a fleet is a group's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from reconciler.config.faults import MODULE_LIMIT, MODULE_VALUE, quoted
 from reconciler.config.module.fleet import WrittenFleet
 from reconciler.config.resolve import OF_FLEETS, OF_GROUPS
 from reconciler.config.rules.tags import KEY_MAX, OUR_TAGS, TAGS_MAX
+from reconciler.config.terraform import Taint
 from reconciler.model.errors import Problem
 
 NAME_MAX: Final = 255
@@ -58,7 +59,10 @@ def _group_tags(fleet: WrittenFleet) -> Iterator[Problem]:
             yield fleet.problem(MODULE_VALUE, "group_tags", "group_tags must have each key once")
         count = len(keys)
     else:
-        count = len(node_template_keys(fleet) | set(fleet.value("tags") or ())) + OUR_TAGS
+        resolved, size = fleet.fleet, fleet.fleet.own_size
+        resources = size.extended if size else {}
+        told = node_template_tags(resolved.labels, resolved.taints, resources)
+        count = len(told.keys() | set(fleet.value("tags") or ())) + OUR_TAGS
     if count > TAGS_MAX:
         message = (
             f"the group has {count} tags, those for its nodes' labels and taints among them; Auto"
@@ -67,16 +71,22 @@ def _group_tags(fleet: WrittenFleet) -> Iterator[Problem]:
         yield fleet.document.problem(MODULE_LIMIT, fleet.node.location, message)
 
 
-def node_template_keys(fleet: WrittenFleet) -> set[str]:
-    """Keys of the tags that say what a node of an empty group will be."""
-    size = fleet.fleet.own_size
-    told = {
-        "label": fleet.fleet.labels.keys(),
-        "taint": {taint.key for taint in fleet.fleet.taints},
-        "resources": size.extended.keys() if size else set(),
+def node_template_tags(
+    labels: Mapping[str, str], taints: Sequence[Taint], resources: Mapping[str, object]
+) -> dict[str, str]:
+    """The tags that say what a node of an empty group will be, as eks_group makes them."""
+    first = {taint.key: f"{taint.value}:{taint.effect}" for taint in reversed(taints)}
+    told: Mapping[str, Mapping[str, object]] = {
+        "label": labels,
+        "taint": first,
+        "resources": resources,
     }
-    keys = {f"{_NODE_TEMPLATE}/{kind}/{key}" for kind, names in told.items() for key in names}
-    return {key for key in keys if len(key) <= KEY_MAX}
+    tags = {
+        f"{_NODE_TEMPLATE}/{kind}/{key}": str(value)
+        for kind, values in told.items()
+        for key, value in values.items()
+    }
+    return {key: value for key, value in tags.items() if len(key) <= KEY_MAX}
 
 
 GROUP_RULES: Final[tuple[Callable[[WrittenFleet], Iterator[Problem]], ...]] = (

@@ -11,7 +11,7 @@ from reconciler.model.errors import Problem
 
 LABEL_VALUE_MAX: Final = 63
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
-_FLEET_ADDRESS: Final = "aws_ec2_fleet."
+_FLEET_ADDRESSES: Final = ("aws_ec2_fleet.", "aws_autoscaling_group.")
 LAUNCH_TEMPLATE_NAME_MAX: Final = 128
 """EC2 CreateLaunchTemplate: 3 to 128 characters; ours is `<cluster>-<fleet>`, of an Auto Scaling
 group with `-group` behind it."""
@@ -54,7 +54,7 @@ def _single_names(document: Document) -> Iterator[tuple[Location, str]]:
     for index, item in document.root.items("allow_destroy"):
         named = text_of(item.value)
         # A fleet without a `fleet` tag, of a module written by hand, is named by its address.
-        if named is not None and _FLEET_ADDRESS not in named:
+        if named is not None and not any(each in named for each in _FLEET_ADDRESSES):
             yield ("allow_destroy", index), named
 
 

@@ -103,7 +103,11 @@ def stages(tmp_path: Path, account: Account, terraform: PoolTerraform) -> Pipeli
     (tmp_path / "module").mkdir()
     settings = PipelineSettings(module=tmp_path / "module", plans=PlanDirectory(tmp_path / "plan"))
     return Pipeline(
-        terraform, lambda _: account, NoCheckout(), settings, set_pools=account.set_pools
+        terraform,
+        lambda _cluster, _groups: account,
+        NoCheckout(),
+        settings,
+        set_pools=account.set_pools,
     )
 
 
@@ -204,7 +208,7 @@ def removing(
         allow_destroy=frozenset(filter(None, [approved])),
         facts=ConfigFacts(rendered=rendered),
     )
-    return Pipeline(terraform, lambda _: account, NoCheckout(), settings), terraform
+    return Pipeline(terraform, lambda _cluster, _groups: account, NoCheckout(), settings), terraform
 
 
 def test_image_does_not_wait_for_a_drain_which_ends_later(tmp_path: Path) -> None:

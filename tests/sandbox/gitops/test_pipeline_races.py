@@ -32,7 +32,7 @@ def stages(
         plans=PlanDirectory(tmp_path / "plan"),
         allow_destroy=frozenset({"primary-small"} if allowed else ()),
     )
-    return Pipeline(terraform, lambda _cluster: cloud, NoCheckout(), settings)
+    return Pipeline(terraform, lambda _cluster, _groups: cloud, NoCheckout(), settings)
 
 
 def test_unmoved_capacity_applies_the_approved_plan_itself(tmp_path: Path) -> None:
@@ -162,6 +162,8 @@ def test_files_that_the_config_does_not_render_are_a_warning(tmp_path: Path) -> 
     settings = PipelineSettings(
         module=module, plans=PlanDirectory(tmp_path / "plan"), facts=config_facts(config)
     )
-    pipeline = Pipeline(ScriptedTerraform(cloud), lambda _cluster: cloud, NoCheckout(), settings)
+    pipeline = Pipeline(
+        ScriptedTerraform(cloud), lambda _cluster, _groups: cloud, NoCheckout(), settings
+    )
     (finding,) = pipeline.plan().findings
     assert (finding.severity, finding.code) == ("warning", "render/stale")

@@ -27,6 +27,31 @@ def fleet_attributes(
     }
 
 
+def group_attributes(name: str = "web-small", target: int = 2, **changes: Any) -> dict[str, Any]:
+    """Attributes of a living aws_autoscaling_group."""
+    tags = {"cluster": "analytics", "fleet": name, "sector": "web"}
+    group = f"analytics-{name}"
+    overrides = [{"instance_type": "c5.2xlarge"}, {"instance_type": "c4.2xlarge"}]
+    return {
+        "id": group,
+        "arn": f"arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:1:"
+        f"autoScalingGroupName/{group}",
+        "name": group,
+        "min_size": 0,
+        "max_size": 20,
+        "desired_capacity": target,
+        "vpc_zone_identifier": ["subnet-0aa", "subnet-0bb"],
+        "mixed_instances_policy": [
+            {
+                "instances_distribution": [{"on_demand_percentage_above_base_capacity": 0}],
+                "launch_template": [{"override": overrides}],
+            }
+        ],
+        "tag": [{"key": k, "value": v, "propagate_at_launch": False} for k, v in tags.items()],
+        **changes,
+    }
+
+
 def resource(
     kind: str,
     actions: list[str],
@@ -36,7 +61,8 @@ def resource(
     key: str = "primary-small",
 ) -> dict[str, Any]:
     """One entry of `resource_changes` inside the fleets module."""
-    module = f'module.fleets.module.fleet["{key}"]'
+    call = "group" if kind == "aws_autoscaling_group" else "fleet"
+    module = f'module.fleets.module.{call}["{key}"]'
     return {
         "address": f"{module}.{kind}.this",
         "module_address": module,
@@ -55,6 +81,17 @@ def fleet_change(actions: list[str], name: str = "primary-small", **after: Any) 
     if planned is not None and before is None:
         del planned["id"], planned["arn"]
     return resource("aws_ec2_fleet", actions, before, planned, key=name)
+
+
+def group_change(
+    actions: list[str], name: str = "web-small", target: int = 2, **after: Any
+) -> dict[str, Any]:
+    """A change of one Auto Scaling group; `after` overrides its attributes."""
+    before = None if actions == ["create"] else group_attributes(name, target)
+    planned = None if actions == ["delete"] else group_attributes(name, target, **after)
+    if planned is not None and before is None:
+        del planned["id"]
+    return resource("aws_autoscaling_group", actions, before, planned, key=name)
 
 
 def template_change(before_ami: str, after_ami: str, name: str = "primary-small") -> dict[str, Any]:

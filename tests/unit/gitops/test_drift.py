@@ -5,9 +5,16 @@ from typing import Any
 from reconciler.gitops.drift import drift_report, fleet_drift
 from reconciler.gitops.limits import config_facts
 from reconciler.model.fleet import Fleet
+from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import CloudState
-from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource
+from tests.unit.gitops.plans import (
+    fleet_attributes,
+    fleet_change,
+    group_attributes,
+    plan,
+    resource,
+)
 
 
 def kinds(shown: dict[str, Any]) -> list[tuple[str, str]]:
@@ -123,3 +130,47 @@ def test_second_fleet_of_a_name_is_extra() -> None:
         ("fleet-missing", "", "not in EC2"),
         ("fleet-extra", "fleet-2", "another fleet, fleet-0, has its name"),
     }
+
+
+def test_scaled_group_with_a_suspended_process_is_no_drift() -> None:
+    """In an incident people suspend Launch; the report must not tell every run to undo that."""
+    before = group_attributes(target=2, suspended_processes=["AZRebalance"])
+    after = group_attributes(target=9, suspended_processes=["AZRebalance", "Launch"])
+    change = resource("aws_autoscaling_group", ["update"], before, after, key="web-small")
+    assert kinds(plan(resource_drift=[change])) == []
+    after["max_size"] = 5
+    assert kinds(plan(resource_drift=[change])) == [("changed-outside", "web-small")]
+
+
+def test_groups_of_the_config_are_compared_by_their_own_names() -> None:
+    """A group that was imported has no tags of ours, and one that others tagged is none of ours."""
+    facts = config_facts(
+        b"cluster: analytics\nregions: [us-west-2]\nsectors:\n"
+        b"  web: {kind: cpu, fleets: [{size: small, provider: asg, auto_scaling_group: a,"
+        b" max_capacity: 3}, {size: large, provider: asg, auto_scaling_group: b}]}\n"
+    )
+    ours = {"cluster": "analytics", "fleet": "web-old"}
+    theirs = {"k8s.io/cluster-autoscaler/enabled": "true"}
+    groups = [("a", {}, 5), ("old", ours, 0), ("others", theirs, 1)]
+    cloud = CloudState(
+        regions=frozenset({Region("us-west-2")}),
+        fleets=tuple(
+            Fleet(
+                id=FleetId(name),
+                name=tags.get("fleet", name),
+                provider="asg",
+                region=Region("us-west-2"),
+                state="active",
+                target_capacity=target,
+                tags=FrozenMap(tags),
+            )
+            for name, tags, target in groups
+        ),
+    )
+    found = fleet_drift(facts, Region("us-west-2"), cloud, "asg")
+    assert [(d.kind, d.type, d.fleet) for d in found] == [
+        ("capacity-outside", "aws_autoscaling_group", "web-small"),
+        ("fleet-extra", "aws_autoscaling_group", "web-old"),
+        ("fleet-missing", "aws_autoscaling_group", "web-large"),
+    ]
+    assert fleet_drift(facts, Region("us-west-2"), CloudState(regions=cloud.regions)) == ()

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from reconciler.gitops.guard import GuardPolicy, guard, hidden_programs, refused
-from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource, template_change
+from tests.unit.gitops.plans import (
+    fleet_attributes,
+    fleet_change,
+    group_attributes,
+    group_change,
+    plan,
+    resource,
+    template_change,
+)
 
 
 def codes(shown: dict[str, Any], policy: GuardPolicy | None = None) -> list[tuple[str, str]]:
@@ -20,6 +28,9 @@ def codes(shown: dict[str, Any], policy: GuardPolicy | None = None) -> list[tupl
         fleet_change(["no-op"]),
         fleet_change(["update"], tags={"cluster": "analytics", "fleet": "primary-small", "a": "b"}),
         template_change("ami-1", "ami-2"),
+        group_change(["create"]),
+        group_change(["update"], max_size=30),
+        group_change(["update"], max_size=2),
     ],
 )
 def test_ordinary_change_passes(change: dict[str, Any]) -> None:
@@ -34,6 +45,53 @@ def test_destroyed_fleet_is_refused_and_names_its_nodes() -> None:
     assert (finding.severity, finding.code) == ("refused", "fleet/destroy")
     assert "ip-10-0-0-1, ip-10-0-0-2" in finding.message
     assert "allow_destroy" in finding.message
+
+
+def test_destroyed_group_is_refused_and_names_its_nodes() -> None:
+    """Terraform ends every instance of a group that it destroys, with their pods."""
+    policy = GuardPolicy(nodes={"analytics-web-small": ("ip-10-0-0-1",)})
+    (finding,) = guard(plan(group_change(["delete"])), policy)
+    assert (finding.severity, finding.code, finding.where) == (
+        "refused",
+        "fleet/destroy",
+        "web-small",
+    )
+    assert "target capacity 2; nodes: ip-10-0-0-1" in finding.message
+    allowed = GuardPolicy(allow_destroy=frozenset({"web-small"}), nodes=policy.nodes)
+    assert codes(plan(group_change(["delete"])), allowed) == [("warning", "fleet/not-drained")]
+    drained = plan(group_change(["delete"], target=0))
+    assert codes(drained, GuardPolicy(allow_destroy=frozenset({"web-small"}))) == []
+
+
+def test_group_without_a_fleet_tag_is_known_by_its_key() -> None:
+    """One that was imported keeps the tags of whoever made it; allow_destroy must reach it."""
+    before = group_attributes(target=0, tag=[])
+    gone = plan(resource("aws_autoscaling_group", ["delete"], before, None, key="web-small"))
+    assert [finding.where for finding in guard(gone, GuardPolicy())] == ["web-small"]
+
+
+def test_maximum_below_the_live_capacity_of_a_group_is_refused() -> None:
+    """Auto Scaling would end the nodes that are too many, of its own choice and undrained."""
+    (finding,) = guard(plan(group_change(["update"], max_size=1)), GuardPolicy())
+    assert (finding.severity, finding.code) == ("refused", "fleet/capacity")
+    assert "2 would become 1: its maximum would be less" in finding.message
+
+
+def test_fleet_that_becomes_a_group_of_its_name_is_refused() -> None:
+    """The capacity loop knows one fleet of a name: the nodes of the old one would be strangers."""
+    gone, made = fleet_change(["delete"], "web-small"), group_change(["create"])
+    policy = GuardPolicy(allow_destroy=frozenset({"web-small"}))
+    found = codes(plan(gone, made), policy)
+    assert ("refused", "fleet/provider") in found
+    assert ("refused", "fleet/provider") not in codes(plan(gone), policy)
+
+
+def test_subnet_that_a_group_loses_is_a_warning() -> None:
+    """Auto Scaling ends instances in zones that a group no longer has."""
+    change = group_change(["update"], vpc_zone_identifier=["subnet-0aa"])
+    (finding,) = guard(plan(change), GuardPolicy())
+    assert (finding.severity, finding.code) == ("warning", "group/subnets")
+    assert "subnet-0bb" in finding.message
 
 
 @pytest.mark.parametrize("actions", [["delete", "create"], ["create", "delete"]])

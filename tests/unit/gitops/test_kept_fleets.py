@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from reconciler.gitops.kept_fleets import kept_variables
-from reconciler.gitops.planned import PlannedFleet
+from reconciler.gitops.planned import PlannedFleet, fleets
 from reconciler.model.errors import Refused
-from tests.unit.gitops.plans import ended
+from tests.unit.gitops.plans import ended, group_change, plan
 
 
 def kept(fleet: PlannedFleet, **others: dict[str, Any]) -> dict[str, Any]:
@@ -54,6 +54,13 @@ def test_kept_fleet_has_the_kind_of_its_sector() -> None:
     other = {"sector_label": "web", "node_pool_size": "medium", "node_pool_kind": "cpu"}
     found = kept(ended("web-small", sector="web", size="small", kind="memory"), w=other)
     assert found["web-small"]["node_pool_kind"] == "cpu"
+
+
+def test_kept_group_stays_a_group() -> None:
+    """As a fleet it would be another resource, and Terraform would end the group with its nodes."""
+    (group,) = fleets(plan(group_change(["delete"])))
+    found = kept(group)["web-small"]
+    assert (found["auto_scaling_group"], found["departing"]) == ("analytics-web-small", True)
 
 
 def test_fleet_that_the_variables_have_is_left_as_it_is() -> None:

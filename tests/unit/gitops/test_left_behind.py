@@ -8,19 +8,25 @@ from reconciler.gitops.left_behind import IMPORTS, imported, left_behind
 from reconciler.gitops.planned import fleets, held_ids
 from reconciler.model.errors import Unavailable
 from reconciler.model.ids import Region
-from tests.unit.gitops.plans import fleet_attributes, fleet_change, plan, resource
+from tests.unit.gitops.plans import fleet_attributes, fleet_change, group_change, plan, resource
 
 MODULE = 'module.fleets.module.fleet["primary-small"]'
 
 
-def there(_cluster: str, _region: Region, names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+def there(
+    _cluster: str, _region: Region, names: Sequence[str], groups: Sequence[str]
+) -> Mapping[str, Mapping[str, str]]:
     """EC2 has the first one already."""
     made = {"aws_ec2_fleet": "fleet-1", "aws_launch_template": "lt-1"}
-    return {name: made for name in names if name == "primary-small"}
+    group = {"aws_autoscaling_group": "analytics-web-small", "aws_launch_template": "lt-2"}
+    return {
+        **{name: made for name in names if name == "primary-small"},
+        **dict.fromkeys(groups, group),
+    }
 
 
 def silent(
-    _cluster: str, _region: Region, _names: Sequence[str]
+    _cluster: str, _region: Region, _names: Sequence[str], _groups: Sequence[str]
 ) -> Mapping[str, Mapping[str, str]]:
     """EC2 does not answer."""
     raise Unavailable("EC2", "no answer")
@@ -62,6 +68,19 @@ def test_nothing_is_said_of_a_fleet_that_the_state_holds_elsewhere() -> None:
     modules = {"child_modules": [{"resources": [old, template]}]}
     shown = plan(fleet_change(["create"]), prior_state={"values": {"root_module": modules}})
     assert left_behind(fleets(shown), there, held_ids(shown)) == ({}, ())
+
+
+def test_group_that_exists_already_is_imported_with_its_template() -> None:
+    """Auto Scaling refuses a second group of the name, and the apply would fail each time."""
+    ids, told = left_behind(fleets(plan(group_change(["create"]))), there)
+    module = 'module.fleets.module.group["web-small"]'
+    assert ids == {
+        f"{module}.aws_autoscaling_group.this": "analytics-web-small",
+        f"{module}.aws_launch_template.this": "lt-2",
+    }
+    assert [(finding.where, finding.code) for finding in told] == [
+        ("web-small", "fleet/left-behind")
+    ]
 
 
 def test_fleets_that_are_no_news_are_not_asked_about() -> None:

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from reconciler.config.loader import parse_config
-from reconciler.gitops.live import LiveDrift, LiveDriftKind, fleet_tags, is_live, live_drift
+from reconciler.gitops.live import (
+    LiveDrift,
+    LiveDriftKind,
+    fleet_tags,
+    group_tags,
+    is_live,
+    live_drift,
+)
 from reconciler.gitops.root_module import root_modules_of
 from reconciler.model.fleet import Fleet, Instance
 from reconciler.model.frozen import FrozenMap
@@ -205,3 +212,29 @@ def test_second_fleet_of_a_name_is_extra() -> None:
     (found,) = drift(SMALL, twin, WIDE)
     assert (found.fleet, found.kind) == ("primary-small", "fleet-extra")
     assert found.detail == "2 fleets have this name: fleet-primary-small, fleet-twin"
+
+
+def test_group_of_the_config_is_compared_by_its_name_and_tags() -> None:
+    """A group whose tags say nothing of its nodes is not scaled from zero."""
+    config = parse_config(
+        "cluster: analytics\nregions: [us-west-2]\nsectors:\n"
+        "  web: {kind: cpu, fleets: [{size: small, spot: false, provider: asg,"
+        " auto_scaling_group: web, terraform: {on_demand_prefer_no_schedule_taint: true}}]}\n"
+    )
+    (variables,) = root_modules_of(config)[None].fleets.values()
+    tags = group_tags("analytics", "web-small", variables)
+    prefix = "k8s.io/cluster-autoscaler/node-template"
+    assert tags[f"{prefix}/label/lifecycle"] == "OnDemand"
+    assert tags[f"{prefix}/taint/lifecycle"] == "OnDemand:PreferNoSchedule"
+    group = fleet("web", provider="asg", id=FleetId("web"), tags=FrozenMap(tags))
+
+    def kinds(*there: Fleet) -> list[tuple[str, str]]:
+        cloud = CloudState(fleets=there, regions=frozenset({HOME}))
+        return [(drift.fleet, drift.kind) for drift in live_drift(config, HOME, cloud)]
+
+    assert kinds(group) == []
+    assert kinds() == [("web-small", "fleet-missing")]
+    stripped = {key: value for key, value in tags.items() if not key.startswith(prefix)}
+    assert kinds(replace(group, tags=FrozenMap(stripped))) == [("web-small", "tags-differ")]
+    others = replace(group, id=FleetId("others"), tags=FrozenMap({"KubernetesCluster": "x"}))
+    assert kinds(group, others) == []

@@ -2,7 +2,7 @@
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -25,6 +25,10 @@ def command(
         ),
     ] = None,
     control_plane: ControlPlaneOption = "simulated",
+    provider: Annotated[
+        Literal["ec2-fleet", "asg", "mixed"],
+        typer.Option(help="What the nodes are of: EC2 Fleets, Auto Scaling groups, or both."),
+    ] = "ec2-fleet",
 ) -> None:
     """Commit, render, plan, apply, scale up, run pods, scale in, plan again: all on real parts.
 
@@ -39,4 +43,4 @@ def command(
 
     waves = trace_waves(trace) if trace else example_waves()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    Demo(Narrator(), waves, out, programs_of(control_plane)).run()
+    Demo(Narrator(), waves, out, programs_of(control_plane), provider).run()

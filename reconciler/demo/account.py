@@ -1,8 +1,9 @@
 """The sandbox's AWS account as the demo uses it: state bucket, fleets by their tags, calls."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 import boto3
@@ -18,6 +19,13 @@ _EXAMPLE_IDS = {
 _EXAMPLE_SUBNETS = ("subnet-0aaaaaaaaaaaaaaaa", "subnet-0bbbbbbbbbbbbbbbb")
 
 
+_SIZING = (
+    ("ec2", "ModifyFleet", "FleetId", "TargetCapacitySpecification.TotalTargetCapacity"),
+    ("autoscaling", "SetDesiredCapacity", "AutoScalingGroupName", "DesiredCapacity"),
+)
+"""Service and call that set a target, and the parameters that name whose and which."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raise:
     """A fleet's target was raised."""
@@ -26,6 +34,16 @@ class Raise:
     fleet: str
     sector: str
     to_capacity: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveFleet:
+    """An EC2 Fleet or an Auto Scaling group."""
+
+    id: str
+    """A group's name."""
+    target: int
+    tags: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,44 +78,53 @@ class Account:
         new = f'region: {self.region}, endpoint: "{self.sandbox.aws_url}"}}\nsectors:'
         return text.replace(old, new)
 
-    def fleets(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
-        """The cluster's live fleets by their `fleet` tag."""
-        client = self._client("ec2")
-        answer = client.describe_fleets(Filters=[{"Name": "tag:cluster", "Values": [cluster]}])
-        client.close()
-        found: dict[str, Mapping[str, Any]] = {}
-        for fleet in answer["Fleets"]:
-            tags = {tag["Key"]: tag["Value"] for tag in fleet.get("Tags", ())}
-            if fleet["FleetState"] in {"active", "modifying", "submitted"}:
-                found[tags.get("fleet", fleet["FleetId"])] = {**fleet, "tags": tags}
-        return found
+    def fleets(self, cluster: str) -> Mapping[str, LiveFleet]:
+        """The cluster's live fleets and groups by their `fleet` tag."""
+        filters = [{"Name": "tag:cluster", "Values": [cluster]}]
+        ec2, auto_scaling = self._client("ec2"), self._client("autoscaling")
+        fleets = ec2.describe_fleets(Filters=filters)["Fleets"]
+        groups = auto_scaling.describe_auto_scaling_groups(Filters=filters)["AutoScalingGroups"]
+        ec2.close()
+        auto_scaling.close()
+        found = [
+            _live(fleet["FleetId"], fleet["TargetCapacitySpecification"], fleet.get("Tags", ()))
+            for fleet in fleets
+            if fleet["FleetState"] in {"active", "modifying", "submitted"}
+        ]
+        found += [_live(group["AutoScalingGroupName"], group, group["Tags"]) for group in groups]
+        return {each.tags.get("fleet", each.id): each for each in found}
 
     def targets(self, cluster: str) -> dict[str, int]:
         """Target capacity by fleet."""
-        return {
-            name: int(fleet["TargetCapacitySpecification"]["TotalTargetCapacity"])
-            for name, fleet in self.fleets(cluster).items()
-        }
+        return {name: fleet.target for name, fleet in self.fleets(cluster).items()}
 
     def raises(self, cluster: str, started_with: Mapping[str, int]) -> list[Raise]:
-        """Every accepted ModifyFleet that raised a target, from the log of calls."""
+        """Every accepted call that raised a target, from the log of calls."""
         fleets = self.fleets(cluster)
-        by_id = {str(fleet["FleetId"]): name for name, fleet in fleets.items()}
+        by_id = {fleet.id: name for name, fleet in fleets.items()}
         targets = dict(started_with)
         found: list[Raise] = []
-        for call in self.sandbox.control.calls(service="ec2", action="ModifyFleet"):
-            name = by_id.get(call["parameters"].get("FleetId", ""))
-            wanted = call["parameters"].get("TargetCapacitySpecification.TotalTargetCapacity")
-            if call["status"] != 200 or name is None or wanted is None:
+        for at, id_, wanted in sorted(self._asked()):
+            name = by_id.get(id_)
+            if name is None:
                 continue
-            if int(wanted) > targets.get(name, 0):
-                found.append(
-                    Raise(
-                        at=datetime.fromisoformat(call["at"]),
-                        fleet=name,
-                        sector=fleets[name]["tags"].get("sector", ""),
-                        to_capacity=int(wanted),
-                    )
-                )
-            targets[name] = int(wanted)
+            if wanted > targets.get(name, 0):
+                sector = fleets[name].tags.get("sector", "")
+                found.append(Raise(at=at, fleet=name, sector=sector, to_capacity=wanted))
+            targets[name] = wanted
         return found
+
+    def _asked(self) -> Iterator[tuple[datetime, str, int]]:
+        """When which fleet or group was given which target."""
+        for service, action, id_key, key in _SIZING:
+            for call in self.sandbox.control.calls(service=service, action=action):
+                wanted = call["parameters"].get(key)
+                if call["status"] == HTTPStatus.OK and wanted is not None:
+                    at = datetime.fromisoformat(call["at"])
+                    yield at, call["parameters"].get(id_key, ""), int(wanted)
+
+
+def _live(id_: str, sized: Mapping[str, Any], tags: Iterable[Mapping[str, str]]) -> LiveFleet:
+    """A fleet or group as the demo shows it."""
+    target = sized.get("TotalTargetCapacity", sized.get("DesiredCapacity", 0))
+    return LiveFleet(id=id_, target=int(target), tags={tag["Key"]: tag["Value"] for tag in tags})

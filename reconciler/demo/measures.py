@@ -17,7 +17,7 @@ class Reaction:
     """How fast pods got capacity, in seconds."""
 
     raised: tuple[float, ...]
-    """From a pod's first sight to the accepted ModifyFleet that served its sector, sorted."""
+    """From a pod's first sight to the accepted raise of a target that served its sector, sorted."""
     bound: tuple[float, ...]
     """From first sight to a node, sorted; launch and join times of the sandbox included."""
     found_room: int

@@ -50,7 +50,7 @@ def facts(result: Result) -> list[tuple[str, str]]:
         ("fleets", ", ".join(result.fleets)),
         ("pods", f"{result.pods} ran, {result.reaction.found_room} of them on nodes already there"),
         (
-            "pending to ModifyFleet",
+            "pending to a raised target",
             (
                 f"p50 {percentile(raised, 0.5):.2f} s, p99 {percentile(raised, 0.99):.2f} s "
                 f"({result.raises} calls)"

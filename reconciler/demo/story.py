@@ -12,7 +12,7 @@ from typing import Any
 from reconciler.bootstrap.planning import live
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.loader import parse_config
-from reconciler.demo.account import Account
+from reconciler.demo.account import Account, LiveFleet
 from reconciler.demo.commands import environment, reconciler, start_reconciler
 from reconciler.demo.config_repository import ConfigRepository
 from reconciler.demo.follower import Follower, wall_clock
@@ -22,7 +22,7 @@ from reconciler.demo.narrator import Narrator
 from reconciler.demo.pipeline import Pipeline
 from reconciler.demo.plots import draw_svg, draw_text
 from reconciler.demo.report import Result, show, write_json, write_svg
-from reconciler.demo.workloads import Wave, example_config, expected_pods
+from reconciler.demo.workloads import DemoProvider, Wave, example_config, expected_pods
 from reconciler.model.errors import ToolError
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.processes import stop_child
@@ -30,6 +30,8 @@ from reconciler.sandbox.stack import Sandbox, SandboxSettings
 
 CLUSTER = "analytics"
 REGION = "us-west-2"
+_SHOWN = 23
+"""Characters of an id that are shown."""
 WORK_SECONDS = 150.0
 """Longest time for the pods to run and end."""
 IDLE_SECONDS = 90.0
@@ -45,6 +47,7 @@ class Demo:
     out: Path
     programs: Path | None = None
     """Of a real control plane; None: the simulated cluster."""
+    provider: DemoProvider = "ec2-fleet"
     _began: datetime = field(default_factory=wall_clock)
 
     def run(self) -> Result:
@@ -70,7 +73,7 @@ class Demo:
         account.make_state_bucket()
         repository = ConfigRepository(scratch / "remote.git", scratch / "platform-team", env)
         repository.make()
-        config_text = account.config_for(example_config())
+        config_text = account.config_for(example_config(self.provider))
         self._commit_and_render(repository, config_text, scratch, env)
         pipeline = Pipeline(repository.remote, scratch, env)
         planned, applied = self._plan_and_apply(pipeline)
@@ -123,12 +126,12 @@ class Demo:
             self.narrator.detail(applied)
         return planned, applied
 
-    def _show_fleets(self, fleets: Mapping[str, Mapping[str, Any]]) -> None:
+    def _show_fleets(self, fleets: Mapping[str, LiveFleet]) -> None:
         self.narrator.say("[bold]The fleets exist in EC2, found by their tags[/]")
         for name, fleet in sorted(fleets.items()):
-            spot = "spot" if fleet["tags"].get("Spot") == "true" else "on-demand"
-            target = fleet["TargetCapacitySpecification"]["TotalTargetCapacity"]
-            self.narrator.detail(f"{name:16} {fleet['FleetId'][:18]}… {spot}, target {target}")
+            spot = "spot" if fleet.tags.get("Spot") == "true" else "on-demand"
+            shown = fleet.id if len(fleet.id) <= _SHOWN else f"{fleet.id[:_SHOWN]}…"
+            self.narrator.detail(f"{name:16} {shown:24} {spot}, target {fleet.target}")
         if len(fleets) < 4:
             raise ToolError("terraform apply", f"made {len(fleets)} fleets, the config has 6")
 
@@ -208,7 +211,7 @@ class Demo:
         measured = reaction(follower.lives.values(), raises)
         if percentile(measured.raised, 0.99) >= 2.0:
             self.narrator.say(
-                "[yellow]pending to ModifyFleet took 2 s or more at the 99th percentile[/]"
+                "[yellow]pending to a raised target took 2 s or more at the 99th percentile[/]"
             )
         return Result(
             commits=tuple(repository.log()),

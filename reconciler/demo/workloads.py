@@ -3,10 +3,11 @@
 import csv
 import gzip
 import io
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -21,6 +22,9 @@ TRACE_SECONDS = 20.0
 DATA_MOST = (6_500, 48 * 1024)
 BATCH_MOST = (32_000, 48 * 1024)
 """Milli-CPU and MiB that a node of the example's largest fleet in each sector surely takes."""
+DemoProvider = Literal["ec2-fleet", "asg", "mixed"]
+MIXED_SECTORS = ("batch",)
+"""Sectors whose fleets are Auto Scaling groups in the mixed demo."""
 _COLUMNS = ("pod", "cpu_milli", "memory_mib", "creation_s", "deletion_s")
 
 
@@ -33,9 +37,20 @@ class Wave:
     objects: tuple[dict[str, Any], ...]
 
 
-def example_config() -> str:
-    """The sector config of the examples."""
-    return example_files("demo")["sectors.yaml"].decode()
+def example_config(provider: DemoProvider = "ec2-fleet") -> str:
+    """The sector config of the examples, with EC2 Fleets or Auto Scaling groups."""
+    text = example_files("demo")["sectors.yaml"].decode()
+    of_groups = {"ec2-fleet": (), "mixed": MIXED_SECTORS, "asg": None}[provider]
+    head, middle, sectors = text.partition("\nsectors:\n")
+    lines, sector = [], ""
+    for line in sectors.splitlines(keepends=True):
+        named = re.match(r"  (\w+):", line)
+        sector = named[1] if named else sector
+        if of_groups is None or sector in of_groups:
+            group = rf"provider: asg, auto_scaling_group: analytics-{sector}-\2"
+            line = re.sub(r"(- {size: (\w+))", rf"\1, {group}", line)  # noqa: PLW2901 - its new text
+        lines.append(line)
+    return head + middle + "".join(lines)
 
 
 def example_waves() -> tuple[Wave, ...]:

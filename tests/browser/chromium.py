@@ -46,12 +46,12 @@ def browser() -> Iterator[Any]:
             running.close()
 
 
-def keep_screenshot(tab: Any, name: str) -> None:
-    """Leave a picture of the page where the environment asks for it."""
+def keep_screenshot(tab: Any, name: str, **how: Any) -> None:
+    """Leave a picture of the page where the environment asks for it; `how` is Playwright's."""
     folder = os.environ.get(SCREENSHOTS, "")  # noqa: TID251 - a switch of the tests alone
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        tab.screenshot(path=str(Path(folder) / f"{name}.png"))
+        tab.screenshot(path=str(Path(folder) / f"{name}.png"), **how)
 
 
 CONTRAST = """() => {

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import asdict
 from decimal import Decimal
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
@@ -51,7 +52,9 @@ def show(
     known = shown_catalogue(catalogue)
     chosen = [t for n, t in sorted(known.items()) if _asked(n, names)]
     if names and not chosen:
-        raise UsageError("catalogue show", f"no type is called {', '.join(names)}")
+        near = get_close_matches(names[0], known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "give a name or a pattern such as 'm5.*'"
+        raise UsageError("catalogue show", f"no type is called {', '.join(names)}", hint)
     rows = [
         {
             "type": t.name,

@@ -107,7 +107,9 @@ def _import_programs(
 
     given = [name for name, value in others.items() if value]
     if given:
-        raise UsageError(given[0], "has no meaning with --programs", "import fleets by themselves")
+        raise UsageError(
+            given[0], "cannot be combined with --programs", "import fleets by themselves"
+        )
     made = adopt_program_files(out, programs)
     if (form := wanted(output)) is not Output.TABLE:
         print_data({"found": list(made.found), "notes": list(made.notes)}, form)

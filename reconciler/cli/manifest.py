@@ -93,7 +93,7 @@ def command(
     if image is None:
         raise UsageError(
             "--image",
-            "no image is given, and none is published under a name of our own",
+            "no image is given, and there is no default image",
             "build the Dockerfile, push it, and give --image REGISTRY/fleet-reconciler:VERSION",
         )
     settings = InstallSettings(

@@ -118,16 +118,18 @@ def _belong_together(
 ) -> None:
     """Raise UsageError for options of another source than the one that is asked for."""
     if prometheus is not None and recording is not None:
-        raise UsageError("--prometheus and --recording", "are two sources", "give one of them")
+        raise UsageError("--prometheus and --recording", "cannot be combined", "give one of them")
     stored = prometheus is not None or recording is not None
     for option, value in live.items():
         if value is not None and stored:
-            raise UsageError(option, "is for watching a cluster, not for what is stored")
+            raise UsageError(option, "is only for watching a live cluster")
     for option, stated in asked.items():
         if stated and prometheus is None:
-            raise UsageError(option, "is for --prometheus")
+            raise UsageError(option, "needs --prometheus")
     if days is not None and not stored:
-        raise UsageError("--days", "a cluster tells of no past", "watch it with --for DURATION")
+        raise UsageError(
+            "--days", "a live cluster has no recorded past", "watch it with --for DURATION"
+        )
 
 
 def _from_prometheus(

@@ -214,7 +214,7 @@ def _second_loop(given: dict[str, Any]) -> Any:
     from reconciler.bootstrap.gitops import GitopsOptions  # noqa: PLC0415 - heavy
 
     if given["once"] or not given["repository"]:
-        what = "goes without --once" if given["once"] else "needs --repository"
+        what = "cannot be combined with --once" if given["once"] else "needs --repository"
         raise UsageError("--gitops", what, "reconciler gitops --help tells more")
     return GitopsOptions(
         repository=given["repository"],

@@ -115,7 +115,10 @@ def _run_inside(inside: Mapping[str, str], command: list[str]) -> int:
     try:
         child = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's own command
     except OSError as error:
-        raise ToolError(command[0], error.strerror or str(error)) from error
+        what = f"cannot be started: {error.strerror or error}"
+        raise ToolError(
+            command[0], what, "what follows -- is a command and its arguments"
+        ) from error
     try:
         code = child.wait()
     except BaseException:

@@ -117,7 +117,7 @@ def command(
         if sweep:
             found, files = _swept(request, sweep, dask, workers, progress)
         elif dask is not None or workers is not None:
-            raise UsageError("--dask and --workers", "are for sweeps", "give --sweep KEY=V1,V2")
+            raise UsageError("--dask and --workers", "need --sweep", "give --sweep KEY=V1,V2")
         else:
             found, files = simulating.simulate(request, progress.show)
     simulating.write_report(out, files)
@@ -140,7 +140,7 @@ def _swept(
     from reconciler.bootstrap import sweeping  # noqa: PLC0415 - numpy: slow
 
     if request.other_config is not None:
-        raise UsageError("--config-b", "does not go together with --sweep")
+        raise UsageError("--config-b", "cannot be combined with --sweep")
     asked = sweeping.SweepRequest(
         simulation=request, sweeps=tuple(sweeps), dask=dask, workers=workers
     )

@@ -23,7 +23,7 @@ from reconciler.demo.pipeline import Pipeline
 from reconciler.demo.plots import draw_svg, draw_text
 from reconciler.demo.report import Result, show, write_json, write_svg
 from reconciler.demo.workloads import DemoProvider, Wave, example_config, expected_pods
-from reconciler.model.errors import ToolError
+from reconciler.model.errors import InputError, ToolError
 from reconciler.sandbox.joiner import JoinerSettings
 from reconciler.sandbox.processes import stop_child
 from reconciler.sandbox.stack import Sandbox, SandboxSettings
@@ -56,7 +56,11 @@ class Demo:
         Raises:
             ReconcilerError: A step failed.
         """
-        self.out.mkdir(parents=True, exist_ok=True)
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = f"cannot be written: {error.strerror}"
+            raise InputError(str(self.out), what, "name another folder with --out") from error
         with ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="reconciler-")))
             kind = "a cluster" if self.programs is None else "a real Kubernetes control plane"

@@ -110,7 +110,7 @@ class Apply:
             if essence(shown) != approved_essence:
                 raise Conflict(
                     "plan",
-                    "live capacity moved, and so did something else since the approval",
+                    "live capacity changed, and so did something else since the approval",
                     "plan and approve again",
                 )
             edits = pool_edits(shown) if self.set_pools is not None else ()
@@ -126,7 +126,7 @@ class Apply:
                     message = self._apply(file, planned)
                 return Applied(message=message, replans=replans, waiting=waiting.reasons)
             file = self.terraform.plan(str(self.plans.replanned_file)).file
-        raise Conflict("plan", "live capacity keeps moving", "apply again in a calmer moment")
+        raise Conflict("plan", "live capacity keeps changing", "apply again in a calmer moment")
 
     def finish(self, whole: TerraformPlanJson) -> Finished:
         """Apply the approved removals of fleets that have no nodes left, and nothing else.
@@ -269,7 +269,7 @@ class Apply:
             shown = self.terraform.show_json(file)
             if not self._moved(_sending(fleets(shown), frozenset())):
                 return self._part(file, shown, whole, edited)
-        raise Conflict("plan", "live capacity keeps moving", "plan again: the rest is left to do")
+        raise Conflict("plan", "live capacity keeps changing", "plan again: the rest is left to do")
 
     def _part(
         self, file: str, shown: TerraformPlanJson, whole: TerraformPlanJson, edited: frozenset[str]

@@ -70,7 +70,9 @@ def policy_values(
     backend = config.terraform.backend
     if backend is None:
         raise UsageError(
-            "terraform.backend", f"{name} is limited to the state, and none is named", "name it"
+            "terraform.backend",
+            f"{name} needs the Terraform state, and no backend is configured",
+            "add one",
         )
     values |= {"bucket": backend.bucket, "key": backend.key}
     if any(fleet.is_group and fleet.is_rendered for fleet in resolve_fleets(config)):
@@ -78,7 +80,9 @@ def policy_values(
     if name == "ci-plan":
         return values
     if node_role_arn is None or not ROLE.fullmatch(node_role_arn):
-        raise UsageError("--node-role", "ci-apply gives nodes this role", "name its ARN")
+        raise UsageError(
+            "--node-role", "is needed: ci-apply may pass only this role to nodes", "name its ARN"
+        )
     return {**values, "node_role_arn": node_role_arn}
 
 
@@ -101,8 +105,8 @@ def _regions(config: SectorConfig) -> list[str]:
     if not found:
         raise UsageError(
             "regions",
-            "the policy is limited to the Regions of the fleets, and none is named",
-            "name them",
+            "the policy is limited to the fleets' Regions, and the config names none",
+            "set regions",
         )
     return sorted(found)
 

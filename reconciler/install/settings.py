@@ -95,7 +95,9 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
     check_cluster(settings.cluster)
     _check_namespace(settings)
     if not _IMAGE.fullmatch(settings.image):
-        raise UsageError("--image", f"{settings.image!r} is no name of an image")
+        raise UsageError(
+            "--image", f"{settings.image!r} is no name of an image", "REGISTRY/NAME:TAG"
+        )
     if settings.priority_class and not _PRIORITY_CLASS.fullmatch(settings.priority_class):
         raise UsageError(
             "--priority-class", f"{settings.priority_class!r} is no name of a PriorityClass"
@@ -119,7 +121,7 @@ def check(settings: InstallSettings, config: SectorConfig) -> None:
             "take it out; the Deployment reads the key slack-hook of the Secret fleet-reconciler",
         )
     if config.kubeconfig:
-        raise UsageError("kubeconfig", "is not there in a pod", "take it out of the config")
+        raise UsageError("kubeconfig", "a pod has no such file", "take it out of the config")
     _check_repository(settings.gitops)
     texts = (settings.config, *settings.extra_files.values())
     size = sum(len(text.encode()) for text in texts)

@@ -20,6 +20,9 @@ ReconcilerError
 
 from dataclasses import dataclass
 
+_CAUSES_MAX = 32
+"""Causes of a failed connection that are looked through."""
+
 
 class ReconcilerError(Exception):
     """Base of all errors raised on purpose.
@@ -54,6 +57,17 @@ def why_unreadable(error: Exception) -> str:
         return "this user may not read it"
     said = error.strerror if isinstance(error, OSError) else str(error)
     return f"cannot be read: {said or type(error).__name__}"
+
+
+def why_not_reached(error: BaseException) -> str:
+    """Return in one clause why a server gave no answer; the system's words, if there are any."""
+    chain: list[object] = [error]
+    for each in chain:
+        if isinstance(each, OSError) and each.strerror:
+            return each.strerror.lower()
+        if isinstance(each, BaseException) and len(chain) < _CAUSES_MAX:
+            chain += [each.__cause__, getattr(each, "reason", None), *each.args]
+    return type(error).__name__
 
 
 class UsageError(ReconcilerError):

@@ -77,7 +77,9 @@ class OwnNodeClient:
         try:
             return _decoded(json.loads(answer.body))
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            raise Unavailable(f"GET {self._path}", "answered something that is no node") from error
+            raise Unavailable(
+                f"GET {self._path}", "answered with something that is not a Node"
+            ) from error
 
     def write(self, node: OwnNode, change: NodeChange) -> None:
         """Patch the node as it was read.

@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlencode
 
-from reconciler.model.errors import InputError, Unavailable
+from reconciler.model.errors import InputError, Unavailable, why_not_reached
 
 PREFIX = "/_sandbox/"
 """Path of the control APIs."""
@@ -61,7 +61,8 @@ class ControlApi:
             answer = connection.getresponse()
             document: Mapping[str, Any] = json.loads(answer.read())
         except (OSError, HTTPException, ValueError) as error:
-            raise Unavailable(self._name, str(error) or type(error).__name__) from error
+            what = f"nothing answers: {why_not_reached(error)}"
+            raise Unavailable(self._name, what, "is `reconciler sandbox up` running?") from error
         finally:
             connection.close()
         if answer.status != 200:

@@ -3,8 +3,12 @@
 from reconciler.model.errors import UsageError
 
 
-def host_and_port(listen: str) -> tuple[str, int]:
+def host_and_port(listen: str, option: str = "--listen") -> tuple[str, int]:
     """The two parts of `HOST:PORT`.
+
+    Args:
+        listen: The text.
+        option: Which option of the command line gives it, for errors.
 
     Raises:
         UsageError: There are no such two parts.
@@ -12,5 +16,5 @@ def host_and_port(listen: str) -> tuple[str, int]:
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (colon and port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise UsageError("--listen", f"{listen!r} is no HOST:PORT", "for example 127.0.0.1:9235")
+        raise UsageError(option, f"{listen!r} is no HOST:PORT", "for example 127.0.0.1:9235")
     return host, int(port)

@@ -73,7 +73,7 @@ def ask_explanations(
 def _get(
     listen: str, path: str, token: bytes | None, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> tuple[int, bytes]:
-    host, port = host_and_port(listen)
+    host, port = host_and_port(listen, "--status-url")
     connection = HTTPConnection(_ANYWHERE.get(host, host), port, timeout=timeout_seconds)
     try:
         headers = {} if token is None else {"Authorization": b"Bearer " + token}
@@ -83,7 +83,9 @@ def _get(
     except (OSError, HTTPException) as error:
         what = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise Unavailable(
-            listen, f"nothing answers: {what}", "is `reconciler run` running? --listen says where"
+            listen,
+            f"nothing answers: {what}",
+            "is `reconciler run` running? --status-url says where",
         ) from error
     finally:
         connection.close()

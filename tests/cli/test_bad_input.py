@@ -149,3 +149,62 @@ def test_file_that_cannot_be_opened_is_named_with_the_same_words_everywhere(
     told = capsys.readouterr().err
     assert told.startswith(f"error: BAD: {FILES[kind]}"), told
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            ("status", "--status-url", "nonsense"),
+            "--status-url: 'nonsense' is no HOST:PORT (for example 127.0.0.1:9235)",
+        ),
+        (
+            ("status", "--status-url", "127.0.0.1:1"),
+            (
+                "127.0.0.1:1: nothing answers: Connection refused (is `reconciler run` running?"
+                " --status-url says where)"
+            ),
+        ),
+        (
+            ("record", "--out", "out", "--prometheus", "http://127.0.0.1:1"),
+            (
+                "Prometheus http://127.0.0.1:1: not reached: connection refused"
+                " (check the address and the network)"
+            ),
+        ),
+        (
+            ("catalogue", "show", "m5.largo"),
+            "catalogue show: no type is called m5.largo (did you mean m5.large?)",
+        ),
+        (
+            ("sandbox", "interrupt", "x"),
+            (
+                "http://127.0.0.1:1: nothing answers: connection refused"
+                " (is `reconciler sandbox up` running?)"
+            ),
+        ),
+        (
+            ("demo", "--out", "cluster.json"),
+            "cluster.json: cannot be written: File exists (name another folder with --out)",
+        ),
+        (
+            ("manifest", "good.yaml", "--image", "a b"),
+            "--image: 'a b' is no name of an image (REGISTRY/NAME:TAG)",
+        ),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_mistake_is_told_with_its_place_and_what_to_do(
+    command: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Whoever reads one line knows where to look next."""
+    (tmp_path / "good.yaml").write_text(CONFIG)
+    (tmp_path / "cluster.json").write_text(CLUSTER)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    assert run(command) in {1, 2}
+    assert capsys.readouterr().err == f"error: {said}\n"

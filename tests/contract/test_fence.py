@@ -48,7 +48,7 @@ def test_closed_fence_lets_reads_through_and_no_change(
 
     with scripted_server(script) as url:
         transport = connect(kubeconfig(tmp_path, url), fence=lambda: False)
-        with pytest.raises(Refused, match="does not lead"):
+        with pytest.raises(Refused, match="is not the leader"):
             change(Verbs(transport, LeaseHome(namespace="kube-system")))
         transport.close()
     assert set(seen) <= {"GET"}
@@ -87,7 +87,7 @@ def test_fence_that_closes_between_two_tries_stops_the_second(
         patient = Config(retries={"mode": "standard", "total_max_attempts": 4})
         clients = Clients(patient, fence=lambda: next(open_once, False))
         cloud = Ec2FleetCloud("analytics", clients)
-        with pytest.raises(Refused, match="does not lead"):
+        with pytest.raises(Refused, match="is not the leader"):
             change(cloud)
         cloud.close()
     assert len(tries) == 1

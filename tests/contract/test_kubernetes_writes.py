@@ -233,7 +233,7 @@ def test_annotation_of_a_leader_that_was_stopped_meanwhile_is_refused(tmp_path: 
         transport = connect(kubeconfig(tmp_path, url), fence=fence)
         verbs = Verbs(transport, OPS, lambda _: "7")
         node.version = 9  # another leader has changed the node
-        with pytest.raises(Refused, match="does not lead"):
+        with pytest.raises(Refused, match="is not the leader"):
             verbs.annotate_node(NODE, STARTED)
         transport.close()
     assert node.annotations == {}

@@ -65,7 +65,7 @@ def test_messages_are_read_from_the_source() -> None:
     assert len(set(filter(is_own, found))) > 250
     assert "no such file" in found  # from a function of another module
     assert "the branch … moved on" in found  # with a hole
-    assert {"goes without --once", "needs --repository"} <= set(found)  # one of two
+    assert {"cannot be combined with --once", "needs --repository"} <= set(found)  # one of two
 
 
 def test_every_code_of_the_guard_is_listed_and_no_other() -> None:

@@ -190,7 +190,7 @@ class Clients:
         operation = event_name.rpartition(".")[2]
         if operation.startswith(READING) or self._fence is None or self._fence():
             return
-        raise Refused(operation, "this replica does not lead now")
+        raise Refused(operation, "this replica is not the leader")
 
     def close(self) -> None:
         """Close all connections, end all waits."""

@@ -20,7 +20,7 @@ from reconciler.model.throttling import (
 
 SHARE: Final = 0.8
 PATIENCE_SECONDS: Final = 10.0
-"""A call that would have to wait for longer is not sent: its turn comes in a later cycle."""
+"""A call that would have to wait for longer is not sent; a later cycle makes it."""
 
 
 class Pacing:
@@ -64,7 +64,7 @@ class Pacing:
                 wait_seconds = max(wait_seconds, level.seconds_until(tokens))
                 taken[key] = level.less(tokens)
             if wait_seconds > self._patience_seconds:
-                what = f"not sent: its turn comes in {wait_seconds:.0f} s, or EC2 would throttle it"
+                what = f"not sent: EC2's request limits allow it in {wait_seconds:.0f} s"
                 raise Throttled(f"{action} {region}", what, wait_seconds)
             self._levels.update(taken)
         if wait_seconds:

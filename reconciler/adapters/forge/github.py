@@ -94,7 +94,7 @@ class GitHub:
         }
         listed = self._client.get(f"{self._root}/pulls", query, self._headers())
         if not isinstance(listed, list):
-            raise Unavailable("GitHub GET pulls", "answered something that is no list")
+            raise Unavailable("GitHub GET pulls", "answered with something that is not a list")
         return _pull_request(listed[0]) if listed else None
 
     def _headers(self) -> dict[str, str]:

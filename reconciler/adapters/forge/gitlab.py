@@ -109,7 +109,9 @@ class GitLab:
         }
         listed = self._client.get(f"{self._root}/merge_requests", query, self._headers())
         if not isinstance(listed, list):
-            raise Unavailable("GitLab GET merge_requests", "answered something that is no list")
+            raise Unavailable(
+                "GitLab GET merge_requests", "answered with something that is not a list"
+            )
         return _merge_request(listed[0]) if listed else None
 
     def _headers(self) -> dict[str, str]:

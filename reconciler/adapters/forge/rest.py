@@ -27,6 +27,7 @@ from reconciler.model.errors import (
     Refused,
     Throttled,
     Unavailable,
+    why_not_reached,
 )
 from reconciler.telemetry.scrub import scrub
 
@@ -70,7 +71,9 @@ class RestClient:
             asked = {**query, "per_page": str(PAGE_ENTRIES), "page": str(page)}
             entries = self.get(path, asked, headers)
             if not isinstance(entries, list):
-                raise Unavailable(f"{self._name} GET {path}", "answered something that is no list")
+                raise Unavailable(
+                    f"{self._name} GET {path}", "answered with something that is not a list"
+                )
             yield from entries
             if len(entries) < PAGE_ENTRIES:
                 return
@@ -131,7 +134,7 @@ class RestClient:
             document = None
         if 200 <= answer.status < 300:
             if document is None:
-                raise Unavailable(where, "answered something that is no JSON")
+                raise Unavailable(where, "answered with something that is not JSON")
             return document
         said = scrub(_message(document), (self._settings.read_token(),))
         raise _refusal(where, answer, said)
@@ -139,10 +142,10 @@ class RestClient:
 
 def _no_answer(where: str, method: Method, error: HTTPError) -> PortError:
     reason = error.reason if isinstance(error, MaxRetryError) else error
-    what = f"not reached: {type(reason).__name__}"
     if method != "GET" and not isinstance(reason, _NOT_SENT):
         return OutcomeUnknown(where, "sent, but no reply came")
-    return Unavailable(where, what)
+    what = f"not reached: {why_not_reached(reason or error)}"
+    return Unavailable(where, what, "check the address, the network and the proxy")
 
 
 def _refusal(where: str, answer: BaseHTTPResponse, said: str) -> PortError:

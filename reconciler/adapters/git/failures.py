@@ -87,7 +87,8 @@ def _remote_failure(doing: Doing, where: str, branch: str, text: str) -> Reconci
         return Conflict(where, f"the branch {branch} moved on", "fetch and decide again")
     if doing == "push" and _CUT.search(text):
         return OutcomeUnknown(where, said)
-    return Unavailable(where, said) if _UNREACHED.search(text) else None
+    hint = "check the address, the network and the proxy"
+    return Unavailable(where, said, hint) if _UNREACHED.search(text) else None
 
 
 def _last_words(text: str) -> str:

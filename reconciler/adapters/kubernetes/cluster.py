@@ -94,7 +94,7 @@ class KubernetesCluster:
             raise ObservationError(
                 self._transport.host,
                 "; ".join(missing),
-                "nothing is decided until the API server answers",
+                "check kubeconfig and network; nothing is decided until the API server answers",
             )
         self._signal.clear()
         caches = [reflector.cache for reflector in self._reflectors]

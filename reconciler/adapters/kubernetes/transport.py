@@ -57,9 +57,9 @@ class Reply(NamedTuple):
         try:
             found = orjson.loads(self.body)
         except ValueError as error:
-            raise Unavailable(self.where, "answered something that is no JSON") from error
+            raise Unavailable(self.where, "answered with something that is not JSON") from error
         if not isinstance(found, dict):
-            raise Unavailable(self.where, "answered something that is no object")
+            raise Unavailable(self.where, "answered with something that is not an object")
         return found
 
 
@@ -239,7 +239,7 @@ class Transport:
         )
         _, url, sent_headers, _, _ = serialized
         if method != "GET" and self._fence is not None and not self._fence():
-            raise Refused(f"{method} {path}", "this replica does not lead now")
+            raise Refused(f"{method} {path}", "this replica is not the leader")
         response = self._client.call_api(
             method,
             url,

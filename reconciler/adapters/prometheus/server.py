@@ -19,6 +19,7 @@ from reconciler.model.errors import (
     Refused,
     Unavailable,
     UsageError,
+    why_not_reached,
     why_unreadable,
 )
 from reconciler.ports.metrics_history import Sample
@@ -26,7 +27,7 @@ from reconciler.telemetry.scrub import scrub
 
 ANSWER_BYTES_MAX: Final = 512 * 2**20
 TRIES: Final = 3
-_NO_ARRAY = "answered something that is no instant vector"
+_NO_ARRAY = "answered with something that is not an instant vector"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +131,8 @@ class PrometheusServer:
                 content = answer.read(ANSWER_BYTES_MAX + 1)
         except HTTPError as error:
             reason = error.reason if isinstance(error, MaxRetryError) else error
-            raise Unavailable(self._where, f"not reached: {type(reason).__name__}") from None
+            what = f"not reached: {why_not_reached(reason or error)}"
+            raise Unavailable(self._where, what, "check the address and the network") from None
         if len(content) > ANSWER_BYTES_MAX:
             limit = f"its answer is over {ANSWER_BYTES_MAX // 2**20} MiB"
             raise Refused(self._where, f"{limit}: narrow it with --match, or shorten --step")

@@ -93,7 +93,7 @@ class BucketLog(QueuedLog):
             self.rest()
         if self._bytes > GATHERED_BYTES_MAX:
             self._gathered, self._bytes = [], 0
-            what = "lines of some hours are lost; tomorrow's record is whole again"
+            what = "lines of some hours are lost; the record is complete again from tomorrow on"
             raise Unavailable(str(self._place), what)
         if self._begun_at is None:
             self._begun_at = at

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from reconciler.model.errors import PortError, Throttled, Unavailable
+from reconciler.model.errors import PortError, Throttled, Unavailable, why_not_reached
 
 QUEUE_MAX: Final = 20
 TEXT_MAX: Final = 3000
@@ -82,7 +82,7 @@ class SlackNotifier:
             with error:
                 raise Unavailable("slack", f"answered {error.code}") from None
         except (URLError, HTTPException, OSError, ValueError) as error:
-            raise Unavailable("slack", f"not reached: {type(error).__name__}") from None
+            raise Unavailable("slack", f"not reached: {why_not_reached(error)}") from None
 
 
 def escaped(text: str) -> str:

@@ -267,7 +267,9 @@ def _parsed(command: str, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise ToolError(f"terraform {command}", "answered with something else than JSON") from error
+        raise ToolError(
+            f"terraform {command}", "answered with something that is not JSON"
+        ) from error
     if not isinstance(value, dict):
-        raise ToolError(f"terraform {command}", "answered with something else than an object")
+        raise ToolError(f"terraform {command}", "answered with something that is not an object")
     return value

@@ -138,7 +138,7 @@ def _objects(document: bytes | Raw, where: str) -> Iterator[RawObject]:
     except ValueError:
         items, envelope = None, _envelope(document, where)
     if items and not any(bytes(item).lstrip().startswith(b"{") for item in items):
-        raise InputError(where, "is a list of something else than objects", HINT)
+        raise InputError(where, "is a list of something other than objects", HINT)
     if items is None:
         items = envelope.items
     if items is None and envelope.kind in LISTS:

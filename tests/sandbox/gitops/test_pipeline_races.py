@@ -96,7 +96,7 @@ def test_capacity_that_keeps_moving_stops_only_what_would_send_it(
 
     cloud.on_look = move
     if more:
-        with pytest.raises(Conflict, match="keeps moving"):
+        with pytest.raises(Conflict, match="keeps changing"):
             pipeline.apply()
     else:
         assert pipeline.apply().replans == 1

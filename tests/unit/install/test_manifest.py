@@ -278,7 +278,7 @@ def test_sector_that_may_be_empty_is_refused(sector: str, why: str) -> None:
     ("config", "overrides", "why"),
     [
         ("notifications: {slack_hook: https://hooks.example/x}\n", {}, "secret"),
-        ("kubeconfig: a\n", {}, "not there in a pod"),
+        ("kubeconfig: a\n", {}, "a pod has no such file"),
         ("leader_election: {enabled: no}\n", {}, "both act"),
         ("leader_election: {namespace: kube-system}\n", {}, "write Leases in"),
         ("", {"namespace": "Nope"}, "name of a namespace"),

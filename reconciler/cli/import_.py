@@ -84,14 +84,21 @@ def command(
                 "fleets": list(made.fleets),
                 "left_out": dict(made.left_out),
                 "notes": list(made.notes),
-                "unreadable": [{"kind": each.kind, "name": each.name} for each in ignored],
+                "unreadable": [
+                    {"kind": each.kind, "name": each.name, "detail": each.detail}
+                    for each in ignored
+                ],
             },
             form,
         )
         return
     lines = [f"{out / 'sectors.yaml'}: {counted_noun(len(made.fleets), 'fleet')}"]
     lines += [f"left out {each_id}: {reason}" for each_id, reason in made.left_out.items()]
-    lines += [f"unreadable: {each.kind} {each.name}".rstrip() for each in ignored]
+    lines += [
+        f"unreadable: {each.kind} {each.name}".rstrip()
+        + (f": {each.detail}" if each.detail else "")
+        for each in ignored
+    ]
     lines += [f"look at {note}" for note in made.notes]
     sys.stdout.write("\n".join(lines) + "\n")
 

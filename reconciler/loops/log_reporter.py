@@ -235,7 +235,7 @@ class LogReporter:
             event = events.REGION_SILENT if silent else events.OBJECT_UNREADABLE
             name = each.name or f"{each.namespace}/{each.pod}"
             if self._repeats.is_news(event, each.kind, each.namespace, name):
-                self._log.warning(event, object_kind=each.kind, name=name)
+                self._log.warning(event, object_kind=each.kind, name=name, reason=each.detail)
         left_out = [each for each in plan.ignored if each.code in FLEETS_LEFT_OUT]
         for each in left_out[:LINES_MAX]:
             if self._repeats.is_news(events.FLEET_LEFT_OUT, each.name):

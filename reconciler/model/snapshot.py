@@ -37,6 +37,8 @@ class Ignored:
     kind: str = ""
     name: str = ""
     count: int = 0
+    detail: str = field(default="", compare=False)
+    """Why an object cannot be read; empty where the code says it all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -209,6 +209,7 @@ def _ignored(ignored: Ignored) -> Json:
         "kind": ignored.kind,
         "name": ignored.name,
         "count": ignored.count,
+        "detail": ignored.detail,
     }
     always = {"kind", "name"} if ignored.code == "unreadable" else set()
     kept = {key: value for key, value in fields.items() if value or key in always}

@@ -125,7 +125,7 @@ IGNORED: Json = {
         ),
         closed(
             {"code": {"const": "unreadable"}, "kind": ANY_TEXT, "name": ANY_TEXT},
-            {"namespace": TEXT, "pod": TEXT},
+            {"namespace": TEXT, "pod": TEXT, "detail": TEXT},
         ),
         closed(
             {

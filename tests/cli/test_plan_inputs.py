@@ -199,7 +199,9 @@ def test_entry_of_an_answer_that_cannot_be_read_is_skipped_and_listed(desk: Desk
     """One odd fleet would stop everything."""
     broken = fleet("primary-big") | {"TargetCapacitySpecification": {"TotalTargetCapacity": "many"}}
     made = desk.plan_of(pod("a"), aws=fleets(fleet("primary-std"), broken))
-    assert {"code": "unreadable", "kind": "Fleet", "name": "fleet-primary-big"} in made["ignored"]
+    why = "Expected `int`, got `str` - at `$.TargetCapacitySpecification.TotalTargetCapacity`"
+    told = {"code": "unreadable", "kind": "Fleet", "name": "fleet-primary-big", "detail": why}
+    assert told in made["ignored"]
     assert made["placements"][0]["fleet"] == "primary-std"
 
 

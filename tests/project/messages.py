@@ -23,8 +23,8 @@ LETTERS_ALONE = 4
 DEEPEST = 4
 ALTERNATIVES_MAX = 3
 """Of a part of a message; beyond, it is a hole."""
-OF_LINES = ("records/demand/", "node_watch/announcements")
-"""Where a ValueError says why a line or an announcement cannot be read."""
+OF_OBJECTS = ("records/", "model/quantity", "node_watch/announcements")
+"""Where a ValueError says why an object, a line or an answer cannot be read."""
 WHY_UNREADABLE = {"ValueError", "MalformedError"}
 CLASSES = {
     name
@@ -169,7 +169,7 @@ def _raised_in(place: str, tree: ast.Module) -> Iterator[Raised]:
 
 
 def _is_why_unreadable(name: str, place: str) -> bool:
-    return name in WHY_UNREADABLE and place.startswith(OF_LINES)
+    return name in WHY_UNREADABLE and place.startswith(OF_OBJECTS)
 
 
 def _outermost(tree: ast.AST) -> Iterator[ast.FunctionDef]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from reconciler.model.fleet import CLUSTER_TAG
 from reconciler.model.frozen import NO_LABELS, FrozenMap, Labels
 from reconciler.model.snapshot import Ignored
+from reconciler.records.reasons import reason_of
 
 FLEET_ID_TAG = "aws:ec2:fleet-id"
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
@@ -45,10 +46,12 @@ def read_entries(
     for entry in entries:
         try:
             yield msgspec.convert(entry, type=shape)
-        except (ValueError, OverflowError, RecursionError):
+        except (ValueError, OverflowError, RecursionError) as error:
             name = entry.get(id_key) if isinstance(entry, Mapping) else None
             known = name if isinstance(name, str) else ""
-            ignored.append(Ignored(code="unreadable", kind=kind, name=known))
+            ignored.append(
+                Ignored(code="unreadable", kind=kind, name=known, detail=reason_of(error))
+            )
 
 
 def tags_of(tags: Iterable[TagWire] | None) -> Labels:

@@ -19,6 +19,7 @@ from reconciler.records.aws.fields import (
     read_entries,
     tags_of,
 )
+from reconciler.records.reasons import reason_of
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
@@ -182,8 +183,9 @@ def read_fleets(
             continue
         try:
             yield _fleet(wire, region, templates)
-        except (ValueError, OverflowError):
-            ignored.append(Ignored(code="unreadable", kind="Fleet", name=wire.fleet_id))
+        except (ValueError, OverflowError) as error:
+            why = reason_of(error)
+            ignored.append(Ignored(code="unreadable", kind="Fleet", name=wire.fleet_id, detail=why))
 
 
 def units_not_nodes(overrides: Iterable[OverrideWire], unit: str | None) -> str:
@@ -257,6 +259,9 @@ class History:
         self.changed_at = max(times, default=None)
 
 
+_REFUSED = "EC2 refuses to tell it; the role needs ec2:DescribeFleetHistory"
+
+
 def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
     """The errors of a describe-fleet-history answer, oldest first, and its last request.
 
@@ -265,7 +270,7 @@ def read_history(answer: Mapping[str, Any], ignored: list[Ignored]) -> History:
     found = History()
     if answer["HistoryRecords"] is None:
         name = str(answer.get("FleetId", ""))
-        ignored.append(Ignored(code="unreadable", kind="FleetHistory", name=name))
+        ignored.append(Ignored(code="unreadable", kind="FleetHistory", name=name, detail=_REFUSED))
     for wire in read_entries(
         answer.get("HistoryRecords"), _HistoryRecordWire, "HistoryRecord", "EventType", ignored
     ):

@@ -26,6 +26,7 @@ from reconciler.records.aws.fleets import (
     TemplateSpecificationWire,
     units_not_nodes,
 )
+from reconciler.records.reasons import reason_of
 
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
@@ -210,8 +211,9 @@ class GroupDetails:
     def _read_node_group(self, found: Any, ignored: list[Ignored]) -> None:
         try:
             wire = msgspec.convert(found, type=_NodeGroupWire)
-        except (ValueError, RecursionError):
-            ignored.append(Ignored(code="unreadable", kind="Nodegroup"))
+        except (ValueError, RecursionError) as error:
+            why = reason_of(error)
+            ignored.append(Ignored(code="unreadable", kind="Nodegroup", detail=why))
             return
         members = wire.resources.auto_scaling_groups if wire.resources else None
         for member in members or ():

@@ -19,6 +19,7 @@ from reconciler.records.aws.fields import (
     read_entries,
     tags_of,
 )
+from reconciler.records.reasons import reason_of
 
 STATES = frozenset({"pending", "running", "shutting-down", "terminated", "stopping", "stopped"})
 
@@ -70,10 +71,12 @@ def read_instances(
         for entry in reservation.instances or ():
             try:
                 instance = _instance(msgspec.convert(entry, type=_InstanceWire), region)
-            except (ValueError, OverflowError, RecursionError):
+            except (ValueError, OverflowError, RecursionError) as error:
                 stand_in = _stand_in(entry, region)
                 name = stand_in.id if stand_in else ""
-                ignored.append(Ignored(code="unreadable", kind="Instance", name=name))
+                ignored.append(
+                    Ignored(code="unreadable", kind="Instance", name=name, detail=reason_of(error))
+                )
                 if stand_in is None:
                     continue
                 instance = stand_in

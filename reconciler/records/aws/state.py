@@ -23,6 +23,7 @@ from reconciler.records.aws.groups import (
     read_groups,
 )
 from reconciler.records.aws.instances import read_active, read_instances
+from reconciler.records.reasons import reason_of
 
 Answer = Mapping[str, Any]
 
@@ -126,8 +127,9 @@ class _RegionState:
             return False
         try:
             self.fleets[FleetId(name)] = group_as_fleet(group, self.region, templates, details)
-        except (ValueError, OverflowError):
-            self.ignored.append(Ignored(code="unreadable", kind="AutoScalingGroup", name=name))
+        except (ValueError, OverflowError) as error:
+            why, kind = reason_of(error), "AutoScalingGroup"
+            self.ignored.append(Ignored(code="unreadable", kind=kind, name=name, detail=why))
             return False
         return True
 

@@ -34,6 +34,7 @@ from reconciler.records.kubernetes.storage import (
     decode_volume,
 )
 from reconciler.records.kubernetes.workloads import decode_daemon_set, decode_namespace
+from reconciler.records.reasons import reason_of
 
 ClusterObject = (
     Pod
@@ -94,8 +95,8 @@ class ObjectDecoder:
             if value is None:
                 return None
             identity = identity_of(kind, value)
-        except (ValueError, OverflowError, RecursionError):
-            return unreadable(kind, bytes(raw))
+        except (ValueError, OverflowError, RecursionError) as error:
+            return unreadable(kind, bytes(raw), reason_of(error))
         ignored = None
         if isinstance(value, Memory) and value.unreadable:
             ignored = Ignored(code="unreadable", kind=kind, name=identity[2])
@@ -115,7 +116,7 @@ def identity_of(kind: str, value: ClusterObject) -> Identity:
             return kind, "", value.name, ""
 
 
-def unreadable(kind: str, raw: bytes) -> Decoded:
+def unreadable(kind: str, raw: bytes, why: str = "") -> Decoded:
     """Report an object that could not be read, with as much of it as can be told."""
     try:
         loaded = json.loads(raw)
@@ -131,7 +132,7 @@ def unreadable(kind: str, raw: bytes) -> Decoded:
     return Decoded(
         identity=(kind, namespace if named else "", name, uid if kind == "Pod" else ""),
         value=_stand_in(kind, found, PodKey(namespace=namespace, name=name, uid=uid)),
-        ignored=Ignored(code="unreadable", kind=kind, namespace=namespace, name=name),
+        ignored=Ignored(code="unreadable", kind=kind, namespace=namespace, name=name, detail=why),
     )
 
 

@@ -238,3 +238,11 @@ def test_fleet_that_is_left_out_is_told_once_with_its_reason(scene: Scene) -> No
     scene.cycle(ignored=left_out)
     (told,) = scene.logged("fleet_left_out")
     assert (told["fleet_id"], "an older fleet" in told["reason"]) == ("fleet-a", True)
+
+
+def test_object_that_cannot_be_read_is_told_with_the_reason(scene: Scene) -> None:
+    """Its name alone sends people through the whole object."""
+    why = "status.allocatable is missing"
+    scene.cycle(ignored=(Ignored(code="unreadable", kind="Node", name="n1", detail=why),))
+    (told,) = scene.logged("object_unreadable")
+    assert (told["object_kind"], told["name"], told["reason"]) == ("Node", "n1", why)

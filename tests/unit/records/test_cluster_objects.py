@@ -47,6 +47,7 @@ def test_malformed_node_stands_for_itself(broken: dict[str, Any]) -> None:
     (node,) = state.nodes
     assert (node.name, node.unreadable, node.instance_id) == ("ip-10-0-0-7", True, "i-0abc")
     assert state.ignored == (Ignored(code="unreadable", kind="Node", name="ip-10-0-0-7"),)
+    assert state.ignored[0].detail  # why, for whoever has to correct it
 
 
 @pytest.mark.parametrize(

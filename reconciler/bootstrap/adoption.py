@@ -19,7 +19,7 @@ from reconciler.records.aws import (
     Answer,
     decode_cloud,
     read_descriptions,
-    read_spot_groups,
+    read_group_descriptions,
     split_answers,
 )
 
@@ -65,14 +65,15 @@ def adopt_existing(request: AdoptionRequest) -> tuple[Adoption, tuple[Ignored, .
     ignored: list[Ignored] = []
     fleets = read_descriptions(answers, cluster, ignored)
     state = decode_cloud(((region, each) for each in answers), cluster=cluster)
+    groups = [fleet for fleet in state.fleets if fleet.provider == "asg"]
     made = adopt(
         cluster,
         fleets,
-        [fleet for fleet in state.fleets if fleet.provider == "asg"],
+        groups,
+        described=read_group_descriptions(answers, [group.id for group in groups], ignored),
         region="" if region == _UNNAMED_REGION or "regions" in base else region,
         base=base,
         catalogue=load_catalogue(),
-        spot_groups=read_spot_groups(answers),
     )
     if not made.fleets:
         where = "the files" if request.aws_files else str(region)

@@ -41,8 +41,9 @@ _ARGUMENT = re.compile(
     rf'^    (\w+) += (?:({_STRING})|(true|false)|\{{ "s3" = ({_STRING}) \}})$', re.MULTILINE
 )
 _IMPORT_BLOCKS = re.compile(
-    r'(?:#[^\n\r]*\n|\n|import \{\n  to = module\.fleets\.module\.fleet\["[\w.-]+"\]\.\w+\.\w+\n'
-    r'  id = "[\w.:/-]+"\n\}\n)*',
+    r'(?:#[^\n\r]*\n|\n|import \{\n  to = module\.fleets\.module\.(?:fleet|group)\["[\w.-]+"\]'
+    r"\.\w+\.\w+\n"
+    r'  id = "[\w.:/ -]+"\n\}\n)*',
     re.ASCII,
 )
 _LOCKED_PROVIDER = re.compile(r'^\s*provider\s+"([^"\n]*)"', re.MULTILINE)

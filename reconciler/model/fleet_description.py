@@ -48,8 +48,26 @@ class LaunchTemplateDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    """What an Auto Scaling group has and an EC2 Fleet has not."""
+
+    max_size: int
+    subnet_ids: tuple[str, ...] = ()
+    tags: tuple[tuple[str, str, bool], ...] = ()
+    """Key, value and whether instances get it at their launch."""
+    mixed: bool = True
+    """Whether it has a mixed instances policy."""
+    on_demand_base: int = 0
+    on_demand_percentage: int = 0
+    max_price: str = ""
+    """USD per hour for one spot instance; empty: the on-demand price."""
+    unfit: str = ""
+    """What of its form Terraform's module has no word for; empty: nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetDescription:
-    """One maintain fleet."""
+    """One maintain fleet, or one Auto Scaling group."""
 
     id: FleetId
     tags: Labels = NO_LABELS
@@ -79,6 +97,8 @@ class FleetDescription:
     """The version as the fleet names it: $Latest, $Default or a number."""
     template_by_name: bool = False
     """Whether it names its template by name only."""
+    group: GroupDescription | None = None
+    """None: an EC2 Fleet."""
 
     @property
     def instance_types(self) -> tuple[str, ...]:

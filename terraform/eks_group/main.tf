@@ -111,8 +111,9 @@ resource "aws_autoscaling_group" "this" {
       force_delete_warm_pool,
       ignore_failed_scaling_activities,
       wait_for_capacity_timeout,
-      # Auto Scaling answers with its default.
+      # Auto Scaling answers with its defaults.
       capacity_reservation_specification,
+      desired_capacity_type,
     ]
 
     precondition {

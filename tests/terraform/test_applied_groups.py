@@ -1,23 +1,29 @@
 """Auto Scaling groups of a sector config, rendered and applied to the emulated AWS."""
 
+import json
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
-from reconciler.config.loader import Purpose, parse_config
+from reconciler.config.loader import Purpose, load_config, parse_config
+from reconciler.config.resolve import resolve_fleets
 from reconciler.gitops.render import render
+from reconciler.gitops.root_files import foreign_files
 from reconciler.gitops.root_module import root_module_of
 from reconciler.gitops.write import write_rendered
-from reconciler.sandbox.aws.bootstrap import bootstrap_account
+from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
+from tests import command
 from tests.terraform.program import find_terraform
 from tests.terraform.workspaces import Workspace
 
-pytestmark = [pytest.mark.terraform, pytest.mark.sandbox]
+pytestmark = [pytest.mark.terraform, pytest.mark.sandbox, pytest.mark.timeout(1800)]
 
 CONFIG = """\
 cluster: analytics
@@ -41,6 +47,7 @@ sectors:
     - {{size: large, provider: asg, auto_scaling_group: analytics-web-large, spot: false}}
     - {{size: medium}}
 """
+_ENVIRONMENT = dict(os.environ)  # noqa: TID251 - the process needs PATH and HOME
 _NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
 
@@ -94,22 +101,28 @@ def groups(auto_scaling: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
-    server: AwsServer, clients: dict[str, Any], tmp_path: Path
-) -> None:
-    """A plan that is never empty hides the change that matters, or rolls capacity back."""
-    auto_scaling = clients["autoscaling"]
-    text = config(server)
+@pytest.fixture
+def applied(server: AwsServer, clients: dict[str, Any], tmp_path: Path) -> Workspace:
+    """The config's groups and fleet, applied."""
     terraform = find_terraform()
+    folder = tmp_path / "applied"
     workspace = Workspace(
         terraform=terraform,
-        folder=tmp_path,
+        folder=folder,
         server=server,
         ec2=clients["ec2"],
-        root=rendered(text, tmp_path),
+        root=rendered(config(server), folder),
     )
-    terraform.init(tmp_path)
+    terraform.init(folder)
     workspace.apply()
+    return workspace
+
+
+def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
+    applied: Workspace, clients: dict[str, Any]
+) -> None:
+    """A plan that is never empty hides the change that matters, or rolls capacity back."""
+    auto_scaling, server, workspace = clients["autoscaling"], applied.server, applied
     workspace.assert_no_changes()
     made = groups(auto_scaling)
     assert sorted(made) == ["analytics-web-large", "analytics-web-small"]
@@ -129,7 +142,7 @@ def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
     )
     workspace.assert_no_changes()
 
-    rendered(config(server, most=30, ami="ami-0123456789abcdef0"), tmp_path)
+    rendered(config(server, most=30, ami="ami-0123456789abcdef0"), applied.folder)
     assert workspace.planned_actions() == {
         "aws_autoscaling_group web-small": ["update"],
         "aws_launch_template web-large": ["update"],
@@ -144,3 +157,101 @@ def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
     assert (small["MaxSize"], small["DesiredCapacity"]) == (30, 5)
     assert len(small["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"]) == 4
     workspace.assert_no_changes()
+
+
+def test_lost_state_and_groups_of_others_are_imported_without_a_change(
+    applied: Workspace, clients: dict[str, Any], tmp_path: Path
+) -> None:
+    """A group that is changed by being taken over launches other nodes, or ends some."""
+    auto_scaling, ec2 = clients["autoscaling"], clients["ec2"]
+    ids = bootstrap_account(applied.server.url)
+    subnets = ",".join(list(ids.subnet_ids.values())[:2])
+    by_hand(auto_scaling, ec2, ids, subnets)
+    auto_scaling.set_desired_capacity(AutoScalingGroupName="analytics-web-small", DesiredCapacity=4)
+    before = [without_instances(each) for each in groups(auto_scaling).values()]
+    out = tmp_path / "adopted"
+    done = command.reconciler(
+        *("import", "--cluster-name", "analytics", "--out", str(out), "--output", "json"),
+        env=_ENVIRONMENT | applied.surroundings | {"AWS_REGION": "us-west-2"},
+        timeout_seconds=120,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert list(answer["left_out"]) == ["hand old/nodes"]
+    adopted = load_config(out / "sectors.yaml")
+    entries = {f.name: f for f in resolve_fleets(adopted)}
+    assert all(each.is_rendered for each in entries.values())
+    assert entries["web-small"].terraform["on_demand_base_capacity"] == 1
+    assert entries["hand-mixed"].entry.max_capacity == 9
+    assert entries["hand-plain"].terraform["mixed_instances_policy"] is False
+    assert "group_tags" not in entries["web-small"].terraform
+
+    root = root_module_of(adopted)
+    write_rendered(render(root), out / "terraform")
+    taken = replace(applied, folder=out / "terraform", root=root)
+    taken.terraform.init(taken.folder)
+    assert foreign_files(taken.folder, allowed={}) == ()
+    code, printed = taken.call("plan", "-out=saved")
+    assert code == 0, printed
+    assert "10 to import, 0 to add, 0 to change, 0 to destroy" in printed, printed
+    assert taken.call("apply", "saved")[0] == 0
+    (taken.folder / "imports.tf").unlink()
+    taken.assert_no_changes()
+    assert [without_instances(each) for each in groups(auto_scaling).values()] == before
+
+
+def without_instances(group: dict[str, Any]) -> dict[str, Any]:
+    """What a group is, without the instances that come and go."""
+    return {key: value for key, value in group.items() if key != "Instances"}
+
+
+def by_hand(auto_scaling: Any, ec2: Any, ids: AccountIds, subnets: str) -> None:
+    """Groups of others: from a template alone, mixed with odd tags, from a configuration."""
+    data = {"ImageId": ids.ami, "InstanceType": "m5.large", "SecurityGroupIds": ["sg-0aa"]}
+    plain, mixed = (
+        {
+            "LaunchTemplateId": ec2.create_launch_template(
+                LaunchTemplateName=name, LaunchTemplateData=data
+            )["LaunchTemplate"]["LaunchTemplateId"]
+        }
+        for name in ("hand-plain", "hand-mixed")
+    )
+    policy = {
+        "LaunchTemplate": {
+            "LaunchTemplateSpecification": {**mixed, "Version": "1"},
+            "Overrides": [{"InstanceType": "c5.large"}, {"InstanceType": "c5a.large"}],
+        },
+        "InstancesDistribution": {
+            "OnDemandBaseCapacity": 2,
+            "OnDemandPercentageAboveBaseCapacity": 40,
+            "SpotAllocationStrategy": "lowest-price",
+        },
+    }
+    auto_scaling.create_launch_configuration(
+        LaunchConfigurationName="old", ImageId=ids.ami, InstanceType="m5.large"
+    )
+    kinds: dict[str, dict[str, Any]] = {
+        "plain": {"LaunchTemplate": {**plain, "Version": "$Latest"}},
+        "mixed": {"MixedInstancesPolicy": policy},
+        "old": {"LaunchConfigurationName": "old"},
+    }
+    for size, launches in kinds.items():
+        tags = {
+            "k8s.io/cluster-autoscaler/enabled": "true",
+            "k8s.io/cluster-autoscaler/analytics": "owned",
+            f"{_NODE_TEMPLATE}/label/sector": "hand",
+            f"{_NODE_TEMPLATE}/label/size": size,
+        }
+        auto_scaling.create_auto_scaling_group(
+            AutoScalingGroupName=f"hand {size}/nodes",
+            MinSize=1,
+            MaxSize=9,
+            VPCZoneIdentifier=subnets,
+            HealthCheckGracePeriod=17,
+            TerminationPolicies=["OldestInstance"],
+            Tags=[
+                {"Key": key, "Value": value, "PropagateAtLaunch": "enabled" in key}
+                for key, value in tags.items()
+            ],
+            **launches,
+        )

@@ -23,16 +23,19 @@ class Workspace:
     ec2: Any
     root: RootModule
 
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """Environment that leads to the emulated AWS."""
+        return {
+            "AWS_ENDPOINT_URL": self.server.url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
     def call(self, *arguments: str) -> tuple[int, str]:
         """One terraform call against the emulated AWS: exit code and all that it printed."""
-        done = self.terraform.run(
-            self.folder,
-            *arguments,
-            AWS_ENDPOINT_URL=self.server.url,
-            AWS_ACCESS_KEY_ID="test",
-            AWS_SECRET_ACCESS_KEY="test",
-            AWS_EC2_METADATA_DISABLED="true",
-        )
+        done = self.terraform.run(self.folder, *arguments, **self.surroundings)
         return done.returncode, done.stdout + done.stderr
 
     def apply(self) -> None:

@@ -29,6 +29,7 @@ def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
     with closing(Clients()) as clients:
         ec2 = clients.ec2(region)
         fleets = _pages(ec2, "describe_fleets", "Fleets", {})
+        groups: list[dict[str, Any]] = []
         answers: list[Answer] = [{"Fleets": fleets}]
         try:
             auto_scaling, operation = clients.autoscaling(region), "describe_auto_scaling_groups"
@@ -36,7 +37,7 @@ def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
             answers.append({"AutoScalingGroups": groups})
         except Forbidden as error:
             missing.append(f"Auto Scaling groups, of which nothing was read: {error.what}")
-        templates = _templates(fleets)
+        templates = _templates(fleets, groups)
         for by, names in templates.items():
             for chunk in chunks(sorted({name for name, _ in names}), IDS_MAX):
                 operation, key = "describe_launch_templates", "LaunchTemplates"
@@ -45,25 +46,28 @@ def read_adoptable(region: Region) -> tuple[list[Answer], tuple[str, ...]]:
                 arguments = {by: name, "Versions": [*VERSIONS, *numbers]}
                 operation, key = "describe_launch_template_versions", "LaunchTemplateVersions"
                 answers.append({key: _pages(ec2, operation, key, arguments)})
-        for chunk in chunks(_subnet_ids(fleets), IDS_MAX):
+        for chunk in chunks(_subnet_ids(fleets, groups), IDS_MAX):
             filters = [{"Name": "subnet-id", "Values": chunk}]
             found = _pages(ec2, "describe_subnets", "Subnets", {"Filters": filters})
             answers.append({"Subnets": found})
     return answers, tuple(missing)
 
 
-def _templates(fleets: Sequence[dict[str, Any]]) -> dict[str, set[tuple[str, str]]]:
-    """Templates and versions that fleets launch from, by the argument that names them to EC2."""
+def _templates(
+    fleets: Sequence[dict[str, Any]], groups: Sequence[dict[str, Any]]
+) -> dict[str, set[tuple[str, str]]]:
+    """Templates and versions that these launch from, by the argument that names them to EC2."""
     found: dict[str, set[tuple[str, str]]] = {
         "LaunchTemplateId": set(),
         "LaunchTemplateName": set(),
     }
-    for fleet in fleets:
-        for config in fleet.get("LaunchTemplateConfigs", []):
-            specification = config.get("LaunchTemplateSpecification", {})
-            by = next((key for key in found if specification.get(key)), None)
-            if by:
-                found[by].add((specification[by], specification.get("Version", "")))
+    configs = [each for fleet in fleets for each in fleet.get("LaunchTemplateConfigs", [])]
+    configs += [each.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {}) for each in groups]
+    named = [each.get("LaunchTemplateSpecification", {}) for each in configs]
+    for specification in (*named, *(each.get("LaunchTemplate", {}) for each in groups)):
+        by = next((key for key in found if specification.get(key)), None)
+        if by:
+            found[by].add((specification[by], specification.get("Version", "")))
     return found
 
 
@@ -76,11 +80,13 @@ def _versions(named: set[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _subnet_ids(fleets: Sequence[dict[str, Any]]) -> list[str]:
-    """Subnets that overrides of fleets name, sorted."""
+def _subnet_ids(fleets: Sequence[dict[str, Any]], groups: Sequence[dict[str, Any]]) -> list[str]:
+    """Subnets that overrides of fleets, or groups, name; sorted."""
     configs = [each for fleet in fleets for each in fleet.get("LaunchTemplateConfigs", [])]
     overrides = [each for config in configs for each in config.get("Overrides", [])]
-    return sorted({each["SubnetId"] for each in overrides if each.get("SubnetId")})
+    of_groups = {id_ for each in groups for id_ in each.get("VPCZoneIdentifier", "").split(",")}
+    of_fleets = {each["SubnetId"] for each in overrides if each.get("SubnetId")}
+    return sorted((of_fleets | of_groups) - {""})
 
 
 def _pages(

@@ -4,7 +4,8 @@ The config is checked by the same rules as any other; the import blocks bring fl
 templates into the state of the rendered root, so that the first plan creates nothing.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,9 +17,16 @@ from reconciler.config.schema import SectorConfig
 from reconciler.config.sizes import BUILT_IN_KINDS
 from reconciler.gitops.adoption import groups as auto_scaling
 from reconciler.gitops.adoption.document import config_document
-from reconciler.gitops.adoption.found import Found, fleet_found, known_kind
+from reconciler.gitops.adoption.found import (
+    Found,
+    fleet_found,
+    group_left,
+    group_taken_over,
+    known_kind,
+)
 from reconciler.gitops.adoption.limits import with_limits
 from reconciler.gitops.hcl import to_hcl
+from reconciler.gitops.planned import FLEET, GROUP
 from reconciler.gitops.root_module import root_module_of
 from reconciler.model.errors import ConfigError
 from reconciler.model.fleet import Fleet, InstanceType
@@ -51,10 +59,10 @@ def adopt(
     fleets: Sequence[FleetDescription],
     groups: Sequence[Fleet] = (),
     *,
+    described: Sequence[FleetDescription] = (),
     region: str = "",
     base: Mapping[str, Any] | None = None,
     catalogue: Mapping[str, InstanceType],
-    spot_groups: Collection[str] = (),
 ) -> Adoption:
     """Describe what exists as a sector config.
 
@@ -65,10 +73,10 @@ def adopt(
         cluster: The EKS cluster's name.
         fleets: EC2 Fleets of the cluster.
         groups: Auto Scaling groups of the cluster.
+        described: What Terraform would have to know of these groups.
         region: The home Region, stated in the config unless `base` states one.
         base: A config document that exists; it wins over what is found.
         catalogue: What instance types have.
-        spot_groups: Names of the groups whose own distribution says that they are all spot.
 
     Raises:
         ConfigError: All together breaks a rule of sector configs; every fault is named.
@@ -81,13 +89,17 @@ def adopt(
         if isinstance(sector, Mapping) and "kind" in sector
     }
     by_id: Mapping[str, FleetDescription] = {fleet.id: fleet for fleet in fleets}
+    of_groups: Mapping[str, FleetDescription] = {group.id: group for group in described}
+    users = Counter(each.template.id for each in (*fleets, *described) if each.template)
     written = _written(base or {})
-    for each_id, one in _all_found(cluster, fleets, groups, catalogue, kinds, spot_groups):
+    for each_id, one in _all_found(cluster, fleets, groups, catalogue, kinds, of_groups):
         reason = one if isinstance(one, str) else _clash(one, found, kinds) or _fault(cluster, one)
         if isinstance(one, str) or reason:
             left_out[each_id] = reason
             continue
         kinds.setdefault(one.sector, one.kind)
+        if each_id in of_groups:
+            one = _taken_over(one, of_groups[each_id], cluster, users)  # noqa: PLW2901 - completed
         fleet = by_id.get(each_id)
         if fleet is not None and one.name not in written:
             found[one.name] = with_limits(one, fleet.tags, fleet.target_capacity)
@@ -113,6 +125,22 @@ def adopt(
     )
 
 
+def _taken_over(one: Found, group: FleetDescription, cluster: str, users: Counter[str]) -> Found:
+    """The group for Terraform to make; left to others where that cannot be.
+
+    Args:
+        one: The group's entry, which leaves it to others.
+        group: What Terraform would have to know of it.
+        cluster: The EKS cluster's name.
+        users: How many fleets and groups launch from each launch template.
+    """
+    if group.template is not None and users[group.template.id] > 1:
+        return group_left(one, "it shares its launch template with another group or fleet")
+    found = group_taken_over(one, group, cluster)
+    reason = _fault(cluster, found)
+    return group_left(one, reason) if reason else found
+
+
 def _written(base: Mapping[str, Any]) -> set[str]:
     """Names of the fleets that a config document states; their limits are its own."""
     return {
@@ -130,7 +158,7 @@ def _all_found(
     groups: Sequence[Fleet],
     catalogue: Mapping[str, InstanceType],
     kinds: Mapping[str, str],
-    spot_groups: Collection[str],
+    described: Mapping[str, FleetDescription],
 ) -> Iterator[tuple[str, Found | str]]:
     """Those whose kind is known come first: others then take their sector's."""
     looks = [
@@ -141,7 +169,7 @@ def _all_found(
         (
             each.id,
             bool(auto_scaling.known_kind(each)),
-            partial(auto_scaling.group_found, each, all_spot=each.id in spot_groups),
+            partial(auto_scaling.group_found, each, all_spot=_is_all_spot(described.get(each.id))),
         )
         for each in groups
     ]
@@ -151,6 +179,12 @@ def _all_found(
         if isinstance(one, Found):
             known.setdefault(one.sector, one.kind)
         yield each_id, one
+
+
+def _is_all_spot(described: FleetDescription | None) -> bool:
+    """Whether the group's own distribution says that it launches spot instances only."""
+    group = described.group if described is not None else None
+    return group is not None and not group.on_demand_percentage and not group.on_demand_base
 
 
 def _clash(one: Found, found: Mapping[str, Found], kinds: Mapping[str, str]) -> str | None:
@@ -183,8 +217,10 @@ def _fault(cluster: str, one: Found) -> str:
 def _import_blocks(found: Sequence[Found]) -> bytes:
     blocks = []
     for each in found:
-        module = f"module.fleets.module.fleet[{to_hcl(each.name)}]"
-        blocks.append((f"{module}.aws_ec2_fleet.this", each.fleet_id))
+        is_group = each.entry.get("provider") == "asg"
+        call, kind = ("group", GROUP) if is_group else ("fleet", FLEET)
+        module = f"module.fleets.module.{call}[{to_hcl(each.name)}]"
+        blocks.append((f"{module}.{kind}.this", each.fleet_id))
         if each.has_template:
             blocks.append((f"{module}.aws_launch_template.this", each.template_id))
     if not blocks:
@@ -197,7 +233,7 @@ def _notes(config: SectorConfig, found: Mapping[str, Found], names: Sequence[str
     for name in names:
         if name not in found:
             yield f"{name}: is in the config but not in EC2; the first apply creates it"
-    groups = [one for one in found.values() if not one.fleet_id]
+    groups = [one for one in found.values() if one.entry.get("provider") == "asg"]
     if groups and not config.default_sector:
         yield (
             "pods that name no sector are left alone: state default_sector (without any sectors in"

@@ -11,12 +11,16 @@ Document = dict[str, Any]
 _OF_ONE_FLEET: Final = frozenset(
     {
         "fleet_tags",
+        "group_tags",
         "launch_template_by_name",
         "launch_template_description",
         "launch_template_instance_type",
         "launch_template_name",
         "launch_template_tags",
         "launch_template_version",
+        "mixed_instances_policy",
+        "on_demand_base_capacity",
+        "on_demand_percentage_above_base_capacity",
         "overrides",
         "tag_specifications",
         "user_data",

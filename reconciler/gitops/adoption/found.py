@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from reconciler.config.fleet_name import fleet_name, lifecycle_of
 from reconciler.config.sizes import BUILT_IN_SIZES
+from reconciler.gitops.adoption.group_variables import group_tag_variables, group_variables
 from reconciler.gitops.adoption.identity import (
     Identity,
     is_module_made,
@@ -104,10 +105,10 @@ def fleet_found(
     reason = unmanaged_because(fleet)
     if reason:
         return _left_to_others(found, fleet, boot, reason)
-    return _managed(found, fleet, boot, cluster)
+    return managed(found, fleet, boot, cluster)
 
 
-def _managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) -> Found:
+def managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) -> Found:
     """A fleet that enters the Terraform state, with every variable that keeps it as it is."""
     template = fleet.template or _EMPTY_TEMPLATE
     name = {
@@ -117,16 +118,22 @@ def _managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) ->
         "size": found.entry["size"],
         "kind": found.kind,
     }
-    identity = Identity(**name, spot=fleet.spot)
+    identity = Identity(**name, spot=fleet.spot, is_group=fleet.group is not None)
     made_here = is_module_made(template, identity) and boot.ami_type is not None
     variables = {
         **_node_variables(fleet, boot),
-        **override_variables(fleet, found.entry.get("zone", "")),
+        **(
+            override_variables(fleet, found.entry.get("zone", ""))
+            if fleet.group is None
+            else group_variables(fleet)
+        ),
         **tag_variables(fleet, identity),
         **template_variables(template, boot.ami_type or "", own_tags=module_tags(fleet, identity)),
         **reference_variables(fleet, identity),
         **({} if made_here else {"user_data": user_data_of(template) or ""}),
     }
+    if fleet.group is not None:
+        variables |= group_tag_variables(fleet, identity, found.own_size or {}, variables)
     return replace(
         found,
         terraform=variables,
@@ -137,19 +144,51 @@ def _managed(found: Found, fleet: FleetDescription, boot: Boot, cluster: str) ->
     )
 
 
+def group_taken_over(found: Found, group: FleetDescription, cluster: str) -> Found:
+    """A group as an entry that Terraform makes; as it was found where the module cannot.
+
+    Args:
+        found: Its entry, which leaves it to others.
+        group: What Terraform would have to know of it.
+        cluster: The EKS cluster's name.
+    """
+    unfit = group.group.unfit if group.group is not None else ""
+    boot = read_boot(user_data_of(group.template or _EMPTY_TEMPLATE) or "")
+    reason = unfit or unmanaged_because(group)
+    if reason:
+        return group_left(found, reason)
+    entry = {key: value for key, value in found.entry.items() if key != "managed"}
+    least = entry.get("min_capacity")
+    note = (
+        f"its MinSize stays {least}: Auto Scaling keeps as many instances, whatever min_capacity"
+        " says; set it to 0 before the group is to go"
+    )
+    notes = (*((note,) if least else ()), *found.notes)
+    entry["spot"] = group.spot
+    return managed(replace(found, entry=entry, notes=notes), group, boot, cluster)
+
+
+def group_left(found: Found, reason: str) -> Found:
+    """A group that is sized here and stays with whoever made it, and why."""
+    return replace(found, notes=(_left_because(reason), *found.notes))
+
+
+def _left_because(reason: str) -> str:
+    return (
+        f"stays out of Terraform (managed: false), as it is: {reason}; the capacity loop sizes it,"
+        " and whoever made it goes on changing it"
+    )
+
+
 def _left_to_others(found: Found, fleet: FleetDescription, boot: Boot, reason: str) -> Found:
     """A fleet that is sized here and stays out of Terraform, with what planning wants to know."""
     subnets = override_variables(fleet, found.entry.get("zone", ""))
     known = {**_node_variables(fleet, boot), **subnets}
-    note = (
-        f"stays out of Terraform (managed: false), as it is: {reason}; the capacity loop sizes it,"
-        " and whoever made it goes on changing it"
-    )
     return replace(
         found,
         entry={**found.entry, "managed": False},
         terraform={key: known[key] for key in FOR_PLANNING if key in known},
-        notes=(note, *found.notes),
+        notes=(_left_because(reason), *found.notes),
     )
 
 

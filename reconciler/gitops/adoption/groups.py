@@ -7,6 +7,7 @@ from typing import Final
 
 from reconciler.config.rules.names import LABEL_VALUE_MAX
 from reconciler.gitops.adoption.found import Found, entry_types
+from reconciler.gitops.adoption.identity import NODE_TEMPLATE
 from reconciler.gitops.adoption.sizes import (
     Catalogue,
     built_in_kind,
@@ -17,7 +18,6 @@ from reconciler.gitops.adoption.sizes import (
 from reconciler.model.fleet import Fleet
 from reconciler.model.frozen import Labels
 
-NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
 _NODE_GROUP: Final = "eks:nodegroup-name"
 """EKS tags the groups of its managed node groups so; the groups' own names are far longer."""
 _SIZE_MAX: Final = 30

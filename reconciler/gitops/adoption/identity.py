@@ -8,6 +8,7 @@ from reconciler.config.rules.tags import RESERVED
 from reconciler.gitops.live import fleet_tags
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 
+NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
 _IDENTIFYING: Final = ("cluster", "sector", "size")
 """Tags by which the capacity loop finds a fleet; the module insists on them."""
 
@@ -22,11 +23,12 @@ class Identity:
     size: str
     kind: str
     spot: bool
+    is_group: bool = False
 
     @property
     def template_name(self) -> str:
         """What the module calls its launch template, unless a variable names it."""
-        return f"{self.cluster}-{self.fleet}"
+        return f"{self.cluster}-{self.fleet}{'-group' if self.is_group else ''}"
 
     @property
     def description(self) -> str:
@@ -54,7 +56,8 @@ def module_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
 def own_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
     """Tags of the fleet beside those that the module sets or reserves."""
     taken = {*RESERVED, f"kubernetes.io/cluster/{identity.cluster}"}
-    return {k: v for k, v in _stated(fleet.tags).items() if k not in taken}
+    told = _stated(fleet.tags).items()
+    return {k: v for k, v in told if k not in taken and not k.startswith(NODE_TEMPLATE)}
 
 
 def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:
@@ -62,7 +65,7 @@ def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]
     made, own = module_tags(fleet, identity), own_tags(fleet, identity)
     variables: dict[str, Any] = {"tags": own} if own else {}
     there = _stated(fleet.tags)
-    if there != made and is_identified(fleet, identity):
+    if fleet.group is None and there != made and is_identified(fleet, identity):
         variables["fleet_tags"] = there
     template = fleet.template.tags if fleet.template else None
     if template is not None and _stated(template) != made:

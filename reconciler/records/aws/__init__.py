@@ -1,8 +1,9 @@
 """Answers of AWS into the model: `decode_cloud(split_answers(body, where, home), cluster=…)`."""
 
 from reconciler.records.aws.answers import split_answers
-from reconciler.records.aws.descriptions import read_descriptions, read_spot_groups
+from reconciler.records.aws.descriptions import read_descriptions
 from reconciler.records.aws.fields import is_of_cluster
+from reconciler.records.aws.group_descriptions import read_group_descriptions
 from reconciler.records.aws.groups import is_ours, with_memberships
 from reconciler.records.aws.instances import decode_instances
 from reconciler.records.aws.prices import decode_spot_prices
@@ -17,7 +18,7 @@ __all__ = [
     "is_of_cluster",
     "is_ours",
     "read_descriptions",
-    "read_spot_groups",
+    "read_group_descriptions",
     "split_answers",
     "with_memberships",
 ]

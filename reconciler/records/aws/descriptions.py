@@ -84,20 +84,6 @@ class _FleetWire(Wire):
     tags: tuple[TagWire, ...] | None = None
 
 
-class _DistributionWire(Wire):
-    on_demand_base_capacity: int | None = None
-    on_demand_percentage_above_base_capacity: int | None = None
-
-
-class _MixedPolicyWire(Wire):
-    instances_distribution: _DistributionWire | None = None
-
-
-class _GroupWire(Wire):
-    auto_scaling_group_name: str
-    mixed_instances_policy: _MixedPolicyWire | None = None
-
-
 class _SubnetWire(Wire):
     subnet_id: str
     availability_zone: str
@@ -119,26 +105,47 @@ class _TemplateWire(Wire):
 
 
 @dataclass(slots=True)
-class _Templates:
+class Templates:
+    """Launch templates and their versions."""
+
     versions: dict[tuple[str, int], _VersionWire] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     tags: dict[str, Labels] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
 
     def add(self, wire: _VersionWire) -> None:
+        """Take in a version."""
         self.versions[wire.launch_template_id, wire.version_number] = wire
         self.ids[wire.launch_template_name] = wire.launch_template_id
         self._newest(wire.launch_template_id, wire.version_number)
 
     def add_template(self, wire: _TemplateWire) -> None:
+        """Take in what is said of a template beside its versions."""
         self.tags[wire.launch_template_id] = tags_of(wire.tags)
         self._newest(wire.launch_template_id, wire.latest_version_number or 0)
 
     def _newest(self, template_id: str, number: int) -> None:
         self.latest[template_id] = max(number, self.latest.get(template_id, 0))
 
-    def used_by(self, specification: TemplateSpecificationWire) -> _VersionWire | None:
-        """The version that a specification means, None when no answer has it."""
+    def described(
+        self, specification: TemplateSpecificationWire
+    ) -> LaunchTemplateDescription | None:
+        """The version that a specification means; None when no answer has it."""
+        version = self._used_by(specification)
+        if version is None:
+            return None
+        template_id = version.launch_template_id
+        return LaunchTemplateDescription(
+            id=template_id,
+            name=version.launch_template_name,
+            version=version.version_number,
+            latest_version=self.latest[template_id],
+            description=version.version_description or "",
+            tags=self.tags.get(template_id),
+            data=_without_empty(version.launch_template_data or {}),
+        )
+
+    def _used_by(self, specification: TemplateSpecificationWire) -> _VersionWire | None:
         named = self.ids.get(specification.launch_template_name or "", "")
         template_id = specification.launch_template_id or named
         of_it = {number: v for (each, number), v in self.versions.items() if each == template_id}
@@ -163,17 +170,7 @@ def read_descriptions(
         cluster: The name that tags carry.
         ignored: Takes what cannot be read.
     """
-    templates, zones = _Templates(), dict[str, str]()
-    for answer in answers:
-        versions = answer.get("LaunchTemplateVersions")
-        key = "LaunchTemplateId"
-        for version in read_entries(versions, _VersionWire, "LaunchTemplateVersion", key, ignored):
-            templates.add(version)
-        found = answer.get("LaunchTemplates")
-        for each in read_entries(found, _TemplateWire, "LaunchTemplate", key, ignored):
-            templates.add_template(each)
-        subnets = read_entries(answer.get("Subnets"), _SubnetWire, "Subnet", "SubnetId", ignored)
-        zones |= {subnet.subnet_id: subnet.availability_zone for subnet in subnets}
+    templates, zones = read_surroundings(answers, ignored)
     ours = {
         wire.fleet_id: wire
         for answer in answers
@@ -187,37 +184,35 @@ def read_descriptions(
     return tuple(_fleet(each, templates, zones) for each in sorted(ours.values(), key=_age))
 
 
+def read_surroundings(
+    answers: Sequence[Mapping[str, Any]], ignored: list[Ignored]
+) -> tuple["Templates", dict[str, str]]:
+    """The launch templates of the answers, and the zone of each subnet."""
+    templates, zones = Templates(), dict[str, str]()
+    for answer in answers:
+        versions = answer.get("LaunchTemplateVersions")
+        key = "LaunchTemplateId"
+        for version in read_entries(versions, _VersionWire, "LaunchTemplateVersion", key, ignored):
+            templates.add(version)
+        found = answer.get("LaunchTemplates")
+        for each in read_entries(found, _TemplateWire, "LaunchTemplate", key, ignored):
+            templates.add_template(each)
+        subnets = read_entries(answer.get("Subnets"), _SubnetWire, "Subnet", "SubnetId", ignored)
+        zones |= {subnet.subnet_id: subnet.availability_zone for subnet in subnets}
+    return templates, zones
+
+
 def _age(wire: _FleetWire) -> tuple[str, str]:
     with suppress(ValueError, OverflowError):
         return str(moment_of(wire.create_time) or ""), wire.fleet_id
     return "", wire.fleet_id
 
 
-def read_spot_groups(answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Names of the Auto Scaling groups that launch spot instances only.
-
-    Source: Auto Scaling InstancesDistribution reference (defaults: 0 base, 100 %), read 2026-11.
-    """
-    found = set()
-    for answer in answers:
-        entries = answer.get("AutoScalingGroups")
-        for wire in read_entries(
-            entries, _GroupWire, "AutoScalingGroup", "AutoScalingGroupName", []
-        ):
-            policy = wire.mixed_instances_policy or _MixedPolicyWire()
-            shares = policy.instances_distribution or _DistributionWire()
-            all_spot = shares.on_demand_percentage_above_base_capacity == 0
-            if all_spot and not shares.on_demand_base_capacity:
-                found.add(wire.auto_scaling_group_name)
-    return frozenset(found)
-
-
-def _fleet(wire: _FleetWire, templates: _Templates, zones: Mapping[str, str]) -> FleetDescription:
+def _fleet(wire: _FleetWire, templates: Templates, zones: Mapping[str, str]) -> FleetDescription:
     configs = wire.launch_template_configs or ()
     written = [each for config in configs for each in config.overrides or ()]
     overrides = tuple(map(_override, written))
     specification = next((c.launch_template_specification for c in configs), None)
-    version = templates.used_by(specification) if specification else None
     subnets = _distinct(each.subnet_id for each in overrides)
     known = {each.subnet_id: each.availability_zone for each in overrides}
     capacity = wire.target_capacity_specification
@@ -239,7 +234,7 @@ def _fleet(wire: _FleetWire, templates: _Templates, zones: Mapping[str, str]) ->
         zones={each: zone for each in subnets if (zone := zones.get(each) or known.get(each))},
         weighted=any(each.weighted_capacity not in {None, 1} for each in overrides),
         several_templates=len(_template_names(configs)) > 1,
-        template=_template(version, templates) if version else None,
+        template=templates.described(specification) if specification else None,
         template_version=(specification.version if specification else None) or "$Default",
         template_by_name=bool(specification and not specification.launch_template_id),
     )
@@ -263,19 +258,6 @@ def _template_names(configs: Sequence[_ConfigWire]) -> set[str]:
         for each in specifications
         if each
     }
-
-
-def _template(version: _VersionWire, templates: _Templates) -> LaunchTemplateDescription:
-    template_id = version.launch_template_id
-    return LaunchTemplateDescription(
-        id=template_id,
-        name=version.launch_template_name,
-        version=version.version_number,
-        latest_version=templates.latest[template_id],
-        description=version.version_description or "",
-        tags=templates.tags.get(template_id),
-        data=_without_empty(version.launch_template_data or {}),
-    )
 
 
 def _without_empty(data: Mapping[str, Any]) -> dict[str, Any]:

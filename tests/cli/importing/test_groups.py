@@ -1,10 +1,12 @@
 """`reconciler import` of Auto Scaling groups: names, sizes, kinds, and what is said of them."""
 
+from typing import Any
+
 import pytest
 
 from reconciler.config.loader import load_config
 from reconciler.config.resolve import resolve_fleets
-from tests.cli.importing.desk import Desk, Json, group
+from tests.cli.importing.desk import SUBNETS, Desk, Json, group, template
 
 EKS_NAME = "eks-batch-20260131120000000000000002-12c7b5f4-1111-2222-3333-444455556666"
 
@@ -86,9 +88,9 @@ def test_group_without_a_sector_label_is_said_to_need_one(desk: Desk) -> None:
             {"AutoScalingGroups": [group("plain"), group("own", labels={"sector": "web"})]}
         ),
     )
-    (plain,) = [note for note in answer["notes"] if note.startswith("plain-m5-large: ")]
-    assert "label sector=plain" in plain
-    assert not [note for note in answer["notes"] if note.startswith("web-m5-large: ")]
+    labels = [note for note in answer["notes"] if "label sector=" in note]
+    assert [note.partition(": ")[0] for note in labels] == ["plain-m5-large"]
+    assert "label sector=plain" in labels[0]
     assert any("default_sector" in note for note in answer["notes"])
 
 
@@ -139,3 +141,96 @@ def test_spot_group_is_told_by_its_distribution(desk: Desk) -> None:
         "a": True,
         "b": False,
     }
+
+
+def adopted(desk: Desk, *groups: Json) -> tuple[Json, str]:
+    """The import of groups that launch from the template lt-1, and the blocks that it wrote."""
+    code, answer, err = desk.adopt(
+        "--cluster-name",
+        "analytics",
+        *desk.answers({"AutoScalingGroups": list(groups)}, template("nodes"), SUBNETS),
+    )
+    assert (code, err) == (0, "")
+    imports = desk.folder / "out/terraform/imports.tf"
+    return answer, imports.read_text() if imports.exists() else ""
+
+
+def templated(name: str, version: str = "$Latest", **changes: Any) -> Json:
+    """A group that launches two instance types from the template lt-1."""
+    specification = {"LaunchTemplateId": "lt-1", "Version": version}
+    overrides = changes.pop(
+        "overrides", [{"InstanceType": "m5.large"}, {"InstanceType": "m5a.large"}]
+    )
+    policy: Json = {
+        "LaunchTemplate": {"LaunchTemplateSpecification": specification, "Overrides": overrides}
+    }
+    distribution = changes.pop("distribution", {"OnDemandPercentageAboveBaseCapacity": 25})
+    policy["InstancesDistribution"] = {"SpotAllocationStrategy": "lowest-price", **distribution}
+    places: Json = {"VPCZoneIdentifier": "subnet-a"}
+    return group(name, policy=policy) | places | changes
+
+
+def test_group_that_the_module_can_describe_is_imported_as_it_is(desk: Desk) -> None:
+    """A plan that changes a group in passing launches other nodes than before."""
+    answer, imports = adopted(desk, templated("workers", MinSize=2))
+    name = "workers-m5-large"
+    assert f'to = module.fleets.module.group["{name}"].aws_autoscaling_group.this' in imports
+    assert 'id = "workers"' in imports
+    assert f'to = module.fleets.module.group["{name}"].aws_launch_template.this' in imports
+    (fleet,) = resolve_fleets(load_config(desk.folder / "out/sectors.yaml"))
+    assert (fleet.is_rendered, fleet.entry.spot, fleet.entry.max_capacity) == (True, True, 3)
+    variables = fleet.terraform
+    assert variables["on_demand_percentage_above_base_capacity"] == 25
+    assert variables["spot_allocation_strategy"] == "lowestPrice"
+    assert variables["private_subnet_ids"] == {"us-west-2a": "subnet-a"}
+    assert {tag.key for tag in variables["group_tags"]} == {
+        "k8s.io/cluster-autoscaler/analytics",
+        "k8s.io/cluster-autoscaler/enabled",
+    }
+    assert any("its MinSize stays 2" in note for note in answer["notes"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"VPCZoneIdentifier": "subnet-a,subnet-b"}, "zones of its subnets are not known"),
+        ({"VPCZoneIdentifier": "subnet-a,subnet-a"}, "several subnets in one zone"),
+        ({"AutoScalingGroupName": "a#b"}, "its name has characters"),
+        (
+            {"Tags": [{"Key": "eks:nodegroup-name", "Value": "x"}, *group("x")["Tags"]]},
+            "EKS makes it",
+        ),
+        ({"overrides": [{"InstanceType": "m5.large", "ImageId": "ami-2"}]}, "image of their own"),
+        (
+            {"distribution": {"OnDemandBaseCapacity": 1}},
+            "a base of on-demand instances though all",
+        ),
+        (
+            {
+                "distribution": {
+                    "OnDemandPercentageAboveBaseCapacity": 0,
+                    "SpotAllocationStrategy": "capacity-optimized-prioritized",
+                }
+            },
+            "its spot allocation strategy is capacity-optimized-prioritized",
+        ),
+    ],
+)
+def test_group_that_the_module_cannot_describe_stays_with_whoever_made_it(
+    desk: Desk, changes: Json, reason: str
+) -> None:
+    """Half of a group in Terraform is a plan that changes the other half."""
+    answer, imports = adopted(desk, templated("workers", **changes))
+    assert imports == ""
+    (fleet,) = resolve_fleets(load_config(desk.folder / "out/sectors.yaml"))
+    assert not fleet.is_rendered
+    left = [note for note in answer["notes"] if "stays out of Terraform (managed: false)" in note]
+    assert len(left) == 1
+    assert reason in left[0]
+
+
+def test_groups_that_share_a_launch_template_stay_with_whoever_made_them(desk: Desk) -> None:
+    """Two resources that manage one template undo each other's changes."""
+    answer, imports = adopted(desk, templated("one"), templated("two"))
+    assert imports == ""
+    assert sum("shares its launch template" in note for note in answer["notes"]) == 2

@@ -1,0 +1,62 @@
+"""An Auto Scaling group as variables of the eks_group module: pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from reconciler.gitops.adoption.identity import Identity, own_tags
+from reconciler.gitops.live import group_tags
+from reconciler.model.fleet_description import FleetDescription
+
+
+def group_variables(group: FleetDescription) -> dict[str, Any]:
+    """The variables that make the group launch what it launches, where it does."""
+    told = group.group
+    if told is None:
+        return {}
+    found = {
+        "private_subnet_ids": {group.zones[each]: each for each in told.subnet_ids},
+        "mixed_instances_policy": None if told.mixed else False,
+        "on_demand_base_capacity": told.on_demand_base if group.spot else 0,
+        "on_demand_percentage_above_base_capacity": told.on_demand_percentage if group.spot else 0,
+        "max_price": told.max_price if group.spot else "",
+    }
+    return {key: value for key, value in found.items() if value is False or value}
+
+
+def group_tag_variables(
+    group: FleetDescription,
+    identity: Identity,
+    size: Mapping[str, Any],
+    variables: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The variable that keeps the group's tags as they are, where the module makes others.
+
+    Args:
+        group: The group.
+        identity: What the config calls it.
+        size: Its own size as the config writes it; empty: a built-in one.
+        variables: Its other variables.
+    """
+    if group.group is None:
+        return {}
+    made = group_tags(
+        identity.cluster,
+        identity.fleet,
+        {
+            **variables,
+            "tags": own_tags(group, identity),
+            "spot": group.spot,
+            "sector_label": identity.sector,
+            "node_pool_size": identity.size,
+            "node_pool_kind": identity.kind,
+            "node_resources": size.get("extended", {}),
+        },
+    )
+    if {(key, value, False) for key, value in made.items()} == set(group.group.tags):
+        return {}
+    return {
+        "group_tags": [
+            {"key": key, "value": value, "propagate_at_launch": propagated}
+            for key, value, propagated in group.group.tags
+        ]
+    }

@@ -1,0 +1,178 @@
+"""Auto Scaling groups as Terraform sees them, from AWS's answers: for adopting what exists."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
+
+from reconciler.model.fleet_description import (
+    FleetDescription,
+    GroupDescription,
+    OverrideDescription,
+)
+from reconciler.model.ids import FleetId
+from reconciler.model.snapshot import Ignored
+from reconciler.records.aws.descriptions import Templates, read_surroundings
+from reconciler.records.aws.fields import TagWire, Wire, read_entries, tags_of
+from reconciler.records.aws.fleets import TemplateSpecificationWire
+
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+_STRATEGIES: Final = frozenset({"price-capacity-optimized", "capacity-optimized", "lowest-price"})
+_ALL: Final = 100
+_IMPORTABLE: Final = re.compile(r"[\w.:/ -]+", re.ASCII)
+"""Names that an import block may have in a rendered root module."""
+
+
+class _TagWire(TagWire):
+    propagate_at_launch: bool | None = None
+
+
+class _OverrideWire(Wire):
+    instance_type: str | None = None
+    weighted_capacity: str | None = None
+    launch_template_specification: Any = None
+    instance_requirements: Any = None
+    image_id: Any = None
+
+
+class _DistributionWire(Wire):
+    on_demand_base_capacity: Count | None = None
+    on_demand_percentage_above_base_capacity: Count | None = None
+    spot_allocation_strategy: str | None = None
+    spot_max_price: str | None = None
+
+
+class _TemplateWire(Wire):
+    launch_template_specification: TemplateSpecificationWire | None = None
+    overrides: tuple[_OverrideWire, ...] | None = None
+
+
+class _PolicyWire(Wire):
+    launch_template: _TemplateWire | None = None
+    instances_distribution: _DistributionWire | None = None
+
+
+class _GroupWire(Wire):
+    auto_scaling_group_name: str
+    desired_capacity: Count = 0
+    max_size: Count = 0
+    min_size: Count = 0
+    tags: tuple[_TagWire, ...] | None = None
+    launch_template: TemplateSpecificationWire | None = None
+    mixed_instances_policy: _PolicyWire | None = None
+    desired_capacity_type: str | None = None
+    vpc_zone_identifier: str | None = msgspec.field(name="VPCZoneIdentifier", default=None)
+
+    @property
+    def policy(self) -> _TemplateWire | None:
+        """The launch template and its options of a mixed instances policy."""
+        return self.mixed_instances_policy.launch_template if self.mixed_instances_policy else None
+
+    @property
+    def specification(self) -> TemplateSpecificationWire | None:
+        """The launch template that it launches from."""
+        return self.policy.launch_template_specification if self.policy else self.launch_template
+
+    @property
+    def shares(self) -> _DistributionWire:
+        """Its distribution over on-demand and spot."""
+        policy = self.mixed_instances_policy
+        return (policy.instances_distribution if policy else None) or _DistributionWire()
+
+    @property
+    def on_demand_percentage(self) -> int:
+        """Source: InstancesDistribution reference (default: 100), read 2026-11."""
+        stated = self.shares.on_demand_percentage_above_base_capacity
+        return _ALL if stated is None else stated
+
+
+def read_group_descriptions(
+    answers: Sequence[Mapping[str, Any]], names: Collection[str], ignored: list[Ignored]
+) -> tuple[FleetDescription, ...]:
+    """The groups of these names, in their order.
+
+    Args:
+        answers: describe-auto-scaling-groups, describe-launch-template-versions,
+            describe-launch-templates and describe-subnets of one region.
+        names: Whose.
+        ignored: Takes what cannot be read.
+    """
+    templates, zones = read_surroundings(answers, [])
+    found = {wire.auto_scaling_group_name: wire for wire in _groups(answers, ignored)}
+    return tuple(_described(found[n], templates, zones) for n in sorted(names) if n in found)
+
+
+def _groups(answers: Sequence[Mapping[str, Any]], ignored: list[Ignored]) -> Iterator[_GroupWire]:
+    kind, key = "AutoScalingGroup", "AutoScalingGroupName"
+    for answer in answers:
+        yield from read_entries(answer.get("AutoScalingGroups"), _GroupWire, kind, key, ignored)
+
+
+def _described(
+    wire: _GroupWire, templates: Templates, zones: Mapping[str, str]
+) -> FleetDescription:
+    options = (wire.policy.overrides if wire.policy else None) or ()
+    subnets = tuple(filter(None, (wire.vpc_zone_identifier or "").split(",")))
+    percentage = wire.on_demand_percentage if wire.policy else _ALL
+    shares, specification = wire.shares, wire.specification
+    return FleetDescription(
+        id=FleetId(wire.auto_scaling_group_name),
+        tags=tags_of(wire.tags),
+        spot=percentage < _ALL,
+        allocation_strategy=shares.spot_allocation_strategy or "",
+        target_capacity=wire.desired_capacity,
+        overrides=tuple(OverrideDescription(instance_type=e.instance_type) for e in options),
+        zones={each: zones[each] for each in subnets if each in zones},
+        template=templates.described(specification) if specification else None,
+        template_version=(specification.version if specification else None) or "$Default",
+        group=GroupDescription(
+            max_size=wire.max_size,
+            subnet_ids=subnets,
+            tags=tuple(
+                (tag.key, tag.value or "", bool(tag.propagate_at_launch))
+                for tag in sorted(wire.tags or (), key=lambda tag: tag.key)
+                if not tag.key.startswith("aws:")
+            ),
+            mixed=wire.policy is not None,
+            on_demand_base=shares.on_demand_base_capacity or 0,
+            on_demand_percentage=percentage,
+            max_price=shares.spot_max_price or "",
+            unfit=next(_unfit(wire, subnets, zones), ""),
+        ),
+    )
+
+
+def _unfit(wire: _GroupWire, subnets: Sequence[str], zones: Mapping[str, str]) -> Iterator[str]:
+    """What of a group the module eks_group has no word for."""
+    if any(tag.key == "eks:nodegroup-name" for tag in wire.tags or ()):
+        yield "EKS makes it, for a managed node group"
+    if wire.specification is None:
+        yield "it launches from a launch configuration; the module launches from a template"
+    if wire.desired_capacity_type not in {None, "", "units"}:
+        yield f"its desired capacity counts {wire.desired_capacity_type}, not nodes"
+    if not _IMPORTABLE.fullmatch(wire.auto_scaling_group_name):
+        yield "its name has characters that an import block here may not have"
+    places = [zones.get(each) for each in subnets]
+    if not places or None in places:
+        yield "the zones of its subnets are not known (describe-subnets)"
+    elif len(set(places)) < len(places):
+        yield "it has several subnets in one zone; the module takes one of each"
+    if wire.policy is not None:
+        yield from _unfit_policy(wire.policy, wire)
+
+
+def _unfit_policy(policy: _TemplateWire, wire: _GroupWire) -> Iterator[str]:
+    options = policy.overrides or ()
+    if not all(each.instance_type for each in options) or not options:
+        yield "its mixed instances policy names no instance types"
+    if any(each.weighted_capacity not in {None, "1"} for each in options):
+        yield "its instance types have weights: its desired capacity counts units"
+    if any(each.launch_template_specification or each.image_id for each in options):
+        yield "some of its instance types have a launch template or an image of their own"
+    strategy = wire.shares.spot_allocation_strategy
+    if wire.on_demand_percentage < _ALL and strategy not in _STRATEGIES:
+        yield f"its spot allocation strategy is {strategy}"
+    if wire.on_demand_percentage == _ALL and wire.shares.on_demand_base_capacity:
+        yield "it states a base of on-demand instances though all of its instances are on-demand"

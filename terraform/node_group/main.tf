@@ -41,6 +41,11 @@ resource "aws_eks_node_group" "this" {
     max_size     = var.max_size
   }
 
+  # While EKS replaces nodes, for a new version or image.
+  update_config {
+    max_unavailable_percentage = var.max_unavailable_percentage
+  }
+
   dynamic "taint" {
     for_each = var.node_taints
     content {

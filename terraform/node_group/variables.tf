@@ -74,6 +74,18 @@ variable "max_size" {
   }
 }
 
+variable "max_unavailable_percentage" {
+  description = "Share of the nodes that EKS may replace at a time when the group gets a new version, 1 to 100 percent."
+  type        = number
+  default     = 10
+  nullable    = false
+
+  validation {
+    condition     = var.max_unavailable_percentage >= 1 && var.max_unavailable_percentage <= 100 && floor(var.max_unavailable_percentage) == var.max_unavailable_percentage
+    error_message = "max_unavailable_percentage must be a whole number from 1 to 100."
+  }
+}
+
 variable "subnet_ids" {
   description = "Subnets to launch into. At least one."
   type        = list(string)

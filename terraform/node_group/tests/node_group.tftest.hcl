@@ -33,6 +33,13 @@ run "accepts_a_group_with_labels_and_taints" {
     node_role_arn  = "arn:aws:iam::123456789012:role/node"
     node_labels    = { team = "data" }
     node_taints    = [{ key = "dedicated", value = "web", effect = "NoSchedule" }]
+
+    max_unavailable_percentage = 25
+  }
+
+  assert {
+    condition     = aws_eks_node_group.this.update_config[0].max_unavailable_percentage == 25
+    error_message = "EKS would replace another share of the nodes at a time"
   }
 
   assert {
@@ -99,6 +106,15 @@ run "rejects_a_maximum_below_the_minimum" {
   variables {
     min_size = 3
     max_size = 2
+  }
+}
+
+run "rejects_a_share_of_nodes_over_100_percent" {
+  command         = plan
+  expect_failures = [var.max_unavailable_percentage]
+
+  variables {
+    max_unavailable_percentage = 101
   }
 }
 

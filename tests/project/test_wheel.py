@@ -95,7 +95,12 @@ def test_installed_render_writes_a_whole_root_module(program: Path, tmp_path: Pa
     done = run(program, tmp_path, "render", "--config", str(CONFIG), "--out", "out")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "fleets.auto.tfvars.json").is_file()
-    assert (tmp_path / "out" / "modules" / "eks_fleet" / "main.tf").is_file()
+    for module in ("eks_fleet", "eks_group", "fleets"):
+        # Some files of eks_group are links to those of eks_fleet.
+        sources = {path.name: path for path in (ROOT / "terraform" / module).glob("*.tf")}
+        written = tmp_path / "out" / "modules" / module
+        assert sources.keys() == {path.name for path in written.iterdir()}
+        assert all((written / n).read_bytes() == s.read_bytes() for n, s in sources.items())
 
 
 def test_installed_plan_reads_its_catalogue(program: Path, tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import boto3
 import pytest
 
+from reconciler.adapters.aws.left_behind import read_left_behind
 from reconciler.config.loader import Purpose, load_config, parse_config
 from reconciler.config.resolve import resolve_fleets
 from reconciler.gitops.render import render
 from reconciler.gitops.root_files import foreign_files
 from reconciler.gitops.root_module import root_module_of
 from reconciler.gitops.write import write_rendered
+from reconciler.model.ids import Region
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
@@ -119,7 +121,7 @@ def applied(server: AwsServer, clients: dict[str, Any], tmp_path: Path) -> Works
 
 
 def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
-    applied: Workspace, clients: dict[str, Any]
+    applied: Workspace, clients: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A plan that is never empty hides the change that matters, or rolls capacity back."""
     auto_scaling, server, workspace = clients["autoscaling"], applied.server, applied
@@ -157,6 +159,16 @@ def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
     assert (small["MaxSize"], small["DesiredCapacity"]) == (30, 5)
     assert len(small["MixedInstancesPolicy"]["LaunchTemplate"]["Overrides"]) == 4
     workspace.assert_no_changes()
+    for name, value in applied.surroundings.items():
+        monkeypatch.setenv(name, value)
+    made_by_name = read_left_behind(
+        "analytics", Region("us-west-2"), ["web-medium"], ["web-small", "web-none"]
+    )
+    assert {name: sorted(kinds) for name, kinds in made_by_name.items()} == {
+        "web-medium": ["aws_ec2_fleet", "aws_launch_template"],
+        "web-small": ["aws_autoscaling_group", "aws_launch_template"],
+    }
+    assert made_by_name["web-small"]["aws_autoscaling_group"] == "analytics-web-small"
 
 
 def test_lost_state_and_groups_of_others_are_imported_without_a_change(

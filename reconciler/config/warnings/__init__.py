@@ -28,6 +28,7 @@ ALWAYS: Final[tuple[Warning_, ...]] = (
     capacity.useless_expiry,
     capacity.limit_below_minima,
     names.arns,
+    terraform.groups_of_eks,
 )
 STRICT: Final[tuple[Warning_, ...]] = (
     terraform.no_block,

@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from reconciler.config.faults import NO_BACKEND, REGION_NOT_RENDERED
+from reconciler.config.faults import (
+    MANAGED_NODE_GROUP,
+    NO_BACKEND,
+    REGION_NOT_RENDERED,
+    quoted,
+)
 from reconciler.config.module.fleet import rendered_fleets
 from reconciler.config.module.rendering import (
     missing_variables,
@@ -29,6 +34,20 @@ def no_backend(subject: Subject) -> Iterator[Problem]:
             " (terraform.backend names a bucket)"
         )
         yield subject.warning(NO_BACKEND, ("terraform",), message)
+
+
+def groups_of_eks(subject: Subject) -> Iterator[Problem]:
+    """Groups that bear the name of a managed node group's and that Terraform would make here."""
+    for written in subject.fleets if wants_rendering(subject.config) else ():
+        fleet = written.fleet
+        name = fleet.entry.auto_scaling_group or ""
+        if fleet.is_rendered and name.startswith("eks-"):
+            message = (
+                f"{quoted(name)} looks like the group of an EKS managed node group, which EKS"
+                " makes: state managed: false, or Terraform would make a group of this name"
+            )
+            location = (*written.node.location, "auto_scaling_group")
+            yield subject.warning(MANAGED_NODE_GROUP, location, message)
 
 
 def regions_without_a_root(subject: Subject) -> Iterator[Problem]:

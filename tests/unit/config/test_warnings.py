@@ -101,8 +101,18 @@ WARNED = [
         f"{MODULE}, instance_profile_name: 'arn:aws:iam::1:instance-profile/node'}}\n"
         + with_fleets("{size: small}"),
     ),
+    (
+        "terraform/managed-node-group",
+        "sectors.primary.fleets[0].auto_scaling_group",
+        f"{MODULE}}}\n"
+        + with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web-12c7b5f4}"),
+    ),
 ]
 CLEAN = [
+    f"{MODULE}}}\n"
+    + with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web, managed: false}"),
+    f"{MODULE}}}\n" + with_fleets("{size: small, provider: asg, auto_scaling_group: web-eks-1}"),
+    with_fleets("{size: small, provider: asg, auto_scaling_group: eks-web}"),
     COMPLETE,
     with_fleets("{size: small}"),
     with_fleets("{size: small, expire_after: 720h, min_capacity: 3, max_capacity: 4}"),

@@ -31,13 +31,15 @@ STAYS = make_fleet_settings()
 OLD = make_fleet_settings("old")
 
 
-def planned(*objects: Any, allowed: bool = True, target: int | None = None) -> Plan:
+def planned(
+    *objects: Any, allowed: bool = True, target: int | None = None, old: FleetSettings = OLD
+) -> Plan:
     """The plan of a config that names only one of the two fleets that EC2 has."""
     nodes = [o for o in objects if isinstance(o, Node)]
     lives = {}
-    for fleet in (STAYS, OLD):
+    for fleet in (STAYS, old):
         count = sum(n.labels["fleet"] == fleet.name for n in nodes)
-        wanted = target if fleet is OLD and target is not None else count
+        wanted = target if fleet is old and target is not None else count
         tags = FrozenMap({"sector": fleet.sector, "fleet": fleet.name})
         lives[fleet.name] = make_fleet(fleet, wanted, tags=tags)
     cloud = make_cloud_of(nodes, *lives.values())
@@ -68,6 +70,18 @@ def test_empty_node_of_an_allowed_fleet_goes_at_once() -> None:
     """A drained fleet would cost another idle time."""
     assert told(planned(make_node("o", OLD), make_node("s", STAYS), full("s")), TaintNode) == ["o"]
     made = planned(make_node("o", OLD, draining=True), make_node("s", STAYS), full("s"))
+    assert told(made, TerminateInstance) == ["o"]
+
+
+def test_allowed_group_is_emptied_and_its_desired_capacity_is_never_lowered_by_itself() -> None:
+    """Auto Scaling would choose the instances that end, with the pods that run there."""
+    group = make_fleet_settings("old", provider="asg", auto_scaling_group="old")
+    nodes = (make_node("o", group), make_node("s", STAYS), full("s"))
+    assert told(planned(*nodes, old=group), TaintNode) == ["o"]
+    more = planned(*nodes, old=group, target=3)
+    assert [a.fleet for a in more.actions if isinstance(a, SetCapacity)] == []
+    drained_node = make_node("o", group, draining=True)
+    made = planned(drained_node, make_node("s", STAYS), full("s"), old=group)
     assert told(made, TerminateInstance) == ["o"]
 
 

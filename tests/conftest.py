@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.asked import rounds
+
 _HERE = Path(__file__).parent
 _CONTROL_PLANE = "tests/e2e/"
 _BY_TEST = (
@@ -33,7 +35,8 @@ _FIRST = ("e2e", "sandbox/gitops", "terraform", "sandbox", "life", "properties",
 _OVER_PROCESSES = frozenset({"e2e", "sandbox", "terraform", "browser"})
 """The folders whose tests start other programs and wait for them. A test of theirs that fails runs
 a second time, and the run ends with the traceback of the first: it is a bug to be mended, but no
-reason to lose a run of half an hour. All other tests depend on nothing but their input.
+reason to lose a run of half an hour. All other tests depend on nothing but their input, and the long
+proofs have to hold at once.
 """
 _LINES = "closing_lines"
 
@@ -86,7 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
     for item in items:
         if item.path.relative_to(_HERE).parts[0] in _OVER_PROCESSES:
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=rounds(1, 0)))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

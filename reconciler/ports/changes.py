@@ -20,13 +20,17 @@ class ChangeSignal(Protocol):
     Safe to call from any thread; every call returns at once.
     """
 
-    def notify(self, source: str, *, demand: bool = False, calm: bool = False) -> int:
+    def notify(
+        self, source: str, *, demand: bool = False, calm: bool = False, namespace: str = ""
+    ) -> int:
         """Say that something changed that a plan can depend on.
 
         Args:
             source: Who says so, of a small fixed set: it becomes a label of a metric.
             demand: Whether a pod began to wait for a node.
             calm: Whether the change asks for nothing, as a pod that ended: it may wait for others.
+            namespace: Of the pod that changed. One whose pods keep coming prolongs no batching
+                window after some seconds: the pods of all others would wait for it.
 
         Returns:
             The number of this call; numbers only grow.

@@ -40,7 +40,8 @@ class Cluster(Protocol):
         """Let a burst of changes come in before it is planned for as one.
 
         Returns `window_seconds` after the first change since the last `observe`, later while
-        changes keep coming less than 0.2 s apart or what tells of them was cut off, after
+        changes keep coming less than 0.2 s apart (those of one namespace for at most 10 s on end)
+        or what tells of them was cut off, after
         `longest_seconds` in any case; at once when nothing changed or the program is asked to
         stop. As long as no change asks for anything (see `ChangeSignal.notify`) it is
         `calm_seconds` after the first of them.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from reconciler.adapters.kubernetes.changes import asks, is_new_demand, matters
 from reconciler.adapters.kubernetes.comparison import Comparison, Held, Key
 from reconciler.adapters.kubernetes.signal import ThreadedChangeSignal
+from reconciler.model.cluster import Pod
 from reconciler.records.kubernetes import ClusterObject, Decoded
 
 SHRUNK_TO = 0.7
@@ -122,8 +123,12 @@ class Cache:
         self._touched()
         if matters(_value(before), _value(held)):
             was, now = _value(before), _value(held)
-            calm = not asks(was, now)
-            self._signal.notify(self._source, demand=is_new_demand(was, now), calm=calm)
+            self._signal.notify(
+                self._source,
+                demand=is_new_demand(was, now),
+                calm=not asks(was, now),
+                namespace=now.key.namespace if isinstance(now, Pod) else "",
+            )
 
     def version_of(self, key: Key) -> str:
         """The version in which an object is held; empty when it is not."""

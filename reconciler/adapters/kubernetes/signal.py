@@ -13,6 +13,16 @@ QUIET_SECONDS: Final = 0.2
 """A burst goes on while its changes come closer together than this: an API server that admits a
 thousand pods pauses that long in between."""
 
+BURST_SECONDS_MAX: Final = 10.0
+"""The changes of one namespace are a burst for so long, and then a stream that ends by itself at no
+time: no window waits for its end."""
+
+PAUSE_SECONDS: Final = 1.0
+"""Without a change of a namespace for so long, its next one begins another burst."""
+
+BURSTS_MAX: Final = 1000
+"""Namespaces whose bursts are followed; those that paused are forgotten beyond it."""
+
 RESUMED_SECONDS: Final = 0.5
 """A watch that the server cut off tells of more within this time after it."""
 
@@ -49,23 +59,39 @@ class ThreadedChangeSignal:
         self._asked_at: float | None = None
         """When the first change came that asks for something."""
         self._last_at = 0.0
+        """When the last change came for whose followers a window waits."""
+        self._bursts: dict[str, tuple[float, float]] = {}
+        """By namespace: when its burst began, and its last change."""
         self._more_until = 0.0
         self._closed = False
 
-    def notify(self, source: str, *, demand: bool = False, calm: bool = False) -> int:
+    def notify(
+        self, source: str, *, demand: bool = False, calm: bool = False, namespace: str = ""
+    ) -> int:
         """See ports.changes."""
         with self._condition:
             self._demand = self._demand or demand
-            self._last_at = self._monotonic()
+            now = self._monotonic()
             if not self._pending:
-                self._first_at = self._last_at
-            if not calm and self._asked_at is None:
-                self._asked_at = self._last_at
+                self._first_at = now
+            if not calm:
+                self._asked_at = now if self._asked_at is None else self._asked_at
+                self._last_at = now if self._is_burst(namespace, now) else self._last_at
             self._number += 1
-            notified = self._pending.setdefault(source, _Notified(self._last_at, self._number))
+            notified = self._pending.setdefault(source, _Notified(now, self._number))
             notified.number = self._number
             self._condition.notify_all()
             return self._number
+
+    def _is_burst(self, namespace: str, now: float) -> bool:
+        """Whether the namespace's changes have not gone on for too long."""
+        began, last = self._bursts.get(namespace, (now, now))
+        began = now if now - last > PAUSE_SECONDS else began
+        if len(self._bursts) >= BURSTS_MAX:
+            bursts = self._bursts.items()
+            self._bursts = {name: b for name, b in bursts if now - b[1] <= PAUSE_SECONDS}
+        self._bursts[namespace] = (began, now)
+        return now - began <= BURST_SECONDS_MAX
 
     def on_handled(self, source: str, hook: Callable[[int], None]) -> None:
         """See ports.changes."""

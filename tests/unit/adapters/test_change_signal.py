@@ -129,6 +129,40 @@ def test_change_that_asks_for_something_ends_the_calm() -> None:
     assert signal.gather(0.0, 0.0, SHORT_SECONDS) >= SHORT_SECONDS - 0.05
 
 
+def test_namespace_whose_pods_keep_coming_prolongs_no_window() -> None:
+    """One tenant who writes all the time would have every other one wait for two seconds."""
+    now = [0.0]
+    signal = made(now)
+    for _ in range(120):
+        now[0] += 0.1
+        signal.notify("pods", demand=True, namespace="stream")
+    signal.clear()
+    signal.notify("pods", demand=True, namespace="other")
+    for _ in range(6):
+        now[0] += 0.1
+        signal.notify("pods", demand=True, namespace="stream")
+    assert signal.gather(0.5, LONG_SECONDS, 0.0) == 0.5, "the window is over, whatever comes"
+
+
+def test_namespace_that_paused_begins_another_burst() -> None:
+    """The next Deployment of a busy team is planned as one again."""
+    now = [0.0]
+    signal = made(now)
+    for _ in range(120):
+        now[0] += 0.1
+        signal.notify("pods", demand=True, namespace="team")
+    now[0] += 2.0
+    signal.clear()
+    for _ in range(7):
+        now[0] += 0.1
+        signal.notify("pods", demand=True, namespace="team")
+    later = threading.Timer(SHORT_SECONDS, lambda: now.__setitem__(0, now[0] + 1.0))
+    later.start()
+    window_seconds = signal.gather(0.5, LONG_SECONDS, 0.0)
+    later.join()
+    assert window_seconds > 1.0, "it was waited for more of the burst"
+
+
 def test_closed_bell_gathers_no_longer() -> None:
     """A stop must not wait for a burst."""
     signal = ThreadedChangeSignal()

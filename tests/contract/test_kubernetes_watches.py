@@ -131,7 +131,7 @@ def test_server_that_refuses_connections_is_told_at_once_and_once(tmp_path: Path
     assert time.monotonic() - began < SYNC_SECONDS / 2
     assert str(caught.value) == (
         "http://127.0.0.1:1: no list of any kind yet (connection refused) "
-        "(nothing is decided until the API server answers)"
+        "(check kubeconfig and network; nothing is decided until the API server answers)"
     )
 
 

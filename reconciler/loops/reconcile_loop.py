@@ -19,9 +19,10 @@ BATCH_SECONDS = 0.5
 """From the first event to the plan, so that a burst is planned as one."""
 BATCH_MAX_SECONDS = 2.0
 """A burst that does not end is planned for all the same."""
-CALM_SECONDS = 5.0
+CALM_SECONDS = 2.0
 """Changes that ask for nothing gather for so long: pods that were bound or ended, nodes that came.
-Half of all plans would otherwise be made for what needs none."""
+Half of all plans would otherwise be made for what needs none. With 5 s a third less CPU time was
+used than without it, and nodes cost 6 to 9 % more: each left some seconds later."""
 AWAIT_SECONDS = 2.0
 """EC2 sends no event: while it owes instances, this is how soon a capacity error is seen."""
 BACKOFF_SECONDS = 1.0

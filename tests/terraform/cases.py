@@ -9,7 +9,11 @@ from typing import Any, Final
 
 import yaml
 
+from reconciler.config.resolve import OF_FLEETS
+
 Values = dict[str, Any]
+
+GROUP_EVERY: Final = 4
 
 TYPES: Final = ("m5.xlarge", "r5.xlarge", "c5.2xlarge", "m5.2xlarge")
 SMALL: Final = ("r5.xlarge", "r4.xlarge", "m5.2xlarge", "m4.2xlarge")
@@ -154,6 +158,20 @@ POOLS: Final[dict[str, tuple[Any, ...]]] = {
     "bootstrap_arguments": ("--use-max-pods false", "", "a\nb"),
 }
 """Values of module variables, as a config has them under `terraform`."""
+GROUP_POOLS: Final[dict[str, tuple[Any, ...]]] = {
+    **{key: values for key, values in POOLS.items() if key not in OF_FLEETS},
+    "mixed_instances_policy": (True, False),
+    "on_demand_base_capacity": (0, 2, -1, 1.5),
+    "on_demand_percentage_above_base_capacity": (0, 99, 100, 1.5),
+    "group_tags": (
+        [],
+        [{"key": "a", "value": "b", "propagate_at_launch": True}],
+        [{"key": "a", "value": "b"}, {"key": "a", "value": ""}],
+        [{"key": f"k{n}", "value": ""} for n in range(51)],
+    ),
+}
+"""The same of Auto Scaling groups."""
+GROUP_NAMES: Final = ("workers", "nodes of/web (a)", "a:b", "x" * 256)
 OWN_KEYS: Final[dict[str, tuple[Any, ...]]] = {
     "spot": (True, False),
     "zone": ("us-west-2a", "us-west-2c"),
@@ -192,11 +210,14 @@ class Case:
 
     own: Values
     variables: Values
+    group: str = ""
+    """Name of an Auto Scaling group; empty: an EC2 Fleet."""
 
     @property
     def config(self) -> str:
         """The sector config that has the fleet."""
-        fleet = {"size": "small", **self.own, "terraform": self.variables}
+        group = {"provider": "asg", "auto_scaling_group": self.group} if self.group else {}
+        fleet = {"size": "small", **group, **self.own, "terraform": self.variables}
         document = {
             "cluster": "analytics",
             "regions": ["us-west-2"],
@@ -209,19 +230,25 @@ class Case:
     def fleets(self) -> dict[str, Values]:
         """The same as the modules' variable `fleets`."""
         zone = self.own.get("zone", "")
+        # As `render` does where the first size is more than the module's default.
+        first = self.own.get("initial_node_count", 0)
+        group = {"auto_scaling_group": self.group, "max_size": max(1000, first)}
         fleet = {
             "sector_label": "primary",
             "node_pool_size": "small",
             "node_pool_kind": "memory",
             **self.own,
             **self.variables,
+            **(group if self.group else {}),
         }
         return {"-".join(filter(None, ("primary", "small", zone))): fleet}
 
 
 def make_case(number: int) -> Case:
-    """The case of a number: always the same."""
+    """The case of a number: always the same; every fourth one is an Auto Scaling group."""
     rng = random.Random(number)
+    is_group = number % GROUP_EVERY == 0
+    pools = GROUP_POOLS if is_group else POOLS
     variables: Values = {**REQUIRED, **rng.choice(COMPLEMENTS)}
     own: Values = {}
     for _ in range(rng.randint(0, 4)):
@@ -229,11 +256,12 @@ def make_case(number: int) -> Case:
             key = rng.choice(sorted(OWN_KEYS))
             own[key] = _value(rng, OWN_KEYS[key])
         else:
-            key = rng.choice(sorted(POOLS))
-            variables[key] = _value(rng, POOLS[key])
+            key = rng.choice(sorted(pools))
+            variables[key] = _value(rng, pools[key])
     if rng.random() < 0.08:
         variables.pop(rng.choice(sorted(REQUIRED)))
-    return Case(own=own, variables=variables)
+    group = _value(rng, GROUP_NAMES) if is_group else ""
+    return Case(own=own, variables=variables, group=group)
 
 
 def _value(rng: random.Random, pool: tuple[Any, ...]) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from reconciler.model.actions import EvictPod
 from reconciler.model.cluster import Node
 from reconciler.planner.builder import PlanBuilder
 from reconciler.planner.descheduler_settings import DeschedulerSettings, HighNodeUtilization
@@ -19,23 +20,35 @@ from reconciler.planner.view import ClusterView
 
 
 def _propose(run: VoluntaryRun) -> None:
-    """Evict what the policies of each profile propose, unless the last time is too short ago."""
-    context, builder = run.context, run.context.builder
-    settings = context.view.settings.descheduler
-    if settings is None or rests_until(context.view, settings) is not None:
+    """Evict what the policies of each profile propose, unless the last time is too short ago.
+
+    Nodes that are being emptied keep their soft taint between two times.
+    """
+    context, builder, view = run.context, run.context.builder, run.context.view
+    settings = view.settings.descheduler
+    if settings is None:
         return
-    view = context.view
+    rests = rests_until(view, settings) is not None
+    if rests and not _empties_nodes(settings):
+        return
     nodes = tuple(_looked_at(run, settings))
     pods_on = {node.name: view.pods_on.get(node.name, ()) for node in nodes}
-    replicas = find_replicas(view, nodes)
+    replicas = () if rests else find_replicas(view, nodes)
     facts = Facts(view=view, sim=builder.sim, nodes=nodes, pods_on=pods_on, replicas=replicas)
     staying = run.simulator.staying
     closed = {name for name, row in view.row_of.items() if not staying[row]}
     closed |= context.closed | context.idle | context.unneeded.keys()
     _ask_to_stay_empty(run, facts, settings)
+    if rests:
+        return
     evictor = Evictor(context, facts, Places(builder, closed), settings)
     for profile in settings.profiles:
         evictor.run(profile, (proposals_of(policy, facts) for policy in profile.policies))
+
+
+def _empties_nodes(settings: DeschedulerSettings) -> bool:
+    policies = (policy for profile in settings.profiles for policy in profile.policies)
+    return any(isinstance(policy, HighNodeUtilization) for policy in policies)
 
 
 def _ask_to_stay_empty(run: VoluntaryRun, facts: Facts, settings: DeschedulerSettings) -> None:
@@ -60,8 +73,12 @@ def rests_until(view: ClusterView, settings: DeschedulerSettings) -> datetime | 
 
 
 def last_descheduled(builder: PlanBuilder) -> datetime | None:
-    """Return when pods were last evicted here: now, where the plan evicts any."""
-    if any(action.policy == METHOD.policy for action in builder.actions):
+    """Return when pods were last evicted here: now, where the plan evicts any.
+
+    A soft taint alone is no eviction: the plan after it begins to empty the node.
+    """
+    evictions = (action for action in builder.actions if isinstance(action, EvictPod))
+    if any(action.policy == METHOD.policy for action in evictions):
         return builder.view.at
     return builder.view.snapshot.cluster.last_descheduled_at
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from reconciler.model.actions import UNNEEDED_TAINT, TaintNode
-from reconciler.model.cluster import Node, Owner, Pod, TopologySpreadConstraint
+from reconciler.model.actions import UNNEEDED_TAINT, TaintNode, UntaintNode
+from reconciler.model.cluster import Node, Owner, Pod, Taint, TopologySpreadConstraint
 from reconciler.model.plan import Plan
 from reconciler.planner.descheduler_settings import (
     HighNodeUtilization,
@@ -13,7 +13,7 @@ from reconciler.planner.descheduler_settings import (
     RemoveDuplicates,
     TopologySpread,
 )
-from tests.builders import HOSTNAME, ZONE, make_node, make_settings, near, selecting, spread
+from tests.builders import HOSTNAME, ZONE, ago, make_node, make_settings, near, selecting, spread
 from tests.unit.planner.descheduler.scene import (
     FLEET,
     Objects,
@@ -208,9 +208,26 @@ def test_under_used_node_is_asked_to_stay_empty_and_then_emptied() -> None:
     (marked,) = [each for each in first.actions if isinstance(each, TaintNode)]
     assert (marked.node, marked.taint.key, marked.policy) == ("a", UNNEEDED_TAINT, "deschedule")
     soft = make_node("a", FLEET, taints=(marked.taint,))
-    second = planned(settings, soft, *nodes("b"), *pods)
+    second = planned(
+        settings, soft, *nodes("b"), *pods, last_descheduled_at=first.last_descheduled_at
+    )
     assert evicted(second) == {"lonely": "HighNodeUtilization"}
     assert moves(second) == {"lonely": "b"}
+
+
+def test_under_used_node_keeps_its_soft_taint_between_two_rounds() -> None:
+    """What was evicted in this round would come back before the next one."""
+    settings = replace(
+        make_settings(replace(FLEET, min_capacity=0)),
+        descheduler=descheduling(HighNodeUtilization(thresholds={"cpu": 20})).descheduler,
+        consolidation=False,
+    )
+    taint = Taint(key=UNNEEDED_TAINT, value="deschedule", effect="PreferNoSchedule")
+    soft = make_node("a", FLEET, taints=(taint,))
+    pods = [old("a", "lonely", cpu="200m"), old("b", "large", cpu="2")]
+    made = planned(settings, soft, *nodes("b"), *pods, last_descheduled_at=ago(5))
+    assert evicted(made) == {}
+    assert [each for each in made.actions if isinstance(each, TaintNode | UntaintNode)] == []
 
 
 def test_pods_are_gathered_on_nodes_above_the_threshold_only() -> None:

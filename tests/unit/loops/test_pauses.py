@@ -40,6 +40,15 @@ def test_changes_that_ask_for_nothing_are_planned_for_together() -> None:
     assert scene.pauses == [5 + CALM_SECONDS]
 
 
+def test_who_wants_plans_more_often_waits_shorter() -> None:
+    """With a short `sleep_interval` the next step of a drain would be late by as much again."""
+    scene = Scene()
+    scene.loop.sleep_seconds = lambda: 10.0
+    scene.world.clock.call_later(5, lambda: scene.world.objects.touch(pressing=False))
+    scene.run(2)
+    assert scene.pauses == [5 + 1.0]
+
+
 def test_pod_that_begins_to_wait_ends_the_wait_of_other_changes() -> None:
     """It would wait because another pod had ended."""
     scene = Scene()

@@ -43,6 +43,8 @@ def scene(
     if case:
         name = f"{name[:12]}-{sha256(case.encode()).hexdigest()[:6]}"
     broken_before = len(tally.broken)
+    again = getattr(request.node, "execution_count", 1)
+    name += f"-{again}" if again > 1 else ""  # its namespace may still be on its way out
     made = Scene(sandbox, api, cluster, tmp_path, name, tally)
     try:
         yield made

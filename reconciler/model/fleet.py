@@ -34,6 +34,9 @@ CAPABILITIES: Final[Mapping[Provider, Capabilities]] = MappingProxyType(
 CLUSTER_TAG = "cluster"
 FLEET_TAG = "fleet"
 """Tags of fleets, groups and instances that say whose they are."""
+NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
+"""Begin of Cluster Autoscaler's tags that say what a node of an empty group is: `/label/<key>`,
+`/taint/<key>` or `/resources/<name>` follow."""
 
 UsdPerHour = Decimal
 """A price; unknown is None where it may be, never 0."""

@@ -96,7 +96,7 @@ def codes_that_are_left_out() -> Iterator[str]:
 
 
 def test_every_code_of_what_a_plan_leaves_out_is_listed_and_no_other() -> None:
-    """`ignored` of a pod that nobody serves is the first thing that is looked up."""
+    """Why a pod is in `ignored` is the first thing that is looked up."""
     listed = cells(section("names.md", "What a plan leaves out"), 0)
     assert sorted(listed) == sorted(set(codes_that_are_left_out()))
 

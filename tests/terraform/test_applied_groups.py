@@ -17,6 +17,7 @@ from reconciler.gitops.render import render
 from reconciler.gitops.root_files import foreign_files
 from reconciler.gitops.root_module import root_module_of
 from reconciler.gitops.write import write_rendered
+from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.ids import Region
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
@@ -50,7 +51,6 @@ sectors:
     - {{size: medium}}
 """
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - the process needs PATH and HOME
-_NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
 
 @pytest.fixture
@@ -135,8 +135,8 @@ def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
     assert {each["ProcessName"] for each in small["SuspendedProcesses"]} == {"AZRebalance"}
     assert small["Tags"]["fleet"] == "web-small"
     assert small["Tags"]["environment"] == "production"
-    assert small["Tags"][f"{_NODE_TEMPLATE}/label/lifecycle"] == "Ec2Spot"
-    assert small["Tags"][f"{_NODE_TEMPLATE}/taint/dedicated"] == "web:NoSchedule"
+    assert small["Tags"][f"{NODE_TEMPLATE}/label/lifecycle"] == "Ec2Spot"
+    assert small["Tags"][f"{NODE_TEMPLATE}/taint/dedicated"] == "web:NoSchedule"
 
     auto_scaling.set_desired_capacity(AutoScalingGroupName="analytics-web-small", DesiredCapacity=5)
     auto_scaling.suspend_processes(
@@ -251,8 +251,8 @@ def by_hand(auto_scaling: Any, ec2: Any, ids: AccountIds, subnets: str) -> None:
         tags = {
             "k8s.io/cluster-autoscaler/enabled": "true",
             "k8s.io/cluster-autoscaler/analytics": "owned",
-            f"{_NODE_TEMPLATE}/label/sector": "hand",
-            f"{_NODE_TEMPLATE}/label/size": size,
+            f"{NODE_TEMPLATE}/label/sector": "hand",
+            f"{NODE_TEMPLATE}/label/size": size,
         }
         auto_scaling.create_auto_scaling_group(
             AutoScalingGroupName=f"hand {size}/nodes",

@@ -14,8 +14,8 @@ QUIET_SECONDS: Final = 0.2
 thousand pods pauses that long in between."""
 
 BURST_SECONDS_MAX: Final = 10.0
-"""The changes of one namespace are a burst for so long, and then a stream that ends by itself at no
-time: no window waits for its end."""
+"""The changes of one namespace are a burst for so long. After that they are a stream, and no window
+waits for its end."""
 
 PAUSE_SECONDS: Final = 1.0
 """Without a change of a namespace for so long, its next one begins another burst."""

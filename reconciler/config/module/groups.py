@@ -9,10 +9,10 @@ from reconciler.config.resolve import OF_FLEETS, OF_GROUPS
 from reconciler.config.rules.tags import KEY_MAX, OUR_TAGS, TAGS_MAX
 from reconciler.config.terraform import Taint
 from reconciler.model.errors import Problem
+from reconciler.model.fleet import NODE_TEMPLATE
 
 NAME_MAX: Final = 255
 """Auto Scaling CreateAutoScalingGroup; a colon is not allowed (API reference, read 2026-11)."""
-_NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
 
 
 def _provider(fleet: WrittenFleet) -> Iterator[Problem]:
@@ -82,7 +82,7 @@ def node_template_tags(
         "resources": resources,
     }
     tags = {
-        f"{_NODE_TEMPLATE}/{kind}/{key}": str(value)
+        f"{NODE_TEMPLATE}/{kind}/{key}": str(value)
         for kind, values in told.items()
         for key, value in values.items()
     }

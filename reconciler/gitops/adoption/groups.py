@@ -7,7 +7,6 @@ from typing import Final
 
 from reconciler.config.rules.names import LABEL_VALUE_MAX
 from reconciler.gitops.adoption.found import Found, entry_types
-from reconciler.gitops.adoption.identity import NODE_TEMPLATE
 from reconciler.gitops.adoption.sizes import (
     Catalogue,
     built_in_kind,
@@ -15,7 +14,7 @@ from reconciler.gitops.adoption.sizes import (
     own_size_of,
     unknown_types,
 )
-from reconciler.model.fleet import Fleet
+from reconciler.model.fleet import NODE_TEMPLATE, Fleet
 from reconciler.model.frozen import Labels
 
 _NODE_GROUP: Final = "eks:nodegroup-name"
@@ -82,7 +81,7 @@ def _said(group: Fleet, labels: Mapping[str, str], key: str) -> str:
 
 
 def _node_labels(tags: Labels) -> dict[str, str]:
-    prefix = f"{NODE_TEMPLATE}label/"
+    prefix = f"{NODE_TEMPLATE}/label/"
     return {key.removeprefix(prefix): v for key, v in tags.items() if key.startswith(prefix)}
 
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from reconciler.config.rules.tags import RESERVED
 from reconciler.gitops.live import fleet_tags
+from reconciler.model.fleet import NODE_TEMPLATE
 from reconciler.model.fleet_description import FleetDescription, LaunchTemplateDescription
 
-NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template/"
 _IDENTIFYING: Final = ("cluster", "sector", "size")
 """Tags by which the capacity loop finds a fleet; the module insists on them."""
 
@@ -57,7 +57,7 @@ def own_tags(fleet: FleetDescription, identity: Identity) -> dict[str, str]:
     """Tags of the fleet beside those that the module sets or reserves."""
     taken = {*RESERVED, f"kubernetes.io/cluster/{identity.cluster}"}
     told = _stated(fleet.tags).items()
-    return {k: v for k, v in told if k not in taken and not k.startswith(NODE_TEMPLATE)}
+    return {k: v for k, v in told if k not in taken and not k.startswith(f"{NODE_TEMPLATE}/")}
 
 
 def tag_variables(fleet: FleetDescription, identity: Identity) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import get_args
 
 from reconciler.model.cluster import NO_RESOURCES, Resources, Taint, TaintEffect
-from reconciler.model.fleet import Fleet, InstanceOption, InstanceType
+from reconciler.model.fleet import NODE_TEMPLATE, Fleet, InstanceOption, InstanceType
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import Region
 from reconciler.model.quantity import resource_amount
@@ -25,8 +25,6 @@ from reconciler.planner.settings import (
     SectorSettings,
 )
 
-NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template/"
-"""Cluster Autoscaler's tags: `label/<key>`, `taint/<key>`, `resources/<name>` follow."""
 CAPACITY_TYPE = "eks.amazonaws.com/capacityType"
 _KUBELET_PODS_MAX = 110
 _EFFECTS: Mapping[str, TaintEffect] = {each: each for each in get_args(TaintEffect)}
@@ -80,7 +78,7 @@ def _group(
 
 def _told(tags: Labels, part: str) -> dict[str, str]:
     """The node-template tags of one part, by what follows it."""
-    prefix = NODE_TEMPLATE + part
+    prefix = f"{NODE_TEMPLATE}/{part}"
     return {k.removeprefix(prefix): v for k, v in tags.items() if k.startswith(prefix)}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from reconciler.model.fleet import FLEET_TAG, Fleet, FleetEvent, Instance
+from reconciler.model.fleet import FLEET_TAG, NODE_TEMPLATE, Fleet, FleetEvent, Instance
 from reconciler.model.frozen import FrozenMap, Labels
 from reconciler.model.ids import FleetId, Region
 from reconciler.model.snapshot import Ignored
@@ -31,7 +31,6 @@ from reconciler.records.reasons import reason_of
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 
 NODE_ROLES = frozenset({"worker", "kubernetes-minion", "minion"})
-NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 REFRESHING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
 """States of an instance refresh in which Auto Scaling still replaces or watches instances. Source:
 Auto Scaling API reference, InstanceRefresh, read 2026-11."""

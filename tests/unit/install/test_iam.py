@@ -77,7 +77,7 @@ def test_policies_of_pipelines_are_limited_to_the_state(tmp_path: Path, name: st
 def test_policies_of_pipelines_reach_groups_only_where_terraform_makes_some(
     tmp_path: Path, name: str
 ) -> None:
-    """Without them the first apply of a group fails; with them nobody else's group may change."""
+    """Without them the first apply of a group fails; with them no group of others may change."""
     made = "sectors: {web: {kind: cpu, fleets: [{size: small, provider: asg, auto_scaling_group: g"
     statements = {}
     for end in ("}]}}", ", managed: false}]}}"):

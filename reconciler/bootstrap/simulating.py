@@ -7,15 +7,19 @@ from typing import BinaryIO
 
 from reconciler.bootstrap.planning import resolved
 from reconciler.config.environment import Flags, load_with_overrides
+from reconciler.config.yaml_loader import BYTES_MAX
 from reconciler.model.demand import Demand
 from reconciler.model.errors import InputError, why_unreadable
 from reconciler.model.frozen import FrozenMap
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import TraceOptions, read_demand, read_trace
+from reconciler.simulation.mixes import generated, read_mix
+from reconciler.simulation.peers.models import Peer, peer_of, played
 from reconciler.simulation.report import Json, report, report_files
 from reconciler.simulation.simulation import Options, Result, Simulation
 
 CSV_NAMES = (".csv", ".csv.gz", ".csv.zst")
+MIX_NAMES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +33,15 @@ class SimulateRequest:
     selector: Mapping[str, str] = field(default_factory=dict)
     """Of the pods of a CSV trace."""
     options: Options = field(default_factory=Options)
+    peers: tuple[str, ...] = ()
+    """Models to play beside: `NAME[,SETTING=VALUE…]` each."""
 
 
 def load_demand(path: str, selector: Mapping[str, str]) -> Demand:
-    """The demand of a file: JSON lines, or a CSV trace by its name.
+    """The demand of a file: JSON lines, or by its name a CSV trace or a mix to generate.
 
     Raises:
+        ConfigError: A mix has faults.
         InputError: It cannot be read.
     """
     try:
@@ -48,8 +55,11 @@ def demand_of(stream: BinaryIO, name: str, selector: Mapping[str, str]) -> Deman
     """The demand of a file that is open.
 
     Raises:
+        ConfigError: A mix has faults.
         InputError: It cannot be read.
     """
+    if name.lower().endswith(MIX_NAMES):
+        return generated(read_mix(stream.read(BYTES_MAX + 1), name), name)
     if name.lower().endswith(CSV_NAMES):
         return read_trace(stream, name, TraceOptions(node_selector=FrozenMap(selector)))
     return read_demand(stream, name)
@@ -102,8 +112,9 @@ def simulate(
         progress: Told the config under way and the share of its time that has passed.
 
     Raises:
-        ConfigError, InputError, UsageError: As `settings_of` and `load_demand`.
+        ConfigError, InputError, UsageError: As `settings_of`, `load_demand` and `peer_of`.
     """
+    peers = [peer_of(each) for each in request.peers]
     configs = [request.config, *([request.other_config] if request.other_config else [])]
     loaded = [(name, settings_of(name, request.flags)) for name in configs]
     demand = load_demand(request.demand, request.selector)
@@ -111,8 +122,22 @@ def simulate(
         (name, _played(name, demand, settings, request.options, progress))
         for name, settings in loaded
     ]
-    found = report(results, demand=Path(request.demand).name)
+    models = [
+        (peer.shown(), _as_model(peer, demand, loaded[0][1], request.options, progress))
+        for peer in peers
+    ]
+    found = report(results, models, demand=Path(request.demand).name)
     return found, report_files(found, results)
+
+
+def _as_model(
+    peer: Peer,
+    demand: Demand,
+    settings: PlannerSettings,
+    options: Options,
+    progress: Callable[[str, float], None],
+) -> Result:
+    return played(peer, demand, settings, options, lambda share: progress(peer.title, share))
 
 
 def _played(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EXAMPLE = """
 reconciler simulate --config sectors.yaml --demand demand.jsonl.zst --days 7 --out report
 reconciler simulate --config sectors.yaml --config-b other.yaml --demand trace.csv --out report
+reconciler simulate --demand trace.csv --peer karpenter,consolidate-after=30s --out report
 reconciler simulate --demand trace.csv --sweep scale_in.idle_threshold=10m,2m --out report
 """
 
@@ -30,7 +31,8 @@ def command(
     *,
     config: options.ConfigOption = DEFAULT_FILE,
     demand: Annotated[
-        str, typer.Option(metavar="FILE", help="Demand as JSON lines, or a CSV trace.")
+        str,
+        typer.Option(metavar="FILE", help="Demand as JSON lines, a CSV trace, or a mix (YAML)."),
     ],
     out: Annotated[str, typer.Option(metavar="DIR", help="Directory for the report.")],
     config_b: Annotated[
@@ -64,6 +66,13 @@ def command(
         float,
         typer.Option(min=0, max=600, help="How long a pod that ended waits for a plan."),
     ] = 15.0,
+    peer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[,SETTING=VALUE]",
+            help="A model to play beside: cluster-autoscaler or karpenter; repeatable.",
+        ),
+    ] = None,
     sweep: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,6 +111,7 @@ def command(
         flags={"cluster-name": cluster_name, "regions": regions, "catalogue": catalogue},
         other_config=config_b,
         selector=_selector(trace_selector or []),
+        peers=tuple(peer or ()),
         options=_options(
             {"days": days, "sleep_seconds": sleep_seconds, "calm_seconds": calm_seconds},
             {
@@ -141,6 +151,8 @@ def _swept(
 
     if request.other_config is not None:
         raise UsageError("--config-b", "cannot be combined with --sweep")
+    if request.peers:
+        raise UsageError("--peer", "cannot be combined with --sweep")
     asked = sweeping.SweepRequest(
         simulation=request, sweeps=tuple(sweeps), dask=dask, workers=workers
     )

@@ -88,7 +88,7 @@ ROWS: tuple[tuple[str, Callable[[Json], str]], ...] = (
 
 def print_figures(found: Json, out: str) -> None:
     """A table of the configs, and where the report is."""
-    runs = found["runs"]
+    runs = [*found["runs"], *found.get("peers", ())]
     table = Table(box=None, pad_edge=False)
     table.add_column("")
     for run in runs:
@@ -99,6 +99,8 @@ def print_figures(found: Json, out: str) -> None:
     first = runs[0]
     console.print(f"{first['pods']:,} pods, {first['days']:g} days from {first['start']}")
     console.print(table)
+    if "peers" in found:
+        console.print("(model): a model of that program, see docs/simulate.md")
     if "sweep" in found:
         console.print(found["sweep"]["recommendation"])
     console.print(f"report: {out}/report.html, {out}/report.json")

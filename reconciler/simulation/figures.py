@@ -232,6 +232,16 @@ def differences(first: Json, second: Json) -> list[Json]:
     return [*rows, {"what": "pods evicted", "unit": "", "a": moved[0], "b": moved[1]}]
 
 
+def beside(runs: Sequence[Json]) -> list[Json]:
+    """Several simulations by the same figures: a row for each figure, a value for each of them."""
+    rows = [
+        {"what": what, "unit": unit, "values": [_at(run, path) for run in runs]}
+        for what, path, unit in DIFFERENCES
+    ]
+    moved = [sum(run["evictions"].values()) for run in runs]
+    return [*rows, {"what": "pods evicted", "unit": "", "values": moved}]
+
+
 def _at(found: Json, path: Sequence[str]) -> Any:
     value: Any = found
     for key in path:

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from reconciler.simulation.figures import differences, figures
+from reconciler.simulation.figures import beside, differences, figures
 from reconciler.simulation.moments import snapshot_files
 from reconciler.simulation.page import page
 from reconciler.simulation.simulation import Result
@@ -15,11 +15,16 @@ FORM = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
 LETTERS = "ab"
 
 
-def report(results: Sequence[tuple[str, Result]], **more: Any) -> Json:
+def report(
+    results: Sequence[tuple[str, Result]],
+    peers: Sequence[tuple[Json, Result]] = (),
+    **more: Any,
+) -> Json:
     """The figures of one or two configs.
 
     Args:
         results: Name of the config and what came of it.
+        peers: Models of other autoscalers, as they show themselves, and what came of them.
         more: Further parts of the report.
     """
     runs = [figures(result, name) for name, result in results]
@@ -29,6 +34,10 @@ def report(results: Sequence[tuple[str, Result]], **more: Any) -> Json:
     found: Json = {"format": 1, "runs": runs, **more}
     if len(runs) == 2:
         found["differences"] = differences(*runs)
+    if peers:
+        models = [{**figures(result, shown["title"]), "model": shown} for shown, result in peers]
+        found["peers"] = models
+        found["beside_peers"] = beside([*runs, *models])
     return found
 
 

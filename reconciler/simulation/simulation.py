@@ -16,6 +16,7 @@ from reconciler.simulation.feeding import Feeder
 from reconciler.simulation.history import History
 from reconciler.simulation.offers import Offer, fleets_of, offers_of, shape_of
 from reconciler.simulation.process import Process
+from reconciler.simulation.program import Program, ProgramMaker
 
 DAY_SECONDS = 86_400.0
 DAYS_MAX = 3660
@@ -85,6 +86,7 @@ class Simulation:
         settings: Of the config.
         options: The rest.
         progress: Told the share of virtual time that has passed, now and then.
+        make_program: What runs on the world; None: the capacity loop.
 
     Raises:
         InputError: The demand is empty, or spans more than `DAYS_MAX`.
@@ -96,6 +98,7 @@ class Simulation:
         settings: PlannerSettings,
         options: Options,
         progress: Callable[[float], None] | None = None,
+        make_program: ProgramMaker | None = None,
     ) -> None:
         if not demand.lines:
             raise InputError("demand", "it is empty", "give a file with at least one line")
@@ -124,10 +127,7 @@ class Simulation:
         self._plan_launches()
         names = self._add_fleets()
         self._plan_shortages()
-        self.process = Process(self.world, settings)
-        self.process.sleep_seconds = lambda: options.sleep_seconds
-        self.process.plan_hooks.append(self.history.planned)
-        self.process.outcome_hooks.append(self.history.acted)
+        self.process = self._program(make_program)
         self.feeder = Feeder(
             self.world,
             demand.lines,
@@ -135,6 +135,15 @@ class Simulation:
             start + timedelta(seconds=self.seconds),
             options.finished_kept_seconds,
         )
+
+    def _program(self, make: ProgramMaker | None) -> Program:
+        if make is not None:
+            return make(self.world, self._settings, self.history)
+        process, sleep_seconds = Process(self.world, self._settings), self._options.sleep_seconds
+        process.sleep_seconds = lambda: sleep_seconds
+        process.plan_hooks.append(self.history.planned)
+        process.outcome_hooks.append(self.history.acted)
+        return process
 
     def _add_fleets(self) -> dict[str, list[FleetId]]:
         names: dict[str, list[FleetId]] = {}

@@ -68,6 +68,35 @@ def test_two_configs_are_put_side_by_side(files: Path, capsys: pytest.CaptureFix
     assert "What changes" in (files / "report" / "report.html").read_text()
 
 
+def test_models_of_other_autoscalers_are_shown_beside_and_named_as_models(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever reads a figure must not take it for one of the program itself."""
+    peers = ["--peer", "cluster-autoscaler", "--peer", "karpenter,consolidate-after=1m"]
+    assert simulate(files, "report", *peers, "-o", "table") == 0
+    assert "a model of that program" in capsys.readouterr().out
+    found = json.loads((files / "report" / "report.json").read_text())
+    assert [each["config"] for each in found["peers"]] == [
+        "Cluster Autoscaler 1.36 (model)",
+        "Karpenter 1.14 (model)",
+    ]
+    assert [each["pods"] for each in (*found["runs"], *found["peers"])] == [20, 20, 20]
+    page = (files / "report" / "report.html").read_text()
+    assert "Models, not the programs themselves" in page
+    assert "Left out" in page
+
+
+def test_generated_mix_is_demand(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A mix with a fault says where; one without is played."""
+    mix = "days: 0.02\njobs:\n- {name: a, per_hour: 60, cpu: 1, memory: 1Gi, duration: 1m}\n"
+    (files / "mix.yaml").write_text(mix)
+    assert simulate(files, "report", "-o", "json", demand="mix.yaml") == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["pods"] > 5
+    (files / "mix.yaml").write_text(mix.replace("per_hour", "per_week"))
+    assert simulate(files, "report", demand="mix.yaml") != 0
+    assert "mix.yaml:3:" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "demand", "said"),
     [

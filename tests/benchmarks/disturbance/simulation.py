@@ -7,13 +7,14 @@ from math import ceil
 from typing import Any, assert_never
 
 from reconciler.adapters.memory import BudgetShape, Delays, FleetShape, MemoryWorld
-from reconciler.adapters.memory.faults import Call
 from reconciler.model.actions import DO_NOT_DISRUPT
 from reconciler.model.cluster import Owner, Pod, PodSpec
 from reconciler.model.frozen import FrozenMap
 from reconciler.model.ids import FleetId, PodKey
-from reconciler.planner.settings import FleetSettings, ScaleInSettings
+from reconciler.planner.settings import FleetSettings, PlannerSettings, ScaleInSettings
+from reconciler.simulation.history import History
 from reconciler.simulation.process import Process
+from reconciler.simulation.program import Program, ProgramMaker
 from tests.benchmarks.disturbance.workload import Scaled, Spreading, Started, events
 from tests.builders import (
     HOME,
@@ -68,17 +69,18 @@ class TwelveMinutes:
     Args:
         seed: Of the workload.
         scale_in: The settings of all fleets.
+        make_program: What runs on them; None: the capacity loop.
     """
 
-    def __init__(self, seed: int, scale_in: ScaleInSettings) -> None:
+    def __init__(
+        self, seed: int, scale_in: ScaleInSettings, make_program: ProgramMaker | None = None
+    ) -> None:
         self.world = MemoryWorld(cluster="c", delays=DELAYS, scoring="least-allocated")
         self._prices: dict[FleetId, float] = {}
         fleets = [self._add_fleet(shape, zone, scale_in) for shape in SHAPES for zone in ZONES]
         settings = make_settings(*fleets, consolidation=True, search_budget_seconds=0.0)
-        self.process = Process(self.world, settings)
-        self.process.sleep_seconds = lambda: 10.0
         self.world.objects.watchers.append(self._occupies)
-        self.world.log.watchers.append(self._called)
+        self.world.objects.pod_watchers.append(self._changed)
         self._made = 0
         self._durations: dict[str, float] = {}
         self._bound_at: dict[str, float] = {}
@@ -89,6 +91,14 @@ class TwelveMinutes:
         self._begun_at = self._now
         for each in events(seed):
             self.world.clock.call_later(each.at, partial(self._happens, each))
+        self._program = self._loop(settings) if make_program is None else make_program(
+            self.world, settings, History(self.world)
+        )  # fmt: skip
+
+    def _loop(self, settings: PlannerSettings) -> Program:
+        process = Process(self.world, settings)
+        process.sleep_seconds = lambda: 10.0
+        return process
 
     def _add_fleet(self, shape: str, zone: str, scale_in: ScaleInSettings) -> FleetSettings:
         cpu, gib, price = SHAPES[shape]
@@ -119,8 +129,8 @@ class TwelveMinutes:
 
     def run(self) -> Outcome:
         """Play it, and sum up."""
-        self.process.run_for(SECONDS)
         end = self._begun_at + SECONDS
+        self._program.run_until(end)
         lives = [
             (at, self.world.fleets.ends.get(instance, end + 1), self._prices[fleet])
             for instance, fleet, at in self.world.fleets.launches
@@ -207,15 +217,14 @@ class TwelveMinutes:
             left = self.world.objects.find(pod.key)
             self._jobs_lost += int(left is None or not left.finished)
 
-    def _called(self, call: Call) -> None:
-        if call.operation != "evict_pod" or not isinstance(call.arguments[0], PodKey):
+    def _changed(self, before: Pod | None, after: Pod | None) -> None:
+        """A pod of a Deployment is evicted: it begins to stop, and was not scaled away."""
+        if before is None or after is None or before.deleting or not after.deleting:
             return
-        pod = self.world.objects.find(call.arguments[0])
-        if pod is None or pod.owner is None or pod.deleting:
-            return
-        if pod.owner.kind == "ReplicaSet":
-            self._moves[pod.owner.uid] += 1
-            self._soon += int(self._now - self._bound_at[pod.key.uid] < SOON_SECONDS)
+        if after.owner is not None and after.owner.kind == "ReplicaSet":
+            self._moves[after.owner.uid] += 1
+            bound_at = self._bound_at.get(after.key.uid, self._now)
+            self._soon += int(self._now - bound_at < SOON_SECONDS)
 
 
 def _spec(to: Scaled) -> PodSpec:

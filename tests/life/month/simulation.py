@@ -18,6 +18,7 @@ from reconciler.model.snapshot import Snapshot
 from reconciler.planner.settings import PlannerSettings, ScaleInSettings
 from reconciler.records.demand import folded
 from reconciler.simulation.chances import Chances
+from reconciler.simulation.process import Process
 from reconciler.simulation.simulation import Options, Simulation
 from tests.builders import (
     make_fleet_settings,
@@ -108,8 +109,9 @@ class Month:
             finished_kept_seconds=FINISHED_KEPT_SECONDS, chances=CHANCES,
         )  # fmt: skip
         self._simulation = Simulation(demand_of(arrivals), month_settings(), options)
-        self.world, self.process = self._simulation.world, self._simulation.process
-        self.process.plan_hooks.append(self._planned)
+        self.world, process = self._simulation.world, self._simulation.process
+        assert isinstance(process, Process), "no model of another autoscaler was asked for"
+        process.plan_hooks.append(self._planned)
         self.outcome = Outcome(seconds=days * DAY, pods=0)
         self.world.objects.watchers.append(self._occupies)
         self.world.log.watchers.append(self._called)

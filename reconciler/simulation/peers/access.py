@@ -1,0 +1,174 @@
+"""What a model sees of a world, and does to it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from reconciler.adapters.memory import MemoryCloud, MemoryCluster, MemoryWorld
+from reconciler.model.cluster import Node, Pod, Taint
+from reconciler.model.errors import NotFound, Refused
+from reconciler.model.fleet import Instance
+from reconciler.model.ids import FleetId, FleetKey, InstanceId, NodeName
+from reconciler.model.snapshot import Snapshot
+from reconciler.observer.observe import observe
+from reconciler.planner.builder import PlanBuilder
+from reconciler.planner.opening import open_builder
+from reconciler.planner.settings import PlannerSettings
+from reconciler.simulation.history import History
+from reconciler.simulation.peers.groups import Groups
+
+UNLIMITED = 1_000_000
+"""Nodes of a fleet without `max_capacity`."""
+
+
+class Access:
+    """A world behind the ports that the capacity loop has.
+
+    Args:
+        world: The one.
+        groups: Its fleets.
+        history: Where evictions and passes are counted.
+    """
+
+    def __init__(self, world: MemoryWorld, groups: Groups, history: History) -> None:
+        self.world, self.groups = world, groups
+        self.clock = world.clock
+        self._history = history
+        self._cluster, self._cloud = MemoryCluster(world), MemoryCloud(world)
+        self._ids = {
+            FleetKey(name=record.shape.name, region=record.shape.region): record.id
+            for record in world.fleets.records.values()
+        }
+
+    @property
+    def settings(self) -> PlannerSettings:
+        """Of the groups."""
+        return self.groups.settings
+
+    @property
+    def now(self) -> float:
+        """Virtual seconds since the world began."""
+        return self.clock.monotonic_seconds()
+
+    @property
+    def waiting(self) -> int:
+        """How many pods have no node."""
+        return self._history.waiting
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything changed since the last look."""
+        return self.world.objects.changed
+
+    def look(self) -> PlanBuilder:
+        """The planner's what-if cluster as things are now, with a row for each node that comes.
+
+        Capacity errors are left out: what follows from them is the model's own business.
+        """
+        seen = observe(self._cluster, [self._cloud], self.settings.regions, self.clock)
+        cloud = seen.cloud
+        assert cloud is not None
+        fleets = [replace(f, capacity_errors=(), activity_status=None) for f in cloud.fleets]
+        snapshot = Snapshot(
+            at=seen.at, cluster=seen.cluster, cloud=replace(cloud, fleets=tuple(fleets))
+        )
+        return open_builder(snapshot, self.settings)
+
+    def passed(self) -> None:
+        """Count a pass of the model over the whole cluster."""
+        self._history.plans += 1
+        self._history.note_pending()
+
+    # ---- nodes that come and go -----------------------------------------------------------
+
+    def room_for(self, key: FleetKey) -> int:
+        """How many more nodes the group may have, given what its fleet may have altogether."""
+        fleet = self.groups.fleet_of[key.name]
+        most = self.groups.most.get(fleet)
+        if most is None:
+            return UNLIMITED
+        there: Counter[str] = Counter()
+        for record in self.world.fleets.records.values():
+            there[self.groups.fleet_of[record.shape.name]] += record.target
+        return max(0, most - there[fleet])
+
+    def launch(self, key: FleetKey, count: int) -> list[Instance]:
+        """Ask the group for more nodes; what EC2 has no capacity for is withdrawn at once.
+
+        Returns:
+            The instances that were launched.
+        """
+        fleet_id, fleets = self._ids[key], self.world.fleets
+        record = fleets.records[fleet_id]
+        before, target = {each.id for each in fleets.members(record)}, record.target
+        self._set_target(key, fleet_id, target + count)
+        after = fleets.members(record)
+        if len(after) < record.target:
+            self._set_target(key, fleet_id, max(target, len(after)))
+        return [each for each in after if each.id not in before]
+
+    def _set_target(self, key: FleetKey, fleet_id: FleetId, target: int) -> None:
+        self._cloud.set_target_capacity(key.region, fleet_id, target)
+
+    def end(self, instance_id: InstanceId) -> None:
+        """End an instance, and lower its group's target with it."""
+        found = self.world.fleets.instances.get(instance_id)
+        if found is not None and not found.gone and found.fleet_id is not None:
+            self._cloud.terminate(found.region, found.fleet_id, [found.id], lower_target=True)
+
+    def node(self, name: NodeName) -> Node | None:
+        """A node, while it is there and its instance is not on its way out."""
+        node = self.world.node(name)
+        if node is None or node.instance_id is None:
+            return node
+        found = self.world.fleets.instances.get(node.instance_id)
+        return node if found is not None and not found.gone else None
+
+    def node_of(self, instance_id: InstanceId) -> Node | None:
+        """The node that an instance has become."""
+        found = (n for n in self.world.objects.nodes.values() if n.instance_id == instance_id)
+        return next(found, None)
+
+    def taint(self, name: NodeName, taint: Taint) -> None:
+        """Put a taint on a node."""
+        if self.world.node(name) is not None:
+            self._cluster.taint_node(name, taint)
+
+    def untaint(self, name: NodeName, key: str) -> None:
+        """Take a taint off a node."""
+        if self.world.node(name) is not None:
+            self._cluster.untaint_node(name, key)
+
+    # ---- pods -----------------------------------------------------------------------------
+
+    def pods_on(self, name: NodeName) -> list[Pod]:
+        """The pods that keep a node from being empty; those that are stopping too."""
+        return [pod for pod in self.world.objects.pods_on(name) if keeps_node(pod)]
+
+    def evict(self, pod: Pod, reason: str) -> bool:
+        """Evict a pod; whether its budget let it go."""
+        try:
+            evicted = self._cluster.evict_pod(pod.key, pod.spec.termination_grace_seconds)
+        except Refused:
+            return False
+        except NotFound:
+            return True
+        self._history.evictions[reason] += evicted
+        return True
+
+
+def keeps_node(pod: Pod) -> bool:
+    """Whether a node that has the pod is not empty."""
+    return not (pod.daemon or pod.mirror or pod.finished)
+
+
+def wants_node(pod: Pod) -> bool:
+    """Whether a pod waits for a node that could be bought."""
+    return pod.node_name is None and not (pod.finished or pod.gated or pod.daemon or pod.deleting)
+
+
+def reschedulable(pods: Iterable[Pod]) -> list[Pod]:
+    """The pods that have to run somewhere else when their node goes, by name."""
+    return sorted(
+        (pod for pod in pods if keeps_node(pod) and not pod.deleting), key=lambda pod: pod.key
+    )

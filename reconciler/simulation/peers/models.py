@@ -1,0 +1,169 @@
+"""The models by name: their settings, what they model and what they leave out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from reconciler.adapters.memory import MemoryWorld
+from reconciler.model.demand import Demand
+from reconciler.model.errors import UsageError
+from reconciler.planner.settings import PlannerSettings
+from reconciler.simulation.history import History
+from reconciler.simulation.offers import offers_of
+from reconciler.simulation.peers import cluster_autoscaler, karpenter
+from reconciler.simulation.peers.access import Access
+from reconciler.simulation.peers.cluster_autoscaler import (
+    ClusterAutoscaler,
+    ClusterAutoscalerSettings,
+)
+from reconciler.simulation.peers.groups import Groups, by_type_and_zone, by_zone
+from reconciler.simulation.peers.karpenter import Karpenter, KarpenterSettings
+from reconciler.simulation.peers.virtual_time import TimedModel
+from reconciler.simulation.program import Program
+from reconciler.simulation.simulation import Options, Result, Simulation
+
+PeerName = Literal["cluster-autoscaler", "karpenter"]
+VALUE_MAX = 10_000_000
+AnySettings = ClusterAutoscalerSettings | KarpenterSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """One model with its settings."""
+
+    name: PeerName
+    title: str
+    """As people read it: it says that it is a model, and of what."""
+    settings: AnySettings
+    modelled: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    def shown(self) -> dict[str, Any]:
+        """As reports have it."""
+        stated = {each.name: getattr(self.settings, each.name) for each in fields(self.settings)}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "settings": stated,
+            "modelled": list(self.modelled),
+            "left_out": list(self.left_out),
+        }
+
+
+LEFT_OUT = (
+    (
+        "regions but the first of the config, and everything that the config says beside fleets, "
+        "sectors and reserved resources: over-subscription, headroom, limits of cost"
+    ),
+    "time that its own computing and calls take",
+    "volumes, as in the whole simulation",
+)
+PEERS: Mapping[PeerName, Peer] = {
+    "cluster-autoscaler": Peer(
+        name="cluster-autoscaler",
+        title="Cluster Autoscaler 1.36 (model)",
+        settings=ClusterAutoscalerSettings(),
+        modelled=cluster_autoscaler.MODELLED,
+        left_out=(*cluster_autoscaler.LEFT_OUT, *LEFT_OUT),
+    ),
+    "karpenter": Peer(
+        name="karpenter",
+        title="Karpenter 1.14 (model)",
+        settings=KarpenterSettings(),
+        modelled=karpenter.MODELLED,
+        left_out=(*karpenter.LEFT_OUT, *LEFT_OUT),
+    ),
+}
+
+
+def peer_of(text: str) -> Peer:
+    """A model from `NAME[,SETTING=VALUE…]`.
+
+    Raises:
+        UsageError: There is no such model or setting, or the value is none.
+    """
+    name, *settings = (word.strip() for word in text.split(","))
+    found = next((peer for peer in PEERS.values() if peer.name == name), None)
+    if found is None:
+        raise UsageError("--peer", f"there is no model {name!r}", f"models: {', '.join(PEERS)}")
+    return replace(found, settings=_with(found.settings, settings)) if settings else found
+
+
+_BY_FLAG: Mapping[str, str] = {
+    "scan-interval": "scan_interval_seconds",
+    "scale-down-unneeded-time": "scale_down_unneeded_seconds",
+    "scale-down-delay-after-add": "scale_down_delay_after_add_seconds",
+    "scale-down-utilization-threshold": "scale_down_utilization_threshold",
+    "balance-similar-node-groups": "balance_similar_node_groups",
+    "batch-idle-duration": "batch_idle_seconds",
+    "batch-max-duration": "batch_max_seconds",
+    "consolidate-after": "consolidate_after_seconds",
+    "budget": "budget_percent",
+}
+"""As the programs themselves call them."""
+
+
+def _with(settings: AnySettings, words: Sequence[str]) -> AnySettings:
+    known = {flag: name for flag, name in _BY_FLAG.items() if hasattr(settings, name)}
+    changed: dict[str, Any] = {}
+    for word in words:
+        flag, _, text = word.partition("=")
+        if flag not in known:
+            raise UsageError(
+                "--peer", f"there is no setting {flag!r}", f"known: {', '.join(known)}"
+            )
+        try:
+            changed[known[flag]] = _value(text, getattr(settings, known[flag]))
+        except ValueError:
+            raise UsageError("--peer", f"{word!r}: the value cannot be read") from None
+    return replace(settings, **changed)
+
+
+def _value(text: str, like: object) -> bool | int | float:
+    """A value of the kind that the default is: `true`, `10%`, `0.5`, `90`, `30s`, `10m`, `2h`."""
+    if isinstance(like, bool):
+        if text not in {"true", "false"}:
+            raise ValueError(text)
+        return text == "true"
+    unit = {"s": 1.0, "m": 60.0, "h": 3600.0}.get(text[-1:], 0.0)
+    number = float(text[:-1]) * unit if unit else float(text.removesuffix("%"))
+    if not 0 <= number < VALUE_MAX:
+        raise ValueError(text)
+    return int(number) if isinstance(like, int) else number
+
+
+def played(
+    peer: Peer,
+    demand: Demand,
+    settings: PlannerSettings,
+    options: Options,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Play a demand as the model would have run it, on the fleets of a config."""
+    groups = _groups(peer, settings)
+
+    def make(world: MemoryWorld, _settings: PlannerSettings, history: History) -> Program:
+        return program_of(peer, Access(world, groups, history))
+
+    result = Simulation(demand, groups.settings, options, progress, make).run()
+    return replace(
+        result,
+        settings=settings,
+        offers=tuple(offers_of(settings)),
+        launches=tuple(
+            replace(each, fleet=groups.fleet_of[each.fleet]) for each in result.launches
+        ),
+        targets={},
+    )
+
+
+def program_of(peer: Peer, access: Access) -> Program:
+    """The model at work on a world whose fleets are the groups of `access`."""
+    settings = peer.settings
+    if isinstance(settings, KarpenterSettings):
+        return TimedModel(access, Karpenter(access, settings))
+    return TimedModel(access, ClusterAutoscaler(access, settings))
+
+
+def _groups(peer: Peer, settings: PlannerSettings) -> Groups:
+    return by_type_and_zone(settings) if peer.name == "karpenter" else by_zone(settings)

@@ -1,0 +1,183 @@
+"""Models of other autoscalers: what each does on a demand that is small enough to know."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from reconciler.model.cluster import Owner
+from reconciler.model.demand import ControllerDemand, DemandLine, PodDemand
+from reconciler.model.errors import UsageError
+from reconciler.planner.settings import PlannerSettings
+from reconciler.records.demand import folded
+from reconciler.simulation.chances import Chances
+from reconciler.simulation.peers.models import peer_of, played
+from reconciler.simulation.report import report, report_files
+from reconciler.simulation.simulation import Options, Result, Simulation
+from tests.builders import make_fleet_settings, make_settings, make_spec
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+BEGIN = 1.0
+"""Virtual seconds of the first line."""
+SURE = Chances(interruptions_per_hour=0, capacity_errors_per_day=0, launch_sigma=0, join_sigma=0)
+BOOT = SURE.launch_median_seconds + SURE.join_median_seconds
+
+
+def settings(**changed: Any) -> PlannerSettings:
+    """A small fleet of 4 CPUs and a large one of 16, which costs more for each CPU."""
+    small: dict[str, Any] = {"price": "0.10", "spot": False, "zone": "us-west-2a", **changed}
+    return make_settings(
+        make_fleet_settings(**small),
+        make_fleet_settings("large", cpu=16, memory="64Gi", price="0.60", spot=False,
+                            zone="us-west-2a"),
+        search_budget_seconds=0.0,
+    )  # fmt: skip
+
+
+def jobs(count: int = 1, at: float = 0.0, ran: float = 120.0, cpu: str = "1") -> list[PodDemand]:
+    """Pods of Jobs at one moment."""
+    return [
+        PodDemand(at=AT + timedelta(seconds=at), id=f"job-{at}-{n}", spec=make_spec(cpu, "1Gi"),
+                  ran_seconds=ran, controller=Owner(kind="Job", name=f"job-{at}-{n}"))
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def web(replicas: int, at: float = 0.0) -> ControllerDemand:
+    """A Deployment of pods of one CPU."""
+    return ControllerDemand(
+        at=AT + timedelta(seconds=at),
+        controller=Owner(kind="Deployment", name="web"),
+        replicas=replicas,
+        spec=make_spec("1", "1Gi"),
+    )
+
+
+def modelled(
+    peer: str, lines: Iterable[DemandLine], seconds: float = 900, **changed: Any
+) -> Result:
+    """What the model did."""
+    options = Options(days=seconds / 86_400, chances=SURE)
+    return played(peer_of(peer), folded(lines), settings(**changed), options)
+
+
+def test_cluster_autoscaler_waits_a_scan_for_more_pods() -> None:
+    """Pods without room are new when they are first seen: the next scan buys for them."""
+    found = modelled("cluster-autoscaler", jobs(), seconds=120)
+    assert [each.begin for each in found.launches] == [BEGIN + 10]
+    found = modelled("cluster-autoscaler,scan-interval=20s", jobs(), seconds=120)
+    assert [each.begin for each in found.launches] == [BEGIN + 20]
+
+
+def test_cluster_autoscaler_ends_an_empty_node_after_the_unneeded_time_and_not_before() -> None:
+    """Not before the last scale-up is long enough ago either.
+
+    While it runs, the pod asks for too much of its node to be moved.
+    """
+    at_once = "scale-down-delay-after-add=0"
+    peer = f"cluster-autoscaler,scale-down-unneeded-time=5m,{at_once}"
+    (launch,) = modelled(peer, jobs(cpu="3")).launches
+    emptied = BEGIN + 10 + BOOT + 120
+    assert emptied + 300 <= launch.end <= emptied + 300 + 25
+    delayed = "cluster-autoscaler,scale-down-unneeded-time=1m,scale-down-delay-after-add=10m"
+    (launch,) = modelled(delayed, jobs(cpu="3")).launches
+    assert launch.begin + 600 <= launch.end <= launch.begin + 625
+
+
+@pytest.mark.parametrize(("threshold", "moved"), [("0.25", 1), ("0.2", 0)])
+def test_cluster_autoscaler_moves_pods_off_nodes_up_to_its_threshold(
+    threshold: str, moved: int
+) -> None:
+    """Two nodes with one of four CPUs in use each when Jobs have ended: one goes, or none."""
+    peer = (
+        "cluster-autoscaler,scale-down-unneeded-time=1m,scale-down-delay-after-add=1m,"
+        f"scale-down-utilization-threshold={threshold}"
+    )
+    found = modelled(peer, [web(2), *jobs(2, cpu="3")])
+    assert found.history.evictions.total() == moved
+    assert sum(each.end < found.seconds for each in found.launches) == moved
+
+
+def test_cluster_autoscaler_keeps_the_minimum() -> None:
+    """Whatever is empty."""
+    peer = "cluster-autoscaler,scale-down-unneeded-time=1m,scale-down-delay-after-add=0"
+    found = modelled(peer, jobs(8), min_capacity=2)
+    assert sum(each.end >= found.seconds for each in found.launches) == 2
+
+
+def test_karpenter_buys_for_a_batch_when_no_pod_has_come_for_a_second() -> None:
+    """And after ten at most."""
+    lines = [*jobs(at=0), *jobs(at=0.6), *jobs(at=1.2)]
+    assert [each.begin for each in modelled("karpenter", lines, 120).launches] == [BEGIN + 2.2]
+    steady = [line for n in range(30) for line in jobs(at=0.5 * n)]
+    assert modelled("karpenter", steady, 120).launches[0].begin == BEGIN + 10
+
+
+def test_karpenter_buys_the_cheapest_type_that_holds_the_batch() -> None:
+    """One node for ten pods, although three small ones would cost half."""
+    (small,) = modelled("karpenter", jobs(), 120).launches
+    assert small.instance_type == "small.type"
+    (large,) = modelled("karpenter", jobs(10), 120).launches
+    assert large.instance_type == "large.type"
+
+
+def test_karpenter_ends_an_empty_node_once_it_was_quiet_for_consolidate_after() -> None:
+    """A look every ten seconds, and fifteen until the decision is carried out."""
+    (launch,) = modelled("karpenter,consolidate-after=5m", jobs()).launches
+    emptied = BEGIN + 1 + BOOT + 120
+    assert emptied + 300 <= launch.end <= emptied + 300 + 10 + 15 + 10
+
+
+def test_karpenter_replaces_a_node_by_a_cheaper_one_that_is_ready_first() -> None:
+    """The pod that is left of ten moves to a node of its size."""
+    found = modelled("karpenter,consolidate-after=30s", [web(10), web(1, at=120)], 600)
+    large, small = found.launches
+    assert (large.instance_type, small.instance_type) == ("large.type", "small.type")
+    assert large.end >= small.begin + BOOT
+    assert found.history.evictions.total() == 1
+    assert found.history.waiting == 0
+
+
+@pytest.mark.parametrize(("budget", "at_once"), [("10%", 1), ("100%", 3)])
+def test_karpenter_disrupts_no_more_nodes_than_its_budget_at_a_time(
+    budget: str, at_once: int
+) -> None:
+    """Three nodes are empty at the same moment, and all go in time."""
+    found = modelled(f"karpenter,budget={budget}", jobs(12, ran=60, cpu="3"), max_capacity=0)
+    ends = [each.end for each in found.launches]
+    assert len(ends) == 3
+    assert max(ends) < found.seconds
+    assert ends.count(min(ends)) == at_once
+
+
+def with_models() -> tuple[dict[str, Any], Mapping[str, bytes]]:
+    """The report of a demand with both models, and its files."""
+    lines: list[DemandLine] = [*jobs(6), web(3)]
+    options = Options(days=300 / 86_400, chances=SURE)
+    own = [("a", Simulation(folded(lines), settings(), options).run())]
+    peers = [
+        (peer_of(name).shown(), modelled(name, lines, 300))
+        for name in ("cluster-autoscaler", "karpenter")
+    ]
+    found = report(own, peers)
+    return found, report_files(found, own)
+
+
+def test_report_with_models_has_the_same_bytes_twice() -> None:
+    """And says of each that it is a model, with what it leaves out."""
+    found, files = with_models()
+    assert with_models()[1] == files
+    assert all("(model)" in each["config"] for each in found["peers"])
+    assert all(each["model"]["left_out"] for each in found["peers"])
+    assert {len(row["values"]) for row in found["beside_peers"]} == {3}
+    assert found["peers"][0].keys() - {"model"} == found["runs"][0].keys()
+
+
+@pytest.mark.parametrize(
+    "text", ["kube", "karpenter,scan-interval=10s", "karpenter,budget=x", "karpenter,budget=-1"]
+)
+def test_mistyped_model_is_refused(text: str) -> None:
+    """A setting that is passed over would compare something else."""
+    with pytest.raises(UsageError):
+        peer_of(text)

@@ -26,7 +26,7 @@ COMMANDS: Final = {
     "record": "Write down what a cluster was asked to run, for simulate.",
     "snapshot": "Save what a live cycle would see, for offline planning and bug reports.",
     "catalogue": "Instance types and prices: show them, or ask EC2 again.",
-    "validate": "Check a sector config; every fault with its place.",
+    "validate": "Check sector configs; every fault with its place.",
     "render": "Write the Terraform root module of a sector config.",
     "import": "Write a sector config, and Terraform import blocks, for what exists already.",
     "manifest": "Print install.yaml for a sector config.",

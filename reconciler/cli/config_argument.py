@@ -1,5 +1,6 @@
 """A sector config is named by `--config FILE`, or as a command's first argument."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -19,10 +20,21 @@ def config_of(option: str, argument: str | None) -> str:
     Raises:
         UsageError: Option and argument name different ones.
     """
-    if argument is None:
-        return option
-    if option not in {DEFAULT_FILE, argument}:
+    return configs_of(option, [] if argument is None else [argument])[0]
+
+
+def configs_of(option: str, arguments: Sequence[str]) -> Sequence[str]:
+    """The configs that are meant, by a command that takes several as arguments.
+
+    Raises:
+        UsageError: Option and arguments name different ones.
+    """
+    if not arguments:
+        return [option]
+    if option != DEFAULT_FILE and [option] != list(arguments):
         raise UsageError(
-            "--config", f"names {option}, and the argument {argument}", "give one of them"
+            "--config",
+            f"names {option}, and the argument {' '.join(arguments)}",
+            "give one of them",
         )
-    return argument
+    return arguments

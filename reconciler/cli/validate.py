@@ -1,22 +1,32 @@
-"""`reconciler validate`: every fault of a sector config with its place."""
+"""`reconciler validate`: every fault of sector configs with its place."""
 
 import sys
 from typing import Annotated
 
 import typer
 
-from reconciler.cli.config_argument import ConfigArgument, config_of
+from reconciler.cli.config_argument import configs_of
 from reconciler.cli.output import Output, OutputOption, print_data, wanted
-from reconciler.config.check import check_file
+from reconciler.config.check import CheckedConfig, check_named
 from reconciler.config.json_schema import json_schema
 from reconciler.config.loader import DEFAULT_FILE
 from reconciler.model.errors import Problem
 
-EXAMPLE = "reconciler validate sectors.yaml --output json"
+EXAMPLE = """reconciler validate sectors.yaml --output json
+reconciler validate clusters/a/sectors.yaml clusters/b/sectors.yaml
+reconciler validate clusters/"""
 
 
 def command(
-    config_file: ConfigArgument = None,
+    config_files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Sector configs; the same as --config. A directory stands for every sectors.yaml"
+            " in it and below.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     config: Annotated[
         str, typer.Option(metavar="FILE", help="Sector config; - is stdin.")
@@ -33,41 +43,45 @@ def command(
         typer.Option("--strict", help="Report more warnings, and exit with 2 for warnings too."),
     ] = False,
 ) -> None:
-    """Check a sector config; every fault with file:line:column, all in one go.
+    """Check sector configs; every fault with file:line:column, all in one go.
 
-    Exit code 0 without faults, 2 with faults. Warnings are what is legal and probably wrong; they
-    leave the exit code alone, and with --strict there are more of them and they fail it.
+    Exit code 0 without faults, 2 when any of the configs has one. Warnings are what is legal and
+    probably wrong; they leave the exit code alone, and with --strict there are more of them and
+    they fail it.
     """
     if schema:
         print_data(json_schema(), Output.JSON)
         return
-    file = config_of(config, config_file)
-    problems = check_file(file, cluster_name=cluster_name, strict=strict)
+    checked = check_named(
+        configs_of(config, config_files or []), cluster_name=cluster_name, strict=strict
+    )
+    problems = [problem for each in checked for problem in each.problems]
     if (form := wanted(output)) is not Output.TABLE:
-        print_data(
-            {"faults": [_as_json(problem) for problem in problems]},
-            form,
-            indent=_indent(problems),
-        )
+        faults = [_as_json(each.name, problem) for each in checked for problem in each.problems]
+        # A clean answer fits on one line.
+        print_data({"faults": faults}, form, indent=2 if faults else None)
     else:
-        _print_lines("<stdin>" if file == "-" else file, problems)
+        for each in checked:
+            _print_lines(each)
     if any(strict or problem.severity == "error" for problem in problems):
         raise typer.Exit(2)
 
 
-def _print_lines(name: str, problems: tuple[Problem, ...]) -> None:
+def _print_lines(checked: CheckedConfig) -> None:
     """One line per fault and warning, as editors and terminals read them."""
-    for p in problems:
+    name = checked.name
+    for p in checked.problems:
         mark = "warning: " if p.severity == "warning" else ""
         place = f"{name}:{p.line}:{p.column}: {mark}{p.code}" if p.line else name
         sys.stdout.write(f"{place}: {p.message}\n")
-    if all(problem.severity == "warning" for problem in problems):
+    if all(problem.severity == "warning" for problem in checked.problems):
         sys.stdout.write(f"{name}: no faults\n")
 
 
-def _as_json(problem: Problem) -> dict[str, object]:
+def _as_json(name: str, problem: Problem) -> dict[str, object]:
     """The public form of a fault."""
     return {
+        "file": name,
         "code": problem.code,
         "severity": problem.severity,
         "path": problem.path,
@@ -76,8 +90,3 @@ def _as_json(problem: Problem) -> dict[str, object]:
         "column": max(1, problem.column),
         "message": problem.message,
     }
-
-
-def _indent(problems: tuple[Problem, ...]) -> int | None:
-    """A clean answer fits on one line."""
-    return 2 if problems else None

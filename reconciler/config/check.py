@@ -1,17 +1,50 @@
 """Everything that `reconciler validate` says of a config: faults and warnings, in file order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.config.catalogue import load_catalogue
 from reconciler.config.faults import UNKNOWN_TYPE, in_file_order
 from reconciler.config.loader import ConfigReading, read_config, read_config_bytes
 from reconciler.config.module.rendering import unrenderable, wants_rendering
+from reconciler.config.named import configs_in
 from reconciler.config.rules.document import Document
 from reconciler.config.schema import SectorConfig
 from reconciler.config.warnings import check_warnings
 from reconciler.config.warnings.subject import Subject
 from reconciler.model.errors import ConfigError, Problem, ReconcilerError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedConfig:
+    """What is wrong with one of the configs that were named."""
+
+    name: str
+    """The file as messages call it; `<stdin>` for standard input."""
+    problems: tuple[Problem, ...]
+    """Its faults and warnings, in file order."""
+
+
+def check_named(
+    names: Iterable[str], *, cluster_name: str | None = None, strict: bool = False
+) -> tuple[CheckedConfig, ...]:
+    """Check every config that is named, once each, in the order of the names.
+
+    Args:
+        names: Files, `-` for standard input, and directories; see `configs_in`.
+        cluster_name: Name given elsewhere (`--cluster-name`); it wins over each file's.
+        strict: Whether to give the warnings too that many configs can live with.
+    """
+    return tuple(
+        CheckedConfig(
+            name="<stdin>" if path == "-" else path,
+            problems=check_file(path, cluster_name=cluster_name, strict=strict)
+            if problem is None
+            else (problem,),
+        )
+        for path, problem in configs_in(names)
+    )
 
 
 def check_file(

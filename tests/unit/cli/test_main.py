@@ -80,7 +80,10 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["valdate"], "error: reconciler: no such command 'valdate'; did you mean validate?"),
         (["validate", "--bogus"], "error: reconciler validate: No such option: --bogus"),
-        (["validate", "a", "b"], "error: reconciler validate: Got unexpected extra argument"),
+        (
+            ["render", "a", "b", "--out", "c"],
+            "error: reconciler render: Got unexpected extra argument",
+        ),
         (["validate", "--output", "xml"], "error: reconciler validate: Invalid value for"),
     ],
 )

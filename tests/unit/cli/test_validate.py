@@ -33,7 +33,7 @@ def test_faults_are_json_and_exit_2(config_file: Path, capsys: pytest.CaptureFix
     """CI annotates the lines of the pull request from this."""
     assert run(["validate", str(config_file)]) == 2
     faults = json.loads(capsys.readouterr().out)["faults"]
-    keys = {"code", "severity", "path", "line", "column", "message"}
+    keys = {"file", "code", "severity", "path", "line", "column", "message"}
     assert [set(fault) for fault in faults] == [keys] * 2
     assert [(f["code"], f["path"], f["line"], f["column"]) for f in faults] == [
         ("config/unknown-key", "bogus", 2, 1),
@@ -78,8 +78,96 @@ def test_file_that_cannot_be_read_is_a_fault_and_exit_2(
     (fault,) = json.loads(capsys.readouterr().out)["faults"]
     assert (fault["code"], fault["line"], fault["column"]) == ("config/syntax", 1, 1)
     assert run(["validate", str(tmp_path / name), "-o", "table"]) == 2
-    reason = "no such file" if name == "none.yaml" else "is a directory"
+    reason = {
+        "none.yaml": "no such file",
+        ".": "is a directory with no sectors.yaml in it or below; name the file",
+    }[name]
     assert capsys.readouterr().out == f"{tmp_path / name}: {reason}\n"
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with three clusters, of which the last two have faults."""
+    for name, text in (("a", COMPLETE), ("b", "bogus: 1\n"), ("c/prod", "default_sector: x\n")):
+        folder = tmp_path / "clusters" / name
+        folder.mkdir(parents=True)
+        (folder / "sectors.yaml").write_text(text)
+        (folder / "policy.yaml").write_text("kind: DeschedulerPolicy\n")
+    hidden = tmp_path / "clusters" / ".terraform"
+    hidden.mkdir()
+    (hidden / "sectors.yaml").write_text("hidden: 1\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("clusters")
+def test_several_files_are_checked_in_one_call_and_each_problem_names_its_file(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A pre-commit hook is given every file that changed, and its output is no terminal."""
+    names = [f"clusters/{each}/sectors.yaml" for each in ("b", "a", "c/prod")]
+    assert run(["validate", *names]) == 2
+    faults = json.loads(capsys.readouterr().out)["faults"]
+    assert [(fault["file"], fault["code"]) for fault in faults] == [
+        (names[0], "config/unknown-key"),
+        (names[2], "default-sector/unknown"),
+    ]
+    assert run(["validate", *names, "-o", "table"]) == 2
+    places = [line.split(": ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert places == [f"{names[0]}:1:1", names[1], f"{names[2]}:1:1"]
+
+
+@pytest.mark.usefixtures("clusters")
+def test_directory_stands_for_every_sectors_yaml_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipeline checks all clusters of a repository; other files there are not sector configs."""
+    assert run(["validate", "clusters/", "./clusters/b/sectors.yaml", "-o", "table"]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[0] for line in lines] == [
+        "clusters/a/sectors.yaml",
+        "clusters/b/sectors.yaml:1:1",
+        "clusters/c/prod/sectors.yaml:1:1",
+    ]
+
+
+@pytest.mark.usefixtures("clusters")
+def test_several_clean_files_exit_0_with_no_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same answer as for one."""
+    Path("other.yaml").write_text(COMPLETE)
+    assert run(["validate", "clusters/a", "other.yaml", "-o", "json"]) == 0
+    assert capsys.readouterr().out == '{"faults": []}\n'
+
+
+@pytest.mark.usefixtures("clusters")
+def test_missing_file_among_several_leaves_the_others_checked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Every fault in one go, also when a name is mistyped."""
+    assert run(["validate", "none.yaml", "clusters/b", "-o", "table"]) == 2
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "none.yaml: no such file"
+    assert second.startswith("clusters/b/sectors.yaml:1:1: ")
+
+
+@pytest.mark.usefixtures("clusters")
+def test_warning_in_one_of_several_fails_the_strict_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As for one file."""
+    Path("warned.yaml").write_text(WARNED)
+    names = ["clusters/a/sectors.yaml", "warned.yaml"]
+    assert run(["validate", *names, "-o", "json"]) == 0
+    (fault,) = json.loads(capsys.readouterr().out)["faults"]
+    assert (fault["file"], fault["severity"]) == ("warned.yaml", "warning")
+    assert run(["validate", "--strict", *names]) == 2
+
+
+def test_option_and_arguments_that_differ_are_wrong_usage(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Neither of two answers is right."""
+    assert run(["validate", "--config", "a.yaml", "b.yaml", "c.yaml"]) == 2
+    told = "error: --config: names a.yaml, and the argument b.yaml c.yaml (give one of them)\n"
+    assert capsys.readouterr().err == told
 
 
 def test_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:

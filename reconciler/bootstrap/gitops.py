@@ -26,6 +26,7 @@ from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import PlannedFleet
 from reconciler.gitops.pod_impact import PodImpact, pod_impacts
 from reconciler.gitops.pools import PoolEdit
+from reconciler.gitops.rendered_root import assert_rendered_root
 from reconciler.gitops.replay import Replay
 from reconciler.gitops.root_files import allowed_files, assert_only_ours, further_region
 from reconciler.gitops.roots import cluster_in
@@ -152,9 +153,12 @@ def pipeline(options: CiOptions) -> Pipeline:
     """The stages for one root module.
 
     Raises:
+        InputError: The directory holds no rendered root module.
         ToolError: Terraform or the directory is missing.
         ConfigError: The sector config has faults.
     """
+    allowed = allowed_files(options.allow_files)
+    assert_rendered_root(options.directory, allowed=allowed)
     # What is repeated is told on stderr: stdout is for the stage's answer.
     set_up_logging(0, secrets_of(os.environ))  # noqa: TID251 - masked, not read
     terraform = TerraformCli(
@@ -170,7 +174,7 @@ def pipeline(options: CiOptions) -> Pipeline:
         facts=facts,
         config_fault=fault,
         allow_types=frozenset(options.allow_types),
-        allow_files=allowed_files(options.allow_files),
+        allow_files=allowed,
         impacts=_impacts(options),
         replay=_replay(options),
         untouched_since=partial(_untouched_since, options) if options.allow_newer_commit else None,
@@ -279,11 +283,14 @@ def unlock(
     """Take the lock of a dead run off the state of a root module.
 
     Raises:
+        InputError: The directory holds no rendered root module.
         Refused: The root module has a file that was not rendered.
         ToolError: Terraform is missing, or there is no such lock.
     """
+    allowed = allowed_files(allow_files)
+    assert_rendered_root(directory, allowed=allowed)
     terraform = TerraformCli(TerraformSettings(directory=directory))
-    assert_only_ours(directory, allowed=allowed_files(allow_files))
+    assert_only_ours(directory, allowed=allowed)
     terraform.init(tuple(_backend_setting(each) for each in backend_config))
     terraform.unlock(lock_id)
 

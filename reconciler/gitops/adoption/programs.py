@@ -6,6 +6,7 @@ what becomes of it; nothing is dropped without a word.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,6 +29,8 @@ from reconciler.model.errors import ConfigError, InputError
 POLICY_FILE: Final = "descheduler-policy.yaml"
 _SEPARATOR = re.compile(r"(?m)^---[ \t]*$")
 _POLICY_KIND = "DeschedulerPolicy"
+_SHOWN_MAX = 5
+"""Names in a message."""
 Document = Mapping[str, Any]
 
 
@@ -53,14 +56,35 @@ def adopt_programs(files: Sequence[tuple[str, str]]) -> AdoptedPrograms:
 
     Raises:
         InputError: None of the files runs one of the programs, or two of them differ.
-        ConfigError: A value is none that a sector config may have, or a file is no YAML.
+        ConfigError: A value is none that a sector config may have.
     """
     adoption = _Adoption()
     for name, text in files:
+        line = 0
         for part in _SEPARATOR.split(text):
-            if part.strip():
-                adoption.take(name, part, read_document(part.encode(), name=name))
-    return adoption.result()
+            if _says_something(part):
+                adoption.take(name, part, _read(name, line, part))
+            line += part.count("\n")
+    return adoption.result([name for name, _ in files])
+
+
+def _says_something(part: str) -> bool:
+    """Whether a document is more than blanks and comments."""
+    return any(each.strip() and not each.lstrip().startswith("#") for each in part.splitlines())
+
+
+def _read(name: str, line: int, part: str) -> Document:
+    """A document of a file, which begins after so many lines.
+
+    Raises:
+        InputError: It is no mapping in YAML; the sector config's own rules do not hold for it.
+    """
+    try:
+        return read_document(part.encode(), name=name)
+    except ConfigError as error:
+        first = error.problems[0]
+        where = f"{name}:{first.line + line}:{first.column}"
+        raise InputError(where, first.message, "name manifests with --programs") from None
 
 
 class _Adoption:
@@ -71,14 +95,19 @@ class _Adoption:
         self._policy = ""
         self._found: list[str] = []
         self._notes: list[str] = []
+        self._others: list[str] = []
+        """What the files hold beside such programs, for whoever gave the wrong ones."""
 
     def take(self, where: str, text: str, document: Document) -> None:
         """Read one document; lists and ConfigMaps hold further ones."""
         if document.get("kind") == _POLICY_KIND:
             self._take_policy(where, text)
             return
-        for item in _mappings(document.get("items")):
+        items = _mappings(document.get("items"))
+        for item in items:
             self.take(where, write_document(item), item)
+        if not items:
+            self._others.append(_described(document))
         if document.get("kind") == "ConfigMap":
             data = document.get("data")
             for key, value in (data if isinstance(data, Mapping) else {}).items():
@@ -149,13 +178,15 @@ class _Adoption:
                 keys[flag.key] = Plain(value)
         return keys
 
-    def result(self) -> AdoptedPrograms:
+    def result(self, names: Sequence[str]) -> AdoptedPrograms:
         """Everything together; the sections load."""
         if not self._sections:
             raise InputError(
-                "the files",
-                "no container runs k8s-spot-rescheduler or descheduler, and none is a policy",
-                "give their Deployment, CronJob or ConfigMap, or the policy file",
+                _listed(names),
+                "no container runs k8s-spot-rescheduler or descheduler, and no document is a"
+                f" DeschedulerPolicy: {_held(self._others)}",
+                "give their Deployment, CronJob or ConfigMap, or the policy file; a program is"
+                " known by the name of its image or command",
             )
         config = write_document(self._sections)
         _check(config)
@@ -170,6 +201,32 @@ class _Adoption:
             found=tuple(self._found),
             notes=tuple(self._notes),
         )
+
+
+def _held(others: Sequence[str]) -> str:
+    """What files without such a program hold, in one clause."""
+    counts = Counter(others)
+    named = [each if count == 1 else f"{each} ({count} times)" for each, count in counts.items()]
+    return f"found {_listed(named)}" if named else "there is nothing in it"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names of some, and how many more there are."""
+    more = len(names) - _SHOWN_MAX
+    return ", ".join(names[:_SHOWN_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _described(document: Document) -> str:
+    """A document that is none of those that are looked for, for a message."""
+    kind = str(document.get("kind") or "")
+    if document.get("items") == []:
+        return "an empty list"
+    if not kind:
+        return "a document without `kind`"
+    metadata = document.get("metadata")
+    name = str(metadata.get("name") or "") if isinstance(metadata, Mapping) else ""
+    images = sorted({str(each.get("image", "")) for each in _containers(document)} - {""})
+    return f"{kind} {name}".rstrip() + (f" with {_listed(images)}" if images else "")
 
 
 def _check(config: str) -> None:

@@ -137,7 +137,7 @@ def test_policy_that_is_not_acted_on_whole_is_said_with_its_place(desk: Desk) ->
         (SPOT.replace("node-role=worker", "a=b=c"), "spot_rescheduler.on_demand_node_label: "),
         (f"{SPOT}---\n{SPOT}", "a second program for spot_rescheduler"),
         (f"{POLICY}---\n{POLICY.replace('50', '60')}", "a second DeschedulerPolicy"),
-        ("- a\n", ""),
+        ("kind: Service\n---\n- a\n", "a.yaml:3:1: "),
     ],
 )
 def test_files_that_say_nothing_or_too_much_are_refused(desk: Desk, text: str, words: str) -> None:
@@ -148,3 +148,27 @@ def test_files_that_say_nothing_or_too_much_are_refused(desk: Desk, text: str, w
     assert words in err
     assert "Traceback" not in err
     assert not (desk.folder / "out/rescheduling.yaml").exists()
+
+
+def test_files_of_something_else_are_told_with_what_they_hold(desk: Desk) -> None:
+    """Whoever gave the wrong manifest sees which, and what to give instead."""
+    web = """\
+kind: Deployment
+metadata: {name: web}
+spec: {template: {spec: {containers: [{name: web, image: nginx:1}]}}}
+"""
+    names = [
+        write(desk, "web.yaml", f"{web}---\n{web}---\nkind: Service\nmetadata: {{name: web}}\n"),
+        write(desk, "values.yaml", "replicas: 2\n"),
+        write(desk, "list.json", '{"kind": "List", "items": []}'),
+    ]
+    code, _, err = desk.adopt("--programs", *names)
+    assert code == 1
+    assert err == (
+        f"error: {', '.join(names)}: no container runs k8s-spot-rescheduler or descheduler, and no"
+        " document is a DeschedulerPolicy: found Deployment web with nginx:1 (2 times),"
+        " Service web, a document without `kind`, an empty list (give their Deployment, CronJob or"
+        " ConfigMap, or the policy file; a program is known by the name of its image or command)\n"
+    )
+    empty = write(desk, "empty.yaml", "# nothing\n")
+    assert "there is nothing in it" in desk.adopt("--programs", empty)[2]

@@ -1,0 +1,69 @@
+"""Whether a folder holds a rendered root module, and where one is when it does not."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from reconciler.gitops.render import TFVARS
+from reconciler.gitops.targets import DEFAULT_OUTPUT, MANIFEST
+from reconciler.model.errors import InputError
+
+CONFIG = "sectors.yaml"
+"""Beside or above a rendered root, unless it has another name."""
+_DEPTH_MAX = 2
+"""Folders below the one that was named in which a root is looked for: `clusters/a/terraform`
+beneath `clusters`."""
+_SHOWN_MAX = 3
+
+
+def assert_rendered_root(folder: Path, *, allowed: Collection[str] = ()) -> None:
+    """Refuse a folder in which nothing was rendered, before Terraform is started there.
+
+    A root that lost a file is one still: which is missing, the guard or Terraform says.
+
+    Args:
+        folder: The folder that a pipeline was told to be a root module.
+        allowed: Files that the pipeline allows beside rendered ones, relative to the folder. A
+            root that has one of them is the pipeline's own.
+
+    Raises:
+        InputError: It has neither the values nor the manifest of a render, is a file, or is not
+            there.
+    """
+    if not folder.exists():
+        raise InputError(str(folder), "no such directory", _remedy(folder))
+    if not folder.is_dir():
+        raise InputError(str(folder), "is a file, and no folder", "name the folder of a root")
+    if not any((folder / name).exists() for name in (TFVARS, MANIFEST, *allowed)):
+        what = f"holds no rendered root module: neither {TFVARS} nor {MANIFEST} is in it"
+        raise InputError(str(folder), what, _remedy(folder))
+
+
+def _remedy(folder: Path) -> str:
+    """The folder that was probably meant, else the command that renders one."""
+    found = sorted(_roots_below(folder, _DEPTH_MAX))
+    if found:
+        more = f" or {len(found) - _SHOWN_MAX} more" if len(found) > _SHOWN_MAX else ""
+        return f"below it there is: --dir {', --dir '.join(found[:_SHOWN_MAX])}{more}"
+    for config, out in (
+        (folder / CONFIG, folder / DEFAULT_OUTPUT),
+        (folder.parent / CONFIG, folder),
+    ):
+        if config.is_file():
+            return f"reconciler render {config} --out {out} writes it"
+    return (
+        f"name the folder that `reconciler render {CONFIG} --out DIR` wrote; where the second loop"
+        " renders, it is there after the loop's first commit: git pull"
+    )
+
+
+def _roots_below(folder: Path, depth: int) -> Iterator[str]:
+    """Folders below with the values of a render; what cannot be listed has none."""
+    try:
+        inner = [each for each in folder.iterdir() if each.is_dir() and not each.is_symlink()]
+    except OSError:
+        return
+    for each in inner:
+        if (each / TFVARS).is_file():
+            yield str(each)
+        elif depth > 1 and not each.name.startswith("."):
+            yield from _roots_below(each, depth - 1)

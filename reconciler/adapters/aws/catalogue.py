@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from reconciler.adapters.aws.clients import Clients
 from reconciler.adapters.aws.errors import translated
-from reconciler.model.errors import NotFound
+from reconciler.model.errors import Forbidden, InputError, NotFound, PortError
 from reconciler.model.fleet import InstanceType
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import Ignored
@@ -29,6 +29,13 @@ PRODUCT: Final = {
     "preInstalledSw": "NA",
     "capacitystatus": "Used",
 }
+RIGHTS: Final = {
+    "describe_instance_types": "ec2:DescribeInstanceTypes",
+    "describe_spot_price_history": "ec2:DescribeSpotPriceHistory",
+    "get_products": "pricing:GetProducts",
+}
+"""What each call takes."""
+_UNTOUCHED: Final = "the catalogue is as it was"
 
 
 def read_instance_types(
@@ -44,15 +51,22 @@ def read_instance_types(
     Raises:
         PortError: EC2 or the Price List API did not answer.
         NotFound: EC2 listed no types at all.
+        InputError: Nothing of an answer could be read.
     """
     with closing(Clients()) as clients:
         # The call that rights are most often missing for comes first.
         products = _products(clients.pricing(PRICING_REGION), region)
         on_demand = decode_on_demand_prices(products, ignored)
-        ec2 = clients.ec2(region)
-        types = decode_instance_types(_pages(ec2, "describe_instance_types", region, {}), ignored)
+        _assert_readable(f"get_products {PRICING_REGION}", on_demand, ignored)
+        ec2, unreadable = clients.ec2(region), list[Ignored]()
+        pages = _pages(ec2, "describe_instance_types", region, {})
+        types = decode_instance_types(pages, unreadable)
+        where = f"describe_instance_types {region}"
+        _assert_readable(where, types, unreadable)
         if not types:
-            raise NotFound(f"ec2 {region}", "listed no instance types")
+            hint = f"check --region and AWS_ENDPOINT_URL; {_UNTOUCHED}"
+            raise NotFound(where, "listed no instance types", hint)
+        ignored += unreadable
         history = {
             "StartTime": now,
             "EndTime": now,
@@ -61,6 +75,16 @@ def read_instance_types(
         pages = _pages(ec2, "describe_spot_price_history", region, history)
         spot = decode_spot_prices(((region, page) for page in pages), ignored)
     return with_prices(types, on_demand, {name: price for (_, name), price in spot.items()})
+
+
+def _assert_readable(where: str, found: Mapping[str, Any], ignored: list[Ignored]) -> None:
+    """Refuse an answer of which every entry is unreadable; one without entries is left alone."""
+    if ignored and not found:
+        raise InputError(
+            where,
+            f"none of its {len(ignored)} entries can be read",
+            f"check AWS_ENDPOINT_URL, or use a newer version of this program; {_UNTOUCHED}",
+        )
 
 
 def _products(pricing: Any, region: Region) -> Iterator[str]:
@@ -77,6 +101,17 @@ def _pages(
     client: Any, operation: str, region: Region, arguments: Mapping[str, Any]
 ) -> Iterator[Mapping[str, Any]]:
     """Every page of a list, up to `ITEMS_MAX` entries."""
-    with translated(f"{operation} {region}", changing=False):
-        paginator = client.get_paginator(operation)
-        yield from paginator.paginate(**arguments, PaginationConfig={"MaxItems": ITEMS_MAX})
+    try:
+        with translated(f"{operation} {region}", changing=False):
+            paginator = client.get_paginator(operation)
+            yield from paginator.paginate(**arguments, PaginationConfig={"MaxItems": ITEMS_MAX})
+    except PortError as error:
+        raise type(error)(error.where, error.what, _remedy(operation, error)) from error
+
+
+def _remedy(operation: str, error: PortError) -> str:
+    """What to do about a failed call; a catalogue is read by hand, and nothing repeats it."""
+    otherwise = "check the network, proxies and AWS_ENDPOINT_URL, and try again"
+    if isinstance(error, Forbidden):
+        otherwise = f"it takes the right {RIGHTS[operation]}"
+    return f"{error.hint or otherwise}; {_UNTOUCHED}"

@@ -14,6 +14,7 @@ from botocore.exceptions import (
     ProxyConnectionError,
     SSLError,
 )
+from botocore.parsers import ResponseParserError
 
 from reconciler.model.errors import (
     Conflict,
@@ -99,6 +100,8 @@ def translated(where: str, *, changing: bool) -> Iterator[None]:
         raise of_client_error(where, error, changing=changing) from error
     except BotoCoreError as error:
         raise of_failure(where, error, changing=changing) from error
+    except ResponseParserError as error:  # none of botocore's own class of errors
+        raise of_unreadable(where, error, changing=changing) from error
 
 
 def code_of(error: ClientError) -> str:
@@ -147,3 +150,11 @@ def of_failure(where: str, error: BotoCoreError, *, changing: bool) -> PortError
     if isinstance(error, EndpointConnectionError):
         return Unavailable(where, what, "check the network, the Region's name and AWS_ENDPOINT_URL")
     return Unavailable(where, what)
+
+
+def of_unreadable(where: str, error: ResponseParserError, *, changing: bool) -> PortError:
+    """The error that an answer in no form of AWS stands for, such as a proxy's own page."""
+    what = f"{type(error).__name__}: {error}"[:TEXT_MAX]
+    if changing:
+        return OutcomeUnknown(where, what, "it may have been carried out")
+    return Unavailable(where, what, "check proxies and AWS_ENDPOINT_URL")

@@ -11,6 +11,7 @@ from typing import Any, Final
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from reconciler.adapters.recording.queued import QueuedLog
 from reconciler.model.errors import Forbidden, PortError, Unavailable
@@ -163,5 +164,5 @@ def _asked(place: PlaceInS3, call: Callable[[], Any]) -> Any:
             hint = "reconciler manifest --iam-policy capacity-loop prints the policy"
             raise Forbidden(str(place), f"S3 answers {code}", hint) from error
         raise Unavailable(str(place), f"S3 answers {code}") from error
-    except BotoCoreError as error:
+    except (BotoCoreError, ResponseParserError) as error:
         raise Unavailable(str(place), f"S3 was not reached: {type(error).__name__}") from error

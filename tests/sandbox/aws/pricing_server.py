@@ -84,6 +84,30 @@ class PriceList(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+class Nonsense(BaseHTTPRequestHandler):
+    """Answers every call with the same bytes, as a proxy with a page of its own does."""
+
+    body: ClassVar[bytes] = b""
+
+    def do_POST(self) -> None:
+        """One call."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def nonsense(body: bytes) -> Iterator[str]:
+    """The address of a server that says this to everything."""
+    with _served(type("Handler", (Nonsense,), {"body": body})) as url:
+        yield url
+
+
 @contextmanager
 def price_list(
     *products: str, denied: bool = False
@@ -91,11 +115,17 @@ def price_list(
     """A running server: its address and what it has been asked."""
     state = {"products": products, "asked": [], "denied": denied}
     handler = type("Handler", (PriceList,), state)
+    with _served(handler) as url:
+        yield url, handler.asked  # type: ignore[attr-defined]  # set above
+
+
+@contextmanager
+def _served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     with HTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", handler.asked  # type: ignore[attr-defined]  # set above
+            yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()

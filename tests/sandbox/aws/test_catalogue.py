@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from botocore.exceptions import ClientError
 
 from reconciler.cli.main import run
 from reconciler.config.catalogue import load_catalogue
+from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
-from tests.sandbox.aws.pricing_server import price_list, product
+from reconciler.sandbox.faults.aws import AwsFaults
+from tests.sandbox.aws.pricing_server import nonsense, price_list, product
 
 PRODUCTS = (
     product("m5.large", "0.0960000000"),
@@ -36,6 +39,8 @@ class Done:
     file: Path
     asked: Asked
     said: Any
+    calls: tuple[str, ...]
+    """Actions of EC2 that were asked for, sorted."""
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +50,11 @@ def done(server: AwsServer, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     printed = io.StringIO()
     with price_list(*PRODUCTS) as (url, asked), pytest.MonkeyPatch.context() as patch:
         point_at(patch, server.url, url)
+        server.calls.clear()
         with redirect_stdout(printed):
             assert refresh(file) == 0
-        yield Done(file, list(asked), json.loads(printed.getvalue()))
+        calls = sorted({call.action for call in server.calls.calls(service="ec2")})
+        yield Done(file, list(asked), json.loads(printed.getvalue()), tuple(calls))
 
 
 def point_at(monkeypatch: pytest.MonkeyPatch, aws: str, pricing: str) -> None:
@@ -113,23 +120,98 @@ def test_refresh_again_gives_the_same_bytes(
     assert names == sorted(names)
 
 
-def test_refused_prices_leave_the_old_file_whole(
-    server: AwsServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_refresh_asks_ec2_for_what_the_command_says_and_for_nothing_else(done: Done) -> None:
+    """Whoever grants these rights alone must not be refused half-way."""
+    assert done.calls == ("DescribeInstanceTypes", "DescribeSpotPriceHistory")
+
+
+class Refusing:
+    """Refreshes that fail, over a catalogue that is there already."""
+
+    def __init__(
+        self, folder: Path, patch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self._out, self._patch, self._capsys = folder / "catalogue.json", patch, capsys
+        self._out.write_text("before")
+
+    def told(self, aws: str, pricing: str) -> str:
+        """The one line that is said; the file that was there is whole, and nothing beside it."""
+        point_at(self._patch, aws, pricing)
+        assert refresh(self._out) == 1
+        printed = self._capsys.readouterr()
+        assert (printed.out, printed.err.count("\n")) == ("", 1)
+        assert self._out.read_text() == "before"
+        assert list(self._out.parent.iterdir()) == [self._out]
+        return printed.err
+
+
+@pytest.fixture
+def refusing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Refusing:
+    """A folder with an older catalogue."""
+    return Refusing(tmp_path, monkeypatch, capsys)
+
+
+def test_refused_prices_leave_the_old_file_whole(server: AwsServer, refusing: Refusing) -> None:
     """Half a catalogue would make a plan with half the prices."""
-    out = tmp_path / "catalogue.json"
-    out.write_text("before")
     with price_list(denied=True) as (url, _):
-        point_at(monkeypatch, server.url, url)
-        assert refresh(out) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: get_products us-east-1: AccessDeniedException")
-    assert error.count("\n") == 1
-    assert out.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [out]
+        error = refusing.told(server.url, url)
+    assert error == (
+        "error: get_products us-east-1: AccessDeniedException: not allowed"
+        " (it takes the right pricing:GetProducts; the catalogue is as it was)\n"
+    )
+
+
+@pytest.mark.parametrize("action", ["DescribeInstanceTypes", "DescribeSpotPriceHistory"])
+def test_call_that_ec2_refuses_is_told_with_the_right_that_is_missing(
+    aws: AwsServer, refusing: Refusing, action: str
+) -> None:
+    """The prices may be had already: a file without types, or without spot prices, misleads."""
+    refused = {"fault": "error", "actions": action, "code": "UnauthorizedOperation"}
+    ControlClient(aws.url).put_faults(AwsFaults.model_validate({"calls": [refused]}), 0)
+    with price_list(*PRODUCTS) as (url, _):
+        error = refusing.told(aws.url, url)
+    operation = re.sub(r"(?<!^)(?=[A-Z])", "_", action).lower()
+    assert error.startswith(f"error: {operation} us-west-2: UnauthorizedOperation: ")
+    assert error.endswith(f" (it takes the right ec2:{action}; the catalogue is as it was)\n")
+
+
+TYPES = b"""<DescribeInstanceTypesResponse><instanceTypeSet>%s</instanceTypeSet>
+</DescribeInstanceTypesResponse>"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "remedy"),
+    [
+        (b"<html>log in first", "ResponseParserError: Unable to parse response", "proxies"),
+        (TYPES % b"", "listed no instance types", "check --region and AWS_ENDPOINT_URL"),
+        (
+            TYPES % b"<item><instanceType>m5.large</instanceType></item>",
+            "none of its 1 entries can be read",
+            "check AWS_ENDPOINT_URL, or use a newer version",
+        ),
+    ],
+    ids=["no-xml", "no-types", "unreadable-types"],
+)
+def test_answer_of_something_else_is_no_catalogue(
+    refusing: Refusing, answer: bytes, said: str, remedy: str
+) -> None:
+    """A proxy's own page, or an endpoint that is not EC2, would leave a file without types."""
+    with price_list(*PRODUCTS) as (url, _), nonsense(answer) as ec2:
+        error = refusing.told(ec2, url)
+    assert error.startswith(f"error: describe_instance_types us-west-2: {said}")
+    assert remedy in error
+    assert error.endswith("the catalogue is as it was)\n")
+
+
+def test_prices_that_cannot_be_read_do_not_make_old_prices_new(
+    server: AwsServer, refusing: Refusing
+) -> None:
+    """The older prices would be written with the date of today."""
+    with price_list("{not json", '{"product": {}}') as (url, _):
+        error = refusing.told(server.url, url)
+    assert error.startswith("error: get_products us-east-1: none of its 2 entries can be read (")
 
 
 def test_unwritable_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,19 @@
+"""What botocore raises becomes an error of the ports, whatever class botocore gives it."""
+
+import pytest
+from botocore.parsers import ResponseParserError
+
+from reconciler.adapters.aws.errors import translated
+from reconciler.model.errors import OutcomeUnknown, Unavailable
+
+
+@pytest.mark.parametrize(("changing", "kind"), [(False, Unavailable), (True, OutcomeUnknown)])
+def test_answer_that_is_no_answer_of_aws_is_an_error_of_the_port(
+    changing: bool, kind: type[Exception]
+) -> None:
+    """A proxy's page in place of XML is none of botocore's own errors, and would end the loop."""
+    with (
+        pytest.raises(kind, match="describe_fleets: ResponseParserError: no XML"),
+        translated("describe_fleets", changing=changing),
+    ):
+        raise ResponseParserError("no XML")

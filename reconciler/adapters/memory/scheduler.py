@@ -5,7 +5,7 @@ A pod that came is tried on all nodes, a node that came or on which room came fr
 
 from collections.abc import Callable, Iterable, Mapping
 
-from reconciler.adapters.memory.between_pods import has_rules, obeys
+from reconciler.adapters.memory.between_pods import Neighbours, has_rules
 from reconciler.adapters.memory.scheduling import (
     admits,
     free_of,
@@ -128,13 +128,16 @@ class MemoryScheduler:
         if only is not None:
             nodes = {only: nodes[only]} if only in nodes else {}
         rules = has_rules(pod.spec)
+        neighbours: Neighbours | None = None
         best: tuple[float, NodeName] | None = None
         for name, node in nodes.items():
             free = self._free_on(name)
             if not holds(free, pod):
                 continue
-            if rules and not obeys(pod, node, self._nodes, self._pods.values()):
-                continue
+            if rules:
+                neighbours = neighbours or Neighbours(pod, self._nodes, self._pods.values())
+                if not neighbours.allow(node):
+                    continue
             found = (score(self._scoring, node, free, pod), name)
             if best is None or found < best:
                 best = found
@@ -158,7 +161,9 @@ class MemoryScheduler:
             victims = pushed_out(
                 node, self._free_on(name), [on_node[each] for each in sorted(on_node)], pod
             )
-            if victims is not None and obeys(pod, node, self._nodes, self._pods.values()):
+            if victims is not None and Neighbours(pod, self._nodes, self._pods.values()).allow(
+                node
+            ):
                 self._bind(pod, name, victims)
                 return True
         return False

@@ -19,7 +19,7 @@ from reconciler.simulation.peers.cluster_autoscaler import (
 from reconciler.simulation.peers.groups import Groups, by_type_and_zone, by_zone
 from reconciler.simulation.peers.karpenter import Karpenter, KarpenterSettings
 from reconciler.simulation.peers.virtual_time import TimedModel
-from reconciler.simulation.program import Program
+from reconciler.simulation.program import Program, ProgramMaker
 from reconciler.simulation.simulation import Options, Result, Simulation
 
 PeerName = Literal["cluster-autoscaler", "karpenter"]
@@ -141,11 +141,7 @@ def played(
 ) -> Result:
     """Play a demand as the model would have run it, on the fleets of a config."""
     groups = _groups(peer, settings)
-
-    def make(world: MemoryWorld, _settings: PlannerSettings, history: History) -> Program:
-        return program_of(peer, Access(world, groups, history))
-
-    result = Simulation(demand, groups.settings, options, progress, make).run()
+    result = Simulation(demand, groups.settings, options, progress, on_world(peer, groups)).run()
     return replace(
         result,
         settings=settings,
@@ -157,12 +153,21 @@ def played(
     )
 
 
-def program_of(peer: Peer, access: Access) -> Program:
-    """The model at work on a world whose fleets are the groups of `access`."""
-    settings = peer.settings
-    if isinstance(settings, KarpenterSettings):
-        return TimedModel(access, Karpenter(access, settings))
-    return TimedModel(access, ClusterAutoscaler(access, settings))
+def on_world(peer: Peer, groups: Groups | None = None) -> ProgramMaker:
+    """What starts the model on a world.
+
+    Args:
+        peer: The model.
+        groups: What the world's fleets are; None: the fleets of the settings, of one zone each.
+    """
+
+    def make(world: MemoryWorld, settings: PlannerSettings, history: History) -> Program:
+        access = Access(world, groups or _groups(peer, settings), history)
+        if isinstance(peer.settings, KarpenterSettings):
+            return TimedModel(access, Karpenter(access, peer.settings))
+        return TimedModel(access, ClusterAutoscaler(access, peer.settings))
+
+    return make
 
 
 def _groups(peer: Peer, settings: PlannerSettings) -> Groups:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.model.cluster import Owner
-from reconciler.model.demand import ControllerDemand, DemandLine, PodDemand
+from reconciler.model.demand import ControllerDemand, DemandLine, FaultDemand, PodDemand
 from reconciler.model.errors import UsageError
 from reconciler.planner.settings import PlannerSettings
 from reconciler.records.demand import folded
@@ -149,6 +149,49 @@ def test_karpenter_disrupts_no_more_nodes_than_its_budget_at_a_time(
     assert len(ends) == 3
     assert max(ends) < found.seconds
     assert ends.count(min(ends)) == at_once
+
+
+def fault(at: float = 0.0, until: float | None = None, **more: Any) -> FaultDemand:
+    """Something of EC2 goes wrong."""
+    end = None if until is None else AT + timedelta(seconds=until)
+    return FaultDemand(at=AT + timedelta(seconds=at), until=end, **more)
+
+
+def test_cluster_autoscaler_takes_another_group_while_one_has_no_capacity() -> None:
+    """It asks the empty one again after five minutes, and pays for no node twice."""
+    lines = [fault(until=60, fault="capacity", instance_type="small.type"), *jobs(), *jobs(at=450)]
+    found = modelled("cluster-autoscaler", lines)
+    assert [each.instance_type for each in found.launches] == ["large.type"]
+    assert found.history.waiting == 0
+
+
+def test_karpenter_takes_another_type_while_one_has_no_capacity() -> None:
+    """The batch is bought for again at once."""
+    lines = [fault(until=60, fault="capacity", instance_type="small.type"), *jobs()]
+    (launch,) = modelled("karpenter", lines, 120).launches
+    assert launch.instance_type == "large.type"
+    assert launch.begin < BEGIN + 5
+
+
+def test_karpenter_replaces_an_interrupted_node_before_it_is_gone() -> None:
+    """Its pods count as demand from the notice on; EC2 replaces nothing by itself."""
+    lines = [web(3), fault(200, fault="interruption")]
+    found = modelled("karpenter,consolidate-after=1h", lines, 600, spot=True)
+    first, second = found.launches
+    assert 200 < second.begin < 200 + 20
+    assert first.end < 200 + 121
+    assert found.history.evictions == {"interruption": 3}
+    assert found.history.waiting == 0
+
+
+def test_cluster_autoscaler_leaves_an_interrupted_node_to_its_group() -> None:
+    """Nobody tells it: the pods end with their node, and the group launches another."""
+    lines = [web(3), fault(200, fault="interruption")]
+    found = modelled("cluster-autoscaler", lines, 600, spot=True)
+    first, second = found.launches
+    assert first.end == second.begin
+    assert not found.history.evictions
+    assert found.history.waiting == 0
 
 
 def with_models() -> tuple[dict[str, Any], Mapping[str, bytes]]:

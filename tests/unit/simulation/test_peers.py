@@ -159,7 +159,11 @@ def fault(at: float = 0.0, until: float | None = None, **more: Any) -> FaultDema
 
 def test_cluster_autoscaler_takes_another_group_while_one_has_no_capacity() -> None:
     """It asks the empty one again after five minutes, and pays for no node twice."""
-    lines = [fault(until=60, fault="capacity", instance_type="small.type"), *jobs(), *jobs(at=450)]
+    lines: list[DemandLine] = [
+        fault(until=60, fault="capacity", instance_type="small.type"),
+        *jobs(),
+        *jobs(at=450),
+    ]
     found = modelled("cluster-autoscaler", lines)
     assert [each.instance_type for each in found.launches] == ["large.type"]
     assert found.history.waiting == 0
@@ -167,7 +171,10 @@ def test_cluster_autoscaler_takes_another_group_while_one_has_no_capacity() -> N
 
 def test_karpenter_takes_another_type_while_one_has_no_capacity() -> None:
     """The batch is bought for again at once."""
-    lines = [fault(until=60, fault="capacity", instance_type="small.type"), *jobs()]
+    lines: list[DemandLine] = [
+        fault(until=60, fault="capacity", instance_type="small.type"),
+        *jobs(),
+    ]
     (launch,) = modelled("karpenter", lines, 120).launches
     assert launch.instance_type == "large.type"
     assert launch.begin < BEGIN + 5
@@ -175,7 +182,7 @@ def test_karpenter_takes_another_type_while_one_has_no_capacity() -> None:
 
 def test_karpenter_replaces_an_interrupted_node_before_it_is_gone() -> None:
     """Its pods count as demand from the notice on; EC2 replaces nothing by itself."""
-    lines = [web(3), fault(200, fault="interruption")]
+    lines: list[DemandLine] = [web(3), fault(200, fault="interruption")]
     found = modelled("karpenter,consolidate-after=1h", lines, 600, spot=True)
     first, second = found.launches
     assert 200 < second.begin < 200 + 20
@@ -186,7 +193,7 @@ def test_karpenter_replaces_an_interrupted_node_before_it_is_gone() -> None:
 
 def test_cluster_autoscaler_leaves_an_interrupted_node_to_its_group() -> None:
     """Nobody tells it: the pods end with their node, and the group launches another."""
-    lines = [web(3), fault(200, fault="interruption")]
+    lines: list[DemandLine] = [web(3), fault(200, fault="interruption")]
     found = modelled("cluster-autoscaler", lines, 600, spot=True)
     first, second = found.launches
     assert first.end == second.begin

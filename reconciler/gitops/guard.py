@@ -26,8 +26,8 @@ from reconciler.ports.terraform import TerraformPlanJson
 KNOWN_TYPES = frozenset({FLEET, GROUP, LAUNCH_TEMPLATE, "terraform_data"})
 """What a rendered root module consists of."""
 LOOKED_UP = frozenset(
-    f"module.fleets.module.{module}.data.{each}"
-    for module in ("fleet", "group")
+    f"module.fleets.{within}data.{each}"
+    for within in ("", "module.fleet.", "module.group.")
     for each in (
         "aws_eks_cluster.this",
         "aws_security_groups.tagged",
@@ -36,8 +36,9 @@ LOOKED_UP = frozenset(
         "aws_subnets.tagged",
     )
 )
-"""What its modules look up: images by alias, subnets and security groups by tags. Not at any other
-address: a parameter of SSM may be a secret, which would stand in the plan."""
+"""What its modules look up, all fleets together or a module by itself: images by alias, subnets and
+security groups by tags. Not at any other address: a parameter of SSM may be a secret, which would
+stand in the plan."""
 KNOWN_PROVIDERS = frozenset(
     {"registry.terraform.io/hashicorp/aws", "terraform.io/builtin/terraform"}
 )

@@ -1,54 +1,55 @@
 # What is looked up when planning, so that a review sees what is meant: images by alias, subnets and security groups by
-# tags. Nothing is asked where ids are given.
+# tags. The file is the same in eks_fleet, eks_group and fleets. Each says what it asks for, by keys of its own, in
+# local.image_lookups, local.subnet_lookups and local.security_group_lookups; where these are empty, nothing is asked.
 locals {
-  alias_parts = split("@", var.ami)
-  ami_alias   = length(local.alias_parts) == 2 ? [{ family = local.alias_parts[0], version = local.alias_parts[1] }] : []
-  kubernetes_version = (
-    var.kubernetes_version != "" ? var.kubernetes_version : one(data.aws_eks_cluster.this[*].version)
-  )
+  aliases = {
+    for key, image in local.image_lookups : key => {
+      family       = split("@", image.ami)[0]
+      version      = split("@", image.ami)[1]
+      architecture = image.architecture
+      kubernetes   = image.kubernetes_version != "" ? image.kubernetes_version : one(data.aws_eks_cluster.this[*].version)
+      variant      = startswith(image.ami, "al2023@") ? "standard" : trimprefix(split("@", image.ami)[0], "al2023-")
+    }
+  }
 
   # Source: the public parameters that AWS documents for EKS optimized images and for Bottlerocket.
-  ami_parameter = one([
-    for alias in local.ami_alias : startswith(alias.family, "al2023") ? join("/", [
-      "/aws/service/eks/optimized-ami", local.kubernetes_version, "amazon-linux-2023", var.architecture, local.al2023_variant,
-      alias.version == "latest" ? "recommended" : "amazon-eks-node-al2023-${var.architecture}-${local.al2023_variant}-${local.kubernetes_version}-${alias.version}",
+  ami_parameters = {
+    for key, alias in local.aliases : key => startswith(alias.family, "al2023") ? join("/", [
+      "/aws/service/eks/optimized-ami", alias.kubernetes, "amazon-linux-2023", alias.architecture, alias.variant,
+      alias.version == "latest" ? "recommended" : "amazon-eks-node-al2023-${alias.architecture}-${alias.variant}-${alias.kubernetes}-${alias.version}",
       "image_id",
       ]) : join("/", [
-      "/aws/service/bottlerocket", "aws-k8s-${local.kubernetes_version}${endswith(alias.family, "-nvidia") ? "-nvidia" : ""}",
-      var.architecture, trimprefix(alias.version, "v"), "image_id",
+      "/aws/service/bottlerocket", "aws-k8s-${alias.kubernetes}${endswith(alias.family, "-nvidia") ? "-nvidia" : ""}",
+      alias.architecture, trimprefix(alias.version, "v"), "image_id",
     ])
-  ])
-  al2023_variant = one([
-    for alias in local.ami_alias : alias.family == "al2023" ? "standard" : trimprefix(alias.family, "al2023-")
-  ])
-  image_id = length(local.ami_alias) == 0 ? var.ami : one(data.aws_ssm_parameter.ami[*].insecure_value)
+  }
 
-  tagged_subnets = {
-    for subnet in data.aws_subnet.tagged : subnet.availability_zone => subnet.id...
+  found_images = { for key, parameter in data.aws_ssm_parameter.ami : key => parameter.insecure_value }
+  # All of a zone, for messages; EC2 takes one of them.
+  found_subnets = {
+    for key, found in data.aws_subnets.tagged : key => tomap({
+      for zone, ids in { for id in found.ids : data.aws_subnet.tagged[id].availability_zone => id... } : zone => sort(ids)
+    })
   }
-  subnet_of_zone = length(var.subnet_tags) == 0 ? var.private_subnet_ids : {
-    for zone, ids in local.tagged_subnets : zone => sort(ids)[0]
-  }
-  zones_with_several_subnets = [for zone, ids in local.tagged_subnets : "${zone}: ${join(", ", sort(ids))}" if length(ids) > 1]
-  tagged_security_groups     = sort(flatten(data.aws_security_groups.tagged[*].ids))
+  found_security_groups = { for key, found in data.aws_security_groups.tagged : key => sort(found.ids) }
 }
 
 data "aws_eks_cluster" "this" {
-  count = length(local.ami_alias) > 0 && var.kubernetes_version == "" ? 1 : 0
+  count = anytrue([for image in local.image_lookups : image.kubernetes_version == ""]) ? 1 : 0
 
   name = var.cluster_name
 }
 
 data "aws_ssm_parameter" "ami" {
-  count = length(local.ami_alias)
+  for_each = local.ami_parameters
 
-  name = local.ami_parameter
+  name = each.value
 }
 
 data "aws_subnets" "tagged" {
-  count = length(var.subnet_tags) > 0 ? 1 : 0
+  for_each = local.subnet_lookups
 
-  tags = var.subnet_tags
+  tags = each.value
 
   filter {
     name   = "state"
@@ -57,13 +58,13 @@ data "aws_subnets" "tagged" {
 }
 
 data "aws_subnet" "tagged" {
-  for_each = toset(flatten(data.aws_subnets.tagged[*].ids))
+  for_each = toset(flatten([for found in data.aws_subnets.tagged : found.ids]))
 
   id = each.value
 }
 
 data "aws_security_groups" "tagged" {
-  count = length(var.security_group_tags) > 0 ? 1 : 0
+  for_each = local.security_group_lookups
 
-  tags = var.security_group_tags
+  tags = each.value
 }

@@ -297,6 +297,25 @@ variable "security_group_tags" {
   nullable    = false
 }
 
+variable "looked_up" {
+  description = "What a caller with many fleets looked up for all of them: the image that ami names as an alias, the subnets that have subnet_tags by availability zone, the security groups that have security_group_tags. Null: the module looks up what it needs."
+  type = object({
+    image_id           = optional(string)
+    subnet_ids         = optional(map(list(string)))
+    security_group_ids = optional(list(string))
+  })
+  default = null
+
+  validation {
+    condition = var.looked_up == null ? true : (
+      (!strcontains(var.ami, "@") || var.looked_up.image_id != null)
+      && (length(var.subnet_tags) == 0 || var.looked_up.subnet_ids != null)
+      && (length(var.security_group_tags) == 0 || var.looked_up.security_group_ids != null)
+    )
+    error_message = "looked_up must have the image_id of an alias in ami, the subnet_ids of subnet_tags and the security_group_ids of security_group_tags."
+  }
+}
+
 variable "ssh_key_name" {
   description = "Name of the EC2 key pair for SSH. Empty: none."
   type        = string

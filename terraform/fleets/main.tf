@@ -24,6 +24,7 @@ module "fleet" {
   ami_type                             = each.value.ami_type
   security_group_id                    = each.value.security_group_id
   security_group_tags                  = each.value.security_group_tags
+  looked_up                            = local.looked_up[each.key]
   ssh_key_name                         = each.value.ssh_key_name
   instance_profile_name                = each.value.instance_profile_name
   metadata_hop_limit                   = each.value.metadata_hop_limit
@@ -91,6 +92,7 @@ module "group" {
   ami_type                                 = each.value.ami_type
   security_group_id                        = each.value.security_group_id
   security_group_tags                      = each.value.security_group_tags
+  looked_up                                = local.looked_up[each.key]
   ssh_key_name                             = each.value.ssh_key_name
   instance_profile_name                    = each.value.instance_profile_name
   metadata_hop_limit                       = each.value.metadata_hop_limit

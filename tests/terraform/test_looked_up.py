@@ -1,5 +1,6 @@
 """Images by alias, subnets and security groups by tags: looked up by each plan of Terraform."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,15 @@ terraform:
   security_group_tags: {kubernetes.io/cluster/looked-up: owned}
   instance_profile_name: ""
 sectors:
-  primary: {kind: memory, fleets: [{size: small}]}
+  primary:
+    kind: memory
+    fleets:
+    - {size: small}
+    - {size: medium, terraform: {subnet_tags: {tier: n*}}}
+    - {size: large, provider: asg, auto_scaling_group: looked-up-large, max_capacity: 3}
 """
+ASKED = {"DescribeSubnets": 2 + 2, "DescribeSecurityGroups": 1}
+"""Requests of one plan: two selectors of subnets, each of the two subnets, and one of groups."""
 
 
 @pytest.fixture
@@ -43,6 +51,7 @@ class Account:
     def __init__(self, server: AwsServer, folder: Path) -> None:
         self.ids: AccountIds = bootstrap_account(server.url)
         self._url = server.url
+        self._calls = server.control.calls
         self._folder = folder
         self._terraform: TerraformProgram = find_terraform()
         self.ec2 = self._client("ec2")
@@ -98,9 +107,18 @@ class Account:
 
     def subnets(self) -> set[str]:
         """Subnets that the fleet launches into."""
-        (fleet,) = self.ec2.describe_fleets()["Fleets"]
-        (config,) = fleet["LaunchTemplateConfigs"]
-        return {override["SubnetId"] for override in config["Overrides"]}
+        fleets = self.ec2.describe_fleets()["Fleets"]
+        configs = [config for fleet in fleets for config in fleet["LaunchTemplateConfigs"]]
+        assert len(configs) == 2
+        return {override["SubnetId"] for config in configs for override in config["Overrides"]}
+
+    def asked(self, *arguments: str) -> dict[str, int]:
+        """How often one call of Terraform with an image by alias asks AWS what."""
+        before = len(self._calls.calls())
+        code, said = self.call("al2023@latest", *arguments)
+        assert code == 0, said
+        made = Counter(call.action for call in self._calls.calls()[before:])
+        return {action: made[action] for action in ASKED}
 
 
 def test_plan_looks_up_what_aliases_and_tags_mean(server: AwsServer, tmp_path: Path) -> None:
@@ -111,7 +129,7 @@ def test_plan_looks_up_what_aliases_and_tags_mean(server: AwsServer, tmp_path: P
     newest = account.launches()
     assert newest["SecurityGroupIds"] == [account.ids.security_group_id]
     assert account.subnets() == set(list(account.ids.subnet_ids.values())[:2])
-    assert account.call("al2023@latest", "plan", "-detailed-exitcode")[0] == 0
+    assert account.asked("plan", "-detailed-exitcode") == ASKED
 
     code, said = account.call("al2023@v20260110", "plan", "-detailed-exitcode", "-no-color")
     assert code == 2, said

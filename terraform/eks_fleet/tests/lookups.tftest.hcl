@@ -56,7 +56,7 @@ run "accepts_everything_looked_up" {
   }
 
   assert {
-    condition     = data.aws_ssm_parameter.ami[0].name == "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id"
+    condition     = data.aws_ssm_parameter.ami["own"].name == "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id"
     error_message = "the newest image of the cluster's version is not asked for"
   }
 
@@ -86,7 +86,7 @@ run "accepts_version_and_architecture" {
   }
 
   assert {
-    condition     = data.aws_ssm_parameter.ami[0].name == "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/arm64/nvidia/amazon-eks-node-al2023-arm64-nvidia-1.35-v20260110/image_id"
+    condition     = data.aws_ssm_parameter.ami["own"].name == "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/arm64/nvidia/amazon-eks-node-al2023-arm64-nvidia-1.35-v20260110/image_id"
     error_message = "the pinned image of the stated version is not asked for"
   }
 
@@ -107,7 +107,7 @@ run "accepts_bottlerocket_alias" {
   }
 
   assert {
-    condition     = data.aws_ssm_parameter.ami[0].name == "/aws/service/bottlerocket/aws-k8s-1.34/x86_64/1.26.1/image_id"
+    condition     = data.aws_ssm_parameter.ami["own"].name == "/aws/service/bottlerocket/aws-k8s-1.34/x86_64/1.26.1/image_id"
     error_message = "the pinned Bottlerocket is not asked for"
   }
 }
@@ -236,6 +236,60 @@ run "rejects_tags_that_no_security_group_has" {
   override_data {
     target = data.aws_security_groups.tagged
     values = { ids = [] }
+  }
+
+  expect_failures = [aws_launch_template.this]
+}
+
+run "accepts_what_the_caller_looked_up" {
+  command = plan
+
+  variables {
+    looked_up = {
+      image_id           = "ami-0cc"
+      subnet_ids         = { us-west-2a = ["subnet-0cc"], us-west-2b = ["subnet-0dd"] }
+      security_group_ids = ["sg-0cc"]
+    }
+  }
+
+  assert {
+    condition = (
+      length(data.aws_eks_cluster.this) == 0 && length(data.aws_ssm_parameter.ami) == 0 && length(data.aws_subnets.tagged) == 0
+      && length(data.aws_subnet.tagged) == 0 && length(data.aws_security_groups.tagged) == 0
+    )
+    error_message = "AWS is asked for what the caller looked up"
+  }
+
+  assert {
+    condition     = aws_launch_template.this.image_id == "ami-0cc" && output.subnet_ids == { us-west-2a = "subnet-0cc", us-west-2b = "subnet-0dd" }
+    error_message = "what the caller looked up is not used"
+  }
+
+  assert {
+    condition     = toset(aws_launch_template.this.vpc_security_group_ids) == toset(["sg-0cc"])
+    error_message = "the security groups that the caller looked up are not used"
+  }
+}
+
+run "rejects_looked_up_without_what_is_asked_for" {
+  command = plan
+
+  variables {
+    looked_up = { image_id = "ami-0cc", security_group_ids = ["sg-0cc"] }
+  }
+
+  expect_failures = [var.looked_up]
+}
+
+run "rejects_two_looked_up_subnets_of_one_zone" {
+  command = plan
+
+  variables {
+    looked_up = {
+      image_id           = "ami-0cc"
+      subnet_ids         = { us-west-2a = ["subnet-0cc", "subnet-0dd"] }
+      security_group_ids = ["sg-0cc"]
+    }
   }
 
   expect_failures = [aws_launch_template.this]

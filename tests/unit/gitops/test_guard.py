@@ -214,18 +214,21 @@ def test_program_started_by_terraform_is_refused() -> None:
     )
 
 
-def test_lookups_of_the_modules_are_allowed_at_their_own_address_alone() -> None:
+@pytest.mark.parametrize("within", ["root", "set", "fleet"])
+def test_lookups_of_the_modules_are_allowed_at_their_own_address_alone(within: str) -> None:
     """The same data source elsewhere could read a secret into the plan."""
 
     def found(name: str) -> list[str]:
         read = {"address": f"data.aws_ssm_parameter.{name}", "mode": "data"}
-        inner = {"resources": [{**read, "type": "aws_ssm_parameter"}]}
-        fleets = {"module_calls": {"fleet": {"source": "../eks_fleet", "module": inner}}}
-        calls = {"fleets": {"source": "./modules/fleets", "module": fleets}}
-        shown = plan(configuration={"root_module": {"module_calls": calls}})
+        module: dict[str, Any] = {"resources": [{**read, "type": "aws_ssm_parameter"}]}
+        if within == "fleet":
+            module = {"module_calls": {"fleet": {"source": "../eks_fleet", "module": module}}}
+        if within != "root":
+            module = {"module_calls": {"fleets": {"source": "./modules/fleets", "module": module}}}
+        shown = plan(configuration={"root_module": module})
         return [finding.code for finding in guard(shown, GuardPolicy())]
 
-    assert found("ami") == []
+    assert found("ami") == (["data/foreign"] if within == "root" else [])
     assert found("password") == ["data/foreign"]
 
 

@@ -1,0 +1,1 @@
+../eks_fleet/looked_up.tf

@@ -1,0 +1,1 @@
+../eks_fleet/lookups.tf

@@ -35,6 +35,7 @@ class Access:
         self.clock = world.clock
         self._history = history
         self._cluster, self._cloud = MemoryCluster(world), MemoryCloud(world)
+        self._changes_seen = 0
         self._ids = {
             FleetKey(name=record.shape.name, region=record.shape.region): record.id
             for record in world.fleets.records.values()
@@ -60,11 +61,17 @@ class Access:
         """Whether anything changed since the last look."""
         return self.world.objects.changed
 
+    @property
+    def version(self) -> int:
+        """Another number once anything has changed, whoever looks."""
+        return self._changes_seen + self.changed
+
     def look(self) -> PlanBuilder:
         """The planner's what-if cluster as things are now, with a row for each node that comes.
 
         Capacity errors are left out: what follows from them is the model's own business.
         """
+        self._changes_seen += self.changed
         seen = observe(self._cluster, [self._cloud], self.settings.regions, self.clock)
         cloud = seen.cloud
         assert cloud is not None

@@ -79,8 +79,6 @@ class Consolidation:
         self._leaving = lift(builder, situation.deleting)
         self._rows = builder.sim.rows
         self._candidates = self._all_candidates()
-        self.held_back = False
-        """Whether the budget left nodes alone that could be disrupted."""
 
     def decide(self, method: Method) -> Command | None:
         """What the method would do now."""
@@ -92,9 +90,7 @@ class Consolidation:
         if method == "several":
             return self._several(self._within(used, allowed)[:SEVERAL_MAX])
         for each in used:
-            if allowed[self._sector(each)] <= 0:
-                self.held_back = True
-            else:
+            if allowed[self._sector(each)] > 0:
                 command = self._command("one", [each])
                 if command is not None:
                     return command
@@ -166,8 +162,6 @@ class Consolidation:
             if left[sector] > 0:
                 left[sector] -= 1
                 taken.append(each)
-            else:
-                self.held_back = True
         return taken
 
     # ---- what would follow ----------------------------------------------------------------

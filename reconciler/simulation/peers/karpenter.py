@@ -109,8 +109,8 @@ class Karpenter:
         self._event_at: dict[NodeName, float] = {}
         """The last pod event of each node."""
         self._unavailable: dict[FleetKey, float] = {}
-        self._consolidated_at: float | None = None
-        """When nothing was found to do; None: something has changed since."""
+        self._consolidated: tuple[float, int] | None = None
+        """When nothing was found to do, and of which version of the world."""
         access.world.objects.pod_watchers.append(self._pod_changed)
         self._clock.call_later(POLL_SECONDS, self._poll)
         self._clock.call_later(POLL_SECONDS, self._read_queue)
@@ -118,7 +118,6 @@ class Karpenter:
     # ---- provisioning ---------------------------------------------------------------------
 
     def _pod_changed(self, before: Pod | None, after: Pod | None) -> None:
-        self._consolidated_at = None
         if before is None and after is not None and not self._heard and wants_node(after):
             self._heard = True
             self._clock.call_later(0.0, self._hear)
@@ -210,8 +209,11 @@ class Karpenter:
 
     def _is_worth_a_look(self) -> bool:
         """Whether anything changed, or a node has been quiet for long enough since."""
-        found, now = self._consolidated_at, self._access.now
-        if found is None or now - found >= CONSOLIDATED_SECONDS or self._access.changed:
+        now = self._access.now
+        if self._consolidated is None or self._consolidated[1] != self._access.version:
+            return True
+        found, _ = self._consolidated
+        if now - found >= CONSOLIDATED_SECONDS:
             return True
         after = self._settings.consolidate_after_seconds
         return any(found < at + after <= now for at in self._event_at.values()) or any(
@@ -228,7 +230,7 @@ class Karpenter:
                 check = partial(self._validate, number, command)
                 self._clock.call_later(VALIDATION_SECONDS, check)
                 return True
-        self._consolidated_at = None if found.held_back else self._access.now
+        self._consolidated = (self._access.now, self._access.version)
         return False
 
     def _consolidation(self) -> Consolidation:

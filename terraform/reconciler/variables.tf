@@ -90,14 +90,14 @@ variable "permissions_boundary_arn" {
 }
 
 variable "service_linked_roles" {
-  description = "Service-linked roles to make, in an account that has never launched fleets or spot instances: ec2fleet.amazonaws.com, spot.amazonaws.com. An account has each once, so making one that exists fails."
+  description = "Service-linked roles to make, in an account that has never launched fleets, spot instances or Auto Scaling groups: ec2fleet.amazonaws.com, spot.amazonaws.com, autoscaling.amazonaws.com. An account has each once, so making one that exists fails."
   type        = list(string)
   default     = []
   nullable    = false
 
   validation {
-    condition     = alltrue([for name in var.service_linked_roles : contains(["ec2fleet.amazonaws.com", "spot.amazonaws.com"], name)])
-    error_message = "service_linked_roles must be among ec2fleet.amazonaws.com and spot.amazonaws.com."
+    condition     = alltrue([for name in var.service_linked_roles : contains(["autoscaling.amazonaws.com", "ec2fleet.amazonaws.com", "spot.amazonaws.com"], name)])
+    error_message = "service_linked_roles must be among autoscaling.amazonaws.com, ec2fleet.amazonaws.com and spot.amazonaws.com."
   }
 }
 

@@ -105,6 +105,8 @@ CREATED: Mapping[str, str] = {
     "CreateLaunchTemplate": "launch-template",
 }
 """Calls that make a resource, whose tags come with the request."""
+_TAGGING_GROUPS = {"CreateOrUpdateTags", "DeleteTags"}
+"""Calls of Auto Scaling that name their groups in the tags."""
 
 
 def subjects_of(
@@ -146,16 +148,21 @@ def scaling_subjects_of(
         place: `REGION:ACCOUNT`.
     """
     region = {"aws:RequestedRegion": place.partition(":")[0]}
-    named = parameters.get("AutoScalingGroupName") or members.get(parameters.get("InstanceId", ""))
     if action.startswith("Describe"):
         return [Subject(context=region)]
-    arn = f"arn:aws:autoscaling:{place}:autoScalingGroup:*:autoScalingGroupName/{named}"
-    own = {
-        f"{prefix}:ResourceTag/{key}": value
-        for key, value in tags.get(str(named), {}).items()
-        for prefix in ("aws", "autoscaling")
-    }
-    return [Subject(arn=arn, context={**region, **own})]
+    if action in _TAGGING_GROUPS:
+        named = {str(tag.get("ResourceId")) for tag in parameters.get("Tags") or []}
+    else:
+        member = members.get(parameters.get("InstanceId", ""))
+        named = {str(parameters.get("AutoScalingGroupName") or member)}
+    of_request = _tags_of(parameters, values=action != "DeleteTags")
+    return [
+        Subject(
+            arn=f"arn:aws:autoscaling:{place}:autoScalingGroup:*:autoScalingGroupName/{name}",
+            context={**region, **_resource_tags(tags.get(name, {}), "autoscaling"), **of_request},
+        )
+        for name in sorted(named)
+    ]
 
 
 def _subjects(
@@ -206,22 +213,29 @@ def _kind_of(resource_id: str) -> str:
     return KINDS.get(prefix, prefix)
 
 
-def _resource_tags(tags: Mapping[str, str]) -> dict[str, str]:
+def _resource_tags(tags: Mapping[str, str], service: str = "ec2") -> dict[str, str]:
     return {
         f"{prefix}:ResourceTag/{key}": value
         for key, value in tags.items()
-        for prefix in ("aws", "ec2")
+        for prefix in ("aws", service)
     }
 
 
 def _new_tags(action: str, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Tags of a request about resources that exist, and their keys where it names any."""
-    tags = parameters.get("Tags") or []
-    if action not in {"CreateTags", "DeleteTags"} or not tags:
+    """Tags of a request of EC2 about resources that exist."""
+    if action not in {"CreateTags", "DeleteTags"}:
         return {}
-    found = {f"aws:RequestTag/{tag.get('Key')}": str(tag.get("Value", "")) for tag in tags}
+    return _tags_of(parameters, values=action == "CreateTags")
+
+
+def _tags_of(parameters: Mapping[str, Any], *, values: bool) -> dict[str, str]:
+    """The tags that a request names, if it names any: their keys, and what it sets them to."""
+    tags = parameters.get("Tags") or []
+    if not tags:
+        return {}
     keys = {"aws:TagKeys": _BETWEEN_KEYS.join(str(tag.get("Key")) for tag in tags)}
-    return {**keys, **(found if action == "CreateTags" else {})}
+    found = {f"aws:RequestTag/{tag.get('Key')}": str(tag.get("Value", "")) for tag in tags}
+    return {**keys, **(found if values else {})}
 
 
 def _request_tags(parameters: Mapping[str, Any], kind: str) -> dict[str, str]:

@@ -203,7 +203,7 @@ run "rejects_a_role_of_another_service" {
   expect_failures = [var.service_linked_roles]
 
   variables {
-    service_linked_roles = ["autoscaling.amazonaws.com"]
+    service_linked_roles = ["eks.amazonaws.com"]
   }
 }
 

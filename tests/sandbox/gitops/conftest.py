@@ -9,6 +9,7 @@ from reconciler.adapters.git.repository import GitRepository
 from reconciler.adapters.git.settings import GitSettings
 from reconciler.loops.gitops_loop import GitopsLoop, GitopsSettings
 from tests.git_remote import make_remote
+from tests.sandbox.gitops.enforced import Enforced, enforcing
 from tests.sandbox.gitops.loop_world import (
     SETTINGS,
     ImmediateClock,
@@ -50,3 +51,10 @@ def team(tmp_path: Path) -> Iterator[Team]:
     """Both loops and a pipeline; nothing is in EC2 yet."""
     with running_team(tmp_path) as running:
         yield running
+
+
+@pytest.fixture
+def enforced() -> Iterator[Enforced]:
+    """An account that enforces IAM, with an empty bucket for state."""
+    with enforcing() as account:
+        yield account

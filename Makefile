@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out. Most tests wait
 # for other processes most of the time: three for each two cores.
+SHARED_OUT = --numprocesses $(PROCESSES) --no-loadscope-reorder --durations 60
 PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(max(2, 3 * (os.cpu_count() or 1) // 2))')
 
 # Tests and the demo start Python hundreds of times, and compiling its modules is most of a start.
@@ -54,7 +55,10 @@ test-unit: setup ## Unit and property tests
 	@$(BIN)/python -m pytest -q tests/unit tests/properties
 
 test: setup ## Every tier that this machine can run; says which it could not and why
-	@$(BIN)/python -m pytest tests --ignore tests/benchmarks --numprocesses $(PROCESSES) --no-loadscope-reorder --durations 60
+	@$(BIN)/python -m pytest tests --ignore tests/benchmarks -m "not nightly" $(SHARED_OUT)
+
+nightly: setup ## The long proofs that `make test` leaves out (an hour)
+	@$(BIN)/python -m pytest tests --ignore tests/benchmarks -m nightly $(SHARED_OUT)
 
 laws: setup ## Ten thousand random programs against the laws of a node's life (an hour)
 	@RECONCILER_LAWS=$${RECONCILER_LAWS:-10000} $(BIN)/python -m pytest -q -s --timeout 0 tests/life/test_laws.py

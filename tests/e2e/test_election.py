@@ -200,6 +200,7 @@ def test_leader_cut_off_from_the_api_server_stops_before_another_acts(
     assert replicas.turns() == [leader.name, standby.name]
 
 
+@pytest.mark.nightly
 def test_stopped_leader_does_nothing_when_it_goes_on(
     stage: Stage, replicas: Replicas, closing_lines: list[str]
 ) -> None:
@@ -214,6 +215,7 @@ def test_stopped_leader_does_nothing_when_it_goes_on(
     assert replicas.turns() == [leader.name, standby.name]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stage", [LONG_LEASE], indirect=True)
 def test_container_that_is_killed_again_and_again_goes_on_each_time(
     stage: Stage, replicas: Replicas
@@ -240,6 +242,7 @@ def _seconds_until_leading(replica: Replica) -> float:
     return (last - first).total_seconds()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stage", [LONG_LEASE], indirect=True)
 def test_second_process_of_a_pod_does_not_act_beside_the_first(
     stage: Stage, replicas: Replicas
@@ -315,6 +318,7 @@ def test_orderly_end_hands_the_lease_over_and_memory_stays(
     assert replicas.turns() == [leader.name, standby.name]
 
 
+@pytest.mark.nightly
 def test_paused_etcd_stops_everyone_and_one_goes_on(stage: Stage, replicas: Replicas) -> None:
     """Nobody can renew; whoever acted on would not know whether another may by now."""
     leader, standby = _leader_and_standby(stage, replicas)

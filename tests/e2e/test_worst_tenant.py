@@ -178,6 +178,7 @@ def _delete(api: Transport, path: str, query: dict[str, Any] | None = None) -> N
         api.request("DELETE", path, query=query or {})
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(1800, func_only=True)
 def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     plane: ControlPlane,

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, note, settings
 from tests.life.programs import Program, programs
 from tests.life.running import Life
 
-USUAL = 120
+USUAL = 40
 PROGRAMS = int(os.environ.get("RECONCILER_LAWS", USUAL))  # noqa: TID251 - how long to search
 """How many programs one run tries; the usual number repeats itself, a larger one searches on."""
 TOLD_EVERY = 200

@@ -18,7 +18,7 @@ from tests.life.month.report import figures, plot, summary, table
 from tests.life.month.simulation import IDLE_SECONDS, SLEEP_SECONDS, Month, Outcome
 from tests.life.month.trace import arrivals, drawn, present
 
-USUAL_DAYS = 2
+USUAL_DAYS = 1
 DAYS = float(os.environ.get("RECONCILER_MONTH_DAYS", USUAL_DAYS))  # noqa: TID251 - how long to play
 """`make month` plays 30."""
 TWO_CYCLES_SECONDS = 5.0

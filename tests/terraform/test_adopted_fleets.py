@@ -149,6 +149,7 @@ def test_lost_state_is_brought_back_by_an_import_that_changes_nothing(
     assert "No changes." in world.call(out / "terraform", "plan")
 
 
+@pytest.mark.nightly
 def test_pipeline_carries_out_the_imports(world: World, applied: Path) -> None:
     """Imports are no changes of anything, yet an apply is due: the state must learn of them."""
     out = applied / "adopted"

@@ -138,6 +138,7 @@ def test_apply_of_tags_and_image_leaves_capacity_and_nodes_alone(applied: Worksp
     assert changed.fleets()["primary-small"]["Tags"]["team"] == "data"
 
 
+@pytest.mark.nightly
 def test_apply_of_another_subnet_modifies_with_the_live_capacity(
     applied: Workspace, ids: AccountIds
 ) -> None:
@@ -170,6 +171,7 @@ def test_change_between_spot_and_on_demand_is_shown_as_a_replacement(shared: Wor
     }
 
 
+@pytest.mark.nightly
 def test_destroyed_fleet_leaves_its_nodes_running(applied: Workspace) -> None:
     """A fleet that goes must be drained by the capacity loop, never take its pods along."""
     fleet = applied.fleets()["primary-small"]

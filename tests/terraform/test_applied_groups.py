@@ -171,6 +171,7 @@ def test_groups_are_made_and_scaling_them_leaves_the_plan_empty(
     assert made_by_name["web-small"]["aws_autoscaling_group"] == "analytics-web-small"
 
 
+@pytest.mark.nightly
 def test_lost_state_and_groups_of_others_are_imported_without_a_change(
     applied: Workspace, clients: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ def server() -> Iterator[AwsServer]:
         yield running
 
 
+@pytest.mark.nightly
 @pytest.mark.sandbox
 def test_existing_cluster_is_applied_and_then_planned_empty(
     terraform: TerraformProgram, modules: Path, server: AwsServer

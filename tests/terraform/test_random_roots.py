@@ -115,6 +115,7 @@ def test_random_roots_are_formatted_and_valid(
     )
 
 
+@pytest.mark.nightly
 def test_random_roots_are_valid_and_planned_together(
     terraform: TerraformProgram, together: Path, closing_lines: list[str]
 ) -> None:
@@ -181,6 +182,7 @@ def account() -> Iterator[tuple[AwsServer, AccountIds]]:
         yield server, bootstrap_account(server.url)
 
 
+@pytest.mark.nightly
 def test_random_roots_are_applied_and_planned_empty(
     terraform: TerraformProgram,
     data: Path,

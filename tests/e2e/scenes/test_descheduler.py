@@ -13,6 +13,14 @@ QUIET_PLANS = 4
 QUIET_MINUTES = rounds(0, 30)
 _LEFT_OUT = frozenset({"PodLifeTime", "HighNodeUtilization"})
 """Time alone violates the first again; the second is the opposite of LowNodeUtilization."""
+_USUAL = frozenset(
+    {
+        "RemoveDuplicates",
+        "LowNodeUtilization",
+        "RemovePodsViolatingTopologySpreadConstraint",
+    }
+)
+"""The policies with the most to decide; the others go the same way, in `make nightly`."""
 _CONFIG = """\
 scale_in: {idle_threshold: 900s, settle_time: 2s, utilization_threshold: 0}
 descheduler:
@@ -21,7 +29,14 @@ descheduler:
   policies: {POLICY: ARGUMENTS}"""
 
 
-@pytest.mark.parametrize("violation", VIOLATIONS, ids=lambda violation: violation.policy)
+@pytest.mark.parametrize(
+    "violation",
+    [
+        pytest.param(each, marks=() if each.policy in _USUAL else pytest.mark.nightly)
+        for each in VIOLATIONS
+    ],
+    ids=lambda violation: violation.policy,
+)
 def test_violation_goes_and_nothing_else_moves(
     scene: Scene, closing_lines: list[str], violation: Violation
 ) -> None:

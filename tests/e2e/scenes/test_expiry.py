@@ -1,10 +1,13 @@
 """A node that is older than its fleet's `expire_after`."""
 
+import pytest
+
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
 _CONFIG = "scale_in: {idle_threshold: 300s, settle_time: 5s}"
 
 
+@pytest.mark.nightly
 def test_expired_node_is_replaced_before_its_pods_move(scene: Scene) -> None:
     """Its pods would wait for a boot; and nodes that never go never get a new image."""
     scene.open(FleetShape(target=1, expire_after="45s"), config=_CONFIG)

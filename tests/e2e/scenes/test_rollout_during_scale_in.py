@@ -1,5 +1,7 @@
 """A Deployment is rolled out while its nodes are being given up."""
 
+import pytest
+
 from tests.e2e.scene import FleetShape, Scene, pod_spec, template
 
 _SCALE_IN = (
@@ -14,6 +16,7 @@ _ROLLOUT_TAKES = 1
 no budget: one that it ends may come on top of evictions that were allowed a moment before."""
 
 
+@pytest.mark.nightly
 def test_rollout_ends_and_keeps_its_budget_while_nodes_leave(scene: Scene) -> None:
     """Two controllers move the same pods: together they must not take a service down."""
     scene.open(FleetShape(target=4), config=_SCALE_IN)

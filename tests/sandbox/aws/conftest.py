@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.sandbox.aws.bootstrap import AccountIds, bootstrap_account
 from reconciler.sandbox.aws.clock import ManualClock
+from reconciler.sandbox.aws.control_client import ControlClient
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
 
@@ -92,8 +93,14 @@ def template(ec2: "EC2Client", ids: AccountIds) -> str:
 
 
 @pytest.fixture
-def make_fleet(ec2: "EC2Client", ids: AccountIds, template: str) -> Callable[..., str]:
-    """Creates fleets of type maintain with `no-termination`, over two types and all zones."""
+def make_fleet(
+    ec2: "EC2Client", ids: AccountIds, template: str, aws: AwsServer
+) -> Callable[..., str]:
+    """Creates fleets of type maintain with `no-termination`, over two types and all zones.
+
+    Their first instances are launched when it returns. EC2 answers before it launches, and a test
+    that moved the clock in between would have them launched later than it thinks.
+    """
 
     def make(
         target: int,
@@ -129,6 +136,8 @@ def make_fleet(ec2: "EC2Client", ids: AccountIds, template: str) -> Callable[...
         if tags:
             pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
             request["TagSpecifications"] = [{"ResourceType": "fleet", "Tags": pairs}]
-        return ec2.create_fleet(**{**request, **more})["FleetId"]
+        fleet_id = ec2.create_fleet(**{**request, **more})["FleetId"]
+        ControlClient(aws.url).instances()
+        return fleet_id
 
     return make

@@ -174,6 +174,7 @@ def test_announcement_reaches_the_node_and_the_capacity_loop_empties_it(
     world.remove_fleets(SECTOR)
 
 
+@pytest.mark.nightly
 def test_queue_and_node_watch_together_do_nothing_twice(
     sandbox: Sandbox, world: World, tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def accepted(sandbox: Sandbox, user_agent: str) -> int:
     return sum(call["status"] == 200 for call in calls)
 
 
+@pytest.mark.nightly
 def test_plan_is_empty_after_many_capacity_changes_and_apply_leaves_targets_alone(
     root: Root, program: Start, world: World, sandbox: Sandbox
 ) -> None:

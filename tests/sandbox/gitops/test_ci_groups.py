@@ -59,6 +59,7 @@ def drain_group(account: Account) -> None:
     until("a drained group", lambda: not (group(account) or {}).get("Instances"), seconds=30)
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_group_is_made_scaled_kept_while_it_has_nodes_and_removed_when_it_has_none(
     tmp_path: Path, account: Account

@@ -106,7 +106,13 @@ BOUNDED: list[tuple[Stage, How]] = [
 
 
 @needs_provider
-@pytest.mark.parametrize(("stage", "how"), EVERY if rounds(0, 1) else BOUNDED)
+@pytest.mark.parametrize(
+    ("stage", "how"),
+    [
+        pytest.param(*each, marks=() if each == BOUNDED[-1] else pytest.mark.nightly)
+        for each in (EVERY if rounds(0, 1) else BOUNDED)
+    ],
+)
 def test_apply_killed_at_any_stage_is_completed_by_the_next_run(
     pipeline: Pipeline, watched: Watched, stage: Stage, how: How, closing_lines: list[str]
 ) -> None:
@@ -147,6 +153,7 @@ def test_apply_killed_at_any_stage_is_completed_by_the_next_run(
     )
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_fleet_that_cannot_be_made_is_named_and_the_next_run_makes_it(
     pipeline: Pipeline, watched: Watched
@@ -176,6 +183,7 @@ def test_fleet_that_cannot_be_made_is_named_and_the_next_run_makes_it(
     assert len(watched.names()) == 3
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_drift_tells_fleets_and_capacity_outside_the_config(
     pipeline: Pipeline, watched: Watched

@@ -61,6 +61,7 @@ def pipeline(tmp_path: Path, account: Account) -> Pipeline:
     return new_pipeline(tmp_path, account)
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_capacity_that_moved_after_the_plan_survives_the_apply(
     pipeline: Pipeline, account: Account
@@ -91,6 +92,7 @@ def test_capacity_that_moved_after_the_plan_survives_the_apply(
     assert account.objects() == [KEY]
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_removed_fleet_goes_only_approved_and_drained(pipeline: Pipeline, account: Account) -> None:
     """Deleting a line of YAML must not take the nodes of a sector along."""

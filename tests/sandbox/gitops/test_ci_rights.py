@@ -65,6 +65,7 @@ def looked_up(account: Enforced, text: str) -> str:
     return re.sub(r"private_subnet_ids: .*", f"subnet_tags: {tags}", text)
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_pipeline_makes_changes_and_ends_fleets_with_exactly_its_rights(
     enforced: Enforced, tmp_path: Path

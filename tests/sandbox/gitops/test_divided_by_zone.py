@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from tests.sandbox.gitops.team import Team, sector
 from tests.sandbox.gitops.watching import CPU_REQUEST, Watch, fleet_of, small
 from tests.sandbox.gitops.workloads import deploy
@@ -19,6 +21,7 @@ def divided(*zones: str) -> str:
     return "  web:\n    kind: memory\n    fleets:\n" + "".join(fleets)
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_fleet_is_divided_by_zone_and_its_pods_follow(team: Team, closing_lines: list[str]) -> None:
     """Both at once, with and without zone, are refused; so the way is a removal and two fleets."""

@@ -3,6 +3,8 @@
 import time
 from typing import Any
 
+import pytest
+
 from reconciler.sandbox.faults.script import FaultScript
 from tests.asked import rounds
 from tests.sandbox.gitops.team import Team, sector
@@ -93,6 +95,7 @@ def _images(team: Team) -> list[str]:
     return sorted(fitting)
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_commit_rolls_a_new_image_out_and_halts_a_broken_one(
     team: Team, closing_lines: list[str]

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from tests.sandbox.gitops.team import Team, sector
 from tests.sandbox.gitops.watching import CPU_REQUEST, Watch, fleet_of, small
 from tests.sandbox.gitops.workloads import apps, deploy
@@ -12,6 +14,7 @@ pytestmark = real_terraform
 NEW_IMAGE = "ami-0e0d17ed"
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_rename_removal_and_image_reach_ec2_by_one_commit(
     team: Team, closing_lines: list[str]

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from tests.sandbox.gitops.team import Team, sector
 from tests.terraform.needs import needs_provider, real_terraform
 
@@ -13,6 +15,7 @@ def waits(team: Team) -> bool:
     return any("drains it first" in said for said in team.ci.said)
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_commits_alone_replace_a_fleet_with_nodes(team: Team, closing_lines: list[str]) -> None:
     """A fleet that has to be made anew goes only approved and drained, the new one first."""

@@ -73,6 +73,7 @@ def deploy(pipeline: Pipeline) -> None:
             assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 @needs_provider
 def test_fleet_of_two_regions_is_made_in_both_and_removed_from_one(
     tmp_path: Path, east: tuple[Account, AccountIds]

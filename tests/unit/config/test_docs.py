@@ -31,6 +31,7 @@ EXAMPLES = [
     (page.name, text)
     for page in PAGES
     for text in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    if not text.startswith("repos:")  # the one for pre-commit
 ]
 
 

@@ -4,8 +4,8 @@ A file stays in one process, so that what its fixtures start is started once. A 
 fixtures cost little are shared out test by test. The longest go first: otherwise the run would end
 with one process working and the others idle.
 
-Most tests wait most of the time, so there are more processes than cores. Half of them begin with
-the end-to-end tier, each with a control plane of its own, and the others leave it to them: it waits
+Many tests wait most of the time, so there are more processes than cores. One in three begins with
+the end-to-end tier, with a control plane of its own, and the others leave it to that one: it waits
 the most, and what the others do meanwhile needs the cores.
 """
 
@@ -60,8 +60,8 @@ class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no
         return nodeid if file in _BY_TEST else file
 
     def _assign_work_unit(self, node: Any) -> None:
-        """Half of the processes take files of the end-to-end tier while there are any."""
-        takes_e2e = 2 * self.nodes.index(node) < len(self.nodes)
+        """One in three processes takes files of the end-to-end tier while there are any."""
+        takes_e2e = self.nodes.index(node) % 3 == 0
         fitting = (s for s in self.workqueue if s.startswith(_CONTROL_PLANE) == takes_e2e)
         first = next(fitting, None)
         if first is not None:

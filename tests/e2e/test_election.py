@@ -283,6 +283,7 @@ def test_lease_of_a_tenant_stops_nobody(stage: Stage, replicas: Replicas) -> Non
         stage.api.request("DELETE", f"{path}/fleet-reconciler")
 
 
+@pytest.mark.nightly
 def test_slowed_leader_steps_down(stage: Stage, replicas: Replicas) -> None:
     """Renewals that take longer than the deadline prove nothing by the time they are answered."""
     leader, standby = _leader_and_standby(stage, replicas)
@@ -354,6 +355,7 @@ def _compact(etcd_url: str) -> None:
     call("/v3/kv/compaction", {"revision": revision, "physical": True})
 
 
+@pytest.mark.nightly
 def test_restarted_api_server_with_compacted_history_is_lived_through(
     stage: Stage, replicas: Replicas
 ) -> None:

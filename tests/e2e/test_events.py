@@ -119,6 +119,7 @@ def test_node_events_show_under_kubectl_describe_node(
         program.end()
 
 
+@pytest.mark.nightly
 def test_dry_run_writes_no_events(world: World, api: Transport, config: Path) -> None:
     """A trial on a laptop must not tell a cluster's users of nodes that never come."""
     with Program(world.sandbox, config, "--dry-run") as program:

@@ -54,6 +54,7 @@ def test_month_is_cheap_quick_to_let_go_and_kills_nothing(
     assert broken(found) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_drawn_workload_stands_in_for_the_traces() -> None:
     """Where the data is absent the test would be empty."""

@@ -129,6 +129,7 @@ def applied(world: World, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.nightly
 def test_lost_state_is_brought_back_by_an_import_that_changes_nothing(
     world: World, applied: Path
 ) -> None:

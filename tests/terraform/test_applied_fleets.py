@@ -121,6 +121,7 @@ def test_plan_after_apply_and_after_scaling_is_empty(shared: Workspace) -> None:
     assert tags["coordinate-medium"]["Spot"] == "false"
 
 
+@pytest.mark.nightly
 def test_apply_of_tags_and_image_leaves_capacity_and_nodes_alone(applied: Workspace) -> None:
     """Rolling out an image must not undo a month of scaling, nor replace a fleet with nodes."""
     scale(applied, 3)

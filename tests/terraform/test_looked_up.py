@@ -137,6 +137,7 @@ def test_plan_looks_up_what_aliases_and_tags_mean(server: AwsServer, tmp_path: P
     assert "must be replaced" not in said
 
 
+@pytest.mark.nightly
 def test_tags_that_match_two_subnets_of_a_zone_stop_the_plan(
     server: AwsServer, tmp_path: Path
 ) -> None:

@@ -55,7 +55,13 @@ def test_module_is_valid(
 
 
 @pytest.mark.terraform
-@pytest.mark.parametrize("test_file", TEST_FILES)
+@pytest.mark.parametrize(
+    "test_file",
+    [
+        pytest.param(each, marks=pytest.mark.nightly if "eks_fleet/tests/rules_" in each else ())
+        for each in TEST_FILES
+    ],
+)
 def test_module_passes_its_own_tests(
     test_file: str, terraform: TerraformProgram, initialised: Callable[[str], Path]
 ) -> None:

@@ -95,6 +95,7 @@ def without_block(file: Path, head: str) -> None:
     file.write_text(text)
 
 
+@pytest.mark.nightly
 def test_random_roots_are_formatted_and_valid(
     terraform: TerraformProgram, data: Path, written_roots: Path, closing_lines: list[str]
 ) -> None:

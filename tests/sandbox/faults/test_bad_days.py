@@ -144,6 +144,7 @@ def test_empty_list_of_pods_removes_no_node(
     empty(world)
 
 
+@pytest.mark.nightly
 def test_empty_list_of_nodes_ends_no_instance_and_buys_none(
     program: Start, world: World, sandbox: Sandbox, put: Put, config_file: Path
 ) -> None:

@@ -103,11 +103,12 @@ def together(*scripts: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "script",
     [
-        together(EC2_ERRORS, KUBE_ERRORS),
-        together(EC2_LOST, KUBE_WATCHES),
-        together(EC2_BUSY, LAUNCHES),
+        pytest.param(together(EC2_ERRORS, KUBE_ERRORS), id="errors", marks=pytest.mark.nightly),
+        pytest.param(together(EC2_LOST, KUBE_WATCHES), id="lost-and-broken"),
+        pytest.param(
+            together(EC2_BUSY, LAUNCHES), id="busy-stale-and-slow", marks=pytest.mark.nightly
+        ),
     ],
-    ids=["errors", "lost-and-broken", "busy-stale-and-slow"],
 )
 def test_program_converges_through_faults(
     program: Start, world: World, sandbox: Sandbox, put: Put, script: dict[str, Any]

@@ -126,6 +126,7 @@ def watched() -> Iterator[Watched]:
     made.cloud.close()
 
 
+@pytest.mark.nightly
 def test_groups_at_rest_cost_at_most_twelve_calls_a_minute(watched: Watched) -> None:
     """Auto Scaling throttles an account, and everything in it that asks."""
     assert watched.account.calls.total() == 10

@@ -11,6 +11,7 @@ import boto3
 from reconciler.install.iam import PolicyName, policy
 from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.server import AwsServer
+from reconciler.sandbox.aws.values import Delays
 from tests.sandbox.gitops.pipeline_on_aws import BUCKET, KEY, REGION, Account, make_bucket
 
 TEAM = "least"
@@ -81,20 +82,22 @@ class Enforced(Account):
         return session.client(service, endpoint_url=self.url)
 
     def used(self) -> set[str]:
-        """EC2 actions of Terraform and of our own program so far; none was refused."""
+        """Actions of Terraform and of our own program so far; none was refused."""
         calls = [
             call
-            for call in self.server.control.calls.calls(service="ec2")
+            for service in ("ec2", "autoscaling")
+            for call in self.server.control.calls.calls(service=service)
             if "Terraform" in call.user_agent or "fleet-reconciler" in call.user_agent
         ]
         assert [call for call in calls if call.status == 403] == []
-        return {f"ec2:{call.action}" for call in calls}
+        return {f"{call.service}:{call.action}" for call in calls}
 
 
 @contextmanager
 def enforcing() -> Iterator[Enforced]:
     """An account with an empty bucket for state."""
-    with AwsServer() as server:
+    delays = Delays(launch_seconds=0.1, terminate_seconds=0.1, modify_seconds=0.1)
+    with AwsServer(delays=delays) as server:
         session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
         iam = session.client("iam", endpoint_url=server.url)
         iam.create_user(UserName="ci")

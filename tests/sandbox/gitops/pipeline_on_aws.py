@@ -12,6 +12,7 @@ import boto3
 from reconciler.sandbox.aws.bootstrap import AccountIds
 from tests import command
 from tests.git_remote import git, make_remote, write_and_push
+from tests.waiting import until
 
 TIMEOUT_SECONDS = 600
 REGION = "us-west-2"
@@ -174,3 +175,26 @@ def drain(account: Account, fleet_id: str) -> None:
         ids = [entry["InstanceId"] for entry in active]
         if ids:
             ec2.terminate_instances(InstanceIds=ids)
+
+
+def group(account: Account, name: str) -> dict[str, Any] | None:
+    """A group as Auto Scaling has it; None when it is gone."""
+    with closing(account.client("autoscaling")) as auto_scaling:
+        found = auto_scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
+    return next(iter(found["AutoScalingGroups"]), None)
+
+
+def members(account: Account, name: str) -> list[str]:
+    """Ids of a group's instances in service."""
+    found = group(account, name) or {"Instances": []}
+    return [e["InstanceId"] for e in found["Instances"] if e["LifecycleState"] == "InService"]
+
+
+def drain_group(account: Account, name: str) -> None:
+    """What the capacity loop does with a group that may go."""
+    with closing(account.client("autoscaling")) as auto_scaling:
+        for each in members(account, name):
+            auto_scaling.terminate_instance_in_auto_scaling_group(
+                InstanceId=each, ShouldDecrementDesiredCapacity=True
+            )
+    until("a drained group", lambda: not (group(account, name) or {}).get("Instances"), seconds=30)

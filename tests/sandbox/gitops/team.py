@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -168,6 +168,23 @@ class Team:
             if not fleet["FleetState"].startswith("deleted")
         }
 
+    def groups(self) -> list[str]:
+        """Names of the Auto Scaling groups."""
+        with closing(_client("autoscaling", self.world.sandbox.aws_url)) as client:
+            found = client.describe_auto_scaling_groups()["AutoScalingGroups"]
+        return [each["AutoScalingGroupName"] for each in found]
+
+    def last_plan(self) -> int:
+        """Exit code of `ci plan --detailed-exitcode` at the head of main: 0 without changes."""
+        git(self.person, "pull", "-q", "--rebase", "origin", "main")
+        done = command.reconciler(
+            *("ci", "plan", "--dir", "terraform", "--out", "../last", "--detailed-exitcode"),
+            cwd=self.person,
+            env=self.ci.environment,
+            timeout_seconds=COMMAND_SECONDS,
+        )
+        return done.returncode
+
     def phase(self, name: str) -> str:
         """A pod's phase, empty when it is gone."""
         pods = self.world.core.list_namespaced_pod("default").items
@@ -188,10 +205,9 @@ def running_team(tmp_path: Path) -> Iterator[Team]:
     )
     with Sandbox(settings) as sandbox:
         ids = bootstrap_account(sandbox.aws_url, REGION)
-        session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
-        s3 = session.client("s3", endpoint_url=sandbox.aws_url)
-        s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": REGION})
-        s3.close()
+        with closing(_client("s3", sandbox.aws_url)) as s3:
+            where = {"LocationConstraint": REGION}
+            s3.create_bucket(Bucket="state", CreateBucketConfiguration=where)
         first = config(ids, sandbox.aws_url, sector("primary", "small"))
         ignored = ".terraform/\n.terraform.lock.hcl\n"
         person = make_remote(tmp_path, {"sectors.yaml": first, ".gitignore": ignored})
@@ -210,3 +226,8 @@ def running_team(tmp_path: Path) -> Iterator[Team]:
                 ci.stop()
                 thread.join(timeout=2 * COMMAND_SECONDS)
                 world.close()
+
+
+def _client(service: str, url: str) -> Any:
+    session: Any = boto3.Session("sandbox", "sandbox", region_name=REGION)
+    return session.client(service, endpoint_url=url)

@@ -15,7 +15,10 @@ from tests.sandbox.gitops.pipeline_on_aws import (
     REGION,
     Account,
     config,
+    drain_group,
+    group,
     make_bucket,
+    members,
     new_pipeline,
 )
 from tests.terraform.needs import needs_provider, real_terraform
@@ -36,29 +39,6 @@ def account() -> Iterator[Account]:
         yield made
 
 
-def group(account: Account) -> dict[str, Any] | None:
-    """The group as Auto Scaling has it; None when it is gone."""
-    with closing(account.client("autoscaling")) as auto_scaling:
-        found = auto_scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[GROUP])
-    return next(iter(found["AutoScalingGroups"]), None)
-
-
-def members(account: Account) -> list[str]:
-    """Ids of the group's instances in service."""
-    found = group(account) or {"Instances": []}
-    return [e["InstanceId"] for e in found["Instances"] if e["LifecycleState"] == "InService"]
-
-
-def drain_group(account: Account) -> None:
-    """What the capacity loop does with a group that may go."""
-    with closing(account.client("autoscaling")) as auto_scaling:
-        for each in members(account):
-            auto_scaling.terminate_instance_in_auto_scaling_group(
-                InstanceId=each, ShouldDecrementDesiredCapacity=True
-            )
-    until("a drained group", lambda: not (group(account) or {}).get("Instances"), seconds=30)
-
-
 @pytest.mark.nightly
 @needs_provider
 def test_group_is_made_scaled_kept_while_it_has_nodes_and_removed_when_it_has_none(
@@ -74,7 +54,7 @@ def test_group_is_made_scaled_kept_while_it_has_nodes_and_removed_when_it_has_no
     pipeline.deploy(without + entry)
     with closing(account.client("autoscaling")) as auto_scaling:
         auto_scaling.set_desired_capacity(AutoScalingGroupName=GROUP, DesiredCapacity=3)
-    until("three instances", lambda: len(members(account)) == 3, seconds=30)
+    until("three instances", lambda: len(members(account, GROUP)) == 3, seconds=30)
     drift = pipeline.reconciler("ci", "drift", "--dir", "terraform", "--detailed-exitcode")
     assert drift.returncode == 0, drift.stdout + drift.stderr
 
@@ -97,15 +77,15 @@ def test_group_is_made_scaled_kept_while_it_has_nodes_and_removed_when_it_has_no
     waiting = pipeline.apply()
     assert waiting.returncode == 1
     assert "drains it first" in waiting.stderr
-    assert len(members(account)) == 3
+    assert len(members(account, GROUP)) == 3
     (fleet,) = (e for e in _fleets(account) if e["tags"].get("owner") == "another")
     assert fleet["tags"]["fleet"] == "primary-small"
 
-    drain_group(account)
+    drain_group(account, GROUP)
     finished = pipeline.reconciler("ci", "finish", "--dir", "terraform")
     assert finished.returncode == 0, finished.stdout + finished.stderr
     assert json.loads(finished.stdout)["removed"] == ["primary-large"]
-    assert group(account) is None
+    assert group(account, GROUP) is None
 
 
 def _fleets(account: Account) -> list[dict[str, Any]]:

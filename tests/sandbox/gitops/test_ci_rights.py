@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -18,10 +19,14 @@ from tests.sandbox.gitops.pipeline_on_aws import (
     Pipeline,
     config,
     drain,
+    drain_group,
     fleet,
+    group,
+    members,
     new_pipeline,
 )
 from tests.terraform.needs import needs_provider, real_terraform
+from tests.waiting import until
 
 pytestmark = real_terraform
 ONLY_ON_AWS = {"ec2:RunInstances", "iam:PassRole"}
@@ -29,20 +34,27 @@ ONLY_ON_AWS = {"ec2:RunInstances", "iam:PassRole"}
 
 Source: EC2 user guide, "EC2 Fleet prerequisites", and IAM user guide, "PassRole", read 2026-08.
 """
-IN_TROUBLE = {"ec2:DescribeFleetHistory"}
-"""Asked for while a fleet is below its target, which depends on the moment."""
+IN_TROUBLE = {"ec2:DescribeFleetHistory", "autoscaling:DescribeScalingActivities"}
+"""Asked for while a fleet or group is below its target, which depends on the moment."""
+GROUP = f"{TEAM}-large"
 
 
-def _deploy(pipeline: Pipeline, account: Enforced, text: str) -> None:
-    """The whole way of a change, each stage with its own rights."""
+def _deploy(pipeline: Pipeline, account: Enforced, text: str) -> dict[str, set[str]]:
+    """The whole way of a change, each stage with its own rights; what each of them used."""
     pipeline.push(text)
-    account.grant(shipped("ci-plan"))
-    planned = pipeline.plan()
-    assert planned.returncode == 0, planned.stderr
-    account.grant(shipped("ci-apply"))
-    applied = pipeline.apply()
-    assert applied.returncode == 0, applied.stderr
+    used: dict[str, set[str]] = {}
+    stages: dict[PolicyName, Callable[[], CompletedProcess[str]]] = {
+        "ci-plan": pipeline.plan,
+        "ci-apply": pipeline.apply,
+    }
+    for stage, run in stages.items():
+        account.grant(shipped(stage, groups=True))
+        account.server.control.calls.clear()
+        done = run()
+        assert done.returncode == 0, done.stderr
+        used[stage] = account.used()
     account.free()
+    return used
 
 
 def looked_up(account: Enforced, text: str) -> str:
@@ -65,25 +77,40 @@ def looked_up(account: Enforced, text: str) -> str:
     return re.sub(r"private_subnet_ids: .*", f"subnet_tags: {tags}", text)
 
 
+def with_group(text: str, maximum: int) -> str:
+    """The config with an Auto Scaling group in its sector."""
+    entry = f"{{size: large, provider: asg, auto_scaling_group: {GROUP}, max_capacity: {maximum}"
+    return f"{text}    - {entry}, initial_node_count: 1}}\n"
+
+
 @pytest.mark.nightly
 @needs_provider
-def test_pipeline_makes_changes_and_ends_fleets_with_exactly_its_rights(
+def test_pipeline_makes_changes_and_ends_fleets_and_groups_with_exactly_its_rights(
     enforced: Enforced, tmp_path: Path
 ) -> None:
     """A pipeline that is refused in the middle of an apply leaves half a change behind."""
     pipeline = new_pipeline(tmp_path, enforced)
     text = looked_up(enforced, config(enforced, team=TEAM, sizes="small medium"))
-    _deploy(pipeline, enforced, text)
+    used = [_deploy(pipeline, enforced, with_group(text, maximum=5))]
     changed = text.replace("{owner: OWNER}", "{team: data}")
     # Only other instance types make the provider modify a fleet.
     changed = changed.replace("{size: small,", "{size: small, instance_types: [r5.xlarge],")
-    _deploy(pipeline, enforced, changed)
+    used.append(_deploy(pipeline, enforced, with_group(changed, maximum=6)))
+    until("an instance of the group", lambda: members(enforced, GROUP), seconds=30)
     drain(enforced, fleet(enforced, TEAM)["FleetId"])
-    fewer = config(enforced, team=TEAM, sizes="medium", extra="allow_destroy: [primary-small]\n")
-    _deploy(pipeline, enforced, looked_up(enforced, fewer))
-    used = enforced.used() | IN_TROUBLE
-    granted = actions_of(shipped("ci-apply"), "ec2:")
-    assert used == granted - ONLY_ON_AWS
+    drain_group(enforced, GROUP)
+    approved = "allow_destroy: [primary-small, primary-large]\n"
+    fewer = config(enforced, team=TEAM, sizes="medium", extra=approved)
+    used.append(_deploy(pipeline, enforced, looked_up(enforced, fewer)))
+    assert group(enforced, GROUP) is None
+    stages: dict[PolicyName, set[str]] = {
+        "ci-plan": IN_TROUBLE,
+        "ci-apply": IN_TROUBLE | ONLY_ON_AWS,
+    }
+    for stage, optional in stages.items():
+        granted = actions_of(shipped(stage, groups=True), "ec2:", "autoscaling:")
+        asked = set[str]().union(*(each[stage] for each in used))
+        assert asked | optional & granted == granted
 
 
 STATE: dict[str, Callable[[Any], object]] = {
@@ -128,7 +155,8 @@ def test_plan_changes_nothing_and_apply_nothing_of_others(enforced: Enforced) ->
         ],
     )["LaunchTemplate"]["LaunchTemplateId"]
     ec2.close()
-    assert not [a for a in actions_of(shipped("ci-plan"), "ec2:") if ":Describe" not in a]
+    of_aws = actions_of(shipped("ci-plan", groups=True), "ec2:", "autoscaling:")
+    assert not [each for each in of_aws if ":Describe" not in each]
     enforced.grant(shipped("ci-apply"))
     user = enforced.user("ec2")
     with pytest.raises(ClientError, match="UnauthorizedOperation"):

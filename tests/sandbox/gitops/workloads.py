@@ -28,6 +28,22 @@ def deploy(
     apps(team).create_namespaced_deployment("default", body)
 
 
+def job(team: Team, name: str, selector: dict[str, str], *, seconds: int) -> None:
+    """A pod that nothing would make again, and that ends by itself."""
+    body = {
+        "metadata": {
+            "name": name,
+            "annotations": {"sandbox.fleet-reconciler.io/duration": str(seconds)},
+        },
+        "spec": {
+            "containers": [{"name": "main", "image": "batch:1"}],
+            "restartPolicy": "Never",
+            "nodeSelector": selector,
+        },
+    }
+    team.world.core.create_namespaced_pod("default", body)
+
+
 def limit_disruptions(team: Team, name: str, unavailable: int) -> None:
     """A PodDisruptionBudget for the Deployment."""
     make: Any = client.PolicyV1Api

@@ -75,6 +75,8 @@ class Kept:
     node: NodeName
     code: str
     detail: str
+    until: datetime | None = field(default=None, compare=False)
+    """When this no longer keeps it, whatever else happens; None when time alone does not end it."""
 
 
 UpdateState = Literal["waiting", "canary", "rolling", "paused", "closed", "halted"]

@@ -8,6 +8,7 @@ newly begins to remove a node goes through `begin_removal`, which the safety sto
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 
 from reconciler.model.actions import (
@@ -289,17 +290,20 @@ class PlanBuilder:
 
     # ---- nodes ----------------------------------------------------------------------------
 
-    def block(self, node: Node, code: str, detail: str) -> None:
-        """Say why the node stays."""
-        self._kept.append(Kept(node=node.name, code=code, detail=detail))
+    def block(self, node: Node, code: str, detail: str, until: datetime | None = None) -> None:
+        """Say why the node stays; until when, where time alone ends that."""
+        self._kept.append(Kept(node=node.name, code=code, detail=detail, until=until))
 
     def keep_pod(self, pod: PodKey, kept: KeptPod) -> None:
         """Say why a pod stays that a policy of the descheduler would evict; the first counts."""
         self._kept_pods.setdefault(pod, kept)
 
-    def stays_on_demand(self, node: Node, code: str, detail: str) -> None:
+    def stays_on_demand(
+        self, node: Node, code: str, detail: str, until: datetime | None = None
+    ) -> None:
         """Say why its pods are not moved to spot nodes; what others say of the node comes first."""
-        self._on_demand[node.name] = Kept(node=node.name, code=code, detail=detail)
+        kept = Kept(node=node.name, code=code, detail=detail, until=until)
+        self._on_demand[node.name] = kept
 
     def hold(self, code: str, node: NodeName | None = None, instance: str = "") -> None:
         """Say which safety measure keeps a node, or an instance that never joined."""

@@ -68,13 +68,15 @@ def _launches(plan: Plan) -> Iterator[NextStep]:
 
 
 def _timers(plan: Plan) -> Iterator[NextStep]:
+    """Nodes that stay for now only, by reason: until when the first of them does, and why."""
     counts = Counter(each.code for each in plan.kept if each.code in TIMERS)
+    latest = datetime.max.replace(tzinfo=plan.at.tzinfo)
     first: dict[str, Kept] = {}
-    for each in plan.kept:
+    for each in sorted(plan.kept, key=lambda kept: (kept.until or latest, kept.node)):
         first.setdefault(each.code, each)
     for code, count in sorted(counts.items()):
-        what = f"{counted_noun(count, 'node')} {TIMERS[code]}"
-        yield NextStep(at=None, what=what, why=f"{first[code].node}: {first[code].detail}")
+        what, one = f"{counted_noun(count, 'node')} {TIMERS[code]}", first[code]
+        yield NextStep(at=one.until, what=what, why=f"{one.node}: {one.detail}")
 
 
 def _long_ones(plan: Plan) -> Iterator[NextStep]:

@@ -1,5 +1,6 @@
 """One reason why a node may not be disrupted."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 
@@ -10,3 +11,5 @@ class Blocker(NamedTuple):
     """The stable word, shown as `kept[].code`."""
     detail: str
     """A sentence for people, about the node as `it`."""
+    until: datetime | None = None
+    """When it no longer holds, whatever else happens; None when time alone does not end it."""

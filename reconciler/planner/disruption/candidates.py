@@ -195,7 +195,7 @@ def lasting_blocker(context: DisruptionContext, candidate: Candidate) -> Blocker
     rests = rests_until(view, candidate.node)
     if rests is not None and not (overdue and _failed_before(view, candidate)):
         detail = f"its last drain failed: not again before {rests:%H:%M:%S}{more}"
-        return Blocker("drain-cool-off", detail)
+        return Blocker("drain-cool-off", detail, rests)
     replaced_here = candidate.outdated is not None and not candidate.goes_back_to_spot
     if not replaced_here and not context.room.may_leave(candidate.status.key):
         return at_minimum(candidate.status)
@@ -249,7 +249,7 @@ def _candidate(
         if overdue:
             moving, again, blocked = movable(context.judge(status.settings, overdue=True), pods)
         elif blocked is not None:
-            blocked = Blocker(blocked.code, blocked.detail + until_end(view, end))
+            blocked = blocked._replace(detail=blocked.detail + until_end(view, end))
     if blocked is not None or not moving:
         builder.block(node, *(blocked or ("deleting", "its last pods are being deleted")))
         return None
@@ -313,4 +313,5 @@ def _too_young(view: ClusterView, node: Node, status: FleetStatus) -> Blocker | 
     age = view.at - node.created_at
     if age >= timedelta(seconds=grace):
         return None
-    return Blocker("grace-period", f"it is {duration(age)} old, its grace period is {grace:g} s")
+    detail = f"it is {duration(age)} old, its grace period is {grace:g} s"
+    return Blocker("grace-period", detail, node.created_at + timedelta(seconds=grace))

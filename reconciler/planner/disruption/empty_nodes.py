@@ -76,7 +76,8 @@ def _eligible(context: DisruptionContext, node: Node, status: FleetStatus) -> ti
     )
     if idle < required and node.name not in view.inventory.outdated:
         waits = duration(required - idle)
-        builder.block(node, "idle-time", f"empty for {duration(idle)}, {waits} to go")
+        detail = f"empty for {duration(idle)}, {waits} to go"
+        builder.block(node, "idle-time", detail, view.at + required - idle)
         if context.room.may_leave(status.key):
             context.wait(node.name, mark=noted is not None)
         return None

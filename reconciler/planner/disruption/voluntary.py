@@ -152,8 +152,8 @@ class VoluntaryRun:
                 builder.block(node, code, f"it goes when {text} came for its pods")
             case None:
                 return False
-            case why, detail:
-                builder.block(node, why, detail)
+            case Blocker():
+                builder.block(node, *answer)
                 return False
         return True
 
@@ -238,9 +238,10 @@ def _limit(
     if not (decided or candidate.unneeded_long_enough(view.at)):
         waits = timedelta(seconds=settings.unneeded_seconds)
         waits -= view.at - (candidate.since or view.at)
-        return Blocker("unneeded-time", f"{candidate.because}; {duration(waits)} to go")
+        detail = f"{candidate.because}; {duration(waits)} to go"
+        return Blocker("unneeded-time", detail, view.at + waits)
     if settling is not None:
-        return settles(settling)
+        return settles(settling, view.at)
     found = lasting_blocker(context, candidate)
     if found is not None:
         return found

@@ -2,14 +2,19 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from time import perf_counter
 
 import pytest
 
 from reconciler.model.errors import Unavailable
+from reconciler.model.ids import NodeName
+from reconciler.model.plan import Kept
+from reconciler.planner.text import rfc3339
 from tests.unit.web.crowd import busy_day
 from tests.unit.web.scene import FALLBACK, HEADROOM, MISSING, UPDATE, Scene, fleet, unplaced
 
@@ -55,6 +60,24 @@ def test_page_says_what_is_under_way_and_only_then(scene: Scene) -> None:
     assert "headroom of web (2 nodes): 1 of 2 missing" in body
     assert "2 nodes of primary-steady stand in for primary-small" in body
     assert f'<span class="chip warn">{MISSING.kind}</span>' in body
+
+
+def test_page_says_when_the_next_node_goes(scene: Scene) -> None:
+    """That nodes go "as soon as possible" says nothing while their timers run."""
+    at = scene.clock.now()
+    kept = (
+        Kept(node=NodeName("a"), code="idle-time", detail="9m to go", until=at + timedelta(0, 540)),
+        Kept(node=NodeName("b"), code="idle-time", detail="5s to go", until=at + timedelta(0, 5)),
+        Kept(node=NodeName("c"), code="in-use", detail="it is used again"),
+    )
+    scene.cycle(kept=kept)
+    steps = json.loads(scene.ask("/api/status")[2])["next"]
+    first = rfc3339(at + timedelta(0, 5))
+    assert [(step["at"], step["what"]) for step in steps] == [
+        (first, "2 nodes removed when their idle time ends"),
+        (rfc3339(at + timedelta(seconds=20)), "the next plan at the latest"),
+    ]
+    assert steps[0]["why"] == "b: 5s to go"
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,7 @@ def last_bound(pods: Iterable[Pod]) -> datetime | None:
     return max((at for at in bound if at is not None), default=None)
 
 
-def settles(left: timedelta) -> Blocker:
-    """That a node's pods may be moved only in a while."""
-    return Blocker("settling", f"a pod was placed there a short time ago; {duration(left)} to go")
+def settles(left: timedelta, at: datetime) -> Blocker:
+    """That a node's pods may be moved only in a while, counted from the time of the plan."""
+    detail = f"a pod was placed there a short time ago; {duration(left)} to go"
+    return Blocker("settling", detail, at + left)

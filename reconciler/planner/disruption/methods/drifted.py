@@ -128,11 +128,11 @@ def _begin(run: VoluntaryRun, status: FleetStatus, update: Update) -> None:
 
 def _settling(run: VoluntaryRun) -> Mapping[NodeName, Blocker]:
     """Nodes whose pods may not be moved yet: a new node would be paid for, and stand idle."""
-    found = {}
+    found, at = {}, run.context.view.at
     for candidate in run.candidates:
-        left = candidate.settles_for(run.context.view.at)
+        left = candidate.settles_for(at)
         if left is not None:
-            found[candidate.node.name] = settles(left)
+            found[candidate.node.name] = settles(left, at)
     return found
 
 

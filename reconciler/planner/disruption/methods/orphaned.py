@@ -95,7 +95,8 @@ def _begin(builder: PlanBuilder, orphan: Orphan, node: Node) -> None:
         idle = timedelta(0)
     left = timedelta(seconds=view.settings.instance_init_seconds) - idle
     if left > timedelta(0):
-        builder.block(node, "orphan", f"{because}; {duration(left)} to go")
+        detail = f"{because}; {duration(left)} to go"
+        builder.block(node, "orphan", detail, view.at + left)
     else:
         _remove(builder, orphan, taint(node, "scale-in", because))
 

@@ -91,7 +91,8 @@ def _waits(context: DisruptionContext, rules: SpotRescheduler) -> Blocker | None
     left = min(last, view.at) + timedelta(seconds=rules.node_drain_delay_seconds) - view.at
     if left <= timedelta():
         return None
-    return Blocker("node-drain-delay", f"a node was emptied lately; {duration(left)} to go")
+    detail = f"a node was emptied lately; {duration(left)} to go"
+    return Blocker("node-drain-delay", detail, view.at + left)
 
 
 class _Search:
@@ -222,7 +223,7 @@ class _Search:
         )
         settling = candidate.settles_for(view.at)
         if settling is not None:
-            return settles(settling)
+            return settles(settling, view.at)
         found = lasting_blocker(context, candidate)
         return found or context.ledger.node_blocker(key, POLICY) or candidate
 

@@ -76,7 +76,7 @@ def test_commits_alone_add_change_and_remove(
     team.until(lambda: "extra-medium" not in team.fleets(), "the fleet never went")
     team.until(lambda: not team.groups(), "the group never went")
     times["removals, from the first commit, with jobs of 45 s"] = time.monotonic() - began
-    assert [team.nodes_of(name) for name in going] == [[], []]
+    assert not any(team.nodes_of(name) for name in going)
     team.until(team.is_live, "the removals never became live")
     assert team.last_plan() == 0
     told = "; ".join(f"{what}: {seconds:.0f} s" for what, seconds in times.items())

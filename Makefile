@@ -8,15 +8,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # How many processes share the tests; tests/conftest.py says how they are shared out. Most tests wait
 # for other processes most of the time: three for each two cores.
-SHARED_OUT = --numprocesses $(PROCESSES) --no-loadscope-reorder --durations 60
 PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(max(2, 3 * (os.cpu_count() or 1) // 2))')
+SHARED_OUT = --numprocesses $(PROCESSES) --no-loadscope-reorder --durations 60
 
 # Tests and the demo start Python hundreds of times, and compiling its modules is most of a start.
 # So the compiled ones are kept, also where the environment says otherwise; all of them in $(VENV).
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: help setup lock lint format test-unit test laws month e2e asked worst-tenant bench bench-e2e demo wheel sdist sbom docs clean
+.PHONY: help setup lock lint format test-unit test laws month e2e nightly asked worst-tenant bench bench-e2e demo wheel sdist sbom docs clean
 
 help: ## This list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | column -t -s $$'\t'
@@ -57,7 +57,7 @@ test-unit: setup ## Unit and property tests
 test: setup ## Every tier that this machine can run; says which it could not and why
 	@$(BIN)/python -m pytest tests --ignore tests/benchmarks -m "not nightly" $(SHARED_OUT)
 
-nightly: setup ## The long proofs that `make test` leaves out (an hour)
+nightly: setup ## The long proofs that `make test` leaves out (up to an hour)
 	@$(BIN)/python -m pytest tests --ignore tests/benchmarks -m nightly $(SHARED_OUT)
 
 laws: setup ## Ten thousand random programs against the laws of a node's life (an hour)

@@ -69,10 +69,11 @@ def _launches(plan: Plan) -> Iterator[NextStep]:
 
 def _timers(plan: Plan) -> Iterator[NextStep]:
     """Nodes that stay for now only, by reason: until when the first of them does, and why."""
-    counts = Counter(each.code for each in plan.kept if each.code in TIMERS)
+    timed = [each for each in plan.kept if each.code in TIMERS]
+    counts = Counter(each.code for each in timed)
     latest = datetime.max.replace(tzinfo=plan.at.tzinfo)
     first: dict[str, Kept] = {}
-    for each in sorted(plan.kept, key=lambda kept: (kept.until or latest, kept.node)):
+    for each in sorted(timed, key=lambda kept: (kept.until or latest, kept.node)):
         first.setdefault(each.code, each)
     for code, count in sorted(counts.items()):
         what, one = f"{counted_noun(count, 'node')} {TIMERS[code]}", first[code]

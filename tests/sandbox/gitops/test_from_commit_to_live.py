@@ -10,7 +10,6 @@ from tests.terraform.needs import needs_provider, real_terraform
 
 pytestmark = real_terraform
 
-
 GROUP = "analytics-grouped"
 
 
@@ -30,8 +29,8 @@ def test_commits_alone_add_change_and_remove(
     """The promise of the whole project: a commit, a review, and nothing by hand."""
     times: dict[str, float] = {}
     primary, extra = sector("primary", "small"), sector("extra", "medium")
-    grouped = [sector("grouped", "large", f", provider: asg, auto_scaling_group: {GROUP}")]
-    grouped = grouped if "grouped-large" in going else []
+    group = sector("grouped", "large", f", provider: asg, auto_scaling_group: {GROUP}")
+    grouped = [group] if "grouped-large" in going else []
     team.until(team.is_live, "the first config never became live")
 
     began = team.commit(team.config(primary, extra, *grouped), "Sectors of their own")

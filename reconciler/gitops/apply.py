@@ -15,7 +15,13 @@ from reconciler.gitops.guard import GuardPolicy, guard, refused, removed_name
 from reconciler.gitops.kept_fleets import kept_variables
 from reconciler.gitops.leaving import Clouds, cluster_of, nodes_of
 from reconciler.gitops.plan_directory import PlanDirectory
-from reconciler.gitops.planned import PlannedFleet, fleets, resources
+from reconciler.gitops.planned import (
+    PlannedFleet,
+    PlannedResource,
+    changes_outputs,
+    fleets,
+    resources,
+)
 from reconciler.gitops.pools import PoolEdit, pool_edits
 from reconciler.model.errors import (
     Conflict,
@@ -132,6 +138,7 @@ class Apply:
         """Apply the approved removals of fleets that have no nodes left, and nothing else.
 
         A replacement is no removal: it makes something new, which has to be approved as a plan.
+        When no resource is left to change, the root's outputs are brought up to date as well.
 
         Raises:
             Conflict: Terraform would do more than the removals.
@@ -154,14 +161,28 @@ class Apply:
         if only:
             self._remove(whole, only, [f for f in _ended(whole) if f not in ready])
         held = {*only, *_with_their_modules(whole, waits)}
-        found = [each for each in resources(whole) if each.step not in {"no-op", "read"}]
-        return Finished(
+        found = _changed(whole)
+        finished = Finished(
             removed=tuple(sorted(removed_name(each) for each in ready)),
             waiting=tuple(
                 sorted(f"{each.name} {not_drained(each, left[each.address])}" for each in waits)
             ),
             others=sum(each.address not in held for each in found),
         )
+        if finished.complete and (only or changes_outputs(whole)):
+            self._write_outputs()
+        return finished
+
+    def _write_outputs(self) -> None:
+        """Bring the root's outputs up to date, if nothing but them is left to change.
+
+        A plan of some addresses leaves them as they were, and so every later plan would have a
+        change.
+        """
+        file = self.terraform.plan(str(self.plans.replanned_file)).file
+        shown = self.terraform.show_json(file)
+        if changes_outputs(shown) and not _changed(shown):
+            self.terraform.apply(file)
 
     def _remove(
         self, whole: TerraformPlanJson, only: Sequence[str], kept: Sequence[PlannedFleet]
@@ -169,10 +190,8 @@ class Apply:
         """Plan the removal of these addresses alone, and apply it if it is nothing else."""
         file = self._plan_part(only, kept)
         shown = self.terraform.show_json(file)
-        for each in resources(shown):
-            if each.step not in {"no-op", "read"} and (
-                each.step != "delete" or each.address not in only
-            ):
+        for each in _changed(shown):
+            if each.step != "delete" or each.address not in only:
                 raise Conflict(
                     each.address, "would change along with a removal", "plan and approve it"
                 )
@@ -199,7 +218,7 @@ class Apply:
         }
         if not reasons:
             return _Waiting(reasons=(), addresses=frozenset())
-        found = [each for each in resources(shown) if each.step not in {"no-op", "read"}]
+        found = _changed(shown)
         modules = {each.module for each in found if each.address in reasons} - {""}
         held = {each.address for each in found if each.module in modules} | set(reasons)
         if all(each.address in held for each in found):
@@ -219,8 +238,8 @@ class Apply:
         edited = frozenset(edit.address for edit in edits)
         now = [
             resource.address
-            for resource in resources(whole)
-            if resource.step not in {"no-op", "read"} and resource.address not in waiting.addresses
+            for resource in _changed(whole)
+            if resource.address not in waiting.addresses
         ]
         others = [address for address in now if address not in edited]
         kept = [fleet for fleet in _ended(whole) if fleet.address in waiting.addresses]
@@ -343,6 +362,11 @@ def not_drained(fleet: PlannedFleet, nodes: Sequence[str]) -> str:
     return f"still has {left}{named} and target capacity {fleet.capacity_before or 0}"
 
 
+def _changed(shown: TerraformPlanJson) -> list[PlannedResource]:
+    """The resources that a plan would change."""
+    return [each for each in resources(shown) if each.step not in {"no-op", "read"}]
+
+
 def _ended(shown: TerraformPlanJson) -> list[PlannedFleet]:
     """The fleets that a plan would end without a successor."""
     return [fleet for fleet in fleets(shown) if fleet.step == "delete"]
@@ -353,7 +377,7 @@ def _with_their_modules(
 ) -> tuple[str, ...]:
     """Addresses of fleets that go, and of what goes with them: their launch templates above all."""
     going = {fleet.address for fleet in removals}
-    found = [each for each in resources(shown) if each.step not in {"no-op", "read"}]
+    found = _changed(shown)
     modules = {each.module for each in found if each.address in going} - {""}
     return tuple(
         sorted(each.address for each in found if each.address in going or each.module in modules)

@@ -116,6 +116,11 @@ def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
     )
 
 
+def changes_outputs(plan: TerraformPlanJson) -> bool:
+    """Whether a plan would write outputs of the root module anew."""
+    return any(each["actions"] != ["no-op"] for each in plan.get("output_changes", {}).values())
+
+
 def fleets(plan: TerraformPlanJson) -> tuple[PlannedFleet, ...]:
     """The fleets of a plan, sorted by name and address."""
     found = resources(plan)

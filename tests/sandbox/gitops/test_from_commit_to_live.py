@@ -77,7 +77,6 @@ def test_commits_alone_add_change_and_remove(
     times["removals, from the first commit, with jobs of 45 s"] = time.monotonic() - began
     assert not any(team.nodes_of(name) for name in going)
     team.until(team.is_live, "the removals never became live")
-    if grouped:
-        assert team.last_plan() == 0
+    assert team.last_plan() == 0
     told = "; ".join(f"{what}: {seconds:.0f} s" for what, seconds in times.items())
     closing_lines.append(f"{' and '.join(going)}: {told}")

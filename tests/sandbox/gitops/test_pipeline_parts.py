@@ -156,6 +156,8 @@ class RemovingTerraform(ScriptedTerraform):
         self.left = True
         self.with_image = True
         self.actions = ["delete"]
+        self.removed = False
+        self.stale_outputs = False
         self.dragged_along = False
         self.done: list[list[str]] = []
 
@@ -174,6 +176,7 @@ class RemovingTerraform(ScriptedTerraform):
             resource("aws_ec2_fleet", self.actions, before, after),
             resource("aws_launch_template", ["delete"], {"id": "lt-1"}, None),
         ]
+        removal = [] if self.removed else removal
         image = template_change("ami-1", "ami-2", name="primary-medium")
         found = [*removal, *([image] if self.left and self.with_image else [])]
         if only:
@@ -185,12 +188,17 @@ class RemovingTerraform(ScriptedTerraform):
                 for each in found
                 if each["address"] in only or each in orphans or self.dragged_along
             ]
-        return self.save(file, plan(*found))
+        ids = {"before": {"primary-small": "fleet-primary-small"}, "after": {}}
+        outputs = {"fleet_id": {"actions": ["update"], **ids}} if self.stale_outputs else {}
+        return self.save(file, plan(*found, output_changes={} if only else outputs))
 
     def apply(self, file: str) -> str:
-        """Keep which resources it was about."""
-        about = [entry["address"] for entry in self.show_json(file)["resource_changes"]]
+        """Keep which resources it was about; outputs follow only a plan of the whole root."""
+        shown = self.show_json(file)
+        about = [entry["address"] for entry in shown["resource_changes"]]
         self.done.append(about)
+        self.removed = self.removed or any("small" in address for address in about)
+        self.stale_outputs = self.removed and not shown["output_changes"]
         self.left = self.left and not any("medium" in address for address in about)
         return "Apply complete!"
 
@@ -273,6 +281,37 @@ def test_finish_of_the_last_removal_is_complete(tmp_path: Path) -> None:
     terraform.with_image = False
     finished = pipeline.finish()
     assert (finished.removed, finished.complete) == (("primary-small",), True)
+
+
+def test_after_the_last_removal_no_plan_has_anything_to_do(tmp_path: Path) -> None:
+    """The removal left the root's outputs as they were: every later plan had a change."""
+    account = Account()
+    account.target = 0
+    pipeline, terraform = removing(tmp_path, account)
+    terraform.with_image = False
+    pipeline.finish()
+    assert terraform.done == [GONE, []]
+    assert not terraform.stale_outputs
+    assert pipeline.finish() == Finished()
+    assert terraform.done == [GONE, []]
+
+
+def test_finish_writes_the_outputs_that_a_killed_one_left(tmp_path: Path) -> None:
+    """It was killed between the removal and the outputs."""
+    pipeline, terraform = removing(tmp_path, Account())
+    terraform.with_image = False
+    terraform.removed = terraform.stale_outputs = True
+    assert pipeline.finish() == Finished()
+    assert terraform.done == [[]]
+
+
+def test_outputs_wait_for_changes_that_nobody_approved(tmp_path: Path) -> None:
+    """A plan of the whole root would change them too."""
+    account = Account()
+    account.target = 0
+    pipeline, terraform = removing(tmp_path, account)
+    assert pipeline.finish().others == 1
+    assert terraform.done == [GONE]
 
 
 @pytest.mark.parametrize("approved", ["", "primary-medium"])

@@ -16,8 +16,9 @@ from reconciler.model.errors import PortError
 from reconciler.model.ids import Region
 from reconciler.records.aws import Answer
 
-VERSIONS_SECONDS: Final = 300.0
-"""How long the answer is kept that says which version $Latest and $Default are."""
+VERSIONS_SECONDS: Final = 60.0
+"""How long the answer is kept that says which version $Latest and $Default are, for each call that
+it takes: one call a minute, however many templates there are."""
 NODE_GROUP_SECONDS: Final = 3600.0
 FAILED_SECONDS: Final = 600.0
 """How long nothing is asked again that was refused."""
@@ -91,16 +92,18 @@ def _questions(
     clients: Clients, region: Region, groups: Sequence[Group]
 ) -> Iterator[tuple[_Key, float, Callable[[], list[Answer]]]]:
     """Each question with its key and how long its answer holds."""
+    calls: list[tuple[str, Sequence[str]]] = []
     for by in ("LaunchTemplateId", "LaunchTemplateName"):
         names = sorted(
             {s[by] for s in map(_specification, groups) if s and _name_of(s)[0] == by and _word(s)}
         )
-        for some in chunks(names, IDS_MAX):
-            yield (
-                ("templates", region, *some),
-                VERSIONS_SECONDS,
-                lambda by=by, some=some: _templates(clients, region, by, some),  # type: ignore[misc]
-            )
+        calls += [(by, some) for some in chunks(names, IDS_MAX)]
+    for by, some in calls:
+        yield (
+            ("templates", region, *some),
+            VERSIONS_SECONDS * len(calls),
+            lambda by=by, some=some: _templates(clients, region, by, some),  # type: ignore[misc]
+        )
     configurations = {each.get("LaunchConfigurationName") for each in groups} - {None}
     for some in chunks(sorted(map(str, configurations)), CONFIGURATIONS_MAX):
         yield (
@@ -119,7 +122,7 @@ def _questions(
             )
 
 
-def _templates(clients: Clients, region: Region, by: str, names: list[str]) -> list[Answer]:
+def _templates(clients: Clients, region: Region, by: str, names: Sequence[str]) -> list[Answer]:
     with translated("describe_launch_templates", changing=False):
         ec2: Any = clients.ec2(region)
         pages = ec2.get_paginator("describe_launch_templates").paginate(**{f"{by}s": names})

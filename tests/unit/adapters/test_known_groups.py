@@ -25,9 +25,15 @@ class Account:
             f"group-{n:03}": [f"i-{n:03}{m:02}" for m in range(EACH)] for n in range(GROUPS)
         }
         self.desired = dict.fromkeys(self.members, EACH)
+        self.version = 1
 
     def pages(self, operation: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Every page of an answer, each a call."""
+        if operation == "describe_launch_templates":
+            self.calls[operation] += 1
+            names = arguments["LaunchTemplateIds"]
+            yield {"LaunchTemplates": [self.template(name) for name in names]}
+            return
         size = arguments["PaginationConfig"]["PageSize"]
         if operation == "describe_auto_scaling_groups":
             names = arguments.get("AutoScalingGroupNames") or list(self.members)
@@ -52,6 +58,15 @@ class Account:
             "MinSize": 0,
             "MaxSize": 100,
             "Tags": [{"Key": "cluster", "Value": "analytics"}, {"Key": "fleet", "Value": name}],
+            "MixedInstancesPolicy": {
+                "LaunchTemplate": {
+                    "LaunchTemplateSpecification": {
+                        "LaunchTemplateId": f"lt-{name}",
+                        "Version": "$Latest",
+                    },
+                    "Overrides": [{"InstanceType": "r5.xlarge"}],
+                }
+            },
             "Instances": [
                 {"InstanceId": i, "LifecycleState": "InService", "InstanceType": "r5.xlarge"}
                 for i in self.members[name]
@@ -65,6 +80,14 @@ class Account:
             "State": {"Name": "running"},
             "InstanceType": "r5.xlarge",
             "Tags": [{"Key": "aws:autoscaling:groupName", "Value": name}],
+        }
+
+    def template(self, name: str) -> dict[str, Any]:
+        """One launch template as EC2 shows it."""
+        return {
+            "LaunchTemplateId": name,
+            "LatestVersionNumber": self.version,
+            "DefaultVersionNumber": 1,
         }
 
     def get_paginator(self, operation: str) -> Any:
@@ -116,6 +139,10 @@ class Watched:
             state = self.cloud.observe([HOME])
             assert len(state.fleets) == GROUPS
 
+    def versions(self) -> set[str]:
+        """The launch template versions of the groups' next nodes."""
+        return {each.launch_template_version for each in self.cloud.observe([HOME]).fleets}
+
 
 @pytest.fixture
 def watched() -> Iterator[Watched]:
@@ -129,11 +156,32 @@ def watched() -> Iterator[Watched]:
 @pytest.mark.nightly
 def test_groups_at_rest_cost_at_most_twelve_calls_a_minute(watched: Watched) -> None:
     """Auto Scaling throttles an account, and everything in it that asks."""
-    assert watched.account.calls.total() == 10
+    assert watched.account.calls.total() == 13
     watched.account.calls.clear()
     watched.cycles(600)
     watched.cloud.close()
-    assert 10 <= watched.account.calls.total() <= 120
+    assert 20 <= watched.account.calls.total() <= 120
+
+
+def test_new_template_version_is_seen_after_a_call_a_minute(watched: Watched) -> None:
+    """A group's rolling update began five minutes after its apply."""
+    watched.account.version = 2
+    watched.seconds = 179.0  # 500 templates are three calls, and so asked every three minutes
+    assert watched.versions() == {"1"}
+    watched.seconds = 181.0
+    assert watched.versions() == {"2"}
+
+
+def test_few_templates_are_asked_every_minute(watched: Watched) -> None:
+    """Nothing is saved by waiting longer."""
+    for name in list(watched.account.members)[3:]:
+        del watched.account.members[name]
+    watched.seconds = 130.0
+    watched.cloud.observe([HOME])
+    watched.cloud.close()
+    watched.account.version = 2
+    watched.seconds = 250.0
+    assert watched.versions() == {"2"}
 
 
 def test_group_that_moves_is_asked_about_by_its_name(watched: Watched) -> None:

@@ -1,5 +1,6 @@
 """One tenant does his worst; how long the others wait for a node, with and without him."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from kubernetes import watch
 
 from reconciler.adapters.kubernetes import Transport
 from reconciler.model.errors import OutcomeUnknown
@@ -50,11 +52,16 @@ PAUSE_SECONDS = rounds(0, 3)
 """Between two pods of the other tenants: in ten minutes they come to a hundred nodes."""
 WRITTEN_MIN = rounds(5, 1000)
 """Objects that the attacker must get written, or nothing was attacked."""
+DEADLINE_SECONDS = 180
 PLAN_SECONDS_MAX = 5.0
 """One plan, at the 99th percentile, on a machine that runs other tests beside; a pod with 8,000
 spread constraints once took more than 200."""
 ON_A_QUIET_MACHINE = rounds(0, 1) == 1
 """The ten minutes are for a machine with nothing else to do: only there waits are compared."""
+NICENESS = 10
+"""Of the control plane when waits are compared. Elsewhere it has machines of its own; here the
+attacker keeps it busy on the same two cores, and the reconciler would be measured with a part of
+one."""
 TIMES_USUAL = 2.0
 """The attacker's own calls, kube-scheduler and KWOK share the same cores: what he costs the
 machine is no fault of the reconciler, and is not more than this."""
@@ -64,26 +71,34 @@ GRACE_SECONDS = 2.0
 class Others:
     """The tenant who wants a pod, each on a node of its own, now and then."""
 
-    def __init__(self, api: Transport) -> None:
-        self._api = api
+    def __init__(self, api: Transport, core: Any) -> None:
+        self._api, self._core = api, core
         self._wanted = 0
         api.expect("POST", "/api/v1/namespaces", body={"metadata": {"name": PEACEFUL}})
         account = f"/api/v1/namespaces/{PEACEFUL}/serviceaccounts/default"
         until("pods can be made", lambda: api.request("GET", account).status == 200)
 
-    def nodes(self) -> int:
-        """Ready nodes of their sector."""
-        query = {"labelSelector": f"sector={SECTOR}"}
-        nodes = self._api.expect("GET", "/api/v1/nodes", query=query).json()["items"]
-        ready = [
-            node
-            for node in nodes
-            if any(
-                c["type"] == "Ready" and c["status"] == "True"
-                for c in node.get("status", {}).get("conditions", ())
-            )
-        ]
-        return len(ready)
+    def _watch_until_ready(self, count: int) -> None:
+        """Watch the nodes of their sector until so many are Ready; none goes meanwhile."""
+        of_sector = {"label_selector": f"sector={SECTOR}"}
+        listed = self._core.list_node(**of_sector)
+        ready = {node.metadata.name for node in listed.items if _is_ready(node)}
+        if len(ready) >= count:
+            return
+        make: Any = watch.Watch
+        stream = make()
+        for event in stream.stream(
+            self._core.list_node,
+            **of_sector,
+            resource_version=listed.metadata.resource_version,
+            timeout_seconds=DEADLINE_SECONDS,
+        ):
+            if _is_ready(event["object"]):
+                ready.add(event["object"].metadata.name)
+            if len(ready) >= count:
+                stream.stop()
+                return
+        pytest.fail(f"node {count} was not Ready in {DEADLINE_SECONDS} s")
 
     def wait_for_one(self) -> float:
         """Create a pod; the seconds until its node is Ready."""
@@ -109,11 +124,7 @@ class Others:
         }
         began = time.monotonic()
         self._api.expect("POST", f"/api/v1/namespaces/{PEACEFUL}/pods", body=body)
-        until(
-            f"node {self._wanted} is Ready",
-            lambda: self.nodes() >= self._wanted,
-            look_seconds=0.05,
-        )
+        self._watch_until_ready(self._wanted)
         return time.monotonic() - began
 
     def reactions(self, seconds: float) -> list[float]:
@@ -129,6 +140,18 @@ class Others:
         """Their pods without a node."""
         pods = self._api.expect("GET", f"/api/v1/namespaces/{PEACEFUL}/pods").json()["items"]
         return sum(1 for pod in pods if not pod["spec"].get("nodeName"))
+
+
+def yield_cores(leader: int) -> None:
+    """Let others go before the processes of this session."""
+    os.setpriority(os.PRIO_PGRP, leader, NICENESS)
+    group = Path(f"/proc/{leader}/autogroup")
+    if group.exists():  # Linux may share the cores out by session first, see sched(7)
+        group.write_text(str(NICENESS))
+
+
+def _is_ready(node: Any) -> bool:
+    return any(c.type == "Ready" and c.status == "True" for c in node.status.conditions or ())
 
 
 def p99(seconds: list[float]) -> float:
@@ -188,8 +211,12 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     closing_lines: list[str],
 ) -> None:
     """One namespace would decide when every other team's pods may run."""
-    running, _, _ = program
-    others = Others(api)
+    running, _, sandbox = program
+    if ON_A_QUIET_MACHINE:
+        for child in plane.processes.values():
+            yield_cores(child.pid)
+    world = World(sandbox)
+    others = Others(api, world.core)
     usual = others.reactions(USUAL_SECONDS)
     account = account_of_edit(plane, api, tmp_path)
     if BUSY_SECONDS:
@@ -223,4 +250,8 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
         assert p99(beside) <= TIMES_USUAL * p99(usual) + GRACE_SECONDS
     refused = [str(each["reasons"]) for each in running.events("pod_unplaceable")]
     assert any("too-complex" in reasons for reasons in refused)
+    # With his pods still there kube-scheduler would be busy with them for minutes.
+    _delete(api, f"/apis/apps/v1/namespaces/{HOSTILE}/deployments")
+    _delete(api, f"/api/v1/namespaces/{HOSTILE}/pods", {"gracePeriodSeconds": 0})
     until("kube-scheduler has bound every pod of the others", lambda: others.unbound() == 0)
+    world.close()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reconciler.model.actions import DO_NOT_DISRUPT, DRAIN_STARTED
 from reconciler.model.cluster import Node, Pod
+from reconciler.model.ids import InstanceId, NodeName
 from reconciler.model.plan import Plan
 from reconciler.planner.settings import FleetSettings
 from tests.builders import is_tainted
@@ -25,24 +26,37 @@ class Served:
     """Since when every pod is served that can be: what had been waiting while faults lasted, too.
 
     A pod that nothing could serve (a fleet at its maximum, of which a node is cordoned by hand) and
-    that is served later is a change of demand. So are the pods of a node that is replaced.
+    that is served later is a change of demand. So are the pods of a node that is replaced, and of
+    one that goes with an instance that EC2 took: it may be gone only minutes later.
     """
 
     def __init__(self, begun_at: float) -> None:
         self.since = begun_at
         self._unplaceable: int | None = None
         self._replaced_at = 0.0
+        self._instances: dict[NodeName, InstanceId | None] = {}
+        """Of the nodes that were there at the plan before."""
 
     def note(self, stage: Stage, laws: Laws, plan: Plan) -> None:
         """Look at one plan."""
         if laws.replaced_at > self._replaced_at:
             self._replaced_at, self._unplaceable = laws.replaced_at, None
+        if self._lost_a_node(stage, laws):
+            self._unplaceable = None
         waiting = sum(pod.node_name is None for pod in stage.world.pods())
         unplaceable = len(plan.unplaceable)
         if waiting <= unplaceable and (
             self._unplaceable is None or unplaceable < self._unplaceable
         ):
             self.since, self._unplaceable = stage.process.now, unplaceable
+
+    def _lost_a_node(self, stage: Stage, laws: Laws) -> bool:
+        """Whether a node is gone since the last plan whose instance the program did not end."""
+        ended = {instance for _, instance in laws.endings}
+        before = self._instances
+        self._instances = {node.name: node.instance_id for node in stage.world.nodes()}
+        gone = before.keys() - self._instances.keys()
+        return any(before[name] not in ended for name in gone)
 
 
 def settle(stage: Stage, laws: Laws) -> Iterator[str]:

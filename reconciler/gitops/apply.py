@@ -17,10 +17,9 @@ from reconciler.gitops.leaving import Clouds, cluster_of, nodes_of
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.planned import (
     PlannedFleet,
-    PlannedResource,
+    changed_resources,
     changes_outputs,
     fleets,
-    resources,
 )
 from reconciler.gitops.pools import PoolEdit, pool_edits
 from reconciler.model.errors import (
@@ -161,7 +160,7 @@ class Apply:
         if only:
             self._remove(whole, only, [f for f in _ended(whole) if f not in ready])
         held = {*only, *_with_their_modules(whole, waits)}
-        found = _changed(whole)
+        found = changed_resources(whole)
         finished = Finished(
             removed=tuple(sorted(removed_name(each) for each in ready)),
             waiting=tuple(
@@ -181,7 +180,7 @@ class Apply:
         """
         file = self.terraform.plan(str(self.plans.replanned_file)).file
         shown = self.terraform.show_json(file)
-        if changes_outputs(shown) and not _changed(shown):
+        if changes_outputs(shown) and not changed_resources(shown):
             self.terraform.apply(file)
 
     def _remove(
@@ -190,7 +189,7 @@ class Apply:
         """Plan the removal of these addresses alone, and apply it if it is nothing else."""
         file = self._plan_part(only, kept)
         shown = self.terraform.show_json(file)
-        for each in _changed(shown):
+        for each in changed_resources(shown):
             if each.step != "delete" or each.address not in only:
                 raise Conflict(
                     each.address, "would change along with a removal", "plan and approve it"
@@ -218,7 +217,7 @@ class Apply:
         }
         if not reasons:
             return _Waiting(reasons=(), addresses=frozenset())
-        found = _changed(shown)
+        found = changed_resources(shown)
         modules = {each.module for each in found if each.address in reasons} - {""}
         held = {each.address for each in found if each.module in modules} | set(reasons)
         if all(each.address in held for each in found):
@@ -238,7 +237,7 @@ class Apply:
         edited = frozenset(edit.address for edit in edits)
         now = [
             resource.address
-            for resource in _changed(whole)
+            for resource in changed_resources(whole)
             if resource.address not in waiting.addresses
         ]
         others = [address for address in now if address not in edited]
@@ -362,11 +361,6 @@ def not_drained(fleet: PlannedFleet, nodes: Sequence[str]) -> str:
     return f"still has {left}{named} and target capacity {fleet.capacity_before or 0}"
 
 
-def _changed(shown: TerraformPlanJson) -> list[PlannedResource]:
-    """The resources that a plan would change."""
-    return [each for each in resources(shown) if each.step not in {"no-op", "read"}]
-
-
 def _ended(shown: TerraformPlanJson) -> list[PlannedFleet]:
     """The fleets that a plan would end without a successor."""
     return [fleet for fleet in fleets(shown) if fleet.step == "delete"]
@@ -377,7 +371,7 @@ def _with_their_modules(
 ) -> tuple[str, ...]:
     """Addresses of fleets that go, and of what goes with them: their launch templates above all."""
     going = {fleet.address for fleet in removals}
-    found = _changed(shown)
+    found = changed_resources(shown)
     modules = {each.module for each in found if each.address in going} - {""}
     return tuple(
         sorted(each.address for each in found if each.address in going or each.module in modules)

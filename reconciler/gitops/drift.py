@@ -9,7 +9,14 @@ from typing import Any, Literal
 
 from reconciler.gitops.limits import ConfigFacts
 from reconciler.gitops.named_fleets import named_fleet
-from reconciler.gitops.planned import FLEET, GROUP, PlannedResource, resources, tags_of
+from reconciler.gitops.planned import (
+    FLEET,
+    GROUP,
+    PlannedResource,
+    changed_resources,
+    resources,
+    tags_of,
+)
 from reconciler.model.fleet import Fleet, Provider
 from reconciler.model.ids import Region
 from reconciler.model.snapshot import CloudState
@@ -73,9 +80,7 @@ def drift_report(plan: TerraformPlanJson) -> DriftReport:
     outside = resources({"resource_changes": plan.get("resource_drift", [])})
     found = {drift for resource in outside if (drift := _outside(resource)) is not None}
     found |= {
-        _drift("config-differs", resource, resource.step)
-        for resource in resources(plan)
-        if resource.step not in {"no-op", "read"}
+        _drift("config-differs", resource, resource.step) for resource in changed_resources(plan)
     }
     return DriftReport(drifts=tuple(sorted(found)))
 

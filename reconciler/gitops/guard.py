@@ -129,7 +129,7 @@ def _whole_plan(plan: TerraformPlanJson) -> Iterator[Finding]:
 
 def _resource(resource: PlannedResource, policy: GuardPolicy) -> Iterator[Finding]:
     known = KNOWN_TYPES | policy.allow_types
-    if resource.step not in {"no-op", "read"} and resource.type not in known:
+    if resource.is_changed and resource.type not in known:
         yield _refusal(
             "resource/foreign",
             resource.address,

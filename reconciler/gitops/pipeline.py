@@ -336,6 +336,6 @@ class Pipeline:
 def _counts(shown: TerraformPlanJson) -> Mapping[str, int]:
     """Resources by step; one that is imported counts as that as well."""
     found = resources(shown)
-    steps: Counter[str] = Counter(each.step for each in found if each.step not in {"no-op", "read"})
+    steps: Counter[str] = Counter(each.step for each in found if each.is_changed)
     steps.update("import" for each in found if each.importing)
     return dict(sorted(steps.items()))

@@ -46,6 +46,11 @@ class PlannedResource:
     """Attributes that cannot change in place (Terraform's `replace_paths`), sorted."""
 
     @property
+    def is_changed(self) -> bool:
+        """Whether the plan does anything to it."""
+        return self.step not in {"no-op", "read"}
+
+    @property
     def changed(self) -> tuple[str, ...]:
         """Names of the attributes that an update or replacement would change, sorted."""
         if self.step not in {"update", "replace"}:
@@ -116,8 +121,13 @@ def resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
     )
 
 
+def changed_resources(plan: TerraformPlanJson) -> tuple[PlannedResource, ...]:
+    """Those of `resources` that the plan changes."""
+    return tuple(each for each in resources(plan) if each.is_changed)
+
+
 def changes_outputs(plan: TerraformPlanJson) -> bool:
-    """Whether a plan would write outputs of the root module anew."""
+    """Whether a plan changes outputs of the root module."""
     return any(each["actions"] != ["no-op"] for each in plan.get("output_changes", {}).values())
 
 

@@ -143,7 +143,7 @@ class Others:
 
 
 def yield_cores(leader: int) -> None:
-    """Let others go before the processes of this session."""
+    """Let all other processes go before those of the session with this leader."""
     os.setpriority(os.PRIO_PGRP, leader, NICENESS)
     group = Path(f"/proc/{leader}/autogroup")
     if group.exists():  # Linux may share the cores out by session first, see sched(7)
@@ -160,9 +160,7 @@ def p99(seconds: list[float]) -> float:
 
 
 @pytest.fixture
-def program(
-    plane: ControlPlane, api: Transport, tmp_path: Path
-) -> Iterator[tuple[Program, Path, OnRealCluster]]:
+def program(plane: ControlPlane, api: Transport, tmp_path: Path) -> Iterator[tuple[Program, World]]:
     """The reconciler with the rights of its install, which goes with it, as all that it made."""
     objects = documents(manifest(tmp_path, config=CONFIG))
     apply(api, [each for each in objects if each["kind"] != "Deployment"])
@@ -174,7 +172,7 @@ def program(
         running = Program(sandbox, tmp_path / "sectors.yaml", "--kubeconfig", str(kubeconfig))
         try:
             running.until_ready()
-            yield running, kubeconfig, sandbox
+            yield running, world
         finally:
             running.end()
             running.__exit__()
@@ -183,16 +181,20 @@ def program(
 
 
 def _clear(api: Transport, world: World) -> None:
-    now = {"gracePeriodSeconds": 0}
     for namespace in (HOSTILE, PEACEFUL):
-        _delete(api, f"/apis/apps/v1/namespaces/{namespace}/deployments")
-        _delete(api, f"/apis/apps/v1/namespaces/{namespace}/daemonsets")
-        _delete(api, f"/api/v1/namespaces/{namespace}/pods", now)
+        _end_work(api, namespace)
         _delete(api, f"/api/v1/namespaces/{namespace}")
     for sector in ("primary", SECTOR):
         world.remove_fleets(sector)
     until("the nodes are gone", lambda: not api.expect("GET", "/api/v1/nodes").json()["items"])
     world.close()
+
+
+def _end_work(api: Transport, namespace: str) -> None:
+    """Delete its pods, and what would make them again."""
+    _delete(api, f"/apis/apps/v1/namespaces/{namespace}/deployments")
+    _delete(api, f"/apis/apps/v1/namespaces/{namespace}/daemonsets")
+    _delete(api, f"/api/v1/namespaces/{namespace}/pods", {"gracePeriodSeconds": 0})
 
 
 def _delete(api: Transport, path: str, query: dict[str, Any] | None = None) -> None:
@@ -206,16 +208,15 @@ def _delete(api: Transport, path: str, query: dict[str, Any] | None = None) -> N
 def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     plane: ControlPlane,
     api: Transport,
-    program: tuple[Program, Path, OnRealCluster],
+    program: tuple[Program, World],
     tmp_path: Path,
     closing_lines: list[str],
 ) -> None:
     """One namespace would decide when every other team's pods may run."""
-    running, _, sandbox = program
+    running, world = program
     if ON_A_QUIET_MACHINE:
         for child in plane.processes.values():
             yield_cores(child.pid)
-    world = World(sandbox)
     others = Others(api, world.core)
     usual = others.reactions(USUAL_SECONDS)
     account = account_of_edit(plane, api, tmp_path)
@@ -251,7 +252,5 @@ def test_others_get_nodes_as_fast_beside_the_worst_tenant(
     refused = [str(each["reasons"]) for each in running.events("pod_unplaceable")]
     assert any("too-complex" in reasons for reasons in refused)
     # With his pods still there kube-scheduler would be busy with them for minutes.
-    _delete(api, f"/apis/apps/v1/namespaces/{HOSTILE}/deployments")
-    _delete(api, f"/api/v1/namespaces/{HOSTILE}/pods", {"gracePeriodSeconds": 0})
+    _end_work(api, HOSTILE)
     until("kube-scheduler has bound every pod of the others", lambda: others.unbound() == 0)
-    world.close()

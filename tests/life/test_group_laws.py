@@ -83,23 +83,3 @@ def test_person_who_lowers_it_breaks_no_law() -> None:
     _, law, broken = watched(Program(config=Config(groups=("batch-small",)), steps=steps))
     assert broken == []
     assert law.lowered > 0
-
-
-def test_node_that_ec2_takes_while_the_program_settles_breaks_no_law() -> None:
-    """Its pods wait when it is gone, minutes later, until the instance in its place has joined."""
-    config = Config(
-        minimum=0,
-        maximum=None,
-        threshold=0.5,
-        non_empty_at_once=1,
-        spares=0,
-        over_subscription=0.0,
-        consolidation=True,
-        regions=1,
-        unhurried=False,
-        groups=("primary-large", "batch-small"),
-    )
-    steps = tuple(Step(kind, after=0, a=0, b=0) for kind in ("deployment", "interrupt"))
-    life, _, broken = watched(Program(config=config, steps=steps))
-    assert len(life.laws.changes) == 2
-    assert broken == []

@@ -6,7 +6,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from tests.life.programs import Program, programs
+from tests.life.programs import Config, Program, Step, programs
 from tests.life.running import Life
 
 USUAL = 40
@@ -67,3 +67,11 @@ def test_no_program_breaks_a_law(closing_lines: list[str]) -> None:
     obeys()
     closing_lines.append(f"laws: {tally}")
     assert min(tally.crashes, tally.evictions, tally.endings, tally.lowered) > 0
+
+
+def test_node_that_ec2_takes_while_the_program_settles_breaks_no_law() -> None:
+    """Its pods wait when it is gone, minutes later, until the instance in its place has joined."""
+    steps = tuple(Step(kind, after=0) for kind in ("deployment", "interrupt"))
+    life = Life(Program(config=Config(consolidation=True), steps=steps))
+    assert life.run() == []
+    assert len(life.laws.changes) == 2

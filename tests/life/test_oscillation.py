@@ -11,17 +11,7 @@ from tests.life.oscillation import oscillation
 from tests.life.programs import Config
 from tests.life.stage import Stage
 
-CALM = Config(
-    minimum=0,
-    maximum=None,
-    threshold=0.5,
-    non_empty_at_once=1,
-    spares=0,
-    over_subscription=0.0,
-    consolidation=True,
-    regions=1,
-    unhurried=True,
-)
+CALM = Config(consolidation=True, unhurried=True)
 
 
 def broken(config: Config, changes: Sequence[tuple[str, int, int]]) -> list[str]:

@@ -29,8 +29,8 @@ class ChangeSignal(Protocol):
             source: Who says so, of a small fixed set: it becomes a label of a metric.
             demand: Whether a pod began to wait for a node.
             calm: Whether the change asks for nothing, as a pod that ended: it may wait for others.
-            namespace: Of the pod that changed. One whose pods keep coming prolongs no batching
-                window after some seconds: the pods of all others would wait for it.
+            namespace: Of the pod that changed: it prolongs the batching window of this namespace
+                alone, see `Changes.gather`.
 
         Returns:
             The number of this call; numbers only grow.

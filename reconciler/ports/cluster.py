@@ -39,12 +39,14 @@ class Cluster(Protocol):
     def gather(self, window_seconds: float, longest_seconds: float, calm_seconds: float) -> float:
         """Let a burst of changes come in before it is planned for as one.
 
-        Returns `window_seconds` after the first change since the last `observe`, later while
-        changes keep coming less than 0.2 s apart (those of one namespace for at most 10 s on end)
-        or what tells of them was cut off, after
-        `longest_seconds` in any case; at once when nothing changed or the program is asked to
-        stop. As long as no change asks for anything (see `ChangeSignal.notify`) it is
-        `calm_seconds` after the first of them.
+        Each namespace has a burst of its own, and the first one that is over ends the wait: no
+        team's pods wait for those of another. A burst is over `window_seconds` after its first
+        change since the last `observe`, later while its changes keep coming less than 0.2 s apart
+        or what tells of them was cut off, after `longest_seconds` in any case. Changes of no
+        namespace, as those of nodes, are one burst.
+
+        Returns at once when nothing changed or the program is asked to stop. As long as no change
+        asks for anything (see `ChangeSignal.notify`) it is `calm_seconds` after the first of them.
 
         Returns:
             How long the window was, in seconds: from the first change, but of the time before

@@ -13,15 +13,8 @@ QUIET_SECONDS: Final = 0.2
 """A burst goes on while its changes come closer together than this: an API server that admits a
 thousand pods pauses that long in between."""
 
-BURST_SECONDS_MAX: Final = 10.0
-"""The changes of one namespace are a burst for so long. After that they are a stream, and no window
-waits for its end."""
-
-PAUSE_SECONDS: Final = 1.0
-"""Without a change of a namespace for so long, its next one begins another burst."""
-
 BURSTS_MAX: Final = 1000
-"""Namespaces whose bursts are followed; those that paused are forgotten beyond it."""
+"""Namespaces whose bursts are followed apart; those beyond it share one."""
 
 RESUMED_SECONDS: Final = 0.5
 """A watch that the server cut off tells of more within this time after it."""
@@ -34,6 +27,20 @@ class _Notified:
     first_at: float
     number: int
     """Of the last call."""
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Changes of one namespace that ask for something and that no observation has seen."""
+
+    first_at: float
+    last_at: float
+
+    def ends_at(self, window_seconds: float, longest_seconds: float, more_until: float) -> float:
+        """When it is over, if no other change of it comes."""
+        quiet_at = max(self.last_at + QUIET_SECONDS, more_until)
+        end = max(self.first_at + window_seconds, quiet_at)
+        return min(end, self.first_at + longest_seconds)
 
 
 class ThreadedChangeSignal:
@@ -56,12 +63,8 @@ class ThreadedChangeSignal:
         self._hooks: dict[str, Callable[[int], None]] = {}
         self._demand = False
         self._first_at = 0.0
-        self._asked_at: float | None = None
-        """When the first change came that asks for something."""
-        self._last_at = 0.0
-        """When the last change came for whose followers a window waits."""
-        self._bursts: dict[str, tuple[float, float]] = {}
-        """By namespace: when its burst began, and its last change."""
+        self._bursts: dict[str, _Burst] = {}
+        """By namespace."""
         self._more_until = 0.0
         self._closed = False
 
@@ -75,23 +78,14 @@ class ThreadedChangeSignal:
             if not self._pending:
                 self._first_at = now
             if not calm:
-                self._asked_at = now if self._asked_at is None else self._asked_at
-                self._last_at = now if self._is_burst(namespace, now) else self._last_at
+                known = namespace in self._bursts or len(self._bursts) < BURSTS_MAX
+                burst = self._bursts.setdefault(namespace if known else "", _Burst(now, now))
+                burst.last_at = now
             self._number += 1
             notified = self._pending.setdefault(source, _Notified(now, self._number))
             notified.number = self._number
             self._condition.notify_all()
             return self._number
-
-    def _is_burst(self, namespace: str, now: float) -> bool:
-        """Whether the namespace's changes have not gone on for too long."""
-        began, last = self._bursts.get(namespace, (now, now))
-        began = now if now - last > PAUSE_SECONDS else began
-        if len(self._bursts) >= BURSTS_MAX:
-            bursts = self._bursts.items()
-            self._bursts = {name: b for name, b in bursts if now - b[1] <= PAUSE_SECONDS}
-        self._bursts[namespace] = (began, now)
-        return now - began <= BURST_SECONDS_MAX
 
     def on_handled(self, source: str, hook: Callable[[int], None]) -> None:
         """See ports.changes."""
@@ -117,7 +111,7 @@ class ThreadedChangeSignal:
                 earlier.number = notified.number
             self._pending = {}
             self._demand = False
-            self._asked_at = None
+            self._bursts = {}
 
     def acknowledge(self, *, complete: bool) -> tuple[Handled, ...]:
         """See ports.changes.Changes."""
@@ -155,20 +149,20 @@ class ThreadedChangeSignal:
             while self._pending and not self._closed:
                 now = self._monotonic()
                 began = now if began is None else began
-                asked_at = self._asked_at
-                if asked_at is None:
+                bursts = len(self._bursts)
+                if bursts:
+                    window = window_seconds
+                    times = (window_seconds, longest_seconds, self._more_until)
+                    end = min(burst.ends_at(*times) for burst in self._bursts.values())
+                else:
                     window = max(window_seconds, calm_seconds)
                     end = self._first_at + window
-                else:
-                    window = window_seconds
-                    quiet_at = max(self._last_at + QUIET_SECONDS, self._more_until)
-                    end = min(max(asked_at + window, quiet_at), asked_at + longest_seconds)
                 left = end - now
                 if left <= 0:
                     return min(began - self._first_at, window) + now - began
-                self._condition.wait_for(partial(self._is_asked_since, asked_at), left)
+                self._condition.wait_for(partial(self._has_begun_since, bursts), left)
         return 0.0
 
-    def _is_asked_since(self, asked_at: float | None) -> bool:
-        """Whether something is asked for that was not before; also when it was closed."""
-        return self._closed or self._asked_at != asked_at
+    def _has_begun_since(self, bursts: int) -> bool:
+        """Whether another burst has begun beside so many; also when it was closed."""
+        return self._closed or len(self._bursts) != bursts

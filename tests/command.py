@@ -1,24 +1,18 @@
 """Runs `reconciler` as a process, without paying for the start of Python each time.
 
-One server process imports the program once and forks for every call (`multiprocessing`'s fork
-server). A call has a process of its own: its environment, directory, signals, limits and exit code
-are those of a program that was started from a shell. What only a real start shows (the entry
-points, the time until the first line, signals to the process) is tested with `sys.executable`.
+The fork server (`tests.fork_server`) has imported the program and forks for every call. A call has
+a process of its own: its environment, directory, signals, limits and exit code are those of a
+program that was started from a shell. What only a real start shows (the entry points, the time
+until the first line, signals to the process) is tested with `sys.executable`.
 """
 
-import multiprocessing
 import os
-import pkgutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from functools import cache
-from importlib.util import find_spec
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-_HEAVY = ("gitops", "planning", "snapshot", "capacity")
-"""Modules of `reconciler.bootstrap` that commands import only when they are called."""
+from tests import fork_server
 
 
 def reconciler(
@@ -42,7 +36,7 @@ def reconciler(
     with tempfile.TemporaryDirectory(prefix="reconciler-command-") as folder:
         out, error = Path(folder) / "out", Path(folder) / "error"
         directory = Path.cwd() if cwd is None else cwd
-        process = _server().Process(
+        process = fork_server.ready().Process(
             target=_call, args=(arguments, str(directory), given, str(out), str(error))
         )
         process.start()
@@ -64,27 +58,6 @@ def reconciler(
 
 def _text(file: Path) -> bytes:
     return file.read_bytes() if file.exists() else b""
-
-
-@cache
-def _server() -> ForkServerContext:
-    """The server, which has imported the whole program."""
-    context = multiprocessing.get_context("forkserver")
-    package = find_spec("reconciler.cli")
-    assert package is not None
-    commands = pkgutil.iter_modules(package.submodule_search_locations)
-    context.set_forkserver_preload(
-        [
-            *(f"reconciler.cli.{each.name}" for each in commands),
-            *(f"reconciler.bootstrap.{name}" for name in _HEAVY),
-        ]
-    )
-    # The imports are no part of the time that the first command is given.
-    first = context.Process(target=int)
-    first.start()
-    first.join()
-    first.close()
-    return context
 
 
 def _call(

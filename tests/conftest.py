@@ -11,13 +11,14 @@ the most, and what the others do meanwhile needs the cores.
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import fork_server
 from tests.asked import rounds
 
 _HERE = Path(__file__).parent
@@ -47,6 +48,8 @@ CLOSING_LINES = pytest.StashKey[list[str]]()
 # collecting garbage of processes that end in a few seconds.
 os.environ.setdefault("GOGC", "400")  # noqa: TID251 - for what the tests start
 
+fork_server.prepare()
+
 # A run that a shell started in the background ignores Ctrl-C, and so would all that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -73,6 +76,15 @@ class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no
 def closing_lines(request: pytest.FixtureRequest) -> list[str]:
     """Append a line to it to have it said at the end of the run."""
     return request.config.stash.setdefault(CLOSING_LINES, [])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _servers_are_forked() -> Iterator[None]:
+    """A run starts hundreds of sandboxes; what only a real start shows has tests of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("aws.process", "stack"):
+            patch.setattr(f"reconciler.sandbox.{module}.start_child", fork_server.ForkedChild)
+        yield
 
 
 @pytest.hookimpl(trylast=True)

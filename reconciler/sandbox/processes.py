@@ -5,7 +5,8 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 
 _PR_SET_PDEATHSIG = 1
 """Linux prctl(2)."""
@@ -19,15 +20,14 @@ def die_with_parent(parent_id: int) -> None:
     Args:
         parent_id: Process id of the expected parent: if it is gone already, the child ends now.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if parent_id and os.getppid() != parent_id:
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent_id:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def start_child(
-    argv: Sequence[str], environment: Mapping[str, str] | None = None
-) -> subprocess.Popen[bytes]:
+def start_child(argv: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a program whose first line on stdout says that it is ready.
 
     The child calls `die_with_parent` itself; it leads a session of its own, so that Ctrl-C on a
@@ -37,7 +37,6 @@ def start_child(
         list(argv),
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
-        env=dict(environment) if environment is not None else None,
         start_new_session=True,
     )
 

@@ -4,7 +4,6 @@ Prints one line of JSON, {"url": ...}, when it serves; ends with its parent, on 
 """
 
 import argparse
-import ctypes
 import json
 import os
 import signal
@@ -14,9 +13,8 @@ from dataclasses import fields
 from reconciler.model.errors import ReconcilerError
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.processes import die_with_parent
 
-_PR_SET_PDEATHSIG = 1
-"""Source: linux/prctl.h."""
 _ENDING = {signal.SIGTERM, signal.SIGINT}
 
 
@@ -25,8 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     delays = Delays(**{f.name: getattr(options, f.name) for f in fields(Delays)})
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    if not _end_with_parent(options.parent_pid):
-        return 0
+    die_with_parent(options.parent)
     try:
         with AwsServer(port=options.port, delays=delays) as server:
             sys.stdout.write(json.dumps({"url": server.url}) + "\n")
@@ -41,20 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m reconciler.sandbox.aws", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument(
-        "--parent-pid", type=int, default=os.getppid(), help="end at once if the parent is another"
-    )
+    parser.add_argument("--parent", type=int, default=os.getppid(), help="process id to die with")
     for field in fields(Delays):
         option = "--" + field.name.replace("_", "-")
         parser.add_argument(option, type=float, default=field.default, metavar="SECONDS")
     return parser
-
-
-def _end_with_parent(parent_pid: int) -> bool:
-    """Let the kernel send SIGTERM when the parent dies; False when it is dead already."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    return os.getppid() == parent_pid
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class AwsProcess:
             ToolError: It ended instead; its own words are passed on.
         """
         command = [sys.executable, "-m", "reconciler.sandbox.aws", "--port", str(self._port)]
-        command += ["--parent-pid", str(os.getpid())]
+        command += ["--parent", str(os.getpid())]
         for field in fields(Delays):
             option = "--" + field.name.replace("_", "-")
             command += [option, str(getattr(self._delays, field.name))]

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="reconciler.sandbox.cluster", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--kubeconfig", type=Path, help="write it here (default: a temporary file)")
-    parser.add_argument("--parent", type=int, default=0, help="process id to die with")
+    parser.add_argument("--parent", type=int, default=os.getppid(), help="process id to die with")
     for field in dataclasses.fields(ClusterSettings):
         option = "--" + field.name.replace("_", "-")
         parser.add_argument(option, type=type(field.default), default=field.default)
@@ -27,8 +28,7 @@ def main() -> int:
     options = vars(_parser().parse_args())
     port, kubeconfig, parent = (options.pop(name) for name in ("port", "kubeconfig", "parent"))
     signals = StopSignals()
-    if parent:
-        die_with_parent(parent)
+    die_with_parent(parent)
     with ClusterServer(ClusterSettings(**options), port=port) as server:
         if kubeconfig is None:
             kubeconfig = server.kubeconfig

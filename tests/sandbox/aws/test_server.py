@@ -22,6 +22,7 @@ from reconciler.sandbox.aws.bootstrap import bootstrap_account
 from reconciler.sandbox.aws.process import AwsProcess
 from reconciler.sandbox.aws.server import AwsServer
 from reconciler.sandbox.aws.values import Delays
+from reconciler.sandbox.processes import start_child
 
 LONG_SECONDS = 60.0
 """What no test waits for, however slow the machine."""
@@ -247,8 +248,9 @@ def test_time_passes_by_itself_on_the_system_clock() -> None:
         ec2.close()
 
 
-def test_process_serves_and_ends_without_a_trace() -> None:
+def test_process_serves_and_ends_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sandbox as a process: one JSON line when ready, nothing left after SIGTERM."""
+    monkeypatch.setattr("reconciler.sandbox.aws.process.start_child", start_child)
     with AwsProcess(delays=Delays(launch_seconds=0.1)) as aws:
         url = aws.url
         assert bootstrap_account(url).subnet_ids
@@ -256,8 +258,11 @@ def test_process_serves_and_ends_without_a_trace() -> None:
     assert not is_listening(url)
 
 
-def test_process_on_a_taken_port_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+def test_process_on_a_taken_port_says_so(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The starter gets an error and not a hang."""
+    monkeypatch.setattr("reconciler.sandbox.aws.process.start_child", start_child)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -21,7 +21,6 @@ _HEAVY = (
     "bootstrap.planning",
     "bootstrap.snapshot",
     "bootstrap.capacity",
-    "sandbox.aws.server",
     "sandbox.cluster.server",
 )
 """Modules of `reconciler` that are imported only by processes that need them."""
@@ -36,6 +35,7 @@ def prepare() -> None:
         [
             *(f"reconciler.cli.{each.name}" for each in commands),
             *(f"reconciler.{name}" for name in _HEAVY),
+            "tests.sandbox.aws.served_once",
         ]
     )
 

@@ -65,6 +65,8 @@ class Laws:
         """Pods that waited in the last picture of the cluster."""
         self._asked_for_sets = 0
         """New nodes that the last plan asks for in the place of sets of nodes."""
+        self._interrupted: set[NodeName] = set()
+        """Nodes that EC2 takes back: their pods need new ones, before they wait."""
         stage.process.plan_hooks.append(self._planned)
         self._laws: dict[str, Callable[[Call], None]] = {
             "observe_cluster": self._observing,
@@ -277,7 +279,10 @@ class Laws:
     def _waiting(self) -> int:
         return sum(p.node_name is None and not p.deleting for p in self._world.pods())
 
-    def _planned(self, _snapshot: Snapshot, plan: Plan) -> None:
+    def _planned(self, snapshot: Snapshot, plan: Plan) -> None:
+        annotated = (a for a in plan.actions if isinstance(a, AnnotateNode))
+        self._interrupted = {a.node for a in annotated if a.key == INTERRUPTION}
+        self._interrupted |= {n.name for n in snapshot.cluster.nodes if INTERRUPTION in n.annotations}
         noted = {
             action.value
             for action in plan.actions
@@ -301,6 +306,7 @@ class Laws:
     def _raising(self, name: str, members: int, before: int, target: int, least: int) -> None:
         """No launch storm: never more new nodes than pods that wait, or nodes that they replace."""
         waiting = max(self._waiting(), self._waiting_when_seen)
+        waiting += sum(len(self.counted_on(name)) for name in self._interrupted)
         settings = self._stage.process.settings
         at_once = max(f.scale_in.non_empty_at_once_max for f in settings.fleets())
         consolidating = max(at_once, self._asked_for_sets) if settings.consolidation else 0

@@ -75,3 +75,20 @@ def test_node_that_ec2_takes_while_the_program_settles_breaks_no_law() -> None:
     life = Life(Program(config=Config(consolidation=True), steps=steps))
     assert life.run() == []
     assert len(life.laws.changes) == 2
+
+
+def test_nodes_beyond_need_in_the_place_of_one_that_ec2_takes_break_no_law() -> None:
+    """Two are launched for the pods of one, as `over_subscription` asks; none of them waits yet."""
+    steps = (
+        Step("silence", after=0, a=3),
+        Step("batch", after=200, a=4),
+        Step("deployment", after=20, a=3, b=2),
+        Step("deployment", after=200, b=4),
+        Step("pinned", after=0, b=2),
+        Step("allow-destroy", after=1, a=5, b=2),
+        Step("batch", after=200, a=1, b=7),
+        Step("interrupt", after=20, a=5, b=6),
+    )
+    life = Life(Program(config=Config(minimum=1, over_subscription=0.3), steps=steps))
+    assert life.run() == []
+    assert (1, 3) in [(before, after) for _, _, before, after in life.laws.changes]

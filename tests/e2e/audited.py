@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.sandbox.control_plane.plane import ControlPlane
+from tests.growing import complete_lines
 
 _POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -70,7 +71,7 @@ class AuditedPlane(ControlPlane):
 
     def entries(self, user: str = "") -> Iterator[Entry]:
         """Requests so far, in order of their answers; of one user."""
-        for line in self.audit_log.read_text().splitlines():
+        for line in complete_lines(self.audit_log):
             event = json.loads(line)
             if (not user or event["user"]["username"] == user) and "objectRef" in event:
                 yield _entry(event)

@@ -25,8 +25,8 @@ from tests.sandbox.capacity.fleets import create_fleet
 from tests.sandbox.capacity.world import Program, World
 from tests.waiting import until
 
-STATUS_403 = re.compile(r"(?<![\d.])403(?!\d)")
-"""The status, not a part of a time or of an amount."""
+STATUS_403 = re.compile(r"(?<![\w.-])403(?![\w-])")
+"""The status, not a part of a time, of an amount or of an id."""
 
 
 @pytest.fixture

@@ -282,7 +282,8 @@ class Laws:
     def _planned(self, snapshot: Snapshot, plan: Plan) -> None:
         annotated = (a for a in plan.actions if isinstance(a, AnnotateNode))
         self._interrupted = {a.node for a in annotated if a.key == INTERRUPTION}
-        self._interrupted |= {n.name for n in snapshot.cluster.nodes if INTERRUPTION in n.annotations}
+        nodes = snapshot.cluster.nodes
+        self._interrupted |= {node.name for node in nodes if INTERRUPTION in node.annotations}
         noted = {
             action.value
             for action in plan.actions

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.e2e.waiting import until
+from tests.growing import complete_lines
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MIB_KIB = 1024
@@ -49,7 +50,7 @@ class Reconciler:
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The log's events of one name so far."""
-        lines = self.log.read_text().splitlines()
+        lines = complete_lines(self.log)
         found = [json.loads(line) for line in lines if line.startswith("{")]
         return [each for each in found if each["event"] == name]
 

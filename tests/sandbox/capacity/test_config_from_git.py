@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,12 @@ def status(program: Program) -> dict[str, Any]:
 def committed(work: Path, text: str) -> str:
     """A person's commit on top of what the loop rendered; its name."""
     git(work, "pull", "-q", "--rebase", "origin", "main")
-    return write_and_push(work, "sectors.yaml", text, "Change the config")
+    try:
+        return write_and_push(work, "sectors.yaml", text, "Change the config")
+    except subprocess.CalledProcessError:  # the loop pushed in between: once for each config
+        git(work, "pull", "-q", "--rebase", "origin", "main")
+        git(work, "push", "-q", "origin", "HEAD:main")
+        return git(work, "rev-parse", "HEAD")
 
 
 def children(process: int) -> dict[int, str]:

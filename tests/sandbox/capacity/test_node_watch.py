@@ -20,6 +20,7 @@ from reconciler.model.actions import DRAINING_TAINT, INTERRUPTION
 from reconciler.model.interruption_annotation import WRITTEN_BY_NODE_WATCH, read_annotation
 from reconciler.sandbox.aws.queue import count_messages, make_interruption_queue
 from reconciler.sandbox.stack import Sandbox
+from tests.growing import complete_lines
 from tests.sandbox.capacity.fleets import REGION, create_fleet
 from tests.sandbox.capacity.world import CONFIG, Program, World
 from tests.waiting import until
@@ -58,7 +59,7 @@ class Watched:
 
     def events(self) -> list[str]:
         """The names of the log's lines so far."""
-        return [json.loads(line)["event"] for line in self._log.read_text().splitlines()]
+        return [json.loads(line)["event"] for line in complete_lines(self._log)]
 
     def memory_kib(self) -> int:
         """The most memory that the process ever had."""

@@ -15,6 +15,7 @@ import boto3
 from kubernetes import client, config, watch
 
 from reconciler.sandbox.stack import Sandbox
+from tests.growing import complete_lines
 from tests.sandbox.capacity.fleets import REGION
 from tests.waiting import until
 
@@ -73,7 +74,8 @@ class Program:
 
     def events(self, name: str | None = None) -> list[dict[str, Any]]:
         """The log's events so far."""
-        found = [json.loads(line) for line in self.log_text.splitlines() if line.startswith("{")]
+        lines = complete_lines(self._log_path)
+        found = [json.loads(line) for line in lines if line.startswith("{")]
         return [each for each in found if name is None or each["event"] == name]
 
     def until_event(self, name: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

@@ -182,9 +182,10 @@ class Laws:
             yield from self._settling(pod, self._fleet_of(node))
 
     def _settling(self, pod: Pod, fleet_id: FleetId | None) -> Iterator[str]:
-        """A pod is not moved again right after it was placed, unless its fleet is to go."""
+        """A pod that counts is not moved again right after it came, unless its fleet is to go."""
         settings = self._config_of(fleet_id)
-        if settings is None or settings.name in self._stage.process.planned_with.allow_destroy:
+        removed = self._stage.process.planned_with.allow_destroy
+        if settings is None or settings.name in removed or pod.spec.priority < 0:
             return
         since = pod.started_at or pod.created_at
         seconds = settings.scale_in.settle_seconds - RACE_SECONDS

@@ -92,3 +92,21 @@ def test_nodes_beyond_need_in_the_place_of_one_that_ec2_takes_break_no_law() -> 
     life = Life(Program(config=Config(minimum=1, over_subscription=0.3), steps=steps))
     assert life.run() == []
     assert (1, 3) in [(before, after) for _, _, before, after in life.laws.changes]
+
+
+def test_idle_node_that_a_set_needs_stays_until_the_set_has_gone() -> None:
+    """It went, the last node of the set could not, and new nodes and a move had been in vain."""
+    steps = (
+        Step("guarded", after=0, a=2),
+        Step("end-by-hand", after=0),
+        Step("no-capacity", after=200, a=6),
+        Step("deployment", after=0, a=6, b=1),
+        Step("pinned", after=20, a=5, b=5),
+    )
+    config = Config(
+        minimum=1, consolidation=True, regions=2, groups=("primary-large", "batch-small")
+    )
+    life = Life(Program(config=config, steps=steps))
+    assert life.run() == []
+    records = life.stage.world.fleets.records.values()
+    assert {each.target for each in records if each.shape.name == "primary-large"} == {0}

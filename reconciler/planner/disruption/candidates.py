@@ -132,6 +132,10 @@ class Candidate:
         waited = self.outdated is None, since is None, since.timestamp() if since else 0.0
         return (self.failures_rank, *waited, self.share, *moves_rank(self.moving), self.node.name)
 
+    def order_in_set(self) -> tuple[object, ...]:
+        """As the nodes of a set leave, one after the other: so the set was checked."""
+        return (*moves_rank(self.moving), self.node.name)
+
 
 def find_candidates(context: DisruptionContext) -> list[Candidate]:
     """Every node that its use, its annotations and its pods allow to empty, in order."""

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from reconciler.model.actions import REPLACEMENT_SET, REPLACEMENT_SET_FAILED
 from reconciler.planner.disruption.blocker import Blocker
-from reconciler.planner.disruption.blockers.move_cost import moves_rank
 from reconciler.planner.disruption.candidates import Candidate
 from reconciler.planner.disruption.drains.actions import annotate
 from reconciler.planner.disruption.replacement_sets import (
@@ -64,14 +63,10 @@ def _drain(run: VoluntaryRun, each: ReplacementSet) -> str | None:
     names = {node.name for node in staying}
     able = len(staying) < len(each.members)
     with run.simulator.closed(names):
-        for candidate in sorted((c for c in run.candidates if c.node.name in names), key=_order):
+        leaving = (c for c in run.candidates if c.node.name in names)
+        for candidate in sorted(leaving, key=Candidate.order_in_set):
             able |= _drain_next(run, candidate)
     return None if able or not staying else "the pods of its nodes fit on no other node now"
-
-
-def _order(candidate: Candidate) -> tuple[object, ...]:
-    """As the set was checked when it was decided."""
-    return (*moves_rank(candidate.moving), candidate.node.name)
 
 
 def _drain_next(run: VoluntaryRun, candidate: Candidate) -> bool:

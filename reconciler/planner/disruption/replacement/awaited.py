@@ -1,6 +1,6 @@
 """Idle nodes that wait for the pods of a dearer node: ended now, they would be bought again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.model.ids import NodeName
@@ -38,7 +38,7 @@ def find_awaited(
     simulator = DrainSimulator(
         context.builder, context.closed | open_to_pods, last, context.under_way
     )
-    looked_at = examined(context, candidates)
+    looked_at = _sets_first(context, examined(context, candidates))
     departures = Departures(seen, simulator, looked_at)
     found: dict[NodeName, NodeName] = {}
     begin = simulator.mark()
@@ -47,9 +47,18 @@ def find_awaited(
         if simulator.staying_alone(candidate.node) and context.room.may_leave(candidate.status.key):
             coming = departures.consolidator.coming_rows(candidate)
             idle = departures.consolidator.cheaper_rows(candidate, removable)
-            moves = departures.leave(candidate, [*idle, *coming])
+            decided = context.sets.set_of(candidate.node.name) is not None
+            leave = departures.leave_with_set if decided else departures.leave
+            moves = leave(candidate, [*idle, *coming])
             if isinstance(moves, Relocation) and may_go_in_time(context, candidate):
                 for row in set(moves.rows).intersection(idle):
                     found.setdefault(context.builder.row_name(row), candidate.node.name)
     simulator.undo(begin)
     return found
+
+
+def _sets_first(context: DisruptionContext, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Nodes of sets as they will leave, before all others: their places were decided with them."""
+    members = [c for c in candidates if context.sets.set_of(c.node.name) is not None]
+    others = [c for c in candidates if context.sets.set_of(c.node.name) is None]
+    return [*sorted(members, key=Candidate.order_in_set), *others]

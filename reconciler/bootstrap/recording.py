@@ -249,12 +249,20 @@ def demand_of_days(files: Sequence[Path], directory: str) -> Demand:
 
 
 def _token() -> str:
-    """The bearer token, from the environment or a file that it names."""
+    """The bearer token, from the environment or a file that it names, without white space around.
+
+    Raises:
+        InputError: The file cannot be read, or no header can hold what was given.
+    """
     variables = os.environ  # noqa: TID251 - credentials come from nowhere else
     file = variables.get(f"{TOKEN}_FILE", "")
-    if not file:
-        return variables.get(TOKEN, "")
     try:
-        return Path(file).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise InputError(file, why_unreadable(error), f"{TOKEN}_FILE names it") from error
+        given = Path(file).read_text(encoding="utf-8") if file else variables.get(TOKEN, "")
+    except (OSError, UnicodeDecodeError) as error:
+        why = why_unreadable(error) if isinstance(error, OSError) else "is no text in UTF-8"
+        raise InputError(file, why, f"{TOKEN}_FILE names it") from None
+    token = given.strip()
+    if not (token.isascii() and token.isprintable()):
+        what = "holds more than a token"
+        raise InputError(file or TOKEN, what, "one line of ASCII, nothing else")
+    return token

@@ -26,7 +26,9 @@ JOIN_SECONDS: Final = 1.0
 TELL_SECONDS: Final = 1.0
 """How often the process is told whether to act."""
 SILENT_SECONDS_MAX: Final = 1800.0
-"""A process that says nothing for this long hangs: polls are 10 minutes apart at the most."""
+"""A process that says nothing for this long hangs, unless its polls are further apart."""
+SILENT_POLLS_MAX: Final = 3
+"""So many polls may pass without a word of it."""
 BACKOFF_SECONDS: Final = 1.0
 BACKOFF_SECONDS_MAX: Final = 60.0
 LONG_LIFE_SECONDS: Final = 300.0
@@ -70,6 +72,7 @@ class SecondLoop:
         may_act: Callable[[], bool],
     ) -> None:
         self._command = _command(options, cluster, verbosity)
+        self._silent_seconds_max = silent_seconds_max(options.poll_seconds)
         self._heard = heard
         self._ended = ended
         self._may_act = may_act
@@ -135,8 +138,8 @@ class SecondLoop:
         while process.poll() is None and not life.fault and not self._stopped.is_set():
             with suppress(BlockingIOError, BrokenPipeError):
                 os.write(process.stdin.fileno(), ACT if self._may_act() else STAND_BY)
-            if time.monotonic() - life.heard_seconds > SILENT_SECONDS_MAX:
-                life.fault = f"it said nothing for {SILENT_SECONDS_MAX:g} s"
+            if time.monotonic() - life.heard_seconds > self._silent_seconds_max:
+                life.fault = f"it said nothing for {self._silent_seconds_max:g} s"
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.05 if self._stopped.is_set() else TELL_SECONDS)
         self._end(process)
@@ -166,6 +169,15 @@ class SecondLoop:
                 return
             life.heard_seconds = time.monotonic()
             self._heard(message)
+
+
+def silent_seconds_max(poll_seconds: float) -> float:
+    """After how long a process that says nothing is taken to hang.
+
+    Args:
+        poll_seconds: Between two polls of the repository.
+    """
+    return max(SILENT_SECONDS_MAX, SILENT_POLLS_MAX * poll_seconds)
 
 
 def _command(options: GitopsOptions, cluster: str, verbosity: int) -> list[str]:

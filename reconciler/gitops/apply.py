@@ -24,6 +24,7 @@ from reconciler.gitops.planned import (
 from reconciler.gitops.pools import PoolEdit, pool_edits
 from reconciler.model.errors import (
     Conflict,
+    Forbidden,
     NotFound,
     PortError,
     ReconcilerError,
@@ -308,7 +309,7 @@ class Apply:
         """
         try:
             return self.terraform.apply(file)
-        except ToolError:
+        except (ToolError, Forbidden):
             with suppress(ReconcilerError):
                 self._keep_made_fleets(planned)
             raise

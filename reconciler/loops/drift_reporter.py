@@ -38,12 +38,12 @@ class DriftReporter:
         self._log: Any = structlog.get_logger()
 
     def plan_made(self, snapshot: Snapshot, plan: Plan) -> None:  # noqa: ARG002 - a Reporter's
-        """Compare; without an answer of EC2 what was known stays."""
+        """Compare; of a Region that did not answer stays what was known."""
         cloud = snapshot.cloud
         if cloud is None:
             return
         found = self._compare(cloud)
-        kept = {each for each in self._known if each.region not in cloud.regions}
+        kept = {each for each in self._known if each.region in cloud.silent}
         now = frozenset(found) | kept
         if now == self._known:
             return

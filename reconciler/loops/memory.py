@@ -83,11 +83,14 @@ def with_refusals(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
 
 
 def with_raises(plan: Plan, outcomes: Iterable[Outcome]) -> Plan:
-    """The plan with what it raised for demand counted for `raise_limits`, where EC2 took it."""
+    """The plan with what it raised for demand counted for `raise_limits`, where EC2 took it.
+
+    A raise whose answer was lost counts: EC2 may have taken it.
+    """
     taken = {
         (outcome.action.fleet, outcome.action.region)
         for outcome in outcomes
-        if isinstance(outcome.action, SetCapacity) and outcome.kind == "applied"
+        if isinstance(outcome.action, SetCapacity) and outcome.kind in {"applied", "unknown"}
     }
     bought = [new for new in plan.new_nodes if (new.fleet, new.region) in taken]
     nodes_before, nano_usd_before = plan.ran_before

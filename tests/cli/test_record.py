@@ -132,6 +132,21 @@ def test_refused_token_names_the_variable(
     assert record(prometheus, tmp_path / "d") == 0
 
 
+@pytest.mark.parametrize(("given", "code"), [(f"{TOKEN}\n", 0), (f"{TOKEN}\n{TOKEN}", 1)])
+def test_token_with_a_line_end_is_never_shown(
+    prometheus: Prometheus,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    given: str,
+    code: int,
+) -> None:
+    """Secrets often end with one; the library's complaint about the header quotes the token."""
+    monkeypatch.setenv("RECONCILER_PROMETHEUS_TOKEN", given)
+    assert record(prometheus, tmp_path / "d") == code
+    assert TOKEN not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

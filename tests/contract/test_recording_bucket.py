@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
 
 from reconciler.adapters.recording import BucketLog, fetch_days, place_in_s3
 from reconciler.adapters.recording.bucket import PlaceInS3
@@ -123,6 +124,31 @@ def test_bucket_that_does_not_answer_is_told_and_its_lines_are_kept_for_later(
     assert isinstance(failed[0], Unavailable)
     assert "s3://records/team/analytics" in str(failed[0])
     assert server.url not in str(failed[0])
+
+
+def test_lines_of_a_long_outage_are_put_when_it_is_over(s3: Any) -> None:
+    """Every line that came while S3 did not answer would be lost, and the end of a pod with it."""
+
+    class Outage:
+        """S3, which answers nothing at first."""
+
+        over = False
+
+        def put_object(self, **arguments: Any) -> Any:
+            if not self.over:
+                raise EndpointConnectionError(endpoint_url="https://s3")
+            return s3.put_object(**arguments)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(s3, name)
+
+    outage, failed = Outage(), list[PortError]()
+    with closing(BucketLog(PLACE, outage, WEEK_SECONDS, failed.append)) as log:
+        for seconds in (0, 301, 400, 700, 86_400):
+            assert log.append(DAY + timedelta(seconds=seconds), b"%d\n" % seconds)
+        until("the outage was noticed", lambda: len(failed) >= 4 or None)
+        outage.over = True
+    assert list(objects(s3).values()) == [b"0\n", b"301\n400\n", b"700\n", b"86400\n"]
 
 
 def test_days_are_fetched_and_read_as_one_demand(s3: Any, tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ class BucketLog(QueuedLog):
         self._gathered: list[bytes] = []
         self._bytes = 0
         self._begun_at: datetime | None = None
+        self._closed: list[tuple[datetime, bytes]] = []
+        """Objects that are complete and that S3 has not taken: when each began, its body."""
         self._day = ""
         super().__init__(failed, idle_seconds=object_seconds)
 
@@ -91,9 +93,9 @@ class BucketLog(QueuedLog):
         """See `QueuedLog`."""
         begun = self._begun_at
         if begun is not None and (at - begun >= self._object or at.date() != begun.date()):
-            self.rest()
-        if self._bytes > GATHERED_BYTES_MAX:
-            self._gathered, self._bytes = [], 0
+            self._close()
+        if self._bytes + sum(len(body) for _, body in self._closed) > GATHERED_BYTES_MAX:
+            self._gathered, self._bytes, self._begun_at, self._closed = [], 0, None, []
             what = "lines of some hours are lost; the record is complete again from tomorrow on"
             raise Unavailable(str(self._place), what)
         if self._begun_at is None:
@@ -101,21 +103,32 @@ class BucketLog(QueuedLog):
         self._gathered.append(lines)
         self._bytes += len(lines)
         if self._bytes >= OBJECT_BYTES:
-            self.rest()
+            self._close()
+        self._put()
 
     def rest(self) -> None:
         """See `QueuedLog`."""
-        begun = self._begun_at
-        if begun is None:
-            return
-        name = f"demand-{begun:%Y-%m-%d}/{begun:%H%M%S%f}.jsonl.gz"
-        body = gzip.compress(b"".join(self._gathered), mtime=0)
-        put = partial(self._s3.put_object, Bucket=self._place.bucket, Key=self._place.key(name))
-        _asked(self._place, partial(put, Body=body))
+        self._close()
+        self._put()
+
+    def _close(self) -> None:
+        """What is gathered is an object."""
+        if self._begun_at is not None:
+            body = gzip.compress(b"".join(self._gathered), mtime=0)
+            self._closed.append((self._begun_at, body))
         self._gathered, self._bytes, self._begun_at = [], 0, None
-        if self._day != f"{begun:%Y-%m-%d}":
-            self._day = f"{begun:%Y-%m-%d}"
-            self._delete_old(begun)
+
+    def _put(self) -> None:
+        """Put the objects that are complete, in their order; those that fail stay."""
+        while self._closed:
+            begun, body = self._closed[0]
+            key = self._place.key(f"demand-{begun:%Y-%m-%d}/{begun:%H%M%S%f}.jsonl.gz")
+            put = partial(self._s3.put_object, Bucket=self._place.bucket, Key=key)
+            _asked(self._place, partial(put, Body=body))
+            del self._closed[0]
+            if self._day != f"{begun:%Y-%m-%d}":
+                self._day = f"{begun:%Y-%m-%d}"
+                self._delete_old(begun)
 
     def _delete_old(self, at: datetime) -> None:
         oldest = self._place.key(f"demand-{at - self._keep:%Y-%m-%d}")

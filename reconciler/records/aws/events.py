@@ -172,8 +172,8 @@ def _instance(found: Mapping[str, Any], key: str) -> InstanceId:
 def _time(found: Mapping[str, Any], key: str) -> datetime:
     try:
         moment = datetime.fromisoformat(_text(found, key))
-    except ValueError as error:
+        if moment.tzinfo is None:
+            raise _UnreadableError
+        return moment.astimezone(UTC).replace(microsecond=0)
+    except (ValueError, OverflowError) as error:  # no date, or one outside of the calendar
         raise _UnreadableError from error
-    if moment.tzinfo is None:
-        raise _UnreadableError
-    return moment.astimezone(UTC).replace(microsecond=0)

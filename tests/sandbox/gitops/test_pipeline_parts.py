@@ -13,8 +13,15 @@ from reconciler.gitops.pipeline import Pipeline, PipelineSettings
 from reconciler.gitops.plan_directory import PlanDirectory
 from reconciler.gitops.pools import PoolEdit
 from reconciler.gitops.render import TFVARS
-from reconciler.model.errors import Conflict, Forbidden, PortError, Refused
-from reconciler.ports.terraform import SavedPlan
+from reconciler.model.errors import (
+    Conflict,
+    Forbidden,
+    PortError,
+    ReconcilerError,
+    Refused,
+    ToolError,
+)
+from reconciler.ports.terraform import SavedPlan, TaintedResource
 from tests.sandbox.gitops.scripted import NoCheckout, OneFleetCloud, ScriptedTerraform
 from tests.unit.gitops.plans import fleet_attributes, plan, resource, template_change
 
@@ -134,6 +141,38 @@ def test_types_that_ec2_refuses_are_changed_by_terraform_with_the_live_capacity(
     account.target = 9
     assert "without a capacity: 0." in pipeline.apply().message
     assert account.done == ["terraform: ami-2", "terraform: m5.large with 9"]
+
+
+@pytest.mark.parametrize("error", [ToolError, Forbidden])
+def test_fleet_that_was_made_before_the_apply_failed_is_kept(
+    tmp_path: Path, error: type[ReconcilerError]
+) -> None:
+    """Rights that are missing, or end, after CreateFleet: the next plan would replace the fleet."""
+    kept: list[str] = []
+
+    class Failing(PoolTerraform):
+        """Makes the fleet, and may then not read it."""
+
+        def apply(self, file: str) -> str:
+            raise error("terraform apply", "UnauthorizedOperation: DescribeFleets")
+
+        def tainted(self) -> tuple[TaintedResource, ...]:
+            address = 'module.fleets.module.fleet["primary-small"].aws_ec2_fleet.this'
+            made = "fleet-primary-small"
+            return (TaintedResource(address=address, type="aws_ec2_fleet", id=made),)
+
+        def untaint(self, address: str) -> None:
+            kept.append(address)
+
+    account = Account()
+    account.refusal = Forbidden("fleet", "not like this")
+    terraform = Failing(account)
+    terraform.ami = terraform.wanted_ami
+    pipeline = stages(tmp_path, account, terraform)
+    pipeline.plan()
+    with pytest.raises(error):
+        pipeline.apply()
+    assert len(kept) == 1
 
 
 def test_change_that_comes_between_the_parts_stops_the_apply(tmp_path: Path) -> None:

@@ -28,10 +28,10 @@ class Scene:
         self.told: list[str] = []
         self.reporter = DriftReporter(lambda _: self.found, self.shown.append, self.told.append)
 
-    def cycle(self, *found: LiveDrift, regions: frozenset[Region] = frozenset({HOME})) -> None:
+    def cycle(self, *found: LiveDrift, silent: frozenset[Region] = frozenset()) -> None:
         """One cycle that sees this."""
         self.found = found
-        cloud = CloudState(regions=regions)
+        cloud = CloudState(regions=frozenset({HOME}), silent=silent)
         self.reporter.plan_made(Snapshot(at=NOW, cloud=cloud), PLAN)
 
 
@@ -51,9 +51,17 @@ def test_drift_is_told_when_it_begins_and_when_it_ends() -> None:
 def test_region_that_falls_silent_ends_nothing() -> None:
     """No answer is no proof that somebody mended it."""
     scene = Scene()
-    scene.cycle(missing("a", AWAY), regions=frozenset({HOME, AWAY}))
-    scene.cycle(regions=frozenset({HOME}))
+    scene.cycle(missing("a", AWAY))
+    scene.cycle(silent=frozenset({AWAY}))
     assert len(scene.told) == 1
+
+
+def test_drift_of_a_region_that_the_config_no_longer_names_ends() -> None:
+    """It would stay on the status page until the program is started again."""
+    scene = Scene()
+    scene.cycle(missing("a", AWAY))
+    scene.cycle()
+    assert scene.shown[-1] == ()
 
 
 def test_cycle_without_ec2_says_nothing() -> None:

@@ -165,6 +165,12 @@ def test_only_raises_that_ec2_took_count() -> None:
     assert with_raises(made, outcome(made, "failed")).raises == ()
 
 
+def test_raise_whose_answer_was_lost_counts() -> None:
+    """A limit on spending would not hold as long as calls time out after EC2 has taken them."""
+    made = planned(3, 2)
+    assert [r.nodes for r in with_raises(made, outcome(made, "unknown")).raises] == [3]
+
+
 def test_raises_of_a_few_minutes_are_kept_as_one_from_the_first_on() -> None:
     """The Lease would grow with every plan, or the hour never end."""
     kept: tuple[RaiseMemory, ...] = ()

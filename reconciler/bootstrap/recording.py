@@ -259,7 +259,7 @@ def _token() -> str:
     try:
         given = Path(file).read_text(encoding="utf-8") if file else variables.get(TOKEN, "")
     except (OSError, UnicodeDecodeError) as error:
-        why = why_unreadable(error) if isinstance(error, OSError) else "is no text in UTF-8"
+        why = why_unreadable(error) if isinstance(error, OSError) else "holds more than a token"
         raise InputError(file, why, f"{TOKEN}_FILE names it") from None
     token = given.strip()
     if not (token.isascii() and token.isprintable()):

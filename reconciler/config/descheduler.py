@@ -92,7 +92,7 @@ class EvictableNamespaces(Section):
     """Namespaces whose pods a utilization policy leaves alone."""
 
     exclude: tuple[Name, ...] = ()
-    """All but these."""
+    """These: no pod of them is evicted."""
 
 
 class EvictionLimits(Section):

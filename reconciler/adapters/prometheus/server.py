@@ -135,7 +135,7 @@ class PrometheusServer:
             raise Unavailable(self._where, what, "check the address and the network") from None
         if len(content) > ANSWER_BYTES_MAX:
             limit = f"its answer is over {ANSWER_BYTES_MAX // 2**20} MiB"
-            raise Refused(self._where, f"{limit}: narrow it with --match, or shorten --step")
+            raise Refused(self._where, f"{limit}: narrow it with --match, or ask for fewer --days")
         return answer.status, content
 
     def _said(self, status: int, document: Mapping[str, Any]) -> str:

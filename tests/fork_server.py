@@ -77,7 +77,7 @@ class ForkedChild:
         return self._process.exitcode
 
     def poll(self) -> int | None:
-        """As `returncode`."""
+        """The exit code of the process; None as long as it runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:

@@ -257,10 +257,9 @@ def _token() -> str:
     variables = os.environ  # noqa: TID251 - credentials come from nowhere else
     file = variables.get(f"{TOKEN}_FILE", "")
     try:
-        given = Path(file).read_text(encoding="utf-8") if file else variables.get(TOKEN, "")
-    except (OSError, UnicodeDecodeError) as error:
-        why = why_unreadable(error) if isinstance(error, OSError) else "holds more than a token"
-        raise InputError(file, why, f"{TOKEN}_FILE names it") from None
+        given = Path(file).read_text("utf-8", "replace") if file else variables.get(TOKEN, "")
+    except OSError as error:
+        raise InputError(file, why_unreadable(error), f"{TOKEN}_FILE names it") from error
     token = given.strip()
     if not (token.isascii() and token.isprintable()):
         what = "holds more than a token"

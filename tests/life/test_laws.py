@@ -95,7 +95,7 @@ def test_nodes_beyond_need_in_the_place_of_one_that_ec2_takes_break_no_law() -> 
 
 
 def test_idle_node_that_a_set_needs_stays_until_the_set_has_gone() -> None:
-    """It went, the last node of the set could not, and new nodes and a move had been in vain."""
+    """It was ended, so the set's last node could not be emptied: the new nodes saved nothing."""
     steps = (
         Step("guarded", after=0, a=2),
         Step("end-by-hand", after=0),

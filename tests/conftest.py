@@ -20,6 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests import fork_server
 from tests.asked import rounds
+from tests.terraform import kept_provider
 
 _HERE = Path(__file__).parent
 _CONTROL_PLANE = "tests/e2e/"
@@ -106,6 +107,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A process of several hands its lines to the one that prints."""
+    kept_provider.stop()
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[_LINES] = session.config.stash.setdefault(CLOSING_LINES, [])

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.adapters.terraform.mirror import VARIABLE, provider_sources
+from tests.terraform import kept_provider
 
 _ENVIRONMENT = dict(os.environ)  # noqa: TID251 - tests start the program that is installed here
+_NO_PROVIDER = ("init", "fmt")
 _PASSED_ON = ("PATH", "HOME", "TF_CLI_CONFIG_FILE", "GOGC", VARIABLE)
 
 
@@ -49,11 +51,19 @@ class TerraformProgram:
     def run(
         self, folder: Path, *arguments: str, stdin: str = "", **extra: str
     ) -> subprocess.CompletedProcess[str]:
-        """One call; `extra` is more environment; output and exit code are the caller's to judge."""
+        """One call; `extra` is more environment; output and exit code are the caller's to judge.
+
+        The root has at most one `provider` block for AWS: its provider stays for later calls.
+        """
+        environment = _environment() | extra
+        if arguments[0] not in _NO_PROVIDER:
+            data = folder / extra.get("TF_DATA_DIR", ".terraform")
+            account = {key: value for key, value in extra.items() if key.startswith("AWS_")}
+            environment |= kept_provider.attaching(data, account)
         return subprocess.run(
             [self.binary, *arguments],
             cwd=folder,
-            env=_environment() | extra,
+            env=environment,
             input=stdin,
             capture_output=True,
             text=True,
